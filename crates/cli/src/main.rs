@@ -1,0 +1,2 @@
+//! The binary `ranlab`: parses, composes, prints; nothing else.
+fn main() {}

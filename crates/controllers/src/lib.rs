@@ -1,0 +1,1 @@
+//! Policy as sans-IO IApps: monitoring and xApp hosting.

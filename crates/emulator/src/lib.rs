@@ -1,0 +1,1 @@
+//! Fleets of base stations on sockets: glue from model to machines.

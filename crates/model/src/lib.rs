@@ -1,0 +1,1 @@
+//! The world in virtual time: same seed, same result on any machine.
