@@ -1,1 +1,12 @@
 //! Bytes and types: a decoder returns a typed value or a typed error; no clock, no I/O, no panic, bounded allocation.
+//!
+//! | module | language |
+//! |---|---|
+//! | [`per`] | ASN.1 aligned PER (X.691), the engine under everything O-RAN |
+//! | [`e2ap`] | E2AP v1.01, v2.03, v3.01: 16 procedures, 39 messages, one set of types |
+//! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
+#![deny(missing_docs)]
+
+pub mod e2ap;
+pub mod e42;
+pub mod per;

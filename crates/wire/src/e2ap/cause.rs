@@ -1,0 +1,264 @@
+//! Causes (clause 9.2.1): five or six groups whose numbering moved between v1.01 and v2.03.
+use super::Version;
+use crate::enumerated;
+use crate::per::{DecodeError, DecodeFault, EncodeError, Notation, Per, Source, Writer};
+
+/// Why something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// About a RIC request.
+    RicRequest(CauseRicRequest),
+    /// About RAN functions.
+    RicService(CauseRicService),
+    /// About the E2 node; not in v1.01.
+    E2Node(CauseE2Node),
+    /// About the transport.
+    Transport(CauseTransport),
+    /// About the protocol.
+    Protocol(CauseProtocol),
+    /// Anything else.
+    Misc(CauseMisc),
+}
+
+impl Cause {
+    /// Group and value in ASN.1 identifiers, e.g. `ricRequest : action-not-supported`.
+    pub fn name(&self) -> String {
+        Notation::of(|n| self.show(n))
+    }
+
+    fn group(&self, version: Version) -> Option<u64> {
+        let in_v2 = match self {
+            Self::RicRequest(_) => 0,
+            Self::RicService(_) => 1,
+            Self::E2Node(_) => 2,
+            Self::Transport(_) => 3,
+            Self::Protocol(_) => 4,
+            Self::Misc(_) => 5,
+        };
+        match (version, in_v2) {
+            (Version::V1_01, 2) => None,
+            (Version::V1_01, 3..) => Some(in_v2 - 1),
+            _ => Some(in_v2),
+        }
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+impl Per for Cause {
+    fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        let version = w.version();
+        let not_here = EncodeError::NotInVersion { element: "Cause e2Node", version: version.name() };
+        let group = self.group(version).ok_or(not_here)?;
+        w.bit(false);
+        w.constrained("Cause", group, 0, if version == Version::V1_01 { 4 } else { 5 })?;
+        match self {
+            Self::RicRequest(c) => c.encode(w),
+            Self::RicService(c) => c.encode(w),
+            Self::E2Node(c) => c.encode(w),
+            Self::Transport(c) => c.encode(w),
+            Self::Protocol(c) => c.encode(w),
+            Self::Misc(c) => c.encode(w),
+        }
+    }
+
+    fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+        let v1 = r.version() == Version::V1_01;
+        let (_, group) = r.index(if v1 { 5 } else { 6 }, 0, true).map_err(|e| e.within("Cause"))?;
+        match if v1 && group >= 2 { group + 1 } else { group } {
+            0 => Per::decode(r).map(Self::RicRequest),
+            1 => Per::decode(r).map(Self::RicService),
+            2 => Per::decode(r).map(Self::E2Node),
+            3 => Per::decode(r).map(Self::Transport),
+            4 => Per::decode(r).map(Self::Protocol),
+            _ => Per::decode(r).map(Self::Misc),
+        }
+    }
+
+    fn show(&self, n: &mut Notation) {
+        let (group, value) = match self {
+            Self::RicRequest(c) => ("ricRequest", c.name()),
+            Self::RicService(c) => ("ricService", c.name()),
+            Self::E2Node(c) => ("e2Node", c.name()),
+            Self::Transport(c) => ("transport", c.name()),
+            Self::Protocol(c) => ("protocol", c.name()),
+            Self::Misc(c) => ("misc", c.name()),
+        };
+        n.value(format_args!("{group} : {value}"));
+    }
+}
+
+/// An ENUMERATED whose values moved between versions: per value its index in v1.01, v2.03 and v3.01, `-` where it does
+/// not exist; `+n` is extension addition n.
+macro_rules! versioned_enum {
+    ($(#[$m:meta])* $name:ident $asn:literal roots [$r1:literal $r2:literal $r3:literal] {
+        $( $(#[$vm:meta])* $v:ident $vname:literal [$($ix:tt)+] ),+ $(,)?
+    }) => {
+        $(#[$m])* #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $( $(#[$vm])* $v, )+ }
+
+        impl $name {
+            /// Each value with its place per version: (is an addition, index).
+            const PLACES: &'static [(Self, [Option<(bool, u64)>; 3])] =
+                &[$( (Self::$v, versioned_enum!(@places [] $($ix)+)) ),+];
+
+            /// The ASN.1 identifier.
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$v => $vname, )+ }
+            }
+
+            fn place(self, version: Version) -> Option<(bool, u64)> {
+                Self::PLACES.iter().find(|(v, _)| *v == self).and_then(|(_, places)| places[version as usize])
+            }
+        }
+
+        impl Per for $name {
+            fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+                let version = w.version();
+                match self.place(version) {
+                    Some((true, i)) => {
+                        w.bit(true);
+                        w.small(i);
+                        Ok(())
+                    }
+                    Some((false, i)) => {
+                        w.bit(false);
+                        w.constrained($asn, i, 0, [$r1, $r2, $r3][version as usize] - 1)
+                    }
+                    None => Err(EncodeError::NotInVersion { element: self.name(), version: version.name() }),
+                }
+            }
+            fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+                let version = r.version();
+                let places = Self::PLACES.iter().filter_map(|(v, places)| Some((*v, places[version as usize]?)));
+                let additions = places.clone().filter(|(_, (addition, _))| *addition).count() as u64;
+                let roots = [$r1, $r2, $r3][version as usize];
+                let place = r.index(roots, additions, true).map_err(|e| e.within($asn))?;
+                let value = places.clone().find(|(_, p)| *p == place).map(|(v, _)| v);
+                value.ok_or_else(|| r.fault(DecodeFault::UnknownAlternative(place.1)).within($asn))
+            }
+            fn show(&self, n: &mut Notation) {
+                n.text(self.name());
+            }
+        }
+    };
+    (@places [$($done:tt)*]) => { [$($done)*] };
+    (@places [$($done:tt)*] - $($rest:tt)*) => { versioned_enum!(@places [$($done)* None,] $($rest)*) };
+    (@places [$($done:tt)*] + $i:literal $($rest:tt)*) => {
+        versioned_enum!(@places [$($done)* Some((true, $i)),] $($rest)*)
+    };
+    (@places [$($done:tt)*] $i:literal $($rest:tt)*) => {
+        versioned_enum!(@places [$($done)* Some((false, $i)),] $($rest)*)
+    };
+}
+pub(super) use versioned_enum;
+
+versioned_enum! {
+    /// About a RIC request; `CauseRIC` in v1.01.
+    CauseRicRequest "CauseRICrequest" roots [11 14 14] {
+        /// No such RAN function.
+        RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0],
+        /// No such action.
+        ActionNotSupported "action-not-supported" [1 1 1],
+        /// Too many actions.
+        ExcessiveActions "excessive-actions" [2 2 2],
+        /// An action id came twice.
+        DuplicateAction "duplicate-action" [3 3 3],
+        /// The event trigger exists already.
+        DuplicateEventTrigger "duplicate-event-trigger" [4 4 4],
+        /// The RAN function has no more room.
+        FunctionResourceLimit "function-resource-limit" [5 5 5],
+        /// No such request.
+        RequestIdUnknown "request-id-unknown" [6 6 6],
+        /// Action and subsequent action contradict each other.
+        InconsistentActionSubsequentActionSequence "inconsistent-action-subsequent-action-sequence" [7 7 7],
+        /// The control message makes no sense to the RAN function.
+        ControlMessageInvalid "control-message-invalid" [8 8 8],
+        /// The call process id makes no sense to the RAN function.
+        RicCallProcessIdInvalid "ric-call-process-id-invalid" [9 9 9],
+        /// The control took too long.
+        ControlTimerExpired "control-timer-expired" [- 10 10],
+        /// The control was tried in vain.
+        ControlFailedToExecute "control-failed-to-execute" [- 11 11],
+        /// The RAN function is not ready.
+        SystemNotReady "system-not-ready" [- 12 12],
+        /// Anything else.
+        Unspecified "unspecified" [10 13 13],
+        /// The subscription's end time has passed.
+        RicSubscriptionEndTimeExpired "ric-subscription-end-time-expired" [- - +0],
+        /// The subscription's end time makes no sense.
+        RicSubscriptionEndTimeInvalid "ric-subscription-end-time-invalid" [- - +1],
+        /// The request id is in use.
+        DuplicateRicRequestId "duplicate-ric-request-id" [- - +2],
+        /// No such event trigger.
+        EventTriggerNotSupported "eventTriggerNotSupported" [- - +3],
+        /// The information asked for cannot be had.
+        RequestedInformationUnavailable "requested-information-unavailable" [- - +4],
+        /// The query makes no sense.
+        InvalidInformationRequest "invalid-information-request" [- - +5],
+    }
+}
+
+enumerated! {
+    /// About RAN functions.
+    CauseRicService "CauseRICservice" {
+        /// Not wanted by the RIC (`function-not-required` in v1.01).
+        RanFunctionNotSupported "ran-function-not-supported",
+        /// Too many functions.
+        ExcessiveFunctions "excessive-functions",
+        /// The RIC has no more room.
+        RicResourceLimit "ric-resource-limit",
+    }
+}
+enumerated! {
+    /// About the E2 node.
+    CauseE2Node "CauseE2node" {
+        /// No such component.
+        ComponentUnknown "e2node-component-unknown",
+    }
+}
+enumerated! {
+    /// About the transport.
+    CauseTransport "CauseTransport" {
+        /// Anything.
+        Unspecified "unspecified",
+        /// No more room.
+        TransportResourceUnavailable "transport-resource-unavailable",
+    }
+}
+enumerated! {
+    /// About the protocol.
+    CauseProtocol "CauseProtocol" {
+        /// The bytes are not PER.
+        TransferSyntaxError "transfer-syntax-error",
+        /// An element is missing or not comprehended, and critical.
+        AbstractSyntaxErrorReject "abstract-syntax-error-reject",
+        /// An element was not comprehended and skipped.
+        AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify",
+        /// The message does not fit the state.
+        MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state",
+        /// The values contradict each other.
+        SemanticError "semantic-error",
+        /// Elements came twice or out of order.
+        FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message",
+        /// Anything else.
+        Unspecified "unspecified",
+    }
+}
+enumerated! {
+    /// Anything else.
+    CauseMisc "CauseMisc" {
+        /// Too much to do.
+        ControlProcessingOverload "control-processing-overload",
+        /// Broken hardware.
+        HardwareFailure "hardware-failure",
+        /// An operator's doing.
+        OmIntervention "om-intervention",
+        /// Anything at all.
+        Unspecified "unspecified",
+    }
+}

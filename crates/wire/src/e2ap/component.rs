@@ -1,0 +1,281 @@
+//! RAN functions and node components: what a node says about itself (clauses 9.2.8 to 9.2.13 and 9.2.26 to 9.2.28).
+use super::{
+    Cause, ComponentUpdate, ComponentUpdateAck, GlobalEnGnbId, GlobalEnbId, GlobalNgRanNodeId, MAX_PART_ID,
+    Version, container, ids,
+};
+use crate::per::{Codec, DecodeError, EncodeError, Free, Int, Notation, Opt, Own, Per, Source, Str, Writer};
+use crate::{choice, enumerated, sequence};
+use bytes::Bytes;
+
+/// Identifies a RAN function within its node; chosen by the node, so look functions up by OID.
+pub type RanFunctionId = u16;
+pub(crate) type RanFunctionIdCodec = Int<0, 4095>;
+type PartId = Int<0, MAX_PART_ID>;
+
+/// A RAN function as a node offers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RanFunctionItem {
+    /// 0 to 4095.
+    pub id: RanFunctionId,
+    /// Defined by the service model; opaque here.
+    pub definition: Bytes,
+    /// 0 to 4095; grows with every change of the definition.
+    pub revision: u16,
+    /// Object identifier of the service model; mandatory since v2.03, an extension in v1.01.
+    pub oid: Option<String>,
+}
+
+type OidCodec = Str<1, 1000>;
+
+impl Per for RanFunctionItem {
+    fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        let version = w.version();
+        let oid_as_addition = version == Version::V1_01 && self.oid.is_some();
+        w.bit(oid_as_addition);
+        RanFunctionIdCodec::encode(&self.id, w)?;
+        Free::encode(&self.definition, w)?;
+        RanFunctionIdCodec::encode(&self.revision, w)?;
+        match &self.oid {
+            Some(oid) if oid_as_addition => w.additions(&[true], |_, w| OidCodec::encode(oid, w)),
+            Some(oid) => OidCodec::encode(oid, w),
+            None if version == Version::V1_01 => Ok(()),
+            None => Err(EncodeError::MissingInVersion { element: "ranFunctionOID", version: version.name() }),
+        }
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+        let extended = r.extended()?;
+        let v1 = r.version() == Version::V1_01;
+        let id = RanFunctionIdCodec::decode(r).map_err(|e| e.within("ranFunctionID"))?;
+        let definition = Free::decode(r).map_err(|e| e.within("ranFunctionDefinition"))?;
+        let revision = RanFunctionIdCodec::decode(r).map_err(|e| e.within("ranFunctionRevision"))?;
+        let mut oid = None;
+        if !v1 {
+            oid = Some(OidCodec::decode(r).map_err(|e| e.within("ranFunctionOID"))?);
+        }
+        if extended {
+            r.additions(usize::from(v1), |_, r| {
+                oid = Some(OidCodec::decode(r).map_err(|e| e.within("ranFunctionOID"))?);
+                Ok(())
+            })?;
+        }
+        Ok(Self { id, definition, revision, oid })
+    }
+    fn show(&self, n: &mut Notation) {
+        n.braces(|n| {
+            n.field("ranFunctionID", |n| n.value(self.id));
+            n.field("ranFunctionDefinition", |n| n.octets(&self.definition));
+            n.field("ranFunctionRevision", |n| n.value(self.revision));
+            if let Some(oid) = &self.oid {
+                n.field("ranFunctionOID", |n| OidCodec::show(oid, n));
+            }
+        });
+    }
+}
+
+sequence! {
+    /// A RAN function named by id and revision.
+    #[derive(Copy, Eq)]
+    RanFunctionIdItem "RANfunctionID-Item" {
+        /// 0 to 4095.
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
+        /// 0 to 4095.
+        revision: u16 [RanFunctionIdCodec] "ranFunctionRevision",
+    }
+}
+sequence! {
+    /// A RAN function that the RIC refuses.
+    #[derive(Copy, Eq)]
+    RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
+        /// 0 to 4095.
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
+        /// Why.
+        cause: Cause [Own] "cause",
+    }
+}
+enumerated! {
+    /// An interface of a node; not in v1.01.
+    ComponentInterfaceType "E2nodeComponentInterfaceType" {
+        /// To the AMF.
+        Ng "ng",
+        /// To other NG-RAN nodes.
+        Xn "xn",
+        /// CU-CP to CU-UP.
+        E1 "e1",
+        /// CU to DU.
+        F1 "f1",
+        /// ng-eNB-CU to ng-eNB-DU.
+        W1 "w1",
+        /// To the MME.
+        S1 "s1",
+        /// To other eNBs and en-gNBs.
+        X2 "x2",
+    }
+}
+sequence! {
+    /// An NG interface.
+    #[derive(Eq)]
+    InterfaceNg "E2nodeComponentInterfaceNG" {
+        /// The AMF at its other end.
+        amf_name: String [Str<1, 150>] "amf-name",
+    }
+}
+sequence! {
+    /// An Xn interface.
+    #[derive(Eq)]
+    InterfaceXn "E2nodeComponentInterfaceXn" {
+        /// The node at its other end.
+        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID",
+    }
+}
+/// An E1 interface, named by the CU-UP (v2.03 writes the field's name as `gNB-CU-CP-ID`; the bits are the same).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceE1 {
+    /// The CU-UP.
+    pub cu_up_id: u64,
+}
+sequence! {
+    /// An F1 interface.
+    #[derive(Eq)]
+    InterfaceF1 "E2nodeComponentInterfaceF1" {
+        /// The DU.
+        du_id: u64 [PartId] "gNB-DU-ID",
+    }
+}
+sequence! {
+    /// A W1 interface.
+    #[derive(Eq)]
+    InterfaceW1 "E2nodeComponentInterfaceW1" {
+        /// The ng-eNB's DU.
+        du_id: u64 [PartId] "ng-eNB-DU-ID",
+    }
+}
+sequence! {
+    /// An S1 interface.
+    #[derive(Eq)]
+    InterfaceS1 "E2nodeComponentInterfaceS1" {
+        /// The MME at its other end.
+        mme_name: String [Str<1, 150>] "mme-name",
+    }
+}
+sequence! {
+    /// An X2 interface.
+    #[derive(Eq)]
+    InterfaceX2 "E2nodeComponentInterfaceX2" {
+        /// The eNB at its other end.
+        enb: Option<GlobalEnbId> [Opt] "global-eNB-ID",
+        /// The en-gNB at its other end.
+        en_gnb: Option<GlobalEnGnbId> [Opt] "global-en-gNB-ID",
+    }
+}
+
+impl Per for InterfaceE1 {
+    fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        w.bit(false);
+        PartId::encode(&self.cu_up_id, w)
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+        let extended = r.extended()?;
+        let cu_up_id = PartId::decode(r).map_err(|e| e.within("gNB-CU-UP-ID"))?;
+        if extended {
+            r.additions(0, |_, _| Ok(()))?;
+        }
+        Ok(Self { cu_up_id })
+    }
+    fn show(&self, n: &mut Notation) {
+        n.braces(|n| n.field("gNB-CU-UP-ID", |n| n.value(self.cu_up_id)));
+    }
+}
+
+choice! {
+    /// Which interface of a node; not in v1.01.
+    #[derive(Eq)]
+    ComponentId "E2nodeComponentID" {
+        /// To the AMF.
+        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG",
+        /// To another NG-RAN node.
+        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn",
+        /// CU-CP to CU-UP.
+        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1",
+        /// CU to DU.
+        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1",
+        /// ng-eNB-CU to ng-eNB-DU.
+        W1(InterfaceW1) [Own] "e2nodeComponentInterfaceTypeW1",
+        /// To the MME.
+        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1",
+        /// To another eNB or en-gNB.
+        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2",
+    }
+}
+sequence! {
+    /// Configuration of a component: the interface's own setup messages, opaque here.
+    #[derive(Eq, Default)]
+    ComponentConfiguration "E2nodeComponentConfiguration" {
+        /// Request sent or received.
+        request_part: Bytes [Free] "e2nodeComponentRequestPart",
+        /// Response received or sent.
+        response_part: Bytes [Free] "e2nodeComponentResponsePart",
+    }
+}
+enumerated! {
+    /// Whether a configuration was accepted.
+    UpdateOutcome "updateOutcome" {
+        /// Yes.
+        Success "success",
+        /// No.
+        Failure "failure",
+    }
+}
+sequence! {
+    /// The RIC's word on a component (`E2nodeComponentConfigUpdateAck` in v1.01).
+    #[derive(Copy, Eq)]
+    ComponentAck "E2nodeComponentConfigurationAck" {
+        /// Accepted or not.
+        outcome: UpdateOutcome [Own] "updateOutcome",
+        /// Why not.
+        cause: Option<Cause> [Opt] "failureCause",
+    }
+}
+sequence! {
+    /// A component that a node adds or, since v2.03, updates.
+    #[derive(Eq)]
+    ComponentConfigItem "E2nodeComponentConfigAddition-Item" {
+        /// Kind of interface.
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
+        /// Which one.
+        id: ComponentId [Own] "e2nodeComponentID",
+        /// Its configuration.
+        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration",
+    }
+}
+sequence! {
+    /// A component that a node removes.
+    #[derive(Eq)]
+    ComponentRemovalItem "E2nodeComponentConfigRemoval-Item" {
+        /// Kind of interface.
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
+        /// Which one.
+        id: ComponentId [Own] "e2nodeComponentID",
+    }
+}
+sequence! {
+    /// The RIC's word on one component.
+    #[derive(Eq)]
+    ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
+        /// Kind of interface.
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
+        /// Which one.
+        id: ComponentId [Own] "e2nodeComponentID",
+        /// Accepted or not.
+        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck",
+    }
+}
+
+container::list_item!(RanFunctionItems RanFunctionItem ids::RAN_FUNCTION_ITEM, Ignore "RANfunction-Item");
+container::list_item!(RanFunctionIdItems RanFunctionIdItem ids::RAN_FUNCTION_ID_ITEM, Ignore "RANfunctionID-Item");
+container::list_item!(RanFunctionIdCauseItems RanFunctionIdCauseItem ids::RAN_FUNCTION_IE_CAUSE_ITEM, Ignore "RANfunctionIDcause-Item");
+container::list_item!(ComponentAdditionItems ComponentConfigItem ids::E2_NODE_COMPONENT_CONFIG_ADDITION_ITEM, Reject "E2nodeComponentConfigAddition-Item");
+container::list_item!(ComponentAdditionAckItems ComponentAckItem ids::E2_NODE_COMPONENT_CONFIG_ADDITION_ACK_ITEM, Reject "E2nodeComponentConfigAdditionAck-Item");
+container::list_item!(ComponentRemovalItems ComponentRemovalItem ids::E2_NODE_COMPONENT_CONFIG_REMOVAL_ITEM, Reject "E2nodeComponentConfigRemoval-Item");
+container::list_item!(ComponentRemovalAckItems ComponentAckItem ids::E2_NODE_COMPONENT_CONFIG_REMOVAL_ACK_ITEM, Reject "E2nodeComponentConfigRemovalAck-Item");
+container::list_item!(ComponentUpdateItems ComponentUpdate ids::E2_NODE_COMPONENT_CONFIG_UPDATE_ITEM, Reject "E2nodeComponentConfigUpdate-Item");
+container::list_item!(ComponentUpdateAckItems ComponentUpdateAck ids::E2_NODE_COMPONENT_CONFIG_UPDATE_ACK_ITEM, Reject "E2nodeComponentConfigUpdateAck-Item");

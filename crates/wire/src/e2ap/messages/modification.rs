@@ -1,0 +1,115 @@
+//! Modification of subscriptions, by the RIC and by the node (clause 8.2, v3.01 only).
+use super::RanFunctionIdCodec;
+use crate::e2ap::*;
+use crate::per::{Free, List, Opt, Own};
+use bytes::Bytes;
+
+message! {
+    /// The RIC wants a subscription changed.
+    RicSubscriptionModificationRequest "RICsubscriptionModificationRequest" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// New event trigger.
+        event_trigger: Option<Bytes> [Opt<Free>] "RICeventTriggerDefinition" = 64 Ignore [- - O],
+        /// Actions to remove.
+        remove: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemoveItems>>]
+            "RICactions-ToBeRemovedForModification-List" = 65 Ignore [- - O],
+        /// Actions to change.
+        modify: Option<Vec<ActionToBeModified>> [Opt<List<0, 16, ActionModifyItems>>]
+            "RICactions-ToBeModifiedForModification-List" = 67 Ignore [- - O],
+        /// Actions to add.
+        add: Option<Vec<ActionToBeAdded>> [Opt<List<0, 16, ActionAddItems>>]
+            "RICactions-ToBeAddedForModification-List" = 69 Ignore [- - O],
+    }
+}
+message! {
+    /// The node changed it.
+    RicSubscriptionModificationResponse "RICsubscriptionModificationResponse" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// Removed.
+        removed: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemovedItems>>]
+            "RICactions-RemovedForModification-List" = 71 Ignore [- - O],
+        /// Not removed.
+        remove_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemoveFailedItems>>]
+            "RICactions-FailedToBeRemovedForModification-List" = 73 Ignore [- - O],
+        /// Changed.
+        modified: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionModifiedItems>>]
+            "RICactions-ModifiedForModification-List" = 75 Ignore [- - O],
+        /// Not changed.
+        modify_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionModifyFailedItems>>]
+            "RICactions-FailedToBeModifiedForModification-List" = 77 Ignore [- - O],
+        /// Added.
+        added: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionAddedItems>>]
+            "RICactions-AddedForModification-List" = 79 Ignore [- - O],
+        /// Not added.
+        add_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionAddFailedItems>>]
+            "RICactions-FailedToBeAddedForModification-List" = 81 Ignore [- - O],
+    }
+}
+message! {
+    /// The node could not change it.
+    RicSubscriptionModificationFailure "RICsubscriptionModificationFailure" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// Why.
+        cause: Cause [Own] "Cause" = 1 Reject [- - M],
+        /// What was wrong.
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O],
+    }
+}
+message! {
+    /// The node wants a subscription changed.
+    RicSubscriptionModificationRequired "RICsubscriptionModificationRequired" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// Actions to change.
+        modify: Option<Vec<ActionRequiredToBeModified>> [Opt<List<0, 16, ActionModifyRequiredItems>>]
+            "RICactions-RequiredToBeModified-List" = 83 Ignore [- - O],
+        /// Actions to remove.
+        remove: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemoveRequiredItems>>]
+            "RICactions-RequiredToBeRemoved-List" = 85 Ignore [- - O],
+    }
+}
+message! {
+    /// The RIC agrees, at least in part.
+    RicSubscriptionModificationConfirm "RICsubscriptionModificationConfirm" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// May be changed.
+        modified: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionModificationConfirmedItems>>]
+            "RICactions-ConfirmedForModification-List" = 87 Ignore [- - O],
+        /// May not be changed.
+        modify_refused: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionModificationRefusedItems>>]
+            "RICactions-RefusedToBeModified-List" = 89 Ignore [- - O],
+        /// May be removed.
+        removed: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemovalConfirmedItems>>]
+            "RICactions-ConfirmedForRemoval-List" = 91 Ignore [- - O],
+        /// May not be removed.
+        remove_refused: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemovalRefusedItems>>]
+            "RICactions-RefusedToBeRemoved-List" = 93 Ignore [- - O],
+    }
+}
+message! {
+    /// The RIC does not agree.
+    RicSubscriptionModificationRefuse "RICsubscriptionModificationRefuse" {
+        /// Of the subscription.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
+        /// Of which function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
+        /// Why.
+        cause: Cause [Own] "Cause" = 1 Reject [- - M],
+        /// What was wrong.
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O],
+    }
+}

@@ -1,0 +1,36 @@
+//! E2AP (O-RAN.WG3.E2AP) v1.01, v2.03 and v3.01: one set of Rust types, the version a value per connection.
+//!
+//! * [`Message`]: the 39 messages; [`encode`], [`decode`], [`Decoded`] (with what deviates from the standard).
+//! * [`fast`]: RICindication and RICcontrolRequest without allocation, equal to the general codec.
+//! * [`Rejection`]: why bytes were refused, ready to be answered with a cause and criticality diagnostics.
+//!
+//! A field that a version lacks is refused with [`EncodeError::NotInVersion`](crate::per::EncodeError::NotInVersion).
+#[macro_use]
+mod container;
+mod cause;
+mod component;
+mod component_v1;
+mod criticality;
+pub mod fast;
+pub mod ids;
+mod messages;
+mod node;
+mod pdu;
+mod rejection;
+mod subscription;
+mod tnl;
+mod version;
+
+pub use cause::*;
+pub use component::*;
+pub use component_v1::*;
+pub use container::{Deviation, IeDiagnostic, IeSpec, Presence, ReceivedIe};
+pub(crate) use container::{Replay, decode_container, encode_container, show_container};
+pub use criticality::*;
+pub use messages::*;
+pub use node::*;
+pub use pdu::*;
+pub use rejection::{RejectReason, Rejection};
+pub use subscription::*;
+pub use tnl::*;
+pub use version::Version;

@@ -1,0 +1,289 @@
+//! Identities of E2 nodes and RICs (clauses 9.2.4 and 9.2.6).
+use crate::per::{
+    Bits, Codec, DecodeError, EncodeError, Fixed, Int, Notation, Opt, Own, ShortBits, Since2, Source, Writer,
+};
+use crate::{choice, sequence};
+use std::fmt;
+
+/// Greatest gNB-CU-UP-ID, gNB-DU-ID and ngENB-DU-ID: 36 bits.
+pub const MAX_PART_ID: u64 = 68_719_476_735;
+type PartId = Int<0, MAX_PART_ID>;
+
+/// A public land mobile network in its three-octet form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Plmn(pub [u8; 3]);
+
+impl Plmn {
+    /// From a mobile country code and a mobile network code of two or three digits (TS 24.008 §10.5.1.13).
+    pub fn new(mcc: u16, mnc: u16, mnc_digits: u8) -> Self {
+        let digit = |n: u16, place: u16| (n / place % 10) as u8;
+        let (m1, m2, m3) = (digit(mcc, 100), digit(mcc, 10), digit(mcc, 1));
+        let (n1, n2, n3) = match mnc_digits {
+            3 => (digit(mnc, 100), digit(mnc, 10), digit(mnc, 1)),
+            _ => (digit(mnc, 10), digit(mnc, 1), 0xf),
+        };
+        Self([m2 << 4 | m1, n3 << 4 | m3, n2 << 4 | n1])
+    }
+}
+
+impl fmt::Display for Plmn {
+    /// `MCC.MNC`, e.g. `505.01`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c] = self.0;
+        write!(f, "{:x}{:x}{:x}.{:x}{:x}", a & 15, a >> 4, b & 15, c & 15, c >> 4)?;
+        if b >> 4 == 15 { Ok(()) } else { write!(f, "{:x}", b >> 4) }
+    }
+}
+
+/// Codec of [`Plmn`].
+#[derive(Debug)]
+pub struct PlmnCodec;
+
+impl Codec<Plmn> for PlmnCodec {
+    fn encode(value: &Plmn, w: &mut Writer) -> Result<(), EncodeError> {
+        Fixed::encode(&value.0, w)
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<Plmn, DecodeError> {
+        Fixed::decode(r).map(Plmn)
+    }
+    fn show(value: &Plmn, n: &mut Notation) {
+        Fixed::show(&value.0, n);
+    }
+}
+
+/// A CHOICE of one alternative so far: the value itself in Rust.
+macro_rules! sole_alternative {
+    ($name:ident $asn:literal $t:ty [$c:ty]) => {
+        #[doc = concat!("CHOICE with the sole alternative `", $asn, "`.")]
+        #[derive(Debug)]
+        pub struct $name;
+        impl Codec<$t> for $name {
+            fn encode(value: &$t, w: &mut Writer) -> Result<(), EncodeError> {
+                w.bit(false);
+                <$c as Codec<$t>>::encode(value, w)
+            }
+            fn decode<S: Source>(r: &mut S) -> Result<$t, DecodeError> {
+                r.index(1, 0, true)?;
+                <$c as Codec<$t>>::decode(r)
+            }
+            fn show(value: &$t, n: &mut Notation) {
+                n.text(concat!($asn, " : "));
+                <$c as Codec<$t>>::show(value, n);
+            }
+        }
+    };
+}
+sole_alternative!(GnbIdChoice "gnb-ID" ShortBits [Bits<22, 32>]);
+sole_alternative!(EnGnbIdChoice "gNB-ID" ShortBits [Bits<22, 32>]);
+
+sequence! {
+    /// A gNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalGnbId "GlobalgNB-ID" {
+        /// Its network.
+        plmn: Plmn [PlmnCodec] "plmn-id",
+        /// 22 to 32 bits.
+        gnb_id: ShortBits [GnbIdChoice] "gnb-id",
+    }
+}
+sequence! {
+    /// A gNB attached to an eNB (EN-DC).
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalEnGnbId "GlobalenGNB-ID" {
+        /// Its network.
+        plmn: Plmn [PlmnCodec] "pLMN-Identity",
+        /// 22 to 32 bits.
+        gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID",
+    }
+}
+choice! {
+    /// Identity of an ng-eNB within its network.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    NgEnbId "ENB-ID-Choice" {
+        /// 20 bits.
+        Macro(ShortBits) [Bits<20, 20>] "enb-ID-macro",
+        /// 18 bits.
+        ShortMacro(ShortBits) [Bits<18, 18>] "enb-ID-shortmacro",
+        /// 21 bits.
+        LongMacro(ShortBits) [Bits<21, 21>] "enb-ID-longmacro",
+    }
+}
+sequence! {
+    /// An ng-eNB (LTE radio, 5G core).
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalNgEnbId "GlobalngeNB-ID" {
+        /// Its network.
+        plmn: Plmn [PlmnCodec] "plmn-id",
+        /// Its identity there.
+        enb_id: NgEnbId [Own] "enb-id",
+    }
+}
+choice! {
+    /// Identity of an eNB within its network.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    EnbId "ENB-ID" {
+        /// 20 bits.
+        Macro(ShortBits) [Bits<20, 20>] "macro-eNB-ID",
+        /// 28 bits.
+        Home(ShortBits) [Bits<28, 28>] "home-eNB-ID";
+        /// 18 bits.
+        ShortMacro(ShortBits) [Bits<18, 18>] "short-Macro-eNB-ID",
+        /// 21 bits.
+        LongMacro(ShortBits) [Bits<21, 21>] "long-Macro-eNB-ID",
+    }
+}
+sequence! {
+    /// An eNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalEnbId "GlobalENB-ID" {
+        /// Its network.
+        plmn: Plmn [PlmnCodec] "pLMN-Identity",
+        /// Its identity there.
+        enb_id: EnbId [Own] "eNB-ID",
+    }
+}
+choice! {
+    /// A node of the NG-RAN, as a neighbour names it.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalNgRanNodeId "GlobalNG-RANNode-ID" {
+        /// A gNB.
+        Gnb(GlobalGnbId) [Own] "gNB",
+        /// An ng-eNB.
+        NgEnb(GlobalNgEnbId) [Own] "ng-eNB",
+    }
+}
+sequence! {
+    /// A gNB or a part of one: CU-UP or DU ids mark the parts; without either it is the CU, the CU-CP or the whole.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    E2NodeGnb "GlobalE2node-gNB-ID" {
+        /// The base station.
+        gnb: GlobalGnbId [Own] "global-gNB-ID",
+        /// Its identity as an en-gNB, if it is one too; not in v1.01.
+        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID",
+        /// This node is this CU-UP of it.
+        cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID",
+        /// This node is this DU of it.
+        du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID",
+    }
+}
+sequence! {
+    /// An en-gNB or a part of one.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
+        /// The base station (`global-gNB-ID` in v1.01).
+        en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID",
+        /// This node is this CU-UP of it; not in v1.01.
+        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID",
+        /// This node is this DU of it; not in v1.01.
+        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID",
+    }
+}
+sequence! {
+    /// An ng-eNB or a part of one.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
+        /// The base station.
+        ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID",
+        /// Its identity as an eNB, if it is one too; not in v1.01.
+        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID",
+        /// This node is this DU of it; not in v1.01.
+        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID",
+    }
+}
+sequence! {
+    /// An eNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    E2NodeEnb "GlobalE2node-eNB-ID" {
+        /// The base station.
+        enb: GlobalEnbId [Own] "global-eNB-ID",
+    }
+}
+choice! {
+    /// An E2 node: a base station or a part of one.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalE2NodeId "GlobalE2node-ID" {
+        /// 5G standalone.
+        Gnb(E2NodeGnb) [Own] "gNB",
+        /// 5G non-standalone.
+        EnGnb(E2NodeEnGnb) [Own] "en-gNB",
+        /// LTE radio at a 5G core.
+        NgEnb(E2NodeNgEnb) [Own] "ng-eNB",
+        /// LTE.
+        Enb(E2NodeEnb) [Own] "eNB",
+    }
+}
+
+impl GlobalE2NodeId {
+    /// A whole gNB.
+    pub fn gnb(plmn: Plmn, gnb_id: u32, len_bits: u8) -> Self {
+        let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(gnb_id), len_bits) };
+        Self::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id: None })
+    }
+
+    /// The network that the node belongs to.
+    pub fn plmn(&self) -> Plmn {
+        match self {
+            Self::Gnb(n) => n.gnb.plmn,
+            Self::EnGnb(n) => n.en_gnb.plmn,
+            Self::NgEnb(n) => n.ng_enb.plmn,
+            Self::Enb(n) => n.enb.plmn,
+        }
+    }
+
+    /// The CU-UP and DU ids, for parts of a base station.
+    pub fn part_ids(&self) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Gnb(n) => (n.cu_up_id, n.du_id),
+            Self::EnGnb(n) => (n.cu_up_id, n.du_id),
+            Self::NgEnb(n) => (None, n.du_id),
+            Self::Enb(_) => (None, None),
+        }
+    }
+
+    /// The base station as a whole: the same for all its parts.
+    #[must_use]
+    pub fn base_station(&self) -> Self {
+        match *self {
+            Self::Gnb(n) => Self::Gnb(E2NodeGnb { cu_up_id: None, du_id: None, ..n }),
+            Self::EnGnb(n) => Self::EnGnb(E2NodeEnGnb { cu_up_id: None, du_id: None, ..n }),
+            Self::NgEnb(n) => Self::NgEnb(E2NodeNgEnb { du_id: None, ..n }),
+            Self::Enb(n) => Self::Enb(n),
+        }
+    }
+}
+
+impl fmt::Display for GlobalE2NodeId {
+    /// `kind MCC.MNC id[/cu-up N][/du N]`, e.g. `gnb 505.01 5/du 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, id) = match self {
+            Self::Gnb(n) => ("gnb", n.gnb.gnb_id),
+            Self::EnGnb(n) => ("en-gnb", n.en_gnb.gnb_id),
+            Self::NgEnb(n) => match n.ng_enb.enb_id {
+                NgEnbId::Macro(b) | NgEnbId::ShortMacro(b) | NgEnbId::LongMacro(b) => ("ng-enb", b),
+            },
+            Self::Enb(n) => match n.enb.enb_id {
+                EnbId::Macro(b) | EnbId::Home(b) | EnbId::ShortMacro(b) | EnbId::LongMacro(b) => ("enb", b),
+            },
+        };
+        write!(f, "{kind} {} {}", self.plmn(), id.value)?;
+        let (cu_up, du) = self.part_ids();
+        if let Some(id) = cu_up {
+            write!(f, "/cu-up {id}")?;
+        }
+        if let Some(id) = du {
+            write!(f, "/du {id}")?;
+        }
+        Ok(())
+    }
+}
+
+sequence! {
+    /// A near-RT RIC.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalRicId "GlobalRIC-ID" {
+        /// Its network.
+        plmn: Plmn [PlmnCodec] "pLMN-Identity",
+        /// 20 bits.
+        ric_id: ShortBits [Bits<20, 20>] "ric-ID",
+    }
+}

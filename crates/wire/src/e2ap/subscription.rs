@@ -1,0 +1,325 @@
+//! Subscriptions, actions and controls (clauses 9.2.14 to 9.2.25, and 9.2.31 on for v3.01).
+use super::cause::versioned_enum;
+use super::{Cause, RanFunctionId, RanFunctionIdCodec, RicRequestId, Version, container, ids};
+use crate::per::{
+    Codec, DecodeError, DecodeFault, EncodeError, Free, Int, IntExt, List, Notation, Opt, Own, Per, Source,
+    Writer,
+};
+use crate::{enumerated, sequence};
+use bytes::Bytes;
+
+/// Identifies an action within its subscription.
+pub type RicActionId = u8;
+type ActionIdCodec = Int<0, 255>;
+type ExecutionOrder = IntExt<0, 255>;
+
+enumerated! {
+    /// What an action does.
+    RicActionType "RICactionType" {
+        /// Reports.
+        Report "report",
+        /// Asks the RIC, and may wait for its answer.
+        Insert "insert",
+        /// Acts by itself.
+        Policy "policy",
+    }
+}
+enumerated! {
+    /// Kind of an indication.
+    RicIndicationType "RICindicationType" {
+        /// A report.
+        Report "report",
+        /// A question.
+        Insert "insert",
+    }
+}
+enumerated! {
+    /// What a node does after an insert.
+    RicSubsequentActionType "RICsubsequentActionType" {
+        /// Goes on.
+        Continue "continue",
+        /// Waits for the RIC.
+        Wait "wait",
+    }
+}
+versioned_enum! {
+    /// How long a node waits after an insert.
+    RicTimeToWait "RICtimeToWait" roots [18 17 17] {
+        /// Not at all; v1.01 only.
+        Zero "zero" [0 - -],
+        /// 1 ms.
+        W1ms "w1ms" [1 0 0],
+        /// 2 ms.
+        W2ms "w2ms" [2 1 1],
+        /// 5 ms.
+        W5ms "w5ms" [3 2 2],
+        /// 10 ms.
+        W10ms "w10ms" [4 3 3],
+        /// 20 ms.
+        W20ms "w20ms" [5 4 4],
+        /// 30 ms.
+        W30ms "w30ms" [6 5 5],
+        /// 40 ms.
+        W40ms "w40ms" [7 6 6],
+        /// 50 ms.
+        W50ms "w50ms" [8 7 7],
+        /// 100 ms.
+        W100ms "w100ms" [9 8 8],
+        /// 200 ms.
+        W200ms "w200ms" [10 9 9],
+        /// 500 ms.
+        W500ms "w500ms" [11 10 10],
+        /// 1 s.
+        W1s "w1s" [12 11 11],
+        /// 2 s.
+        W2s "w2s" [13 12 12],
+        /// 5 s.
+        W5s "w5s" [14 13 13],
+        /// 10 s.
+        W10s "w10s" [15 14 14],
+        /// 20 s.
+        W20s "w20s" [16 15 15],
+        /// 60 s.
+        W60s "w60s" [17 16 16],
+    }
+}
+versioned_enum! {
+    /// Which answer a control wants.
+    RicControlAckRequest "RICcontrolAckRequest" roots [3 2 2] {
+        /// None but a failure.
+        NoAck "noAck" [0 0 0],
+        /// One in any case.
+        Ack "ack" [1 1 1],
+        /// Only a failure; v1.01 only.
+        NAck "nAck" [2 - -],
+    }
+}
+enumerated! {
+    /// How a control ended; v1.01 only.
+    RicControlStatus "RICcontrolStatus" {
+        /// Done.
+        Success "success",
+        /// Refused.
+        Rejected "rejected",
+        /// Tried in vain.
+        Failed "failed",
+    }
+}
+enumerated! {
+    /// How long a refused peer shall wait before it tries again.
+    TimeToWait "TimeToWait" {
+        /// 1 s.
+        V1s "v1s",
+        /// 2 s.
+        V2s "v2s",
+        /// 5 s.
+        V5s "v5s",
+        /// 10 s.
+        V10s "v10s",
+        /// 20 s.
+        V20s "v20s",
+        /// 60 s.
+        V60s "v60s",
+    }
+}
+
+impl TimeToWait {
+    /// In seconds.
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::V1s => 1,
+            Self::V2s => 2,
+            Self::V5s => 5,
+            Self::V10s => 10,
+            Self::V20s => 20,
+            Self::V60s => 60,
+        }
+    }
+}
+
+sequence! {
+    /// What a node does after an insert, and for how long.
+    #[derive(Copy, Eq, Hash)]
+    RicSubsequentAction "RICsubsequentAction" {
+        /// Goes on or waits.
+        kind: RicSubsequentActionType [Own] "ricSubsequentActionType",
+        /// How long.
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait",
+    }
+}
+
+sequence! {
+    /// An action of a new subscription.
+    #[derive(Eq, Hash)]
+    ActionToBeSetup "RICaction-ToBeSetup-Item" {
+        /// Chosen by the subscriber.
+        id: RicActionId [ActionIdCodec] "ricActionID",
+        /// What it does.
+        kind: RicActionType [Own] "ricActionType",
+        /// Defined by the service model.
+        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition",
+        /// What happens after an insert.
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction";
+        /// In which order several policies act; v3.01 only.
+        execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder",
+    }
+}
+
+impl ActionToBeSetup {
+    /// A report without a definition: what most statistics service models want.
+    pub fn report(id: RicActionId) -> Self {
+        Self { id, kind: RicActionType::Report, definition: None, subsequent: None, execution_order: None }
+    }
+}
+
+/// [`IntExt`] that versions before 3.01 refuse to write.
+#[derive(Debug)]
+pub struct ExecutionOrderV3;
+
+impl Codec<u16> for ExecutionOrderV3 {
+    fn encode(value: &u16, w: &mut Writer) -> Result<(), EncodeError> {
+        let version = w.version();
+        if version < Version::V3_01 {
+            return Err(EncodeError::NotInVersion {
+                element: "ricActionExecutionOrder",
+                version: version.name(),
+            });
+        }
+        ExecutionOrder::encode(value, w)
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<u16, DecodeError> {
+        ExecutionOrder::decode(r)
+    }
+    fn show(value: &u16, n: &mut Notation) {
+        n.value(value);
+    }
+}
+
+sequence! {
+    /// What a subscription wants.
+    #[derive(Eq, Hash)]
+    RicSubscriptionDetails "RICsubscriptionDetails" {
+        /// When: defined by the service model.
+        event_trigger: Bytes [Free] "ricEventTriggerDefinition",
+        /// What: 1 to 16 actions.
+        actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List",
+    }
+}
+
+/// An item that is an action id and nothing else.
+macro_rules! action_id_item {
+    ($codec:ident $id:literal $name:literal) => {
+        container::list_item!($codec RicActionId: ActionIdItem, $id, Ignore $name);
+    };
+}
+/// An item that is an action id and a cause.
+macro_rules! action_cause_item {
+    ($codec:ident $id:literal $name:literal) => {
+        container::list_item!($codec ActionFailed: Own, $id, Ignore $name);
+    };
+}
+
+/// An extensible SEQUENCE of an action id alone: the id itself in Rust.
+#[derive(Debug)]
+pub struct ActionIdItem;
+
+impl Codec<RicActionId> for ActionIdItem {
+    fn encode(value: &RicActionId, w: &mut Writer) -> Result<(), EncodeError> {
+        w.bit(false);
+        ActionIdCodec::encode(value, w)
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<RicActionId, DecodeError> {
+        let extended = r.extended()?;
+        let id = ActionIdCodec::decode(r).map_err(|e| e.within("ricActionID"))?;
+        if extended {
+            r.additions(0, |_, _| Ok(()))?;
+        }
+        Ok(id)
+    }
+    fn show(value: &RicActionId, n: &mut Notation) {
+        n.braces(|n| n.field("ricActionID", |n| n.value(value)));
+    }
+}
+
+sequence! {
+    /// An action that was not admitted, changed or removed.
+    #[derive(Copy, Eq)]
+    ActionFailed "RICaction-NotAdmitted-Item" {
+        /// Which.
+        id: RicActionId [ActionIdCodec] "ricActionID",
+        /// Why.
+        cause: Cause [Own] "cause",
+    }
+}
+sequence! {
+    /// A subscription that the node wants deleted.
+    #[derive(Copy, Eq)]
+    SubscriptionWithCause "RICsubscription-withCause-Item" {
+        /// Which.
+        request_id: RicRequestId [Own] "ricRequestID",
+        /// Of which RAN function.
+        function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
+        /// Why.
+        cause: Cause [Own] "cause",
+    }
+}
+sequence! {
+    /// An action that a modification adds; v3.01 only.
+    #[derive(Eq)]
+    ActionToBeAdded "RICaction-ToBeAddedForModification-Item" {
+        /// Chosen by the subscriber.
+        id: RicActionId [ActionIdCodec] "ricActionID",
+        /// What it does.
+        kind: RicActionType [Own] "ricActionType",
+        /// Defined by the service model.
+        definition: Bytes [Free] "ricActionDefinition",
+        /// In which order several policies act.
+        execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder",
+        /// What happens after an insert.
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction",
+    }
+}
+sequence! {
+    /// An action that a modification changes; v3.01 only.
+    #[derive(Eq)]
+    ActionToBeModified "RICaction-ToBeModifiedForModification-Item" {
+        /// Which.
+        id: RicActionId [ActionIdCodec] "ricActionID",
+        /// Its new definition.
+        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition",
+        /// Its new order.
+        execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder",
+        /// Its new subsequent action.
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction",
+    }
+}
+sequence! {
+    /// An action whose waiting time the node wants changed; v3.01 only.
+    #[derive(Copy, Eq)]
+    ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
+        /// Which.
+        id: RicActionId [ActionIdCodec] "ricActionID",
+        /// To what.
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait",
+    }
+}
+
+container::list_item!(ActionSetupItems ActionToBeSetup ids::RIC_ACTION_TO_BE_SETUP_ITEM, Ignore "RICaction-ToBeSetup-Item");
+container::list_item!(SubscriptionCauseItems SubscriptionWithCause ids::RIC_SUBSCRIPTION_WITH_CAUSE_ITEM, Ignore "RICsubscription-withCause-Item");
+container::list_item!(ActionAddItems ActionToBeAdded ids::RIC_ACTION_TO_BE_ADDED_FOR_MODIFICATION_ITEM, Ignore "RICaction-ToBeAddedForModification-Item");
+container::list_item!(ActionModifyItems ActionToBeModified ids::RIC_ACTION_TO_BE_MODIFIED_FOR_MODIFICATION_ITEM, Ignore "RICaction-ToBeModifiedForModification-Item");
+container::list_item!(ActionModifyRequiredItems ActionRequiredToBeModified ids::RIC_ACTION_REQUIRED_TO_BE_MODIFIED_ITEM, Ignore "RICaction-RequiredToBeModified-Item");
+action_id_item!(ActionAdmittedItems 14 "RICaction-Admitted-Item");
+action_id_item!(ActionRemoveItems 66 "RICaction-ToBeRemovedForModification-Item");
+action_id_item!(ActionRemovedItems 72 "RICaction-RemovedForModification-Item");
+action_id_item!(ActionModifiedItems 76 "RICaction-ModifiedForModification-Item");
+action_id_item!(ActionAddedItems 80 "RICaction-AddedForModification-Item");
+action_id_item!(ActionModificationConfirmedItems 88 "RICaction-ConfirmedForModification-Item");
+action_id_item!(ActionRemovalConfirmedItems 92 "RICaction-ConfirmedForRemoval-Item");
+action_cause_item!(ActionNotAdmittedItems 16 "RICaction-NotAdmitted-Item");
+action_cause_item!(ActionRemoveFailedItems 74 "RICaction-FailedToBeRemovedForModification-Item");
+action_cause_item!(ActionModifyFailedItems 78 "RICaction-FailedToBeModifiedForModification-Item");
+action_cause_item!(ActionAddFailedItems 82 "RICaction-FailedToBeAddedForModification-Item");
+action_cause_item!(ActionRemoveRequiredItems 86 "RICaction-RequiredToBeRemoved-Item");
+action_cause_item!(ActionModificationRefusedItems 90 "RICaction-RefusedToBeModified-Item");
+action_cause_item!(ActionRemovalRefusedItems 94 "RICaction-RefusedToBeRemoved-Item");

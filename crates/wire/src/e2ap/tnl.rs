@@ -1,0 +1,69 @@
+//! Transport addresses of E2 connections (clauses 9.2.29 and 9.2.30).
+use super::{Cause, container, ids};
+use crate::per::{BitString, Bits, BitsExt, Opt, Own, ShortBits};
+use crate::{enumerated, sequence};
+
+sequence! {
+    /// A transport endpoint.
+    #[derive(Eq)]
+    TnlInformation "TNLinformation" {
+        /// IPv4 (32 bits), IPv6 (128 bits) or both (160 bits).
+        address: BitString [BitsExt<1, 160>] "tnlAddress",
+        /// Port.
+        port: Option<ShortBits> [Opt<Bits<16, 16>>] "tnlPort",
+    }
+}
+enumerated! {
+    /// What an association carries.
+    TnlUsage "TNLusage" {
+        /// RIC services.
+        RicService "ric-service",
+        /// Support functions.
+        SupportFunction "support-function",
+        /// Both.
+        Both "both",
+    }
+}
+sequence! {
+    /// An association to add or to modify.
+    #[derive(Eq)]
+    E2ConnectionUpdateItem "E2connectionUpdate-Item" {
+        /// Endpoint of the RIC.
+        tnl: TnlInformation [Own] "tnlInformation",
+        /// What it carries.
+        usage: TnlUsage [Own] "tnlUsage",
+    }
+}
+sequence! {
+    /// An association to remove.
+    #[derive(Eq)]
+    E2ConnectionRemoveItem "E2connectionUpdateRemove-Item" {
+        /// Endpoint of the RIC.
+        tnl: TnlInformation [Own] "tnlInformation",
+    }
+}
+sequence! {
+    /// An association that could not be set up.
+    #[derive(Eq)]
+    E2ConnectionSetupFailedItem "E2connectionSetupFailed-Item" {
+        /// Endpoint of the RIC.
+        tnl: TnlInformation [Own] "tnlInformation",
+        /// Why.
+        cause: Cause [Own] "cause",
+    }
+}
+sequence! {
+    /// An association that the node removes.
+    #[derive(Eq)]
+    E2NodeTnlRemovalItem "E2nodeTNLassociationRemoval-Item" {
+        /// Endpoint of the node.
+        tnl: TnlInformation [Own] "tnlInformation",
+        /// Endpoint of the RIC.
+        tnl_ric: TnlInformation [Own] "tnlInformationRIC",
+    }
+}
+
+container::list_item!(ConnectionUpdateItems E2ConnectionUpdateItem ids::E2_CONNECTION_UPDATE_ITEM, Ignore "E2connectionUpdate-Item");
+container::list_item!(ConnectionRemoveItems E2ConnectionRemoveItem ids::E2_CONNECTION_UPDATE_REMOVE_ITEM, Ignore "E2connectionUpdateRemove-Item");
+container::list_item!(ConnectionFailedItems E2ConnectionSetupFailedItem ids::E2_CONNECTION_SETUP_FAILED_ITEM, Ignore "E2connectionSetupFailed-Item");
+container::list_item!(TnlRemovalItems E2NodeTnlRemovalItem ids::E2_NODE_TNL_ASSOCIATION_REMOVAL_ITEM, Reject "E2nodeTNLassociationRemoval-Item");

@@ -1,0 +1,47 @@
+//! Aligned PER (ITU-T X.691, canonical ALIGNED variant), as small as E2 needs it.
+//!
+//! A type declares its constraints once, as type-level [`Codec`]s, through the macros [`sequence!`](crate::sequence),
+//! [`choice!`](crate::choice) and [`enumerated!`](crate::enumerated); from the one declaration come the encoder, the
+//! decoder, a generator of random valid values and the ASN.1 value notation.
+//!
+//! ```text
+//! value --Codec::encode--> Writer   (bytes)
+//! value <--Codec::decode-- Source   (Reader: bytes with limits; Random: any valid value)
+//! value --Codec::show----> Notation (X.680 value notation)
+//! ```
+mod codec;
+mod error;
+mod macros;
+mod notation;
+mod random;
+mod reader;
+mod real;
+mod writer;
+
+pub use codec::*;
+pub use error::{DecodeError, DecodeFault, EncodeError};
+pub use notation::Notation;
+pub use random::Random;
+pub use reader::{Limits, Reader, Source};
+pub use writer::Writer;
+
+/// Length of one fragment unit (X.691 §11.9.3.8): longer contents travel in pieces of 1 to 4 units.
+pub(crate) const FRAGMENT: usize = 16_384;
+
+/// A type that has one PER encoding of its own.
+pub trait Per: Sized {
+    /// Appends the encoding of `self`.
+    fn encode(&self, w: &mut Writer) -> Result<(), EncodeError>;
+    /// Takes one value from the source.
+    fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError>;
+    /// Writes the value in ASN.1 value notation.
+    fn show(&self, n: &mut Notation);
+}
+
+/// Number of bits that hold every value from 0 to `max`.
+pub(crate) const fn width(max: u64) -> u32 {
+    64 - max.leading_zeros()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+//! Bits in: the decoding half of X.691, within stated limits.
+use super::{DecodeError, DecodeFault, FRAGMENT, width};
+use crate::e2ap::{Deviation, IeDiagnostic, Version};
+use bytes::Bytes;
+use std::ops::Range;
+
+type Result<T = ()> = std::result::Result<T, DecodeError>;
+
+/// Bounds on what one message may make the decoder do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// List elements in the whole message, nested ones included.
+    pub elements: usize,
+    /// Depth of nested open types.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    /// 65,536 elements (E2AP's longest list has 1,024) and 16 levels (E2AP needs 4).
+    fn default() -> Self {
+        Self { elements: 65_536, depth: 16 }
+    }
+}
+
+/// Where values come from: bytes of a peer ([`Reader`]), or chance within the constraints ([`Random`](super::Random)).
+///
+/// The methods are the fields of X.691, not bits, so that a generator can honour every constraint.
+pub trait Source: Sized {
+    /// The protocol version being decoded.
+    fn version(&self) -> Version;
+    /// A flag: presence of an OPTIONAL, or a BOOLEAN.
+    fn flag(&mut self) -> Result<bool>;
+    /// The extension bit of a type.
+    fn extended(&mut self) -> Result<bool>;
+    /// A constrained whole number (§11.5).
+    fn constrained(&mut self, low: u64, high: u64) -> Result<u64>;
+    /// An unconstrained whole number (§11.8).
+    fn unconstrained(&mut self) -> Result<i64>;
+    /// An ENUMERATED or CHOICE index: (is an extension, index), with `root` and `additions` known alternatives.
+    /// `extensible` tells whether there is an extension bit.
+    fn index(&mut self, root: u64, additions: u64, extensible: bool) -> Result<(bool, u64)>;
+    /// Octets with an unconstrained length.
+    fn octets(&mut self) -> Result<Bytes>;
+    /// `n` octets without a length; aligned if more than two (§17.6).
+    fn octets_fixed(&mut self, n: usize) -> Result<Bytes>;
+    /// Bits: at most 64 of them, `n` already known.
+    fn bits(&mut self, n: u32, aligned: bool) -> Result<u64>;
+    /// A character string of `low..high` characters, extensible or not.
+    fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String>;
+    /// The contents octets of a REAL.
+    fn real(&mut self) -> Result<f64>;
+    /// The number of list elements that follow, and whether another such length follows those (a list in fragments);
+    /// charged against the limits.
+    fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
+    /// An open type: `contents` reads from its octets alone.
+    fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
+    /// The extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, skips the rest.
+    fn additions(&mut self, known: usize, each: impl FnMut(usize, &mut Self) -> Result) -> Result;
+    /// The next IE header in a container of which `left` IEs remain unread.
+    fn ie_header(&mut self) -> Result<(u16, u8)>;
+    /// The fault, located.
+    fn fault(&self, fault: DecodeFault) -> DecodeError;
+    /// Notes something about a container that the standard encoding would not reproduce.
+    fn deviation(&mut self, _deviation: Deviation) {}
+    /// Notes an information element that is missing, unknown, duplicate or misplaced.
+    fn diagnose(&mut self, _diagnostic: IeDiagnostic) {}
+    /// Number of the container about to be read, in the order of the encoding.
+    fn next_container(&mut self) -> usize {
+        0
+    }
+    /// `Some` when this source makes values up: which of the IEs that a message may have shall be there?
+    fn choose_ies(&mut self, _specs: &[crate::e2ap::IeSpec]) -> Option<Vec<u16>> {
+        None
+    }
+    /// The undecoded rest of the current open type (of an unknown IE).
+    fn rest(&mut self) -> Bytes {
+        Bytes::new()
+    }
+}
+
+/// A cursor over the octets of one message.
+#[derive(Debug)]
+pub struct Reader {
+    /// Octet strings are slices of this buffer, without a copy (but for those that came in fragments).
+    buf: Bytes,
+    /// Position in bits.
+    pos: usize,
+    /// End of the current open type, in octets.
+    end: usize,
+    /// Offset of `buf` in the message, for errors.
+    base: usize,
+    version: Version,
+    limits: Limits,
+    depth_left: usize,
+    elements_left: usize,
+    containers: usize,
+    deviations: Vec<Deviation>,
+    diagnostics: Vec<IeDiagnostic>,
+}
+
+impl Reader {
+    /// A reader over a shared buffer.
+    pub fn new(buf: Bytes, version: Version) -> Self {
+        Self::with_limits(buf, version, Limits::default())
+    }
+
+    /// As [`new`](Self::new), with bounds of one's own.
+    pub fn with_limits(buf: Bytes, version: Version, limits: Limits) -> Self {
+        Self {
+            end: buf.len(),
+            buf,
+            pos: 0,
+            base: 0,
+            version,
+            limits,
+            depth_left: limits.depth,
+            elements_left: limits.elements,
+            containers: 0,
+            deviations: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    pub(crate) fn into_observations(self) -> (Vec<Deviation>, Vec<IeDiagnostic>) {
+        (self.deviations, self.diagnostics)
+    }
+
+    /// Octets not read yet; a partly read one does not count.
+    pub fn remaining(&self) -> usize {
+        self.end.saturating_sub(self.pos.div_ceil(8))
+    }
+
+    fn align(&mut self) {
+        self.pos = self.pos.next_multiple_of(8);
+    }
+
+    /// The range of the next `n` octets, at an octet boundary.
+    fn take(&mut self, n: usize) -> Result<Range<usize>> {
+        let from = self.pos / 8;
+        match from.checked_add(n) {
+            Some(to) if to <= self.end => {
+                self.pos = to * 8;
+                Ok(from..to)
+            }
+            _ => Err(self.fault(DecodeFault::Truncated)),
+        }
+    }
+
+    /// The next `n` octets (at most 8) as a number.
+    fn number(&mut self, n: usize) -> Result<u64> {
+        let range = self.take(n)?;
+        Ok(self.buf[range].iter().fold(0, |a, &o| a << 8 | u64::from(o)))
+    }
+
+    fn raw_bits(&mut self, mut n: u32) -> Result<u64> {
+        if self.pos + n as usize > self.end * 8 {
+            return Err(self.fault(DecodeFault::Truncated));
+        }
+        let mut value = 0;
+        while n > 0 {
+            let offset = (self.pos & 7) as u32;
+            let k = n.min(8 - offset);
+            let part = u64::from(self.buf[self.pos >> 3] >> (8 - offset - k)) & ((1 << k) - 1);
+            value = (value << k) | part;
+            self.pos += k as usize;
+            n -= k;
+        }
+        Ok(value)
+    }
+
+    /// One length determinant: (units, whether more follow).
+    fn length(&mut self) -> Result<(usize, bool)> {
+        self.align();
+        match self.number(1)? {
+            n @ 0..0x80 => Ok((n as usize, false)),
+            n @ 0x80..=0xbf => Ok(((n as usize & 0x3f) << 8 | self.number(1)? as usize, false)),
+            n @ 0xc1..=0xc4 => Ok(((n as usize & 0x3f) * FRAGMENT, true)),
+            _ => Err(self.fault(DecodeFault::InvalidLength)),
+        }
+    }
+
+    fn small(&mut self) -> Result<u64> {
+        if self.raw_bits(1)? == 0 {
+            return self.raw_bits(6);
+        }
+        match self.length()? {
+            (n @ 0..=8, false) => self.number(n),
+            _ => Err(self.fault(DecodeFault::InvalidLength)),
+        }
+    }
+}
+
+impl Source for Reader {
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        Ok(self.raw_bits(1)? == 1)
+    }
+
+    fn extended(&mut self) -> Result<bool> {
+        self.flag()
+    }
+
+    fn constrained(&mut self, low: u64, high: u64) -> Result<u64> {
+        let range = high - low;
+        let x = match range {
+            0 => 0,
+            1..255 => self.raw_bits(width(range))?,
+            255..65_536 => {
+                self.align();
+                self.number(if range == 255 { 1 } else { 2 })?
+            }
+            _ => {
+                let most = u64::from(width(range).div_ceil(8));
+                let octets = self.raw_bits(width(most - 1))? + 1;
+                if octets > most {
+                    return Err(self.fault(DecodeFault::InvalidLength));
+                }
+                self.align();
+                self.number(octets as usize)?
+            }
+        };
+        if x > range {
+            return Err(self.fault(DecodeFault::OutOfRange { value: low.saturating_add(x), low, high }));
+        }
+        Ok(low + x)
+    }
+
+    fn unconstrained(&mut self) -> Result<i64> {
+        match self.length()? {
+            (n @ 1..=8, false) => {
+                let unused = 64 - 8 * n as u32;
+                Ok(((self.number(n)? << unused) as i64) >> unused)
+            }
+            _ => Err(self.fault(DecodeFault::InvalidLength)),
+        }
+    }
+
+    fn index(&mut self, root: u64, additions: u64, extensible: bool) -> Result<(bool, u64)> {
+        if extensible && self.flag()? {
+            let i = self.small()?;
+            // The caller knows the names; here only what nobody can know is refused.
+            return if i < additions {
+                Ok((true, i))
+            } else {
+                Err(self.fault(DecodeFault::UnknownAlternative(root + i)))
+            };
+        }
+        Ok((false, self.constrained(0, root - 1)?))
+    }
+
+    fn octets(&mut self) -> Result<Bytes> {
+        let (n, more) = self.length()?;
+        let first = self.take(n)?;
+        if !more {
+            return Ok(self.buf.slice(first));
+        }
+        let mut joined = self.buf[first].to_vec();
+        loop {
+            let (n, more) = self.length()?;
+            let piece = self.take(n)?;
+            joined.extend_from_slice(&self.buf[piece]);
+            if !more {
+                return Ok(joined.into());
+            }
+        }
+    }
+
+    fn octets_fixed(&mut self, n: usize) -> Result<Bytes> {
+        if n > 2 {
+            self.align();
+        }
+        if self.pos % 8 == 0 {
+            let range = self.take(n)?;
+            return Ok(self.buf.slice(range));
+        }
+        (0..n).map(|_| self.raw_bits(8).map(|b| b as u8)).collect()
+    }
+
+    fn bits(&mut self, n: u32, aligned: bool) -> Result<u64> {
+        if aligned && n > 0 {
+            self.align();
+        }
+        self.raw_bits(n)
+    }
+
+    fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String> {
+        let octets = if extensible && self.flag()? {
+            self.octets()?.to_vec()
+        } else {
+            let n = self.constrained(low, high)?;
+            if n > 0 && high > 1 {
+                self.align();
+            }
+            if self.pos % 8 == 0 {
+                let range = self.take(n as usize)?;
+                self.buf[range].to_vec()
+            } else {
+                (0..n).map(|_| self.raw_bits(8).map(|b| b as u8)).collect::<Result<_>>()?
+            }
+        };
+        match String::from_utf8(octets) {
+            Ok(s) if s.is_ascii() => Ok(s),
+            _ => Err(self.fault(DecodeFault::InvalidString)),
+        }
+    }
+
+    fn real(&mut self) -> Result<f64> {
+        let octets = self.octets()?;
+        super::real::decode(&octets).ok_or_else(|| self.fault(DecodeFault::InvalidReal))
+    }
+
+    fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)> {
+        let (n, more) =
+            if high < 65_536 { (self.constrained(low, high)? as usize, false) } else { self.length()? };
+        if n > self.elements_left {
+            return Err(self.fault(DecodeFault::TooManyElements(self.limits.elements)));
+        }
+        self.elements_left -= n;
+        Ok((n, more))
+    }
+
+    fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth_left == 0 {
+            return Err(self.fault(DecodeFault::TooDeep(self.limits.depth)));
+        }
+        let octets = self.octets()?;
+        let after = (self.pos, self.end, self.base);
+        // A slice of our own buffer is read in place; joined fragments stand in for the buffer meanwhile.
+        let in_place = octets.is_empty() || self.buf.as_ptr_range().contains(&octets.as_ptr());
+        let outer = if in_place {
+            self.end = self.pos / 8;
+            self.pos -= octets.len() * 8;
+            None
+        } else {
+            (self.pos, self.end, self.base) = (0, octets.len(), self.base + self.pos / 8);
+            Some(std::mem::replace(&mut self.buf, octets))
+        };
+        self.depth_left -= 1;
+        let value = contents(self);
+        self.depth_left += 1;
+        if let Some(buf) = outer {
+            self.buf = buf;
+        }
+        (self.pos, self.end, self.base) = after;
+        value
+    }
+
+    fn additions(&mut self, known: usize, mut each: impl FnMut(usize, &mut Self) -> Result) -> Result {
+        let n = if self.raw_bits(1)? == 0 {
+            self.raw_bits(6)? as usize + 1
+        } else {
+            let (n, more) = self.length()?;
+            if more || n == 0 {
+                return Err(self.fault(DecodeFault::InvalidLength));
+            }
+            n
+        };
+        let mut present = Vec::with_capacity(n);
+        for _ in 0..n {
+            present.push(self.flag()?);
+        }
+        for (i, _) in present.iter().enumerate().filter(|(_, p)| **p) {
+            if i < known {
+                self.open(|r| each(i, r))?;
+            } else {
+                self.octets()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ie_header(&mut self) -> Result<(u16, u8)> {
+        let id = self.constrained(0, 65_535)? as u16;
+        let criticality = self.constrained(0, 2)? as u8;
+        Ok((id, criticality))
+    }
+
+    fn fault(&self, fault: DecodeFault) -> DecodeError {
+        DecodeError { fault, octet: self.base + self.pos / 8, field: "" }
+    }
+
+    fn deviation(&mut self, deviation: Deviation) {
+        self.deviations.push(deviation);
+    }
+
+    fn diagnose(&mut self, diagnostic: IeDiagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn next_container(&mut self) -> usize {
+        self.containers += 1;
+        self.containers - 1
+    }
+
+    fn rest(&mut self) -> Bytes {
+        self.buf.slice((self.pos / 8).min(self.end)..self.end)
+    }
+}

@@ -1,0 +1,125 @@
+//! REAL contents octets (X.690 §8.5): every form is read, the canonical binary form (§11.3) is written.
+
+/// The canonical contents octets of `value`.
+pub(super) fn encode(value: f64) -> Vec<u8> {
+    if value == 0.0 {
+        return if value.is_sign_negative() { vec![0x43] } else { Vec::new() };
+    }
+    if value.is_nan() {
+        return vec![0x42];
+    }
+    if value.is_infinite() {
+        return vec![if value > 0.0 { 0x40 } else { 0x41 }];
+    }
+    let (mantissa, exponent) = odd_mantissa(value);
+    let sign = if value < 0.0 { 0x40 } else { 0 };
+    let mut octets = match i8::try_from(exponent) {
+        Ok(e) => vec![0x80 | sign, e as u8],
+        Err(_) => {
+            let [hi, lo] = exponent.to_be_bytes();
+            vec![0x81 | sign, hi, lo]
+        }
+    };
+    let skip = (mantissa.leading_zeros() / 8) as usize;
+    octets.extend_from_slice(&mantissa.to_be_bytes()[skip..]);
+    octets
+}
+
+/// `|value| = mantissa * 2^exponent` with an odd mantissa.
+fn odd_mantissa(value: f64) -> (u64, i16) {
+    let bits = value.to_bits();
+    let biased = ((bits >> 52) & 0x7ff) as i16;
+    let fraction = bits & ((1 << 52) - 1);
+    let (mantissa, exponent) =
+        if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) };
+    let zeros = mantissa.trailing_zeros();
+    (mantissa >> zeros, exponent + zeros as i16)
+}
+
+/// The value of contents octets in any form, `None` if they have none.
+pub(super) fn decode(octets: &[u8]) -> Option<f64> {
+    match *octets {
+        [] => Some(0.0),
+        [0x40] => Some(f64::INFINITY),
+        [0x41] => Some(f64::NEG_INFINITY),
+        [0x42] => Some(f64::NAN),
+        [0x43] => Some(-0.0),
+        [first, ref rest @ ..] if first & 0x80 != 0 => binary(first, rest),
+        // ISO 6093 NR1, NR2, NR3: decimal text, perhaps with leading spaces and a comma.
+        [1..=3, ref text @ ..] => {
+            let text = std::str::from_utf8(text).ok()?;
+            text.trim_start().replace(',', ".").parse().ok().filter(|v: &f64| v.is_finite())
+        }
+        _ => None,
+    }
+}
+
+fn binary(first: u8, rest: &[u8]) -> Option<f64> {
+    let (exponent_len, rest) = match first & 3 {
+        3 => {
+            let (&n, rest) = rest.split_first()?;
+            (usize::from(n), rest)
+        }
+        n => (usize::from(n) + 1, rest),
+    };
+    if exponent_len == 0 || exponent_len > 4 || rest.len() < exponent_len || rest.len() - exponent_len > 8 {
+        return None;
+    }
+    let (exponent, mantissa) = rest.split_at(exponent_len);
+    let exponent = exponent[1..].iter().fold(i64::from(exponent[0] as i8), |a, &o| a << 8 | i64::from(o));
+    let bits_per_digit = match (first >> 4) & 3 {
+        0 => 1,
+        1 => 3,
+        2 => 4,
+        _ => return None,
+    };
+    let mantissa = mantissa.iter().fold(0u64, |a, &o| a << 8 | u64::from(o));
+    let power = exponent.saturating_mul(bits_per_digit) + i64::from((first >> 2) & 3);
+    let value = scale(mantissa as f64, power);
+    Some(if first & 0x40 != 0 { -value } else { value })
+}
+
+/// `m * 2^power` without an intermediate overflow.
+fn scale(mut m: f64, power: i64) -> f64 {
+    let mut left = power.clamp(-4_000, 4_000) as i32;
+    while left != 0 && m != 0.0 && m.is_finite() {
+        let step = left.clamp(-1_000, 1_000);
+        m *= 2f64.powi(step);
+        left -= step;
+    }
+    m
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decode, encode};
+
+    #[test]
+    fn canonical_octets() {
+        assert_eq!(encode(0.0), []);
+        assert_eq!(encode(1.0), [0x80, 0, 1]);
+        assert_eq!(encode(-1.5), [0xc0, 0xff, 3]);
+        assert_eq!(encode(f64::INFINITY), [0x40]);
+        assert_eq!(encode(2f64.powi(200)), [0x81, 0, 200, 1]);
+    }
+
+    #[test]
+    fn every_finite_value_comes_back() {
+        for v in [0.1, -7.25, 1e300, 5e-324, f64::MAX, f64::MIN_POSITIVE, 123_456_789.0] {
+            assert_eq!(decode(&encode(v)), Some(v));
+        }
+        assert!(decode(&encode(f64::NAN)).is_some_and(f64::is_nan));
+        assert!(decode(&encode(-0.0)).is_some_and(|v| v == 0.0 && v.is_sign_negative()));
+    }
+
+    #[test]
+    fn other_forms_are_read_and_nonsense_is_refused() {
+        assert_eq!(decode(b"\x02 3,25"), Some(3.25));
+        assert_eq!(decode(b"\x0315.E-1"), Some(1.5));
+        assert_eq!(decode(&[0x90, 1, 3]), Some(24.0)); // base 8
+        assert_eq!(decode(&[0xb0, 1, 3]), None); // reserved base
+        assert_eq!(decode(&[0x80]), None);
+        assert_eq!(decode(&[0x83, 0]), None);
+        assert_eq!(decode(b"\x01abc"), None);
+    }
+}
