@@ -1,0 +1,169 @@
+//! Where a party listens or connects to, as people write it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The forms an address takes, for messages and help texts.
+pub const SCHEMES: &str = "tcp://host:port, unix:///path, mem://name, sctp://host:port or tls://host:port";
+
+/// A place to listen at or to connect to. Parsing and [`fmt::Display`] are inverse to each other.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Address {
+    /// `tcp://host:port`; an IPv6 host is written in brackets, here it has none.
+    Tcp {
+        /// A name or a literal IP address.
+        host: String,
+        /// 0 lets the kernel choose one for a listener.
+        port: u16,
+    },
+    /// `unix:///path`: a Unix stream socket.
+    Unix(PathBuf),
+    /// `mem://name`: within this process.
+    Memory(String),
+    /// `sctp://host:port`: understood, carried only where the kernel can.
+    Sctp {
+        /// A name or a literal IP address.
+        host: String,
+        /// The SCTP port; E2AP's is 36421.
+        port: u16,
+    },
+    /// `tls://host:port`: understood, not built yet.
+    Tls {
+        /// A name or a literal IP address.
+        host: String,
+        /// The TCP port under TLS.
+        port: u16,
+    },
+}
+
+/// Why a text is no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// There is no `scheme://` in front.
+    #[error("\"{text}\" has no scheme; write {SCHEMES}")]
+    NoScheme {
+        /// What was given.
+        text: String,
+    },
+    /// The scheme is none of ours.
+    #[error("\"{scheme}://\" is no transport of ours; write {SCHEMES}")]
+    UnknownScheme {
+        /// What stood before `://`.
+        scheme: String,
+    },
+    /// Host or port are missing or malformed.
+    #[error("\"{text}\" is not HOST:PORT with a port from 0 to 65535 (an IPv6 host stands in brackets)")]
+    HostPort {
+        /// What stood behind `://`.
+        text: String,
+    },
+    /// A Unix path that is empty or too long for the kernel.
+    #[error("a unix:// path has 1 to {MAX_UNIX_PATH_BYTES} bytes, \"{text}\" has {}", text.len())]
+    UnixPath {
+        /// What stood behind `://`.
+        text: String,
+    },
+    /// `mem://` without a name.
+    #[error("mem:// needs a name behind it")]
+    NoName,
+}
+
+/// `sockaddr_un` has 108 bytes including the final zero (unix(7)).
+const MAX_UNIX_PATH_BYTES: usize = 107;
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(AddressError::NoScheme { text: text.to_owned() });
+        };
+        match scheme {
+            "tcp" => host_port(rest).map(|(host, port)| Self::Tcp { host, port }),
+            "sctp" => host_port(rest).map(|(host, port)| Self::Sctp { host, port }),
+            "tls" => host_port(rest).map(|(host, port)| Self::Tls { host, port }),
+            "unix" if rest.is_empty() || rest.len() > MAX_UNIX_PATH_BYTES || rest.contains('\0') => {
+                Err(AddressError::UnixPath { text: rest.to_owned() })
+            }
+            "unix" => Ok(Self::Unix(PathBuf::from(rest))),
+            "mem" if rest.is_empty() => Err(AddressError::NoName),
+            "mem" => Ok(Self::Memory(rest.to_owned())),
+            _ => Err(AddressError::UnknownScheme { scheme: scheme.to_owned() }),
+        }
+    }
+}
+
+fn host_port(text: &str) -> Result<(String, u16), AddressError> {
+    let wrong = || AddressError::HostPort { text: text.to_owned() };
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    // `u16::from_str` takes a leading '+', which no one writes on purpose and which would not print back.
+    if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let port = port.parse().map_err(|_| wrong())?;
+    let bare = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    let host = match bare {
+        Some(v6) if v6.parse::<std::net::Ipv6Addr>().is_ok() => v6,
+        Some(_) => return Err(wrong()),
+        None => host,
+    };
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if host.is_empty() || (bare.is_none() && !host.chars().all(allowed)) {
+        return Err(wrong());
+    }
+    Ok((host.to_owned(), port))
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scheme, host, port) = match self {
+            Self::Tcp { host, port } => ("tcp", host, port),
+            Self::Sctp { host, port } => ("sctp", host, port),
+            Self::Tls { host, port } => ("tls", host, port),
+            Self::Unix(path) => return write!(f, "unix://{}", path.display()),
+            Self::Memory(name) => return write!(f, "mem://{name}"),
+        };
+        match host.contains(':') {
+            true => write!(f, "{scheme}://[{host}]:{port}"),
+            false => write!(f, "{scheme}://{host}:{port}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_parsed_prints_back() {
+        for text in [
+            "tcp://127.0.0.1:36421",
+            "tcp://[::1]:0",
+            "tcp://ric.example:65535",
+            "unix:///run/ranlab/e2.sock",
+            "unix://e2.sock",
+            "mem://ric-1",
+            "sctp://10.0.0.1:36421",
+            "tls://ric:36421",
+        ] {
+            assert_eq!(text.parse::<Address>().map(|address| address.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn refusals_name_what_is_allowed() {
+        let refusal = |text: &str| text.parse::<Address>().map_err(|error| error.to_string()).unwrap_err();
+        assert!(refusal("127.0.0.1:36421").contains("tcp://host:port"));
+        assert!(refusal("udp://127.0.0.1:1").contains("unix:///path"));
+        let bad_ports = ["tcp://host", "tcp://host:", "tcp://host:65536", "tcp://host:+1", "tcp://:1"];
+        for text in bad_ports.iter().chain(&["tcp://::1:80", "tcp://[x]:1", "tcp://a b:1", "tcp://a/b:1"]) {
+            assert!(refusal(text).contains("HOST:PORT"), "{text}");
+        }
+        assert!(refusal("unix://").contains("1 to 107"));
+        assert!(refusal(&format!("unix:///{}", "x".repeat(107))).contains("has 108"));
+        assert!(refusal("mem://").contains("name"));
+    }
+}

@@ -1,0 +1,180 @@
+//! A bounded pipe in each direction within one process, with the readiness of a socket.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::BytesMut;
+use tokio::sync::{Notify, mpsc};
+
+/// One end of a [`duplex`]. Dropping it ends both directions: the peer reads what is left, then the end.
+#[derive(Debug)]
+pub struct MemoryStream {
+    incoming: Arc<Pipe>,
+    outgoing: Arc<Pipe>,
+}
+
+/// Two connected ends; each direction holds at most `capacity_bytes` (at least 1).
+pub fn duplex(capacity_bytes: usize) -> (MemoryStream, MemoryStream) {
+    let there = Arc::new(Pipe::new(capacity_bytes));
+    let back = Arc::new(Pipe::new(capacity_bytes));
+    let near = MemoryStream { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
+    (near, MemoryStream { incoming: there, outgoing: back })
+}
+
+impl MemoryStream {
+    pub(super) async fn readable(&self) {
+        self.incoming.until(&self.incoming.readable, |state| state.closed || !state.bytes.is_empty()).await;
+    }
+
+    pub(super) async fn writable(&self) {
+        let capacity = self.outgoing.capacity;
+        self.outgoing
+            .until(&self.outgoing.writable, |state| state.closed || state.bytes.len() < capacity)
+            .await;
+    }
+
+    pub(super) fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+        let mut state = self.incoming.lock();
+        let room = buf.capacity() - buf.len();
+        let (front, back) = state.bytes.as_slices();
+        let front = &front[..front.len().min(room)];
+        let back = &back[..back.len().min(room - front.len())];
+        buf.extend_from_slice(front);
+        buf.extend_from_slice(back);
+        let moved = front.len() + back.len();
+        if moved == 0 {
+            return if state.closed { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        }
+        state.bytes.drain(..moved);
+        drop(state);
+        self.incoming.writable.notify_waiters();
+        Ok(moved)
+    }
+
+    pub(super) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut state = self.outgoing.lock();
+        if state.closed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let mut room = self.outgoing.capacity.saturating_sub(state.bytes.len());
+        if room == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let before = room;
+        for slice in slices {
+            let taken = &slice[..slice.len().min(room)];
+            state.bytes.extend(taken);
+            room -= taken.len();
+        }
+        drop(state);
+        self.outgoing.readable.notify_waiters();
+        Ok(before - room)
+    }
+}
+
+impl Drop for MemoryStream {
+    fn drop(&mut self) {
+        for pipe in [&self.incoming, &self.outgoing] {
+            pipe.lock().closed = true;
+            pipe.readable.notify_waiters();
+            pipe.writable.notify_waiters();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Pipe {
+    state: Mutex<PipeState>,
+    capacity: usize,
+    readable: Notify,
+    writable: Notify,
+}
+
+#[derive(Debug, Default)]
+struct PipeState {
+    bytes: VecDeque<u8>,
+    closed: bool,
+}
+
+impl Pipe {
+    fn new(capacity: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            capacity: capacity.max(1),
+            readable: Notify::new(),
+            writable: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
+        // Nothing that holds this lock can leave the state half changed, so a panic elsewhere is no reason to
+        // panic here.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for `ready`, listening before looking so that no notification falls in between.
+    async fn until(&self, changed: &Notify, ready: impl Fn(&PipeState) -> bool) {
+        loop {
+            let mut notified = std::pin::pin!(changed.notified());
+            notified.as_mut().enable();
+            if ready(&self.lock()) {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+/// Connections that a `mem://` listener has not accepted yet, at most.
+const BACKLOG: usize = 1024;
+
+/// The names listened at. They are the process's, as ports are the machine's: hence one table for all.
+static NAMES: Mutex<Option<HashMap<String, mpsc::Sender<MemoryStream>>>> = Mutex::new(None);
+
+/// The accepting side of a `mem://` name; frees the name when dropped.
+#[derive(Debug)]
+pub(super) struct MemoryListener {
+    name: String,
+    arrivals: tokio::sync::Mutex<mpsc::Receiver<MemoryStream>>,
+}
+
+impl MemoryListener {
+    /// `None` if somebody listens at the name already.
+    pub(super) fn bind(name: &str) -> Option<Self> {
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = names.get_or_insert_default();
+        if names.contains_key(name) {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(BACKLOG);
+        names.insert(name.to_owned(), sender);
+        Some(Self { name: name.to_owned(), arrivals: tokio::sync::Mutex::new(receiver) })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `None` cannot happen while the listener lives, since the table keeps a sender; callers treat it as the end.
+    pub(super) async fn accept(&self) -> Option<MemoryStream> {
+        self.arrivals.lock().await.recv().await
+    }
+}
+
+impl Drop for MemoryListener {
+    fn drop(&mut self) {
+        if let Some(names) = NAMES.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            names.remove(&self.name);
+        }
+    }
+}
+
+/// `None` if nobody listens at the name or its backlog is full.
+pub(super) fn connect(name: &str, capacity_bytes: usize) -> Option<MemoryStream> {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let listener = names.as_ref()?.get(name)?;
+    let (near, far) = duplex(capacity_bytes);
+    listener.try_send(far).ok()?;
+    Some(near)
+}

@@ -1,0 +1,62 @@
+//! Byte streams between the parties, and the frames on them.
+//!
+//! ```text
+//!  Address --Listener::bind--> Listener --accept--> (Stream, peer)
+//!     `--------connect-----------------------------> Stream
+//!                                                     |  readable / try_read        -> FrameReader -> Bytes
+//!                                                     `- writable / try_write_vectored <- FrameWriter <- head + body
+//! ```
+//!
+//! A [`Stream`] is used through `&self`: one task awaits [`Stream::readable`] while other code on the same
+//! thread writes. Reading and writing are attempts that say `WouldBlock`; nothing is queued here, so whoever
+//! owns the queue decides what happens at its bound.
+//!
+//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU.
+
+mod address;
+mod connect;
+mod listener;
+mod memory;
+mod options;
+mod read;
+mod stream;
+mod write;
+
+pub use address::{Address, AddressError, SCHEMES};
+pub use connect::{ConnectError, connect};
+pub use listener::{AcceptError, BindError, Listener};
+pub use memory::{MemoryStream, duplex};
+pub use options::SocketOptions;
+pub use read::{FrameError, FrameReader, ReadOutcome};
+pub use stream::Stream;
+pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
+
+/// The largest PDU accepted or sent unless a caller says otherwise, in bytes.
+pub const MAX_PDU_BYTES: usize = 1 << 20;
+
+/// Bytes of the length in front of every frame.
+pub const LENGTH_BYTES: usize = 4;
+
+/// Why an address that parses cannot be used here.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The machine has no SCTP.
+    #[error("{0}; use tcp:// or unix://")]
+    NoSctp(#[source] ranlab_net::SctpUnavailable),
+    /// The machine has SCTP, this driver does not carry it yet.
+    #[error("the kernel has SCTP, but this program does not carry E2 over it yet; use tcp:// or unix://")]
+    SctpNotCarried,
+    /// TLS is not part of this build.
+    #[error("TLS is not built into this program yet; use tcp:// or unix://")]
+    Tls,
+}
+
+impl Unsupported {
+    fn sctp() -> Self {
+        match ranlab_net::sctp_support() {
+            Ok(()) => Self::SctpNotCarried,
+            Err(why) => Self::NoSctp(why),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a caller may choose about a socket.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+
+/// Options of every stream made by [`super::connect`] or accepted by a [`super::Listener`].
+///
+/// The defaults keep data young: what does not fit in these bounds stays in the program's own queues, where it
+/// can still be counted and dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Sends small messages at once (`TCP_NODELAY`). On.
+    pub nodelay: bool,
+    /// `SO_SNDBUF`, and the capacity of a memory stream, in bytes. 256 KiB.
+    pub send_buffer_bytes: usize,
+    /// `SO_RCVBUF` in bytes. 256 KiB.
+    pub receive_buffer_bytes: usize,
+    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 128 KiB.
+    pub unsent_bytes: Option<u32>,
+    /// First probe of a silent TCP peer after this long, then every third of it; `None`: never. 15 s.
+    pub keepalive: Option<Duration>,
+    /// How long a connection attempt may take in all. 5 s.
+    pub connect_timeout: Duration,
+    /// Permission bits of a Unix socket's file. 0600.
+    pub unix_mode: u32,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            nodelay: true,
+            send_buffer_bytes: 256 << 10,
+            receive_buffer_bytes: 256 << 10,
+            unsent_bytes: Some(128 << 10),
+            keepalive: Some(Duration::from_secs(15)),
+            connect_timeout: Duration::from_secs(5),
+            unix_mode: 0o600,
+        }
+    }
+}
+
+impl SocketOptions {
+    /// The buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
+    pub(super) fn apply_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
+        ranlab_net::bound_buffers(socket, self.send_buffer_bytes, self.receive_buffer_bytes)
+    }
+
+    /// Everything that an established TCP connection has besides its buffers.
+    pub(super) fn apply_tcp(&self, socket: &impl AsFd) -> io::Result<()> {
+        let reference = SockRef::from(socket);
+        reference.set_tcp_nodelay(self.nodelay)?;
+        if let Some(first) = self.keepalive {
+            let interval = (first / 3).max(Duration::from_secs(1));
+            let first = first.max(Duration::from_secs(1));
+            let keepalive = TcpKeepalive::new().with_time(first).with_interval(interval).with_retries(3);
+            reference.set_tcp_keepalive(&keepalive)?;
+        }
+        match self.unsent_bytes {
+            Some(bytes) => ranlab_net::limit_unsent(socket, bytes),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From bytes to frames, without copying them.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::{LENGTH_BYTES, MAX_PDU_BYTES, Stream};
+
+/// The buffer begins with this much,
+const FIRST_CHUNK_BYTES: usize = 64 << 10;
+/// and doubles up to this much when reads fill it.
+const LAST_CHUNK_BYTES: usize = 256 << 10;
+/// Less room than this is not worth a system call: a new chunk is taken.
+const LEAST_ROOM_BYTES: usize = 8 << 10;
+
+/// What the peer did wrong with a frame's length. The stream cannot be read on: close it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// Longer than allowed.
+    #[error("the peer announces a message of {announced} bytes, at most {limit} are allowed")]
+    TooLong {
+        /// What the four bytes say.
+        announced: usize,
+        /// What this reader takes.
+        limit: usize,
+    },
+    /// No PDU has zero bytes.
+    #[error("the peer announces a message of 0 bytes, at least 1 is needed")]
+    Empty,
+}
+
+/// What one [`FrameReader::fill`] brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// So many bytes: call [`FrameReader::next`] until it gives none.
+    Bytes(usize),
+    /// Nothing now: wait for [`Stream::readable`].
+    WouldBlock,
+    /// The peer has closed; [`FrameReader::unfinished_bytes`] tells whether in the middle of a frame.
+    Closed,
+}
+
+/// Splits a stream into frames that share the read buffer.
+///
+/// A frame keeps the chunk that it lies in alive, so whoever queues frames for long should copy small ones.
+/// Once all frames are dropped, reading goes on in the same allocation from its beginning.
+#[derive(Debug)]
+pub struct FrameReader {
+    buf: BytesMut,
+    max_pdu: usize,
+    chunk: usize,
+}
+
+impl Default for FrameReader {
+    fn default() -> Self {
+        Self::new(MAX_PDU_BYTES)
+    }
+}
+
+impl FrameReader {
+    /// A reader that takes PDUs of up to `max_pdu` bytes. Allocates nothing before the first read.
+    pub fn new(max_pdu: usize) -> Self {
+        Self { buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES }
+    }
+
+    /// Makes one attempt to read. Take out what has come with [`Self::next`] before the next attempt.
+    pub fn fill(&mut self, stream: &Stream) -> io::Result<ReadOutcome> {
+        self.make_room();
+        let room = self.buf.capacity() - self.buf.len();
+        match stream.try_read(&mut self.buf) {
+            Ok(0) => Ok(ReadOutcome::Closed),
+            Ok(read) => {
+                if read == room {
+                    self.chunk = (self.chunk * 2).min(LAST_CHUNK_BYTES);
+                }
+                Ok(ReadOutcome::Bytes(read))
+            }
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(ReadOutcome::WouldBlock),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The next whole frame's PDU, `None` if it has not arrived yet. After an error there is no next frame.
+    #[allow(clippy::should_implement_trait)] // An iterator would end at the first `None`; this one goes on.
+    pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
+        let Some(length) = self.announced() else { return Ok(None) };
+        match length {
+            0 => Err(FrameError::Empty),
+            announced if announced > self.max_pdu => {
+                Err(FrameError::TooLong { announced, limit: self.max_pdu })
+            }
+            _ if self.buf.len() - LENGTH_BYTES < length => Ok(None),
+            _ => {
+                self.buf.advance(LENGTH_BYTES);
+                Ok(Some(self.buf.split_to(length).freeze()))
+            }
+        }
+    }
+
+    /// Bytes read that do not make a whole frame yet.
+    pub fn unfinished_bytes(&self) -> usize {
+        self.buf.len()
+    }
+
+    fn announced(&self) -> Option<usize> {
+        let head = self.buf.first_chunk::<LENGTH_BYTES>()?;
+        Some(u32::from_be_bytes(*head) as usize)
+    }
+
+    fn make_room(&mut self) {
+        if self.buf.is_empty() {
+            // Back to the beginning of the allocation if no frame refers to it: the same few pages serve an
+            // idle peer for ever. One that has grown for a huge frame is given back.
+            let _reclaimed = self.buf.try_reclaim(self.chunk);
+            if self.buf.capacity() > LAST_CHUNK_BYTES {
+                self.buf = BytesMut::new();
+            }
+        }
+        if self.buf.capacity() - self.buf.len() >= LEAST_ROOM_BYTES {
+            return;
+        }
+        // What is announced is not yet sent: grow with what has arrived, so that a peer can hold no more than
+        // about twice what it pays for.
+        self.buf.reserve(self.missing().min(self.buf.len()).max(self.chunk));
+    }
+
+    /// Bytes that the frame under way still needs; 0 if unknown or refused by [`Self::next`].
+    fn missing(&self) -> usize {
+        match self.announced() {
+            Some(length) if length <= self.max_pdu => (LENGTH_BYTES + length).saturating_sub(self.buf.len()),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! One suite over every transport: what holds on TCP holds on Unix sockets and in memory.
+#![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
+
+use std::fs;
+use std::io::{self, IoSlice};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+use ranlab_sdk::transport::*;
+
+/// A directory of one test, removed with it.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ranlab-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn address(&self) -> Address {
+        Address::Unix(self.0.join("sock"))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn every_transport(test: &str) -> (Directory, [Address; 3]) {
+    let directory = Directory::new(test);
+    let tcp = Address::Tcp { host: "127.0.0.1".into(), port: 0 };
+    let addresses = [tcp, directory.address(), Address::Memory(test.into())];
+    (directory, addresses)
+}
+
+/// Small buffers, so that a test fills them with few bytes.
+fn narrow() -> SocketOptions {
+    SocketOptions { send_buffer_bytes: 8 << 10, receive_buffer_bytes: 8 << 10, ..SocketOptions::default() }
+}
+
+async fn pair(address: &Address, options: &SocketOptions) -> (Listener, Stream, Stream) {
+    let listener = Listener::bind(address, options).await.unwrap();
+    let near = connect(listener.address(), options).await.unwrap();
+    let (far, peer) = listener.accept().await.unwrap();
+    assert!(peer.starts_with(&address.to_string()[..6]), "{peer}");
+    (listener, near, far)
+}
+
+async fn write_all(stream: &Stream, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match stream.try_write_vectored(&[IoSlice::new(bytes)]) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => stream.writable().await.unwrap(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Reads until `count` frames are there.
+async fn read_frames(stream: &Stream, reader: &mut FrameReader, count: usize) -> Vec<Bytes> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        match reader.fill(stream).unwrap() {
+            ReadOutcome::WouldBlock => stream.readable().await.unwrap(),
+            ReadOutcome::Closed => panic!("closed after {} of {count} frames", frames.len()),
+            ReadOutcome::Bytes(_) => {
+                while let Some(frame) = reader.next().unwrap() {
+                    frames.push(frame);
+                }
+            }
+        }
+    }
+    frames
+}
+
+fn framed(pdus: &[Vec<u8>]) -> Vec<u8> {
+    pdus.iter().flat_map(|pdu| [&(pdu.len() as u32).to_be_bytes()[..], pdu].concat()).collect()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(Duration::from_secs(60), future).await.expect("a test hangs")
+    })
+}
+
+#[test]
+fn frames_arrive_whatever_the_fragments() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("fragments");
+        let pdus: Vec<Vec<u8>> = (1..40).map(|n| vec![n; usize::from(n)]).collect();
+        let bytes = framed(&pdus);
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &SocketOptions::default()).await;
+            let mut reader = FrameReader::default();
+            for cut in 1..bytes.len() {
+                let (first, second) = bytes.split_at(cut);
+                write_all(&near, first).await;
+                let mut frames = Vec::new();
+                while reader.fill(&far).unwrap() == ReadOutcome::WouldBlock {
+                    far.readable().await.unwrap();
+                }
+                while let Some(frame) = reader.next().unwrap() {
+                    frames.push(frame);
+                }
+                write_all(&near, second).await;
+                let missing = pdus.len() - frames.len();
+                frames.extend(read_frames(&far, &mut reader, missing).await);
+                assert_eq!(frames, pdus, "{address}, cut at {cut}");
+                assert_eq!(reader.unfinished_bytes(), 0);
+            }
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any PDUs, split into head and body anywhere, through a pipe of any capacity, arrive as they were.
+    #[test]
+    fn what_is_written_is_read(
+        pdus in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..3000), any::<prop::sample::Index>()), 1..200),
+        capacity in 1_usize..20_000,
+    ) {
+        block_on(async {
+            let (near, far) = duplex(capacity);
+            let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+            let bodies: Vec<Bytes> = pdus.iter().map(|(pdu, at)| Bytes::copy_from_slice(&pdu[at.index(pdu.len())..])).collect();
+            let frames: Vec<Frame<'_>> = pdus.iter().zip(&bodies)
+                .map(|((pdu, at), body)| Frame { head: &pdu[..at.index(pdu.len())], body }).collect();
+            let send = async {
+                let mut writer = FrameWriter::default();
+                let (mut taken, mut bytes) = (0, 0);
+                while taken < frames.len() || writer.rest_bytes() > 0 {
+                    let outcome = writer.write(&near, &frames[taken..]).unwrap();
+                    taken += outcome.taken;
+                    bytes += outcome.bytes;
+                    if outcome.blocked {
+                        near.writable().await.unwrap();
+                    }
+                }
+                bytes
+            };
+            let mut reader = FrameReader::default();
+            let (bytes, received) = tokio::join!(send, read_frames(&far, &mut reader, frames.len()));
+            let sent: Vec<_> = pdus.iter().map(|(pdu, _)| pdu.clone()).collect();
+            assert_eq!(bytes, framed(&sent).len());
+            assert_eq!(received, sent);
+        });
+    }
+}
+
+#[test]
+fn a_length_out_of_bounds_is_refused_before_anything_is_allocated() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("length");
+        for address in &addresses {
+            for (length, expected) in [
+                (i32::MAX as u32, FrameError::TooLong { announced: i32::MAX as usize, limit: 1000 }),
+                (u32::MAX, FrameError::TooLong { announced: u32::MAX as usize, limit: 1000 }),
+                (1001, FrameError::TooLong { announced: 1001, limit: 1000 }),
+                (0, FrameError::Empty),
+            ] {
+                let (_listener, near, far) = pair(address, &SocketOptions::default()).await;
+                write_all(&near, &length.to_be_bytes()).await;
+                let mut reader = FrameReader::new(1000);
+                while reader.fill(&far).unwrap() == ReadOutcome::WouldBlock {
+                    far.readable().await.unwrap();
+                }
+                assert_eq!(reader.next(), Err(expected));
+                assert_eq!(reader.next(), Err(expected), "it stays an error");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_frame_of_the_limit_passes_through_narrow_buffers() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("limit");
+        let body = Bytes::from(vec![7; MAX_PDU_BYTES]);
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &narrow()).await;
+            let send = async {
+                let mut writer = FrameWriter::default();
+                let frames = [Frame { head: &[], body: &body }];
+                let first = writer.write(&near, &frames).unwrap();
+                assert_eq!((first.taken, first.blocked), (1, true));
+                assert_eq!(writer.rest_bytes(), body.len() + LENGTH_BYTES - first.bytes);
+                while writer.rest_bytes() > 0 {
+                    near.writable().await.unwrap();
+                    assert_eq!(writer.write(&near, &[]).unwrap().taken, 0);
+                }
+            };
+            let mut reader = FrameReader::default();
+            let ((), frames) = tokio::join!(send, read_frames(&far, &mut reader, 1));
+            assert_eq!(frames.len(), 1);
+            assert_eq!(frames[0], body);
+        }
+    });
+}
+
+#[test]
+fn our_own_wrong_lengths_are_refused_before_anything_is_written() {
+    block_on(async {
+        let (near, far) = duplex(1000);
+        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+        let (fine, none, long) = (Bytes::from_static(b"fine"), Bytes::new(), Bytes::from(vec![0; 11]));
+        let mut writer = FrameWriter::new(10);
+        for wrong in [&none, &long] {
+            let frames = [Frame { head: &[], body: &fine }, Frame { head: &[], body: wrong }];
+            let error = writer.write(&near, &frames).unwrap_err();
+            assert!(matches!(error, WriteError::Length { index: 1, limit: 10, .. }), "{error}");
+        }
+        assert_eq!(FrameReader::default().fill(&far).unwrap(), ReadOutcome::WouldBlock);
+    });
+}
+
+#[test]
+fn a_peer_that_never_reads_blocks_the_writer_and_no_more() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("pressure");
+        let body = Bytes::from(vec![1; 1000]);
+        let frames = vec![Frame { head: b"head", body: &body }; 10_000];
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &narrow()).await;
+            let mut writer = FrameWriter::default();
+            let mut outcome = writer.write(&near, &frames).unwrap();
+            assert!(outcome.blocked && outcome.taken < frames.len(), "{address}");
+            // A blocked stream says so again, and is not writable until somebody reads.
+            for _ in 0..100 {
+                let wait = tokio::time::timeout(Duration::from_millis(50), near.writable()).await;
+                let more = writer.write(&near, &frames[outcome.taken..]).unwrap();
+                outcome.taken += more.taken;
+                if wait.is_err() && more.bytes == 0 {
+                    break;
+                }
+            }
+            assert!(outcome.taken < 2_000, "{address} took {} frames of 1 kB", outcome.taken);
+            let complete = outcome.taken - usize::from(writer.rest_bytes() > 0);
+            let mut reader = FrameReader::default();
+            let received = read_frames(&far, &mut reader, complete).await;
+            assert!(received.iter().all(|frame| frame.len() == 1004));
+            near.writable().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_end_is_read_after_the_last_byte_and_writing_to_it_fails() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("end");
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &SocketOptions::default()).await;
+            write_all(&near, &[0, 0, 0, 2, 8, 9, 0]).await;
+            drop(near);
+            let mut reader = FrameReader::default();
+            assert_eq!(read_frames(&far, &mut reader, 1).await, [vec![8, 9]]);
+            loop {
+                match reader.fill(&far).unwrap() {
+                    ReadOutcome::WouldBlock => far.readable().await.unwrap(),
+                    ReadOutcome::Closed => break,
+                    ReadOutcome::Bytes(_) => panic!("there was nothing more"),
+                }
+            }
+            assert_eq!(reader.unfinished_bytes(), 1);
+            let gone = loop {
+                match far.try_write_vectored(&[IoSlice::new(b"x")]) {
+                    Ok(_) => tokio::task::yield_now().await,
+                    Err(error) => break error.kind(),
+                }
+            };
+            assert!(matches!(gone, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset), "{gone}");
+        }
+    });
+}
+
+#[test]
+fn a_waiting_reader_is_woken_by_a_writer_on_the_same_thread() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("woken");
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &SocketOptions::default()).await;
+            let mut buf = BytesMut::with_capacity(16);
+            let read = async {
+                loop {
+                    match far.try_read(&mut buf) {
+                        Ok(read) => break read,
+                        Err(_) => far.readable().await.unwrap(),
+                    }
+                }
+            };
+            let write = async {
+                tokio::task::yield_now().await;
+                // The other direction of the same stream, while `far` is being awaited.
+                write_all(&far, b"back").await;
+                write_all(&near, b"there").await;
+            };
+            assert_eq!(tokio::join!(read, write).0, 5);
+            assert_eq!(&buf[..], b"there");
+        }
+    });
+}
+
+/// The buffer of an idle peer is one allocation, used again from its beginning.
+#[test]
+fn dropped_frames_give_the_buffer_back() {
+    block_on(async {
+        let (near, far) = duplex(1 << 20);
+        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+        let mut reader = FrameReader::default();
+        let mut places = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            write_all(&near, &framed(&[vec![5; 900]])).await;
+            let frames = read_frames(&far, &mut reader, 1).await;
+            places.insert(frames[0].as_ptr());
+        }
+        assert_eq!(places.len(), 1, "900 kB went through one place of one buffer");
+        // Frames that are kept are not overwritten.
+        let mut kept = Vec::new();
+        for n in 0..1000 {
+            write_all(&near, &framed(&[vec![n as u8; 900]])).await;
+            kept.extend(read_frames(&far, &mut reader, 1).await);
+        }
+        assert!(kept.iter().enumerate().all(|(n, frame)| frame.iter().all(|byte| *byte == n as u8)));
+    });
+}
+
+#[test]
+fn places_in_use_and_places_without_listener_are_told() {
+    block_on(async {
+        let options = SocketOptions::default();
+        let (_directory, addresses) = every_transport("taken");
+        for address in &addresses {
+            let listener = Listener::bind(address, &options).await.unwrap();
+            let bound = listener.address().clone();
+            let error = Listener::bind(&bound, &options).await.unwrap_err();
+            assert_eq!(error.to_string(), format!("{bound} is in use by another listener"));
+            drop(listener);
+            let error = connect(&bound, &options).await.unwrap_err();
+            let expected =
+                if matches!(bound, Address::Unix(_)) { "there is no socket at" } else { "nobody listens at" };
+            assert_eq!(error.to_string(), format!("{expected} {bound}"));
+            drop(Listener::bind(&bound, &options).await.unwrap());
+        }
+    });
+}
+
+#[test]
+fn a_unix_file_is_private_replaced_when_stale_and_respected_when_foreign() {
+    block_on(async {
+        let directory = Directory::new("file");
+        let address = directory.address();
+        let Address::Unix(path) = &address else { unreachable!() };
+        let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+
+        // A listener that died without cleaning up: std never removes the file.
+        drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+        let listener = Listener::bind(&address, &SocketOptions::default()).await.unwrap();
+        assert_eq!(mode(path), 0o600);
+        drop(listener);
+        assert!(!path.exists(), "the file goes with its listener");
+
+        let open = SocketOptions { unix_mode: 0o666, ..SocketOptions::default() };
+        let listener = Listener::bind(&address, &open).await.unwrap();
+        assert_eq!(mode(path), 0o666);
+        drop(listener);
+
+        fs::write(path, "somebody's").unwrap();
+        let error = Listener::bind(&address, &SocketOptions::default()).await.unwrap_err();
+        assert!(matches!(error, BindError::NotASocket { .. }), "{error}");
+        assert_eq!(fs::read_to_string(path).unwrap(), "somebody's");
+
+        let nowhere = Address::Unix(directory.0.join("no/such"));
+        let error = Listener::bind(&nowhere, &SocketOptions::default()).await.unwrap_err();
+        assert!(matches!(error, BindError::NoDirectory { .. }), "{error}");
+    });
+}
+
+#[test]
+fn what_cannot_be_carried_says_why() {
+    block_on(async {
+        let options = SocketOptions::default();
+        for (text, word) in [("tls://127.0.0.1:36421", "TLS"), ("sctp://127.0.0.1:36421", "SCTP")] {
+            let address: Address = text.parse().unwrap();
+            let refused = connect(&address, &options).await.unwrap_err().to_string();
+            assert!(
+                refused.contains(text) && refused.contains(word) && refused.contains("tcp://"),
+                "{refused}"
+            );
+            let refused = Listener::bind(&address, &options).await.unwrap_err().to_string();
+            assert!(refused.contains(text) && refused.contains(word), "{refused}");
+        }
+        let nowhere: Address = "tcp://192.0.2.1:36421".parse().unwrap();
+        let error = Listener::bind(&nowhere, &options).await.unwrap_err();
+        assert!(matches!(error, BindError::NotLocal { .. }), "{error}");
+    });
+}
