@@ -1,8 +1,19 @@
 //! SCTP, where the kernel has it (E2AP's transport: O-RAN.WG3.E2AP §8, payload protocol identifier 70).
+//!
+//! One-to-one sockets, one E2AP PDU to a message. Everything that can be proven without a kernel that has SCTP
+//! is tested here; the system calls themselves run only where [`sctp_support`] is `Ok`.
+
+mod ancillary;
+mod association;
 
 use std::io;
 
 use socket2::{Domain, Protocol, Socket, Type};
+
+pub use association::{Association, Listener, MessageInfo, Received};
+
+/// The payload protocol identifier that IANA gave to E2AP. We send it and take any other: FlexRIC sends 0.
+pub const E2AP_PPID: u32 = 70;
 
 /// Why there is no SCTP here.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +32,11 @@ pub enum SctpUnavailable {
 
 /// Asks the kernel for a one-to-one SCTP socket and closes it again.
 pub fn sctp_support() -> Result<(), SctpUnavailable> {
-    match Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(unavailable(error)),
-    }
+    open(Domain::IPV4).map(drop)
+}
+
+fn open(domain: Domain) -> Result<Socket, SctpUnavailable> {
+    Socket::new(domain, Type::STREAM, Some(Protocol::SCTP)).map_err(unavailable)
 }
 
 fn unavailable(error: io::Error) -> SctpUnavailable {
@@ -47,5 +59,18 @@ mod tests {
         assert!(of(libc::EPROTONOSUPPORT).contains("modprobe"));
         assert!(of(libc::EPERM).contains("not permitted"));
         assert!(of(libc::EMFILE).contains("cannot open"));
+    }
+
+    #[test]
+    fn without_sctp_every_door_says_so() {
+        let place = "127.0.0.1:0".parse().unwrap();
+        match (sctp_support(), Listener::bind(place)) {
+            (Ok(()), Ok(_)) => {}
+            (Err(probed), Err(error)) => {
+                let told = Association::connect(place).unwrap_err().to_string();
+                assert_eq!((told, error.to_string()), (probed.to_string(), probed.to_string()));
+            }
+            (probe, bound) => panic!("probe {probe:?}, but {bound:?}"),
+        }
     }
 }

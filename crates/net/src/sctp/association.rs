@@ -1,0 +1,160 @@
+//! One-to-one SCTP sockets: a listener, and associations that carry whole messages.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of_val;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr;
+
+use socket2::{Domain, SockAddr, Socket};
+
+use super::ancillary::Ancillary;
+use super::{E2AP_PPID, open};
+
+/// Associations that the kernel completes before they are accepted.
+const BACKLOG: i32 = 1024;
+
+/// A place where associations arrive.
+#[derive(Debug)]
+pub struct Listener(Socket);
+
+/// An established association; non-blocking.
+#[derive(Debug)]
+pub struct Association(Socket);
+
+/// What one [`Association::receive`] brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes written to the buffer; 0 with `whole` false is the peer's shutdown.
+    pub bytes: usize,
+    /// The message ends here. If not, the rest comes with the next calls: the buffer was too small.
+    pub whole: bool,
+    /// A notification of the kernel and no message of the peer; none are asked for.
+    pub notification: bool,
+    /// The stream and the payload protocol identifier, if the kernel told them.
+    pub info: Option<MessageInfo>,
+}
+
+/// What SCTP says about a message (RFC 6458 §5.3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageInfo {
+    /// The stream's number.
+    pub stream: u16,
+    /// The payload protocol identifier, in host order.
+    pub ppid: u32,
+}
+
+impl Listener {
+    /// Listens at `place`.
+    pub fn bind(place: SocketAddr) -> io::Result<Self> {
+        let socket = open(Domain::for_address(place)).map_err(io::Error::other)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&SockAddr::from(place))?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self(socket))
+    }
+
+    /// The next association and its peer, or `WouldBlock`.
+    pub fn accept(&self) -> io::Result<(Association, Option<SocketAddr>)> {
+        let (socket, peer) = self.0.accept()?;
+        Ok((Association::prepare(socket)?, peer.as_socket()))
+    }
+}
+
+impl Association {
+    /// Begins to associate. The association is up once the descriptor is writable and has no error.
+    pub fn connect(place: SocketAddr) -> io::Result<Self> {
+        let association = Self::prepare(open(Domain::for_address(place)).map_err(io::Error::other)?)?;
+        match association.0.connect(&SockAddr::from(place)) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(association),
+        }
+    }
+
+    /// The error of a connection attempt that has ended, if it failed.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.0.take_error()
+    }
+
+    /// Sends one message on `stream` with [`E2AP_PPID`]; all of it or `WouldBlock`.
+    pub fn send(&self, pdu: &[u8], stream: u16) -> io::Result<()> {
+        let mut control = Ancillary::sending(MessageInfo { stream, ppid: E2AP_PPID });
+        let mut slice = libc::iovec { iov_base: pdu.as_ptr().cast_mut().cast(), iov_len: pdu.len() };
+        let message = message(&mut slice, &mut control);
+        // SAFETY: `message` points to one slice over `pdu`, which the kernel only reads, and to `control` with
+        // its true length; both outlive the call. The descriptor is open because `self` owns it.
+        let sent = unsafe { libc::sendmsg(self.0.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+        match usize::try_from(sent) {
+            Ok(sent) if sent == pdu.len() => Ok(()),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::WriteZero, "SCTP took a part of a message")),
+            Err(_) => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Receives one message, or the part of it that `buffer` holds, whatever its payload protocol identifier.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        let mut control = Ancillary::receiving();
+        let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let mut message = message(&mut slice, &mut control);
+        // SAFETY: `message` points to one slice over `buffer`, exclusively borrowed, and to `control` with its
+        // true capacity; both outlive the call. The descriptor is open because `self` owns it.
+        let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) };
+        let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+        let (flags, control_bytes) = (message.msg_flags, message.msg_controllen);
+        Ok(Received {
+            bytes,
+            whole: flags & libc::MSG_EOR != 0,
+            notification: flags & MSG_NOTIFICATION != 0,
+            info: control.info(control_bytes),
+        })
+    }
+
+    fn prepare(socket: Socket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        set(&socket, libc::SCTP_NODELAY, 1)?;
+        set(&socket, libc::SCTP_RECVRCVINFO, 1)?;
+        Ok(Self(socket))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsFd for Association {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// `MSG_NOTIFICATION` of linux/sctp.h.
+const MSG_NOTIFICATION: libc::c_int = 0x8000;
+
+fn message(slice: &mut libc::iovec, control: &mut Ancillary) -> libc::msghdr {
+    // SAFETY: `msghdr` is a C structure of integers and pointers; all zeros is its empty value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_name = ptr::null_mut();
+    message.msg_iov = slice;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = control.len();
+    message
+}
+
+fn set(socket: &Socket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the option's value is a C int that outlives the call, with its true size.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_SCTP,
+            option,
+            ptr::from_ref(&value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
