@@ -1,0 +1,186 @@
+//! What is missing here, as data: a front end prints it.
+
+use serde::Serialize;
+
+use crate::{Facts, MachineInterval, Sctp};
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it stands.
+    pub status: Status,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; `None` if it is well.
+    pub advice: Option<&'static str>,
+}
+
+/// How one thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As it should be.
+    Good,
+    /// Works; measurements are less steady or something optional is not available.
+    Fair,
+    /// Something that the programs promise will not work.
+    Missing,
+}
+
+/// Open files for some 10,000 peers with their timers and logs.
+const OPEN_FILES_WANTED: u64 = 16_384;
+/// Above these shares a measurement says more about the neighbours than about its subject.
+const STEAL_SHARE_BOUND: f64 = 0.02;
+const CPU_PRESSURE_BOUND: f64 = 0.25;
+
+/// Looks at everything that the facts, and an interval of some seconds if there is one, tell.
+pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
+    let mut checks = vec![
+        open_files(facts),
+        sctp(facts),
+        namespaces(facts),
+        cpus(facts),
+        smt(facts),
+        governor(facts),
+        huge_pages(facts),
+    ];
+    checks.extend(lately.map(quiet));
+    checks
+}
+
+fn check(name: &'static str, found: String, bad: Option<(Status, &'static str)>) -> Check {
+    let (status, advice) = bad.unzip();
+    Check { name, status: status.unwrap_or(Status::Good), found, advice }
+}
+
+fn open_files(facts: &Facts) -> Check {
+    let show = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string());
+    let found = format!("{} now, {} at most", show(facts.open_files_soft), show(facts.open_files_hard));
+    let few = facts.open_files_hard.is_some_and(|limit| limit < OPEN_FILES_WANTED);
+    let advice = "raise the hard limit: `ulimit -Hn 65536` as root, or LimitNOFILE= of the service";
+    check("open files", found, few.then_some((Status::Missing, advice)))
+}
+
+fn sctp(facts: &Facts) -> Check {
+    let (found, bad) = match facts.sctp {
+        Sctp::Loaded => ("in the kernel", None),
+        Sctp::Loadable => ("a module that is not loaded", Some((Status::Fair, "`modprobe sctp` as root"))),
+        Sctp::Absent => ("not in this kernel", Some((Status::Fair, "use tcp:// or unix:// addresses"))),
+    };
+    check("SCTP", found.to_owned(), bad)
+}
+
+fn namespaces(facts: &Facts) -> Check {
+    let found = if facts.network_namespaces { "allowed" } else { "not allowed to this user" };
+    let advice = "run as root for experiments with emulated networks";
+    check(
+        "network namespaces",
+        found.to_owned(),
+        (!facts.network_namespaces).then_some((Status::Fair, advice)),
+    )
+}
+
+fn cpus(facts: &Facts) -> Check {
+    let place = if facts.virtual_machine { "virtual machine" } else { "bare machine" };
+    let found =
+        format!("{} ({}, {place})", facts.cpus, facts.cpu_model.as_deref().unwrap_or("unknown model"));
+    let advice = "load and system under test share one CPU: measure on two or more";
+    check("CPUs", found, (facts.cpus < 2).then_some((Status::Fair, advice)))
+}
+
+fn smt(facts: &Facts) -> Check {
+    let on = facts.smt == Some(true);
+    let found = facts.smt.map_or("unknown", |on| if on { "on" } else { "off" });
+    let advice = "two threads share a core: pin load and system under test to different cores";
+    check("SMT", found.to_owned(), on.then_some((Status::Fair, advice)))
+}
+
+fn governor(facts: &Facts) -> Check {
+    let slow = facts.governor.as_deref().is_some_and(|governor| governor != "performance");
+    let found = facts.governor.clone().unwrap_or_else(|| "not under this system's control".to_owned());
+    let advice = "`cpupower frequency-set -g performance` for steady measurements";
+    check("frequency governor", found, slow.then_some((Status::Fair, advice)))
+}
+
+fn huge_pages(facts: &Facts) -> Check {
+    let none = facts.huge_pages.unwrap_or(0) == 0;
+    let found = format!("{} reserved", facts.huge_pages.unwrap_or(0));
+    let advice = "only packet engines outside this program need them: `sysctl vm.nr_hugepages=512`";
+    check("huge pages", found, none.then_some((Status::Fair, advice)))
+}
+
+fn quiet(lately: &MachineInterval) -> Check {
+    let pressure = lately.pressure.map_or(0.0, |pressure| pressure.cpu_s);
+    let found = format!(
+        "{:.1} % stolen, {:.0} % of the time under CPU pressure",
+        lately.steal_share * 100.0,
+        pressure * 100.0
+    );
+    let noisy = lately.steal_share > STEAL_SHARE_BOUND || pressure > CPU_PRESSURE_BOUND;
+    let advice = "others use this machine: measurements taken now are invalid";
+    check("quiet", found, noisy.then_some((Status::Fair, advice)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pressure;
+
+    fn good() -> Facts {
+        Facts {
+            sctp: Sctp::Loaded,
+            network_namespaces: true,
+            cpus: 8,
+            smt: Some(false),
+            governor: Some("performance".into()),
+            huge_pages: Some(512),
+            open_files_soft: Some(1024),
+            open_files_hard: Some(1 << 20),
+            ..Facts::read()
+        }
+    }
+
+    fn interval(steal_share: f64, cpu_s: f64) -> MachineInterval {
+        let pressure = Some(Pressure { cpu_s, memory_s: 0.0, io_s: 0.0 });
+        MachineInterval { wall_s: 1.0, busy_share: 0.5, steal_share, context_switches_per_s: 1.0, pressure }
+    }
+
+    fn status_of(facts: &Facts, lately: Option<&MachineInterval>, name: &str) -> Status {
+        checks(facts, lately).into_iter().find(|check| check.name == name).unwrap().status
+    }
+
+    #[test]
+    fn a_good_machine_gets_no_advice() {
+        let checks = checks(&good(), Some(&interval(0.0, 0.1)));
+        assert_eq!(checks.len(), 8);
+        assert!(
+            checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
+            "{checks:#?}"
+        );
+    }
+
+    #[test]
+    fn each_lack_is_found_alone() {
+        let lacks: [(&str, Facts, Status); 7] = [
+            ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
+            ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
+            ("network namespaces", Facts { network_namespaces: false, ..good() }, Status::Fair),
+            ("CPUs", Facts { cpus: 1, ..good() }, Status::Fair),
+            ("SMT", Facts { smt: Some(true), ..good() }, Status::Fair),
+            ("frequency governor", Facts { governor: Some("powersave".into()), ..good() }, Status::Fair),
+            ("huge pages", Facts { huge_pages: Some(0), ..good() }, Status::Fair),
+        ];
+        for (name, facts, status) in lacks {
+            assert_eq!(status_of(&facts, None, name), status, "{name}");
+            assert_eq!(checks(&facts, None).iter().filter(|check| check.advice.is_some()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn noise_of_either_kind_is_noticed() {
+        assert_eq!(status_of(&good(), Some(&interval(0.03, 0.0)), "quiet"), Status::Fair);
+        assert_eq!(status_of(&good(), Some(&interval(0.0, 0.3)), "quiet"), Status::Fair);
+    }
+}
