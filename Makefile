@@ -1,0 +1,38 @@
+# Everything that people and CI run. Each target installs what it lacks (scripts/need.sh says what and why).
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint e2e bench nightly
+
+# Incremental artefacts double the size of target/ and help nobody who builds from nothing.
+export CARGO_INCREMENTAL ?= 0
+# Seconds that each fuzz target of `make nightly` gets.
+FUZZ_SECONDS ?= 600
+
+help:            ## show this list
+	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+demo:            ## build quickly, then watch a RIC, 20 base stations and two xApps for 20 seconds
+	@scripts/need.sh build
+	cargo build --profile demo -p ranlab
+	target/demo/ranlab demo
+
+test:            ## every test of the workspace, with the independent codec as oracle
+	@scripts/need.sh build oracle
+	@RANLAB_PYTHON="$(CURDIR)/.venv/bin/python" scripts/test.sh
+
+lint:            ## formatting, clippy, documentation, purity of the lower floors, house rules
+	@scripts/need.sh build lint
+	@scripts/lint.sh
+
+e2e:             ## the release binary against the scripts in tests/e2e
+	@scripts/need.sh build
+	@tests/e2e.sh
+
+bench:           ## the promised ratios, each beside its bar; fails if one is missed
+	@scripts/need.sh build
+	cargo run --release -p ranlab-benches
+
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default) and soaks
+	@scripts/need.sh build fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

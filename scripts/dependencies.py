@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""What we depend on: every direct dependency has its reason, every crate in the tree a permissive licence and
+crates.io as its source. `cargo tree -d` is for people: two versions of one crate are a nuisance, no offence."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+REASONS = ROOT / "docs/decisions/0004-dependencies.md"
+REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
+# Licences that ask for nothing but their own text. One of an OR is enough, all of an AND are needed.
+PERMISSIVE = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib",
+              "0BSD", "CC0-1.0", "Unlicense", "Unicode-3.0", "BSL-1.0", "MIT-0"}
+
+
+def permissive(expression):
+    """An SPDX expression as Cargo has it, brackets included; `/` is the old way to write OR."""
+    # WITH binds tightest: glue `A WITH B` together before judging each licence.
+    glued = re.sub(r"(\S+) WITH ([^()\s]+)", r"\1~WITH~\2", expression.replace("/", " OR "))
+    tokens = re.findall(r"\(|\)|[^()\s]+", glued)
+    judged = [token.lower() if token in ("OR", "AND") else token if token in "()" else
+              str(token.replace("~", " ") in PERMISSIVE) for token in tokens]
+    return eval(" ".join(judged), {"__builtins__": {}})  # only True, False, and, or, brackets
+
+
+def main():
+    metadata = json.loads(subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked"], cwd=ROOT,
+                                         check=True, capture_output=True).stdout)
+    reasons = REASONS.read_text()
+    members = set(metadata["workspace_members"])
+    offences = []
+    foreign = [package for package in metadata["packages"] if package["id"] not in members]
+    for package in foreign:
+        name = f"{package['name']} {package['version']}"
+        if package["source"] != REGISTRY:
+            offences.append(f"{name} does not come from crates.io")
+        if not permissive(package["license"] or "none"):
+            offences.append(f"{name} has the licence {package['license']}")
+    direct = {dependency["name"] for package in metadata["packages"] if package["id"] in members
+              for dependency in package["dependencies"] if dependency["path"] is None}
+    offences += [f"{name} has no reason in {REASONS.relative_to(ROOT)}" for name in sorted(direct)
+                 if f"`{name}`" not in reasons]
+    for offence in offences:
+        print("dependency:", offence, file=sys.stderr)
+    print(f"dependencies: {len(direct)} direct, {len(foreign)} in all, {len(offences)} offences")
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

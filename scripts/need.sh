@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs what a target lacks and touches nothing that is there.
+#   need.sh build    a C linker and the pinned Rust toolchain
+#   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
+#   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests
+#   need.sh fuzz     the nightly toolchain and cargo-fuzz
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Debian packages, as root or by sudo.
+apt() {
+    local as_root=()
+    if [[ $(id -u) != 0 ]]; then
+        command -v sudo >/dev/null || { echo "missing: $* (install them, or run as root)" >&2; exit 3; }
+        as_root=(sudo)
+    fi
+    "${as_root[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+}
+
+build() {
+    command -v cc >/dev/null || apt gcc libc6-dev
+    command -v cargo >/dev/null || apt rustup
+    # With rustup, the first call in this folder installs the toolchain of rust-toolchain.toml, unless it is set
+    # not to; then we ask. A cargo that came another way has to be recent enough itself.
+    if command -v rustup >/dev/null; then
+        cargo --version >/dev/null 2>&1 || rustup toolchain install
+    fi
+    cargo --version >/dev/null
+}
+
+lint() {
+    rustup component add rustfmt clippy 2>/dev/null
+    rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+    command -v python3 >/dev/null || apt python3
+}
+
+oracle() {
+    if [[ -x .venv/bin/python ]] && .venv/bin/python -c 'import pycrate_asn1rt' 2>/dev/null; then return; fi
+    python3 -c 'import venv, ensurepip' 2>/dev/null || apt python3 python3-venv
+    python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'pycrate==0.8.1'
+}
+
+fuzz() {
+    rustup toolchain list | grep -q ^nightly || rustup toolchain install nightly --profile minimal
+    cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked --quiet
+    command -v c++ >/dev/null || apt g++ # libFuzzer is C++
+}
+
+for what in "$@"; do
+    case $what in
+        build | lint | oracle | fuzz) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, fuzz" >&2; exit 2 ;;
+    esac
+done

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs every test of the workspace and says how many there were.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mkdir -p target
+log=target/test.log
+status=0
+cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
+
+# `test result: ok. 12 passed; 0 failed; 3 ignored; ...`, one line for each test binary.
+awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; binaries++ }
+     END { printf "\n%d tests passed, %d failed, %d ignored, in %d binaries\n", passed, failed, ignored, binaries
+           if (passed == 0) exit 1 }' "$log"
+exit "$status"
