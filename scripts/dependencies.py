@@ -40,7 +40,7 @@ def main():
         if not permissive(package["license"] or "none"):
             offences.append(f"{name} has the licence {package['license']}")
     direct = {dependency["name"] for package in metadata["packages"] if package["id"] in members
-              for dependency in package["dependencies"] if dependency["path"] is None}
+              for dependency in package["dependencies"] if "path" not in dependency}
     offences += [f"{name} has no reason in {REASONS.relative_to(ROOT)}" for name in sorted(direct)
                  if f"`{name}`" not in reasons]
     for offence in offences:
