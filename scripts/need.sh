@@ -30,7 +30,7 @@ build() {
 }
 
 lint() {
-    rustup component add rustfmt clippy 2>/dev/null
+    { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy
     rustup target list --installed | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
     command -v python3 >/dev/null || apt python3
 }
