@@ -1,1 +1,26 @@
 //! E2 behaviour as pure machines: time and bytes in, bytes, events and the next deadline out.
+//!
+//! Three machines, one contract. A driver (the `sdk` on sockets, the `sim` in virtual time, a C program on anything)
+//!
+//! 1. tells what happened: `handle(now, Input)`: connected, received, disconnected, or only that time has passed;
+//! 2. asks what follows: `poll()` until `None`: connect, close, events, and `Transmit(connection)`, after which it
+//! 3. takes frames with `transmit(now, connection)` as long as the transport takes them (what does not fit stays in the
+//!    machine's bounded [`Outbox`], where the oldest indications give way), and
+//! 4. calls `handle(now, Wake)` no later than `wake_at()`.
+//!
+//! | machine | feature | speaks |
+//! |---|---|---|
+//! | `agent::Agent` | `agent` | E2 from a base station towards one or several controllers |
+//! | `ric::Ric` | `ric` | E2 towards base stations, E42 towards xApps, [`IApp`](ric) inside |
+//! | `xapp::Xapp` | `xapp` | E42 from an xApp towards a RIC |
+//!
+//! The agent never imports the RIC, nor the RIC the agent.
+#![deny(missing_docs)]
+
+mod frame;
+mod outbox;
+mod time;
+
+pub use frame::Frame;
+pub use outbox::{FlowId, Outbox, OutboxCounters, OutboxFull, OutboxLimits};
+pub use time::Time;

@@ -1,0 +1,287 @@
+//! What waits for a slow peer, within bounds.
+//!
+//! Two lanes. Control messages are few and must arrive: they go first and never drop; when their bound is reached the
+//! connection is of no use any more and the caller closes it. Indications age: at a bound, or after a time, the oldest of
+//! their flow gives way, counted; the receiver sees the gap in the running numbers.
+use crate::{Frame, Time};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// Indications that belong together (one subscription towards one receiver): the unit of dropping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u64);
+
+/// Bounds of one [`Outbox`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboxLimits {
+    /// Bytes of waiting control messages; beyond, [`OutboxFull`].
+    pub control_bytes: usize,
+    /// Bytes of waiting indications, all flows together; beyond, the oldest go.
+    pub indication_bytes: usize,
+    /// Age at which a waiting indication is worth nothing any more.
+    pub indication_age: Duration,
+}
+
+impl Default for OutboxLimits {
+    /// 1 MiB of control, 2 MiB of indications, 100 ms.
+    fn default() -> Self {
+        Self { control_bytes: 1 << 20, indication_bytes: 2 << 20, indication_age: Duration::from_millis(100) }
+    }
+}
+
+/// The peer has not taken control messages for so long that their bound is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer leaves {queued} bytes of control messages unread (limit {limit})")]
+pub struct OutboxFull {
+    /// Bytes that wait.
+    pub queued: usize,
+    /// The bound.
+    pub limit: usize,
+}
+
+/// What went through an [`Outbox`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OutboxCounters {
+    /// Control messages handed to the transport.
+    pub control: u64,
+    /// Indications handed to the transport.
+    pub indications: u64,
+    /// Bytes handed to the transport.
+    pub bytes: u64,
+    /// Indications dropped because there were too many.
+    pub dropped_full: u64,
+    /// Indications dropped because they had waited too long.
+    pub dropped_old: u64,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    waiting: VecDeque<(Time, Frame)>,
+    /// Tokens in `order` beyond the number of waiting indications.
+    spare_tokens: usize,
+}
+
+/// The two lanes towards one peer.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    limits: OutboxLimits,
+    control: VecDeque<Frame>,
+    control_bytes: usize,
+    /// The order among flows: one token per waiting indication. A token stands for the oldest of its flow, so dropping
+    /// from the middle of the queue costs nothing; the token of a dropped indication serves the flow's next one.
+    order: VecDeque<FlowId>,
+    flows: HashMap<FlowId, Flow>,
+    indications: usize,
+    indication_bytes: usize,
+    counters: OutboxCounters,
+}
+
+impl Outbox {
+    /// An empty outbox with the given bounds.
+    pub fn new(limits: OutboxLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Queues a control message.
+    pub fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
+        let queued = self.control_bytes + frame.len();
+        if queued > self.limits.control_bytes {
+            return Err(OutboxFull { queued, limit: self.limits.control_bytes });
+        }
+        self.control_bytes = queued;
+        self.control.push_back(frame);
+        Ok(())
+    }
+
+    /// Queues an indication of `flow`; at the bound the flow's oldest goes, or the oldest of all if it has none.
+    pub fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
+        let len = frame.len();
+        while self.indication_bytes + len > self.limits.indication_bytes && self.indications > 0 {
+            if !self.drop_oldest_of(flow) {
+                self.drop_oldest();
+            }
+        }
+        if len > self.limits.indication_bytes {
+            self.counters.dropped_full += 1;
+            return;
+        }
+        self.indications += 1;
+        self.indication_bytes += len;
+        let queue = self.flows.entry(flow).or_default();
+        queue.waiting.push_back((now, frame));
+        if queue.spare_tokens > 0 {
+            queue.spare_tokens -= 1;
+        } else {
+            self.order.push_back(flow);
+        }
+    }
+
+    /// The next frame to send: control first, then the oldest indication that is not too old.
+    pub fn pop(&mut self, now: Time) -> Option<Frame> {
+        if let Some(frame) = self.control.pop_front() {
+            self.control_bytes -= frame.len();
+            self.counters.control += 1;
+            self.counters.bytes += frame.len() as u64;
+            return Some(frame);
+        }
+        while let Some(flow) = self.order.pop_front() {
+            let Some((queued, frame)) = self.redeem(flow) else { continue };
+            if now.since(queued) > self.limits.indication_age {
+                self.counters.dropped_old += 1;
+                continue;
+            }
+            self.counters.indications += 1;
+            self.counters.bytes += frame.len() as u64;
+            return Some(frame);
+        }
+        None
+    }
+
+    /// Forgets the waiting indications of a flow that was deleted; they do not count as dropped.
+    pub fn forget(&mut self, flow: FlowId) {
+        while self.take_front(flow).is_some() {}
+    }
+
+    /// Forgets everything: the peer is gone.
+    pub fn clear(&mut self) {
+        *self = Self { limits: self.limits, counters: self.counters, ..Self::default() };
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.indications == 0
+    }
+
+    /// Bytes that wait.
+    pub fn queued_bytes(&self) -> usize {
+        self.control_bytes + self.indication_bytes
+    }
+
+    /// What went through.
+    pub fn counters(&self) -> OutboxCounters {
+        self.counters
+    }
+
+    /// To be called when the transport takes no more: frames that stay get their own octets, see [`Frame::detach`].
+    pub fn detach(&mut self) {
+        self.control.iter_mut().for_each(Frame::detach);
+        for (_, frame) in self.flows.values_mut().flat_map(|flow| &mut flow.waiting) {
+            frame.detach();
+        }
+    }
+
+    /// Takes the oldest of a flow; its token stays behind.
+    fn take_front(&mut self, flow: FlowId) -> Option<(Time, Frame)> {
+        let queue = self.flows.get_mut(&flow)?;
+        let front = queue.waiting.pop_front()?;
+        queue.spare_tokens += 1;
+        self.indications -= 1;
+        self.indication_bytes -= front.1.len();
+        Some(front)
+    }
+
+    /// Takes the oldest of a flow for a token that was just taken from `order`.
+    fn redeem(&mut self, flow: FlowId) -> Option<(Time, Frame)> {
+        let front = self.take_front(flow);
+        if let Some(queue) = self.flows.get_mut(&flow) {
+            queue.spare_tokens -= 1;
+            if queue.spare_tokens == 0 && queue.waiting.is_empty() {
+                self.flows.remove(&flow);
+            }
+        }
+        front
+    }
+
+    fn drop_oldest_of(&mut self, flow: FlowId) -> bool {
+        let dropped = self.take_front(flow).is_some();
+        self.counters.dropped_full += u64::from(dropped);
+        dropped
+    }
+
+    fn drop_oldest(&mut self) {
+        while let Some(flow) = self.order.pop_front() {
+            if self.redeem(flow).is_some() {
+                self.counters.dropped_full += 1;
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(tag: u8, len: usize) -> Frame {
+        Frame::whole(vec![tag; len].into())
+    }
+
+    fn outbox() -> Outbox {
+        Outbox::new(OutboxLimits {
+            control_bytes: 100,
+            indication_bytes: 100,
+            indication_age: Duration::from_millis(50),
+        })
+    }
+
+    #[test]
+    fn control_goes_first_and_refuses_at_its_bound() {
+        let mut o = outbox();
+        o.push_indication(Time::ZERO, FlowId(1), frame(1, 10));
+        o.push_control(frame(2, 60)).unwrap();
+        assert_eq!(o.push_control(frame(3, 60)), Err(OutboxFull { queued: 120, limit: 100 }));
+        assert_eq!(o.pop(Time::ZERO).unwrap().body()[0], 2);
+        assert_eq!(o.pop(Time::ZERO).unwrap().body()[0], 1);
+        assert!(o.pop(Time::ZERO).is_none() && o.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_of_the_same_flow_gives_way() {
+        let mut o = outbox();
+        for (flow, tag) in [(1, 1), (2, 2), (1, 3), (1, 4)] {
+            o.push_indication(Time::ZERO, FlowId(flow), frame(tag, 30));
+        }
+        let left: Vec<u8> = std::iter::from_fn(|| o.pop(Time::ZERO)).map(|f| f.body()[0]).collect();
+        assert_eq!(left, [3, 2, 4]);
+        assert_eq!((o.counters().dropped_full, o.counters().indications, o.queued_bytes()), (1, 3, 0));
+    }
+
+    #[test]
+    fn a_flow_that_waits_with_nothing_takes_from_the_oldest_of_all() {
+        let mut o = outbox();
+        o.push_indication(Time::ZERO, FlowId(1), frame(1, 90));
+        o.push_indication(Time::ZERO, FlowId(2), frame(2, 90));
+        assert_eq!(o.pop(Time::ZERO).unwrap().body()[0], 2);
+        assert_eq!(o.counters().dropped_full, 1);
+    }
+
+    #[test]
+    fn old_indications_are_worth_nothing() {
+        let mut o = outbox();
+        o.push_indication(Time::ZERO, FlowId(1), frame(1, 10));
+        o.push_indication(Time::from_nanos(60_000_000), FlowId(1), frame(2, 10));
+        assert_eq!(o.pop(Time::from_nanos(61_000_000)).unwrap().body()[0], 2);
+        assert_eq!(o.counters().dropped_old, 1);
+    }
+
+    #[test]
+    fn a_peer_that_never_reads_costs_no_more_than_the_bound() {
+        let mut o = outbox();
+        for i in 0..10_000 {
+            o.push_indication(Time::ZERO, FlowId(i % 3), frame(1, 30));
+        }
+        assert!(o.queued_bytes() <= 100 && o.order.len() <= 6 && o.flows.len() <= 3);
+        assert_eq!(o.counters().dropped_full, 10_000 - 3);
+        (0..3).for_each(|i| o.forget(FlowId(i)));
+        assert!(o.is_empty() && o.pop(Time::ZERO).is_none());
+        assert!(o.flows.is_empty());
+    }
+
+    #[test]
+    fn a_frame_larger_than_the_bound_is_counted_as_dropped() {
+        let mut o = outbox();
+        o.push_indication(Time::ZERO, FlowId(1), frame(1, 101));
+        assert!(o.is_empty());
+        assert_eq!(o.counters().dropped_full, 1);
+    }
+}
