@@ -1,0 +1,415 @@
+//! What the packed-struct ("plain") encodings of MAC, RLC, PDCP and GTP share.
+//!
+//! These encodings are memory images of x86-64 C structures: little endian, natural alignment, no version. An
+//! indication message is `u32 count; count x element; i64 tstamp_us`; nothing pads between the parts. Padding inside
+//! an element is written as zero and ignored on receipt. The event trigger is one `u32`, the period in milliseconds;
+//! the indication header is one `u32` without meaning.
+//!
+//! A decoder checks the count against the length before it allocates; the elements it allocates occupy at most the
+//! length of the payload, plus the alignment of one element type.
+
+use std::marker::PhantomData;
+
+use bytes::BufMut;
+
+/// Octets before the first element: the count.
+pub const PREFIX_SIZE: usize = 4;
+/// Octets after the last element: the time stamp.
+pub const SUFFIX_SIZE: usize = 8;
+/// The indication header as FlexRIC's agents send it: one `u32`, zero.
+pub const INDICATION_HEADER: [u8; 4] = [0; 4];
+
+/// Why octets are not a plain payload, or do not fit. Unless said otherwise the sender of the octets is at fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlainError {
+    /// Shorter than the smallest payload of its kind.
+    #[error("plain payload has {have} octets, the smallest has {need}")]
+    TooShort {
+        /// Octets of the smallest payload.
+        need: usize,
+        /// Octets received.
+        have: usize,
+    },
+    /// The count does not agree with the length: elements are missing or octets trail.
+    #[error(
+        "plain payload says {count} elements of {element_size} octets ({need} octets in all), but has {have}"
+    )]
+    CountMismatch {
+        /// Elements announced.
+        count: u32,
+        /// Octets of one element.
+        element_size: usize,
+        /// Octets that the count asks for.
+        need: u64,
+        /// Octets received.
+        have: usize,
+    },
+    /// A field of fixed size (event trigger, indication header) has another size.
+    #[error("plain {what} has {have} octets, it must have exactly {need}")]
+    WrongSize {
+        /// Which field.
+        what: &'static str,
+        /// Octets it must have.
+        need: usize,
+        /// Octets received.
+        have: usize,
+    },
+    /// The caller's buffer has no room for the encoding (the caller's fault).
+    #[error("plain payload needs {need} octets, the buffer has room for {room}")]
+    NoRoom {
+        /// Octets of the encoding.
+        need: usize,
+        /// Octets left in the buffer.
+        room: usize,
+    },
+}
+
+/// One element of an indication's list: a UE, a bearer or a tunnel, of fixed size.
+pub trait PlainElement: Sized {
+    /// Octets of one element, padding included.
+    const SIZE: usize;
+    /// An array of [`Self::SIZE`] octets.
+    type Bytes: AsRef<[u8]>;
+
+    /// The element's octets; padding is zero.
+    fn to_bytes(&self) -> Self::Bytes;
+    /// Reads an element from the front of `bytes`; `None` if there are fewer than [`Self::SIZE`].
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+/// A borrowed indication message: elements are read when asked for, nothing is allocated.
+#[derive(Debug, Clone, Copy)]
+pub struct PlainView<'a, E> {
+    elements: &'a [u8],
+    tstamp_us: i64,
+    element: PhantomData<E>,
+}
+
+impl<'a, E: PlainElement> PlainView<'a, E> {
+    /// Checks the framing of `payload`: the count and the length agree exactly.
+    pub fn new(payload: &'a [u8]) -> Result<Self, PlainError> {
+        let too_short = PlainError::TooShort { need: PREFIX_SIZE + SUFFIX_SIZE, have: payload.len() };
+        let (count, rest) = payload.split_first_chunk().ok_or(too_short)?;
+        let (elements, tstamp) = rest.split_last_chunk().ok_or(too_short)?;
+        let count = u32::from_le_bytes(*count);
+        // In u64: a hostile count times the element size would overflow a 32-bit usize.
+        let body = u64::from(count) * E::SIZE as u64;
+        if body != elements.len() as u64 {
+            return Err(PlainError::CountMismatch {
+                count,
+                element_size: E::SIZE,
+                need: body + (PREFIX_SIZE + SUFFIX_SIZE) as u64,
+                have: payload.len(),
+            });
+        }
+        Ok(Self { elements, tstamp_us: i64::from_le_bytes(*tstamp), element: PhantomData })
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.elements.len() / E::SIZE
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// The element at `index`, or `None` beyond the last one.
+    pub fn at(&self, index: usize) -> Option<E> {
+        let start = index.checked_mul(E::SIZE)?;
+        E::from_bytes(self.elements.get(start..)?)
+    }
+
+    /// All elements in order.
+    pub fn iter(&self) -> impl Iterator<Item = E> + use<'a, E> {
+        self.elements.chunks_exact(E::SIZE).filter_map(E::from_bytes)
+    }
+
+    /// When the sender took the statistics, microseconds since the Unix epoch.
+    pub fn tstamp_us(&self) -> i64 {
+        self.tstamp_us
+    }
+}
+
+/// Octets of an indication message with `count` elements of type `E`.
+pub const fn encoded_size<E: PlainElement>(count: usize) -> usize {
+    PREFIX_SIZE.saturating_add(count.saturating_mul(E::SIZE)).saturating_add(SUFFIX_SIZE)
+}
+
+/// Appends an indication message to `out`: a `Vec<u8>`, a `BytesMut` or a `&mut [u8]` (which is advanced).
+///
+/// Nothing is allocated if `out` has the capacity; elements may be made on the fly by the iterator. Fails with
+/// [`PlainError::NoRoom`], having written nothing, if `out` cannot grow and is too small.
+pub fn encode_list<E, I, B>(out: &mut B, elements: I, tstamp_us: i64) -> Result<(), PlainError>
+where
+    E: PlainElement,
+    I: IntoIterator<Item = E, IntoIter: ExactSizeIterator>,
+    B: BufMut,
+{
+    let elements = elements.into_iter();
+    let count = elements.len();
+    let need = encoded_size::<E>(count);
+    let room = out.remaining_mut();
+    if room < need {
+        return Err(PlainError::NoRoom { need, room });
+    }
+    // A count beyond u32 would need tens of gigabytes; saturated, a receiver refuses it as a mismatch.
+    out.put_u32_le(u32::try_from(count).unwrap_or(u32::MAX));
+    for element in elements.take(count) {
+        out.put_slice(element.to_bytes().as_ref());
+    }
+    out.put_i64_le(tstamp_us);
+    Ok(())
+}
+
+/// The time stamp of any plain indication message (its last eight octets), microseconds since the Unix epoch.
+///
+/// Looks at the length alone: `None` if the payload is shorter than an empty list. For latency on the hot path.
+pub fn tstamp_us(payload: &[u8]) -> Option<i64> {
+    if payload.len() < PREFIX_SIZE + SUFFIX_SIZE {
+        return None;
+    }
+    payload.last_chunk().map(|bytes| i64::from_le_bytes(*bytes))
+}
+
+/// The event trigger definition of all plain models: report periodically.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventTrigger {
+    /// Interval between two indications in milliseconds. Zero is encodable; whether it is admitted is the agent's
+    /// decision.
+    pub period_ms: u32,
+}
+
+impl EventTrigger {
+    /// Octets of an event trigger.
+    pub const SIZE: usize = 4;
+
+    /// The event trigger's octets.
+    pub const fn encode(&self) -> [u8; Self::SIZE] {
+        self.period_ms.to_le_bytes()
+    }
+
+    /// Reads an event trigger; any size but [`Self::SIZE`] is an error.
+    pub fn decode(bytes: &[u8]) -> Result<Self, PlainError> {
+        fixed_u32("event trigger", bytes).map(|period_ms| Self { period_ms })
+    }
+}
+
+/// Reads an indication header: the `u32` that peers leave at zero. Any size but four octets is an error.
+pub fn decode_indication_header(bytes: &[u8]) -> Result<u32, PlainError> {
+    fixed_u32("indication header", bytes)
+}
+
+fn fixed_u32(what: &'static str, bytes: &[u8]) -> Result<u32, PlainError> {
+    let octets = bytes.try_into().map_err(|_| PlainError::WrongSize { what, need: 4, have: bytes.len() })?;
+    Ok(u32::from_le_bytes(octets))
+}
+
+/// A field of an element: a little-endian number, or something that stands for one.
+pub(crate) trait PlainField: Sized {
+    /// Octets of the field.
+    const SIZE: usize;
+    /// Writes the field to `to`, which has exactly [`Self::SIZE`] octets.
+    fn put(&self, to: &mut [u8]);
+    /// Reads the field from `from`, which has exactly [`Self::SIZE`] octets.
+    fn take(from: &[u8]) -> Self;
+}
+
+macro_rules! number_fields {
+    ($($number:ty)*) => { $(
+        impl PlainField for $number {
+            const SIZE: usize = size_of::<Self>();
+            fn put(&self, to: &mut [u8]) {
+                to.copy_from_slice(&self.to_le_bytes());
+            }
+            fn take(from: &[u8]) -> Self {
+                let mut octets = [0; size_of::<Self>()];
+                octets.copy_from_slice(from);
+                Self::from_le_bytes(octets)
+            }
+        }
+    )* };
+}
+number_fields!(u8 i8 u16 u32 u64 f32 f64);
+
+impl<const N: usize> PlainField for [u32; N] {
+    const SIZE: usize = 4 * N;
+    fn put(&self, to: &mut [u8]) {
+        for (value, octets) in self.iter().zip(to.chunks_exact_mut(4)) {
+            value.put(octets);
+        }
+    }
+    fn take(from: &[u8]) -> Self {
+        let mut values = [0; N];
+        for (value, octets) in values.iter_mut().zip(from.chunks_exact(4)) {
+            *value = u32::take(octets);
+        }
+        values
+    }
+}
+
+/// Declares an element's layout once, `offset => field: type`; the codec follows. Octets that no field covers are
+/// padding. Fields that overlap, leave their order or exceed the size do not compile.
+macro_rules! plain_element {
+    ($element:ident, $size:literal, { $($offset:literal => $field:ident : $type:ty),+ $(,)? }) => {
+        impl $crate::e2sm::plain::PlainElement for $element {
+            const SIZE: usize = $size;
+            type Bytes = [u8; $size];
+
+            fn to_bytes(&self) -> [u8; $size] {
+                let mut bytes = [0; $size];
+                $(<$type as $crate::e2sm::plain::PlainField>::put(
+                    &self.$field,
+                    &mut bytes[$offset..$offset + <$type as $crate::e2sm::plain::PlainField>::SIZE],
+                );)+
+                bytes
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                let bytes: &[u8; $size] = bytes.first_chunk()?;
+                Some(Self {
+                    $($field: <$type as $crate::e2sm::plain::PlainField>::take(
+                        &bytes[$offset..$offset + <$type as $crate::e2sm::plain::PlainField>::SIZE],
+                    ),)+
+                })
+            }
+        }
+
+        const _: () = {
+            let mut end = 0;
+            $(
+                assert!(end <= $offset, "fields overlap or are out of order");
+                end = $offset + <$type as $crate::e2sm::plain::PlainField>::SIZE;
+            )+
+            assert!(end <= $size, "fields exceed the element");
+        };
+    };
+}
+pub(crate) use plain_element;
+
+/// Gives an indication type (`list` and `tstamp_us`) its codec.
+macro_rules! plain_indication {
+    ($indication:ident, $list:ident : $element:ident) => {
+        impl $indication {
+            /// Appends the message to `out`; allocates nothing if the capacity suffices.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                out.reserve(self.encoded_size());
+                // A Vec grows, so there is always room.
+                let _ = self.encode_into(out);
+            }
+
+            /// Appends the message to `out`: a `BytesMut` or a `&mut [u8]`, which is advanced.
+            pub fn encode_into(
+                &self,
+                out: &mut impl bytes::BufMut,
+            ) -> Result<(), $crate::e2sm::plain::PlainError> {
+                $crate::e2sm::plain::encode_list(out, self.$list.iter().copied(), self.tstamp_us)
+            }
+
+            /// Octets of the encoded message.
+            pub fn encoded_size(&self) -> usize {
+                $crate::e2sm::plain::encoded_size::<$element>(self.$list.len())
+            }
+
+            /// Reads a message; the count must agree with the length exactly.
+            pub fn decode(payload: &[u8]) -> Result<Self, $crate::e2sm::plain::PlainError> {
+                let view = $crate::e2sm::plain::PlainView::<$element>::new(payload)?;
+                Ok(Self { $list: view.iter().collect(), tstamp_us: view.tstamp_us() })
+            }
+        }
+    };
+}
+pub(crate) use plain_indication;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2sm::gtp::{GtpTunnel, GtpView};
+
+    const TUNNEL: GtpTunnel = GtpTunnel { rnti: 1, teid_gnb: 2, qfi: 3, teid_upf: 4 };
+
+    #[test]
+    fn trigger_is_little_endian_milliseconds() {
+        let trigger = EventTrigger { period_ms: 10 };
+        assert_eq!(trigger.encode(), [0x0a, 0, 0, 0]);
+        assert_eq!(EventTrigger::decode(&[0x0a, 0, 0, 0]), Ok(trigger));
+        for size in [0, 1, 3, 5, 8] {
+            assert!(matches!(
+                EventTrigger::decode(&vec![0; size]),
+                Err(PlainError::WrongSize { need: 4, have, .. }) if have == size
+            ));
+        }
+    }
+
+    #[test]
+    fn header_is_four_octets() {
+        assert_eq!(decode_indication_header(&INDICATION_HEADER), Ok(0));
+        assert!(decode_indication_header(&[]).is_err());
+        assert!(decode_indication_header(&[0; 5]).is_err());
+    }
+
+    #[test]
+    fn time_stamp_is_the_last_eight_octets() {
+        let mut out = Vec::new();
+        encode_list(&mut out, [TUNNEL], -7).unwrap();
+        assert_eq!(tstamp_us(&out), Some(-7));
+        assert_eq!(tstamp_us(&out[..11]), None);
+        assert_eq!(tstamp_us(&[]), None);
+    }
+
+    #[test]
+    fn a_hostile_count_is_refused_before_allocation() {
+        let mut payload = u32::MAX.to_le_bytes().to_vec();
+        payload.extend([0; 20]);
+        let refused = GtpView::new(&payload).unwrap_err();
+        assert_eq!(
+            refused,
+            PlainError::CountMismatch {
+                count: u32::MAX,
+                element_size: 12,
+                need: u64::from(u32::MAX) * 12 + 12,
+                have: 24
+            }
+        );
+    }
+
+    #[test]
+    fn trailing_octets_are_refused() {
+        let mut out = Vec::new();
+        encode_list(&mut out, [TUNNEL, TUNNEL], 0).unwrap();
+        assert!(GtpView::new(&out).is_ok());
+        out.push(0);
+        assert!(matches!(GtpView::new(&out), Err(PlainError::CountMismatch { count: 2, .. })));
+    }
+
+    #[test]
+    fn a_slice_too_small_is_left_alone() {
+        let mut room = [0xaa; 23];
+        let refused = encode_list(&mut &mut room[..], [TUNNEL], 0).unwrap_err();
+        assert_eq!(refused, PlainError::NoRoom { need: 24, room: 23 });
+        assert_eq!(room, [0xaa; 23]);
+    }
+
+    #[test]
+    fn encoding_into_sufficient_capacity_keeps_the_allocation() {
+        let mut out = Vec::with_capacity(encoded_size::<GtpTunnel>(3));
+        let before = (out.as_ptr(), out.capacity());
+        encode_list(&mut out, [TUNNEL; 3], 5).unwrap();
+        assert_eq!((out.as_ptr(), out.capacity()), before);
+        assert_eq!(out.len(), out.capacity());
+    }
+
+    #[test]
+    fn view_gives_each_element_and_nothing_beyond() {
+        let mut out = Vec::new();
+        let other = GtpTunnel { rnti: 9, ..TUNNEL };
+        encode_list(&mut out, [TUNNEL, other], 5).unwrap();
+        let view = GtpView::new(&out).unwrap();
+        assert_eq!((view.len(), view.is_empty(), view.tstamp_us()), (2, false, 5));
+        assert_eq!((view.at(0), view.at(1), view.at(2)), (Some(TUNNEL), Some(other), None));
+        assert_eq!(view.at(usize::MAX), None);
+        assert!(view.iter().eq([TUNNEL, other]));
+    }
+}
