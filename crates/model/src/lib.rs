@@ -1,1 +1,19 @@
 //! The world in virtual time: same seed, same result on any machine.
+//!
+//! A [`Cell`] holds its UEs ([`UeState`]) and is advanced to a time that the caller names; nothing here has a clock.
+//! All arithmetic is on integers, all randomness from one seeded ChaCha generator per cell, so a cell is a function
+//! of its configuration and of the times it was advanced to.
+#![deny(missing_docs)]
+
+mod cell;
+mod fixed;
+mod link;
+mod radio;
+mod ue;
+
+pub use cell::{CELL_UES_MAX, Cell, CellConfig, CellError, PRBS_MAX, RATE_KBPS_MAX, SLOTS_US};
+pub use link::{
+    HARQ_ROUNDS, LinkStats, MAC_HEADER_BYTES, QUEUE_BYTES_MAX, RLC_HEADER_BYTES, RLC_STATUS_BYTES,
+};
+pub use radio::{RadioStats, Snr};
+pub use ue::{PDCP_HEADER_BYTES, PdcpStats, RNTI_MAX, RlcReceptionStats, UeIdentity, UeState};

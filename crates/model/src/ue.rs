@@ -1,0 +1,219 @@
+//! A UE as its cell sees it: identities, radio, both directions of its bearer.
+//!
+//! One data radio bearer in RLC acknowledged mode, one QoS flow, one tunnel. Fixed-width fields of a protocol take the
+//! low bits of the counters here, which are 64 bits wide.
+
+use crate::link::{Budget, Link, LinkStats, Span};
+use crate::radio::{Drift, Radio, RadioStats};
+
+/// PDCP header of each PDU, bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
+pub const PDCP_HEADER_BYTES: u64 = 3;
+/// The largest C-RNTI (TS 38.321 table 7.1-1); zero is none.
+pub const RNTI_MAX: u16 = 0xffef;
+
+const PDCP_SN_MASK: u64 = (1 << 18) - 1;
+const DL_PACKETS_BYTES: [u64; 4] = [1400, 1200, 800, 400];
+const UL_PACKETS_BYTES: [u64; 4] = [1400, 600, 200, 100];
+
+/// Who a UE is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UeIdentity {
+    /// C-RNTI: 1 to [`RNTI_MAX`], unique in the cell.
+    pub rnti: u16,
+    /// Tunnel endpoint identifier at the base station: not zero, unique among cells with different `cell_id`.
+    pub teid_gnb: u32,
+    /// Tunnel endpoint identifier at the UPF: not zero, unique likewise.
+    pub teid_upf: u32,
+    /// QoS flow identifier of the only flow.
+    pub qfi: u8,
+    /// Radio bearer identity of the only data radio bearer.
+    pub drb_id: u8,
+}
+
+impl UeIdentity {
+    /// The UE that holds `rnti` in the cell `cell_id`.
+    pub(crate) fn new(cell_id: u16, rnti: u16) -> Self {
+        let teid_gnb = u32::from(cell_id) << 16 | u32::from(rnti);
+        // An odd factor permutes the 32-bit numbers and keeps zero, so these are unique and not zero either.
+        let teid_upf = teid_gnb.wrapping_mul(0x9e37_79b1);
+        Self { rnti, teid_gnb, teid_upf, qfi: 1, drb_id: 1 }
+    }
+}
+
+/// PDCP counters of both directions; `tx` is the downlink. RLC in acknowledged mode delivers each PDU once, so PDCP
+/// discards none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PdcpStats {
+    /// SDUs handed over by the upper layer.
+    pub tx_sdus: u64,
+    /// Bytes of these SDUs.
+    pub tx_sdu_bytes: u64,
+    /// PDUs handed to RLC.
+    pub tx_pdus: u64,
+    /// Bytes of these PDUs.
+    pub tx_pdu_bytes: u64,
+    /// Sequence number of the last PDU handed to RLC, 18 bits; zero before the first.
+    pub tx_sn: u32,
+    /// PDUs received from RLC.
+    pub rx_pdus: u64,
+    /// Bytes of these PDUs.
+    pub rx_pdu_bytes: u64,
+    /// Sequence number of the last PDU received, 18 bits; zero before the first.
+    pub rx_sn: u32,
+    /// PDUs received out of order.
+    pub rx_out_of_order_pdus: u64,
+    /// Bytes of these PDUs.
+    pub rx_out_of_order_bytes: u64,
+    /// PDUs that wait for reordering.
+    pub rx_reordering_pdus: u64,
+    /// SDUs delivered to the upper layer.
+    pub rx_sdus: u64,
+    /// Bytes of these SDUs.
+    pub rx_sdu_bytes: u64,
+}
+
+/// What the base station's RLC receiver counts besides the PDUs and SDUs of the uplink.
+///
+/// A PDU that the UE retransmits because HARQ gave up is, in one case of four, retransmitted in vain: the first copy
+/// did arrive. One of four of these falls out of the receive window. RLC discards all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RlcReceptionStats {
+    /// PDUs received twice.
+    pub duplicate_pdus: u64,
+    /// Bytes of these PDUs.
+    pub duplicate_bytes: u64,
+    /// PDUs received out of the window, contained in the duplicates.
+    pub out_of_window_pdus: u64,
+    /// Bytes of these PDUs.
+    pub out_of_window_bytes: u64,
+    /// PDUs discarded: the duplicates.
+    pub discarded_pdus: u64,
+    /// Bytes of these PDUs.
+    pub discarded_bytes: u64,
+    /// PDUs in the receive buffer: segments of an incomplete SDU count as one.
+    pub buffered_pdus: u64,
+    /// Bytes in the receive buffer.
+    pub buffered_bytes: u64,
+}
+
+/// A UE: what it is and how it fares.
+///
+/// Between its numbers these relations hold after every step (for both directions unless said):
+/// * all counters grow or stay;
+/// * MAC: `mac_sdu_bytes + mac_sdus x` [`MAC_HEADER_BYTES`](crate::MAC_HEADER_BYTES) `<= tbs_bytes`;
+///   `curr_tbs_bytes <= tbs_bytes`; `sched_prbs <= prbs`; `retx_prbs <= prbs`; `harq` falls from round to round;
+/// * MAC carries RLC: `mac_sdus = rlc_pdus + rlc_status_pdus`, `mac_sdu_bytes = rlc_pdu_bytes + rlc_status_bytes`;
+/// * RLC: `rlc_sdu_bytes_in = rlc_sdu_bytes_out + rlc_dropped_bytes + queue_bytes + partial_bytes`, and so for SDUs;
+///   `rlc_retx_pdus` and `rlc_segmented_pdus` are at most `rlc_pdus`; `queue_bytes <=`
+///   [`QUEUE_BYTES_MAX`](crate::QUEUE_BYTES_MAX);
+/// * PDCP over RLC: downlink PDUs are the RLC SDUs in, uplink PDUs the RLC SDUs out; each PDU is its SDU plus
+///   [`PDCP_HEADER_BYTES`]; a tunnel carries the PDCP SDUs.
+#[derive(Debug, Clone)]
+pub struct UeState {
+    identity: UeIdentity,
+    radio: RadioStats,
+    dl: LinkStats,
+    ul: LinkStats,
+    channel: Radio,
+    dl_link: Link,
+    ul_link: Link,
+}
+
+impl UeState {
+    /// A UE with the mean rates given, its channel and traffic varied by the random `bits`.
+    pub(crate) fn new(identity: UeIdentity, dl_kbps: u64, ul_kbps: u64, slot_us: u64, bits: u64) -> Self {
+        // A quarter to two times the cell's mean rate.
+        let activity_q8 = 64 + ((bits >> 32) & 0x1ff) * 7 / 8;
+        let dl_packet = DL_PACKETS_BYTES[(bits >> 48) as usize % DL_PACKETS_BYTES.len()];
+        let ul_packet = UL_PACKETS_BYTES[(bits >> 50) as usize % UL_PACKETS_BYTES.len()];
+        let mut ue = Self {
+            identity,
+            radio: RadioStats::default(),
+            dl: Link::fresh_stats(),
+            ul: Link::fresh_stats(),
+            channel: Radio::new(bits),
+            dl_link: Link::new(dl_packet, (dl_kbps * activity_q8) >> 8, slot_us),
+            ul_link: Link::new(ul_packet, (ul_kbps * activity_q8) >> 8, slot_us),
+        };
+        // Before the first step the channel is known already: no noise, no time.
+        ue.channel.advance(Drift::over(0), 0xfff | 0x80 << 24, &mut ue.radio);
+        ue
+    }
+
+    /// Lets one step pass within the `shares` (downlink, uplink) of the budgets.
+    pub(crate) fn advance(
+        &mut self,
+        span: Span,
+        drift: Drift,
+        shares: (u64, u64),
+        budgets: (&mut Budget, &mut Budget),
+        bits: (u64, u64),
+    ) {
+        let (dl_quality, ul_quality) = self.channel.advance(drift, bits.0, &mut self.radio);
+        let owed_by_ue =
+            self.dl_link.advance(span, dl_quality, shares.0, budgets.0, bits.0 >> 32, &mut self.dl);
+        self.ul_link.owe_status(owed_by_ue);
+        let owed_by_cell = self.ul_link.advance(span, ul_quality, shares.1, budgets.1, bits.1, &mut self.ul);
+        self.dl_link.owe_status(owed_by_cell);
+    }
+
+    /// Who the UE is.
+    pub fn identity(&self) -> UeIdentity {
+        self.identity
+    }
+
+    /// Its radio channel.
+    pub fn radio(&self) -> &RadioStats {
+        &self.radio
+    }
+
+    /// Its downlink.
+    pub fn dl(&self) -> &LinkStats {
+        &self.dl
+    }
+
+    /// Its uplink. The UE's buffer status report is `queue_bytes`; RLC's receive buffer holds `partial_bytes`.
+    pub fn ul(&self) -> &LinkStats {
+        &self.ul
+    }
+
+    /// What its RLC receiver at the base station counts besides.
+    pub fn rlc_reception(&self) -> RlcReceptionStats {
+        let (pdus, bytes) = (self.ul.rlc_retx_pdus / 4, self.ul.rlc_retx_bytes / 4);
+        RlcReceptionStats {
+            duplicate_pdus: pdus,
+            duplicate_bytes: bytes,
+            out_of_window_pdus: pdus / 4,
+            out_of_window_bytes: bytes / 4,
+            discarded_pdus: pdus,
+            discarded_bytes: bytes,
+            buffered_pdus: u64::from(self.ul.partial_bytes > 0),
+            buffered_bytes: self.ul.partial_bytes,
+        }
+    }
+
+    /// Its PDCP counters, which follow from RLC's.
+    pub fn pdcp(&self) -> PdcpStats {
+        let (tx_pdus, tx_pdu_bytes) = (self.dl.rlc_sdus_in, self.dl.rlc_sdu_bytes_in);
+        let (rx_pdus, rx_pdu_bytes) = (self.ul.rlc_sdus_out, self.ul.rlc_sdu_bytes_out);
+        PdcpStats {
+            tx_sdus: tx_pdus,
+            tx_sdu_bytes: tx_pdu_bytes - tx_pdus * PDCP_HEADER_BYTES,
+            tx_pdus,
+            tx_pdu_bytes,
+            tx_sn: last_sn(tx_pdus),
+            rx_pdus,
+            rx_pdu_bytes,
+            rx_sn: last_sn(rx_pdus),
+            rx_out_of_order_pdus: self.ul.out_of_order_pdus,
+            rx_out_of_order_bytes: self.ul.out_of_order_bytes,
+            rx_reordering_pdus: self.ul.reordering_pdus,
+            rx_sdus: rx_pdus,
+            rx_sdu_bytes: rx_pdu_bytes - rx_pdus * PDCP_HEADER_BYTES,
+        }
+    }
+}
+
+fn last_sn(pdus: u64) -> u32 {
+    (pdus.saturating_sub(1) & PDCP_SN_MASK) as u32
+}
