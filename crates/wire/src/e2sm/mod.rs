@@ -7,6 +7,7 @@
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
 pub mod gtp;
+pub mod hw;
 pub mod mac;
 pub mod pdcp;
 pub mod plain;

@@ -1,7 +1,6 @@
 //! MAC: per-UE statistics of the scheduler (FlexRIC's service model 142).
 //!
-//! "Aggregated" counters run since the UE attached; "current" values are those of the last slot in which the UE was
-//! scheduled.
+//! "Aggregated" counters run since the UE attached; "current" values are those of the most recent slot.
 
 mod plain;
 
