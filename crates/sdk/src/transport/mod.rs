@@ -12,6 +12,32 @@
 //! owns the queue decides what happens at its bound.
 //!
 //! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! use bytes::Bytes;
+//! use ranlab_sdk::transport::{Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, connect};
+//!
+//! let options = SocketOptions::default();
+//! let listener = Listener::bind(&"tcp://127.0.0.1:0".parse()?, &options).await?;
+//! let near = connect(listener.address(), &options).await?;
+//! let (far, peer) = listener.accept().await?;
+//! assert!(peer.starts_with("tcp://127.0.0.1:"));
+//!
+//! let body = Bytes::from_static(b"payload");
+//! let sent = FrameWriter::default().write(&near, &[Frame { head: b"head and ", body: &body }])?;
+//! assert_eq!((sent.taken, sent.blocked), (1, false));
+//!
+//! let mut reader = FrameReader::default();
+//! while reader.fill(&far)? == ReadOutcome::WouldBlock {
+//!     far.readable().await?;
+//! }
+//! assert_eq!(reader.next()?.as_deref(), Some(&b"head and payload"[..]));
+//! # Ok(())
+//! # })
+//! # }
+//! ```
 
 mod address;
 mod connect;

@@ -135,3 +135,48 @@ impl FrameReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::duplex;
+    use std::io::IoSlice;
+
+    /// A reader that has been given `bytes` and asked for frames, and then had room for more.
+    fn after(bytes: &[u8], max_pdu: usize) -> FrameReader {
+        let (near, far) = duplex(bytes.len());
+        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+        assert_eq!(near.try_write_vectored(&[IoSlice::new(bytes)]).unwrap(), bytes.len());
+        let mut reader = FrameReader::new(max_pdu);
+        while let ReadOutcome::Bytes(_) = reader.fill(&far).unwrap() {
+            while let Ok(Some(_)) = reader.next() {}
+        }
+        reader
+    }
+
+    #[test]
+    fn what_is_announced_allocates_nothing() {
+        for length in [i32::MAX as u32, u32::MAX, MAX_PDU_BYTES as u32] {
+            let reader = after(&length.to_be_bytes(), MAX_PDU_BYTES);
+            assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} announced, 4 bytes sent");
+        }
+    }
+
+    #[test]
+    fn what_arrives_makes_the_buffer_grow_no_further_than_needed() {
+        let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
+        bytes.resize(MAX_PDU_BYTES, 1);
+        let reader = after(&bytes, MAX_PDU_BYTES);
+        assert_eq!(reader.unfinished_bytes(), bytes.len());
+        assert!(reader.buf.capacity() <= 2 * MAX_PDU_BYTES, "{} bytes", reader.buf.capacity());
+    }
+
+    #[test]
+    fn a_huge_frame_does_not_leave_its_buffer_behind() {
+        let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
+        bytes.resize(MAX_PDU_BYTES + LENGTH_BYTES, 1);
+        let reader = after(&bytes, MAX_PDU_BYTES);
+        assert_eq!(reader.unfinished_bytes(), 0);
+        assert!(reader.buf.capacity() <= LAST_CHUNK_BYTES, "{} bytes", reader.buf.capacity());
+    }
+}
