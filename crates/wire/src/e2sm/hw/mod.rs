@@ -4,6 +4,8 @@
 //! to every subscription whose trigger is [`HwTrigger::OnControl`]. Control carries no control header, an indication
 //! no indication header: both are empty octet strings.
 //!
+//! Trigger, messages and policy are in aligned PER whatever E2AP's codec; [`e2sm::per`](crate::e2sm::per) encodes them.
+//!
 //! | service | how |
 //! |---|---|
 //! | report | action type report, no definition: indications of type report carry a [`Ping`] |
@@ -11,7 +13,12 @@
 //! | control | message [`Ping`] |
 //! | policy | action type policy, definition [`HwPolicy`]: what is done with large pings, without asking again |
 
+mod per;
+
 use bytes::Bytes;
+
+use crate::per::{Int, Own};
+use crate::{enumerated, sequence};
 
 /// The OID by which a node offers the model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.140.0";
@@ -26,15 +33,17 @@ pub const PAYLOAD_SIZE_MAX: usize = 65_535;
 /// Milliseconds of the longest period that a trigger may ask for: one hour.
 pub const PERIOD_MS_MAX: u32 = 3_600_000;
 
-/// A numbered message with the time of its departure: control message and indication message alike.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Ping {
-    /// Number of the ping, given by its sender. An agent that reports periodically counts from zero.
-    pub seq: u32,
-    /// When its sender sent it, nanoseconds on the sender's own clock: only the sender can subtract from it.
-    pub t_send_ns: u64,
-    /// Anything, to give the message its size; at most [`PAYLOAD_SIZE_MAX`] octets.
-    pub payload: Bytes,
+sequence! {
+    /// A numbered message with the time of its departure: control message and indication message alike.
+    #[derive(Eq, Hash, Default)]
+    Ping "Ping" {
+        /// Number of the ping, given by its sender. An agent that reports periodically counts from zero.
+        seq: u32 [Int<0, { u32::MAX as u64 }>] "seq",
+        /// When its sender sent it, nanoseconds on the sender's own clock: only the sender can subtract from it.
+        t_send_ns: u64 [Int<0, { u64::MAX }>] "tSendNs",
+        /// Anything, to give the message its size; at most [`PAYLOAD_SIZE_MAX`] octets.
+        payload: Bytes [per::Payload] "payload",
+    }
 }
 
 /// The event trigger definition.
@@ -43,23 +52,31 @@ pub enum HwTrigger {
     /// Each control message is echoed.
     OnControl,
     /// The function sends pings of its own.
-    Periodic {
-        /// Interval between two pings in milliseconds, 1 to [`PERIOD_MS_MAX`].
-        period_ms: u32,
-        /// Octets of their payload, at most [`PAYLOAD_SIZE_MAX`]. The payload is zeros.
-        payload_size: u16,
-    },
+    Periodic(HwPeriodic),
 }
 
-/// The action definition of a policy: pings with a payload above the threshold are treated specially.
-///
-/// It holds for the pings of all controllers while the subscription lives; smaller pings are echoed as ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct HwPolicy {
-    /// Octets of payload; a ping with exactly as many is not yet above.
-    pub threshold: u32,
-    /// What happens to pings above it.
-    pub action: HwPolicyAction,
+sequence! {
+    /// How the function sends pings of its own; their payload is zeros.
+    #[derive(Copy, Eq, Hash)]
+    HwPeriodic "HwPeriodic" {
+        /// Interval between two pings in milliseconds, 1 to [`PERIOD_MS_MAX`].
+        period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs",
+        /// Octets of their payload, at most [`PAYLOAD_SIZE_MAX`].
+        payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize",
+    }
+}
+
+sequence! {
+    /// The action definition of a policy: pings with a payload above the threshold are treated specially.
+    ///
+    /// It holds for the pings of all controllers while the subscription lives; smaller pings are echoed as ever.
+    #[derive(Copy, Eq, Hash)]
+    HwPolicy "HwPolicy" {
+        /// Octets of payload; a ping with exactly as many is not yet above.
+        threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold",
+        /// What happens to pings above it.
+        action: HwPolicyAction [Own] "action",
+    }
 }
 
 impl HwPolicy {
@@ -69,17 +86,18 @@ impl HwPolicy {
     }
 }
 
-/// What a policy does with a ping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum HwPolicyAction {
-    /// The control is acknowledged but not echoed.
-    Ignore,
-    /// The control is refused: a RIC control failure, no echo.
-    Reject,
-    /// It is echoed without its payload: same number, same time.
-    EchoHeader,
-    /// It is echoed two times.
-    EchoTwice,
+enumerated! {
+    /// What a policy does with a ping.
+    HwPolicyAction "HwPolicyAction" {
+        /// The control is acknowledged but not echoed.
+        Ignore "ignore",
+        /// The control is refused: a RIC control failure, no echo.
+        Reject "reject",
+        /// It is echoed without its payload: same number, same time.
+        EchoHeader "echoHeader",
+        /// It is echoed two times.
+        EchoTwice "echoTwice",
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,36 @@
+//! What the aligned-PER encodings of service models share: a value alone in an octet string.
+
+use bytes::Bytes;
+
+use crate::e2ap::Version;
+use crate::per::{DecodeError, DecodeFault, EncodeError, Per, Reader, Source, Writer};
+
+/// Service models do not depend on E2AP's version; the engine asks for one all the same.
+const ANY_VERSION: Version = Version::V2_03;
+
+/// Appends the encoding of `value` to `out`; allocates nothing if the capacity suffices. On an error (a value outside
+/// its constraints: the caller's fault) `out` is as before.
+pub fn encode<T: Per>(value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let before = out.len();
+    let mut writer = Writer::new(std::mem::take(out), ANY_VERSION);
+    let outcome = value.encode(&mut writer);
+    *out = writer.into_vec();
+    if out.len() == before && outcome.is_ok() {
+        out.push(0); // X.691 §11.1: a complete encoding has one octet at least
+    }
+    if outcome.is_err() {
+        out.truncate(before);
+    }
+    outcome
+}
+
+/// Reads a value that fills `octets` exactly; octets that trail are an error (the sender's fault). Octet strings in the
+/// value share the memory of `octets`.
+pub fn decode<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
+    let mut reader = Reader::new(octets, ANY_VERSION);
+    let value = T::decode(&mut reader)?;
+    if reader.remaining() > 0 {
+        return Err(reader.fault(DecodeFault::InvalidLength));
+    }
+    Ok(value)
+}
