@@ -42,10 +42,6 @@ pub struct LinkStats {
     pub prbs: u64,
     /// MAC: PRBs of retransmissions, contained in `prbs`.
     pub retx_prbs: u64,
-    /// MAC: SDUs, that is RLC data and status PDUs.
-    pub mac_sdus: u64,
-    /// MAC: bytes of SDUs.
-    pub mac_sdu_bytes: u64,
     /// MAC: transport blocks by HARQ round; the first entry counts first transmissions.
     pub harq: [u64; HARQ_ROUNDS],
     /// MAC: block error rate of each round, 1/65536.
@@ -94,6 +90,18 @@ pub struct LinkStats {
     pub reordering_pdus: u64,
 }
 
+impl LinkStats {
+    /// MAC: SDUs, that is RLC data and status PDUs.
+    pub fn mac_sdus(&self) -> u64 {
+        self.rlc_pdus + self.rlc_status_pdus
+    }
+
+    /// MAC: bytes of SDUs.
+    pub fn mac_sdu_bytes(&self) -> u64 {
+        self.rlc_pdu_bytes + self.rlc_status_bytes
+    }
+}
+
 /// A step's length; the same for all UEs of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
@@ -115,9 +123,9 @@ pub(crate) struct Budget {
 /// One direction's machinery.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    packet: Packet,
+    packet: &'static Packet,
     arrivals: Arrivals,
-    harq_carry_q16: [u32; HARQ_ROUNDS],
+    harq_carry_q16: [u16; HARQ_ROUNDS],
     pending_retx_prbs: u64,
     pending_status: u64,
     lost_pdus: u64,
@@ -125,14 +133,27 @@ pub(crate) struct Link {
 }
 
 /// A bearer's packet size, and what follows from it. Sizes are of RLC SDUs.
-#[derive(Debug, Clone)]
-struct Packet {
+#[derive(Debug)]
+pub(crate) struct Packet {
     bytes: u64,
     reciprocal: Reciprocal,
     /// Bytes with headers per byte without, 1/65536, rounded up.
     gross_q16: u64,
     /// Bytes without headers per byte with, 1/65536, rounded down.
     net_q16: u64,
+}
+
+impl Packet {
+    /// Packets of `bytes`.
+    pub(crate) const fn new(bytes: u64) -> Self {
+        let gross = bytes + HEADERS;
+        Self {
+            bytes,
+            reciprocal: Reciprocal::new(bytes),
+            gross_q16: (gross << 16).div_ceil(bytes),
+            net_q16: (bytes << 16) / gross,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -142,17 +163,10 @@ struct Arrivals {
 }
 
 impl Link {
-    /// A link with packets of `packet_bytes` (RLC SDUs) at a mean of `kbps` kilobits per second.
-    pub(crate) fn new(packet_bytes: u64, kbps: u64, slot_us: u64) -> Self {
-        let gross = packet_bytes + HEADERS;
-        let packet = Packet {
-            bytes: packet_bytes,
-            reciprocal: Reciprocal::new(packet_bytes),
-            gross_q16: (gross << 16).div_ceil(packet_bytes),
-            net_q16: (packet_bytes << 16) / gross,
-        };
+    /// A link with packets of one size at a mean of `kbps` kilobits per second.
+    pub(crate) fn new(packet: &'static Packet, kbps: u64, slot_us: u64) -> Self {
         // kbit/s x µs / 8000 is bytes per slot. At most 10^7 x 10^3 x 2^24 = 2^58.
-        let packets_per_slot_q24 = ((kbps * slot_us) << 24) / (8000 * packet_bytes);
+        let packets_per_slot_q24 = ((kbps * slot_us) << 24) / (8000 * packet.bytes);
         Self {
             packet,
             arrivals: Arrivals { packets_per_slot_q24, carry_q24: 0 },
@@ -268,7 +282,7 @@ impl Link {
             }
             // The cumulative floor: failures of a round never exceed its transmissions.
             let failed_q16 = u64::from(*carry) + failed * u64::from(stats.bler_q16);
-            *carry = (failed_q16 & 0xffff) as u32;
+            *carry = (failed_q16 & 0xffff) as u16;
             failed = failed_q16 >> 16;
         }
         self.pending_retx_prbs += retransmitted * blocks.prbs_each;
@@ -282,8 +296,6 @@ impl Link {
         let mut room = tbs - status * (RLC_STATUS_BYTES + MAC_HEADER_BYTES);
         stats.rlc_status_pdus += status;
         stats.rlc_status_bytes += status * RLC_STATUS_BYTES;
-        stats.mac_sdus += status;
-        stats.mac_sdu_bytes += status * RLC_STATUS_BYTES;
 
         if self.lost_pdus > 0 {
             let pdus = self.lost_pdus.min(room / self.retx_cost());
@@ -294,8 +306,6 @@ impl Link {
             stats.rlc_retx_bytes += bytes;
             stats.rlc_pdus += pdus;
             stats.rlc_pdu_bytes += bytes;
-            stats.mac_sdus += pdus;
-            stats.mac_sdu_bytes += bytes;
         }
         room
     }
@@ -323,8 +333,6 @@ impl Link {
         stats.rlc_pdus += pdus;
         stats.rlc_pdu_bytes += bytes + pdus * RLC_HEADER_BYTES;
         stats.rlc_segmented_pdus += (2 * (blocks - 1) + begun + cut).min(pdus);
-        stats.mac_sdus += pdus;
-        stats.mac_sdu_bytes += bytes + pdus * RLC_HEADER_BYTES;
         Sent { bytes, sdus, pdus }
     }
 

@@ -3,7 +3,7 @@
 //! One data radio bearer in RLC acknowledged mode, one QoS flow, one tunnel. Fixed-width fields of a protocol take the
 //! low bits of the counters here, which are 64 bits wide.
 
-use crate::link::{Budget, Link, LinkStats, Span};
+use crate::link::{Budget, Link, LinkStats, Packet, Span};
 use crate::radio::{Drift, Radio, RadioStats};
 
 /// PDCP header of each PDU, bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
@@ -12,8 +12,8 @@ pub const PDCP_HEADER_BYTES: u64 = 3;
 pub const RNTI_MAX: u16 = 0xffef;
 
 const PDCP_SN_MASK: u64 = (1 << 18) - 1;
-const DL_PACKETS_BYTES: [u64; 4] = [1400, 1200, 800, 400];
-const UL_PACKETS_BYTES: [u64; 4] = [1400, 600, 200, 100];
+static DL_PACKETS: [Packet; 4] = [Packet::new(1400), Packet::new(1200), Packet::new(800), Packet::new(400)];
+static UL_PACKETS: [Packet; 4] = [Packet::new(1400), Packet::new(600), Packet::new(200), Packet::new(100)];
 
 /// Who a UE is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,9 +100,9 @@ pub struct RlcReceptionStats {
 ///
 /// Between its numbers these relations hold after every step (for both directions unless said):
 /// * all counters grow or stay;
-/// * MAC: `mac_sdu_bytes + mac_sdus x` [`MAC_HEADER_BYTES`](crate::MAC_HEADER_BYTES) `<= tbs_bytes`;
+/// * MAC: `mac_sdu_bytes() + mac_sdus() x` [`MAC_HEADER_BYTES`](crate::MAC_HEADER_BYTES) `<= tbs_bytes`;
 ///   `curr_tbs_bytes <= tbs_bytes`; `sched_prbs <= prbs`; `retx_prbs <= prbs`; `harq` falls from round to round;
-/// * MAC carries RLC: `mac_sdus = rlc_pdus + rlc_status_pdus`, `mac_sdu_bytes = rlc_pdu_bytes + rlc_status_bytes`;
+/// * MAC carries RLC: its SDUs are RLC's data and status PDUs;
 /// * RLC: `rlc_sdu_bytes_in = rlc_sdu_bytes_out + rlc_dropped_bytes + queue_bytes + partial_bytes`, and so for SDUs;
 ///   `rlc_retx_pdus` and `rlc_segmented_pdus` are at most `rlc_pdus`; `queue_bytes <=`
 ///   [`QUEUE_BYTES_MAX`](crate::QUEUE_BYTES_MAX);
@@ -124,8 +124,8 @@ impl UeState {
     pub(crate) fn new(identity: UeIdentity, dl_kbps: u64, ul_kbps: u64, slot_us: u64, bits: u64) -> Self {
         // A quarter to two times the cell's mean rate.
         let activity_q8 = 64 + ((bits >> 32) & 0x1ff) * 7 / 8;
-        let dl_packet = DL_PACKETS_BYTES[(bits >> 48) as usize % DL_PACKETS_BYTES.len()];
-        let ul_packet = UL_PACKETS_BYTES[(bits >> 50) as usize % UL_PACKETS_BYTES.len()];
+        let dl_packet = &DL_PACKETS[(bits >> 48) as usize % DL_PACKETS.len()];
+        let ul_packet = &UL_PACKETS[(bits >> 50) as usize % UL_PACKETS.len()];
         let mut ue = Self {
             identity,
             radio: RadioStats::default(),

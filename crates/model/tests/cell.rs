@@ -13,13 +13,11 @@ use ranlab_model::{
 };
 
 fn check_link(link: &LinkStats) {
-    assert!(link.mac_sdu_bytes + link.mac_sdus * MAC_HEADER_BYTES <= link.tbs_bytes, "{link:?}");
+    assert!(link.mac_sdu_bytes() + link.mac_sdus() * MAC_HEADER_BYTES <= link.tbs_bytes, "{link:?}");
     assert!(link.curr_tbs_bytes <= link.tbs_bytes, "{link:?}");
     assert!(link.sched_prbs <= link.prbs, "{link:?}");
     assert!(link.retx_prbs <= link.prbs, "{link:?}");
     assert!(link.harq.is_sorted_by(|earlier, later| earlier >= later), "{link:?}");
-    assert_eq!(link.mac_sdus, link.rlc_pdus + link.rlc_status_pdus);
-    assert_eq!(link.mac_sdu_bytes, link.rlc_pdu_bytes + link.rlc_status_bytes);
     assert_eq!(link.rlc_status_bytes, link.rlc_status_pdus * RLC_STATUS_BYTES);
     assert!(link.rlc_retx_pdus <= link.rlc_pdus && link.rlc_retx_bytes <= link.rlc_pdu_bytes, "{link:?}");
     assert!(link.rlc_segmented_pdus <= link.rlc_pdus, "{link:?}");
@@ -82,8 +80,8 @@ fn counters(link: &LinkStats) -> [u64; 24] {
         link.tbs_bytes,
         link.prbs,
         link.retx_prbs,
-        link.mac_sdus,
-        link.mac_sdu_bytes,
+        link.mac_sdus(),
+        link.mac_sdu_bytes(),
         first,
         second,
         third,
@@ -286,13 +284,13 @@ fn row(ue: &UeState) -> String {
         radio.wb_cqi,
         radio.pusch_snr.0,
         dl.tbs_bytes,
-        dl.mac_sdu_bytes,
+        dl.mac_sdu_bytes(),
         dl.prbs,
         dl.harq,
         dl.queue_bytes,
         dl.head_delay_us,
         ul.tbs_bytes,
-        ul.mac_sdu_bytes,
+        ul.mac_sdu_bytes(),
         ul.prbs,
         ul.harq,
         ul.queue_bytes,
