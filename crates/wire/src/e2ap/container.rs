@@ -90,21 +90,21 @@ impl Replay {
     }
 }
 
-/// Writes a container. `present` tells which elements the value has, `each` writes the value of one of them.
+/// Writes a container. `count` tells how often the value has an element, `each` writes the value of one of them.
 pub(crate) fn encode_container(
     w: &mut Writer,
     specs: &[IeSpec],
-    present: impl Fn(u16) -> bool,
+    count: impl Fn(u16) -> usize,
     mut each: impl FnMut(u16, &mut Writer) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let version = w.version();
     for spec in specs {
         let (element, version_name) = (spec.name, version.name());
-        match (spec.presence_in(version), present(spec.id)) {
-            (Presence::Absent, true) => {
+        match (spec.presence_in(version), count(spec.id)) {
+            (Presence::Absent, 1..) => {
                 return Err(EncodeError::NotInVersion { element, version: version_name });
             }
-            (Presence::Mandatory, false) => {
+            (Presence::Mandatory, 0) => {
                 return Err(EncodeError::MissingInVersion { element, version: version_name });
             }
             _ => {}
@@ -112,7 +112,7 @@ pub(crate) fn encode_container(
     }
     let as_received = w.replay().and_then(Replay::enter);
     let ies = as_received.unwrap_or_else(|| {
-        let ies = specs.iter().filter(|s| present(s.id));
+        let ies = specs.iter().flat_map(|s| std::iter::repeat_n(s, count(s.id)));
         ies.map(|s| ReceivedIe { id: s.id, criticality: s.criticality, unknown: None }).collect()
     });
     w.constrained("number of information elements", ies.len() as u64, 0, 65_535)?;
@@ -158,7 +158,7 @@ fn put_ie(
 pub(crate) fn decode_container<S: Source>(
     r: &mut S,
     specs: &[IeSpec],
-    repeatable: Option<u16>,
+    repeatable: &[u16],
     mut each: impl FnMut(u16, &mut S) -> Result<(), DecodeError>,
 ) -> Result<(), DecodeError> {
     if let Some(ids) = r.choose_ies(specs) {
@@ -187,7 +187,7 @@ pub(crate) fn decode_container<S: Source>(
                     fatal = fatal.or(Some(r.fault(DecodeFault::UnknownIe(id))));
                 }
             }
-            Some(_) if repeatable != Some(id) && ies.iter().any(|ie| ie.id == id) => {
+            Some(_) if !repeatable.contains(&id) && ies.iter().any(|ie| ie.id == id) => {
                 r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::NotUnderstood });
                 fatal = fatal.or(Some(r.fault(DecodeFault::DuplicateIe(id))));
                 r.open(|_| Ok(()))?;
@@ -202,7 +202,7 @@ pub(crate) fn decode_container<S: Source>(
         ies.push(ReceivedIe { id, criticality, unknown });
     }
     for spec in specs.iter().filter(|s| s.presence_in(version) == Presence::Mandatory) {
-        let optional_repeat = repeatable == Some(spec.id);
+        let optional_repeat = repeatable.contains(&spec.id);
         if !optional_repeat && !ies.iter().any(|ie| ie.id == spec.id) {
             let (id, criticality) = (spec.id, spec.criticality);
             r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::Missing });
@@ -259,13 +259,13 @@ pub(crate) fn decode_single<S: Source, T>(
 pub(crate) fn show_container(
     n: &mut Notation,
     specs: &[IeSpec],
-    present: impl Fn(u16) -> bool,
+    count: impl Fn(u16) -> usize,
     mut each: impl FnMut(u16, &mut Notation),
 ) {
     n.braces(|n| {
         n.field("protocolIEs", |n| {
             n.braces(|n| {
-                for spec in specs.iter().filter(|s| present(s.id)) {
+                for spec in specs.iter().flat_map(|s| std::iter::repeat_n(s, count(s.id))) {
                     n.element(|n| show_ie(n, spec.id, spec.criticality, spec.name, |n| each(spec.id, n)));
                 }
             });
@@ -322,7 +322,7 @@ macro_rules! message {
         impl $crate::per::Per for $name {
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 w.bit(false);
-                $crate::e2ap::encode_container(w, Self::IES, |id| self.has(id), |id, w| match id {
+                $crate::e2ap::encode_container(w, Self::IES, |id| usize::from(self.has(id)), |id, w| match id {
                     $( $id => <$c as $crate::e2ap::messages::Slot<$t>>::put(&self.$f, w), )*
                     _ => Ok(()),
                 })
@@ -330,7 +330,7 @@ macro_rules! message {
             fn decode<S: $crate::per::Source>(r: &mut S) -> Result<Self, $crate::per::DecodeError> {
                 let extended = r.extended()?;
                 $( let mut $f = None; )*
-                $crate::e2ap::decode_container(r, Self::IES, None, |id, r| {
+                $crate::e2ap::decode_container(r, Self::IES, &[], |id, r| {
                     match id {
                         $( $id => $f = Some(<$c as $crate::e2ap::messages::Slot<$t>>::take(r)?), )*
                         _ => {}
@@ -346,7 +346,7 @@ macro_rules! message {
                 )* })
             }
             fn show(&self, n: &mut $crate::per::Notation) {
-                $crate::e2ap::show_container(n, Self::IES, |id| self.has(id), |id, n| match id {
+                $crate::e2ap::show_container(n, Self::IES, |id| usize::from(self.has(id)), |id, n| match id {
                     $( $id => <$c as $crate::e2ap::messages::Slot<$t>>::print(&self.$f, n), )*
                     _ => {}
                 });

@@ -22,6 +22,7 @@ mod tnl;
 mod version;
 
 pub use cause::*;
+pub(crate) use component::RanFunctionIdCodec;
 pub use component::*;
 pub use component_v1::*;
 pub use container::{Deviation, IeDiagnostic, IeSpec, Presence, ReceivedIe};
@@ -30,6 +31,7 @@ pub use criticality::*;
 pub use messages::*;
 pub use node::*;
 pub use pdu::*;
+pub(crate) use pdu::{envelope_notation, put_envelope, take_envelope};
 pub use rejection::{RejectReason, Rejection};
 pub use subscription::*;
 pub use tnl::*;
