@@ -1,4 +1,5 @@
 //! Every message of every version, bytes and values made by an independent codec.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use ranlab_wire::e2ap::{self, Message, Version};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! E42 against FlexRIC's bytes and against itself.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
     ActionToBeSetup, GlobalE2NodeId, Plmn, RanFunctionItem, RicControlAckRequest, RicRequestId,

@@ -1,4 +1,5 @@
 //! The fast path and the general codec are the same codec.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use proptest::prelude::*;
 use ranlab_wire::e2ap::fast::{Control, Head, Indication};

@@ -184,12 +184,12 @@ pub(crate) fn decode_container<S: Source>(
                     r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::NotUnderstood });
                 }
                 if criticality == Criticality::Reject {
-                    fatal = fatal.or(Some(r.fault(DecodeFault::UnknownIe(id))));
+                    fatal = fatal.or_else(|| Some(r.fault(DecodeFault::UnknownIe(id))));
                 }
             }
             Some(_) if !repeatable.contains(&id) && ies.iter().any(|ie| ie.id == id) => {
                 r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::NotUnderstood });
-                fatal = fatal.or(Some(r.fault(DecodeFault::DuplicateIe(id))));
+                fatal = fatal.or_else(|| Some(r.fault(DecodeFault::DuplicateIe(id))));
                 r.open(|_| Ok(()))?;
             }
             Some(rank) => {
@@ -206,7 +206,7 @@ pub(crate) fn decode_container<S: Source>(
         if !optional_repeat && !ies.iter().any(|ie| ie.id == spec.id) {
             let (id, criticality) = (spec.id, spec.criticality);
             r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::Missing });
-            fatal = fatal.or(Some(r.fault(DecodeFault::Missing(spec.name))));
+            fatal = fatal.or_else(|| Some(r.fault(DecodeFault::Missing(spec.name))));
         }
     }
     if let Some(fault) = fatal {

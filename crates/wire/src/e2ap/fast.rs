@@ -33,9 +33,8 @@ impl Head {
     pub fn peek(pdu: &[u8]) -> Option<Self> {
         let [0x00, 5, _, rest @ ..] = pdu else { return None };
         // A long message travels in fragments; its first one starts with what we want all the same.
-        let rest = match rest {
-            [0..0x80, rest @ ..] | [0x80..=0xbf, _, rest @ ..] | [0xc1..=0xc4, rest @ ..] => rest,
-            _ => return None,
+        let ([0..0x80, rest @ ..] | [0x80..=0xbf, _, rest @ ..] | [0xc1..=0xc4, rest @ ..]) = rest else {
+            return None;
         };
         let [
             0,

@@ -32,9 +32,11 @@ impl Version {
     ///
     /// v3.01 cannot be told from v2.03 here; it is reported as v2.03, whose messages it extends.
     pub fn of_setup(pdu: &[u8]) -> Option<Self> {
-        let body = match pdu {
-            [0x00, 0x01, _, 0..0x80, body @ ..] | [0x00, 0x01, _, 0x80..0xc0, _, body @ ..] => body,
-            _ => return None,
+        let ([0x00, 0x01, _, 0..0x80, body @ ..]
+        | [0x00, 0x01, _, 0x80..=0xbf, _, body @ ..]
+        | [0x00, 0x01, _, 0xc1..=0xc4, body @ ..]) = pdu
+        else {
+            return None;
         };
         // One extension bit and padding, the number of IEs, then the first IE's identifier.
         match body {

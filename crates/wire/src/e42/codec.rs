@@ -30,9 +30,8 @@ const fn xapp_id_ie(version: Version) -> u16 {
 /// The numbering of a connection, from its first message: an E42 setup request starts with RANfunctionsAdded.
 pub fn numbering_of(first: &[u8]) -> Option<Version> {
     let [0x00, code, _, rest @ ..] = first else { return None };
-    let body = match rest {
-        [0..0x80, body @ ..] | [0x80..=0xbf, _, body @ ..] | [0xc1..=0xc4, body @ ..] => body,
-        _ => return None,
+    let ([0..0x80, body @ ..] | [0x80..=0xbf, _, body @ ..] | [0xc1..=0xc4, body @ ..]) = rest else {
+        return None;
     };
     let starts_with_functions = matches!(body, [_, _, _, 0, 10, ..]);
     Version::ALL.into_iter().find(|&v| starts_with_functions && first_code(v) == *code)

@@ -76,7 +76,7 @@ impl Notation {
     /// A BIT STRING given as whole octets (the last one padded): in hexadecimal when its length allows it.
     pub fn bits(&mut self, octets: &[u8], len_bits: usize) {
         self.text("'");
-        let hex = len_bits % 4 == 0 && len_bits > 0;
+        let hex = len_bits > 0 && len_bits.is_multiple_of(4);
         let (step, count) = if hex { (4, len_bits / 4) } else { (1, len_bits) };
         for i in 0..count {
             let at = i * step;

@@ -272,7 +272,7 @@ impl Source for Reader {
         if n > 2 {
             self.align();
         }
-        if self.pos % 8 == 0 {
+        if self.pos.is_multiple_of(8) {
             let range = self.take(n)?;
             return Ok(self.buf.slice(range));
         }
@@ -294,7 +294,7 @@ impl Source for Reader {
             if n > 0 && high > 1 {
                 self.align();
             }
-            if self.pos % 8 == 0 {
+            if self.pos.is_multiple_of(8) {
                 let range = self.take(n as usize)?;
                 self.buf[range].to_vec()
             } else {
