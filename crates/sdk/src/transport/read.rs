@@ -163,6 +163,15 @@ mod tests {
     }
 
     #[test]
+    fn the_buffer_grows_with_what_is_sent_and_not_with_what_is_announced() {
+        let limit = 64 << 20;
+        let mut bytes = (limit as u32).to_be_bytes().to_vec();
+        bytes.resize(FIRST_CHUNK_BYTES, 1);
+        let reader = after(&bytes, limit);
+        assert!(reader.buf.capacity() <= 2 * LAST_CHUNK_BYTES, "{} bytes", reader.buf.capacity());
+    }
+
+    #[test]
     fn what_arrives_makes_the_buffer_grow_no_further_than_needed() {
         let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
         bytes.resize(MAX_PDU_BYTES, 1);
