@@ -19,6 +19,9 @@ from pycrate_asn1dir import E2AP
 PDU = E2AP.E2AP_PDU_Descriptions.E2AP_PDU
 # Changing these would make a message of another kind, or one that no standard encoder produces.
 STRUCTURE = {"id", "criticality", "protocolIEs", "value"}
+# Extensible integers: the root is 0..255 in every version so far, and ours refuses, with a typed error, what 16 bits
+# do not hold.
+EXTENSIBLE = {"TransactionID", "ricActionExecutionOrder"}
 SHOWN = 5  # disagreements printed in full
 ATTEMPTS = 8  # for a mutation that the constraints allow
 
@@ -40,7 +43,7 @@ def slots(value, name, path):
         for index, inner in enumerate(value):
             yield from slots(inner, name, (*path, index))
     elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):
-        if name != "value":
+        if path:  # not the message itself
             yield (*path, 1), value[0]
         yield from slots(value[1], value[0], (*path, 1))
 
@@ -69,12 +72,13 @@ def replaced(value, path, new):
 DROP = object()
 
 
-def changed(dice, old, pool):
+def changed(dice, name, old, pool):
     """Another value for a field: one that the same field had elsewhere, or a near or extreme one of its own."""
     if isinstance(old, bool) or dice.random() < 0.4:
         return dice.choice(pool)
     if isinstance(old, int):
-        return dice.choice([old + 1, abs(old - 1), 0, dice.getrandbits(8), dice.getrandbits(16), dice.getrandbits(36)])
+        most_bits = 16 if name in EXTENSIBLE else 36
+        return dice.choice([max(old - 1, 0), 0] + [dice.getrandbits(bits) for bits in (8, 16, most_bits)])
     if isinstance(old, bytes):
         return dice.randbytes(dice.choice([0, 1, len(old), 127, 128, 300]))
     if isinstance(old, tuple) and isinstance(old[0], int):  # BIT STRING (number, length)
@@ -91,7 +95,7 @@ def mutation(dice, value, pools):
     for _ in range(ATTEMPTS if places else 0):
         path, name = dice.choice(places)
         old = at(at(value, body), path)
-        new = changed(dice, old, pools[name])
+        new = changed(dice, name, old, pools[name])
         if new == old or new is DROP and not isinstance(path[-1], str):
             continue
         try:
