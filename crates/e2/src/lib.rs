@@ -17,7 +17,11 @@
 //! The agent never imports the RIC, nor the RIC the agent.
 #![deny(missing_docs)]
 
+#[cfg(feature = "agent")]
+pub mod agent;
 mod frame;
+#[cfg(feature = "agent")]
+pub mod functions;
 mod outbox;
 mod time;
 

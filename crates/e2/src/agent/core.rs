@@ -1,0 +1,196 @@
+//! All of an agent but its functions: what a function may reach while it is being called.
+use super::link::{Link, Pending, State};
+use super::subscriptions::Subscriptions;
+use super::ues::Ues;
+use super::*;
+use crate::{Frame, Time};
+use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Longest address of a controller in octets.
+pub const ADDRESS_LEN_MAX: usize = 256;
+
+/// A function as the controllers know it.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) description: FunctionDescription,
+    /// When it wants to be woken.
+    pub(super) wake: Option<Time>,
+}
+
+/// What has to wait until no function is being called.
+#[derive(Debug)]
+pub(super) enum Deferred {
+    /// The connection is of no use any more.
+    TakeDown(ControllerId, CloseReason),
+    /// The controller is gone for good.
+    Forget(ControllerId),
+}
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) config: AgentConfig,
+    pub(super) now: Time,
+    pub(super) links: Vec<Link>,
+    pub(super) offers: BTreeMap<RanFunctionId, Offer>,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) ues: Ues,
+    pub(super) outputs: VecDeque<AgentOutput>,
+    pub(super) deferred: VecDeque<Deferred>,
+    pub(super) counters: AgentCounters,
+    /// Where indications are put together.
+    pub(super) scratch: Vec<u8>,
+    next_controller: u32,
+    random: u64,
+}
+
+impl Core {
+    pub(super) fn new(config: AgentConfig) -> Self {
+        Self {
+            random: config.seed ^ 0x9e37_79b9_7f4a_7c15,
+            config,
+            now: Time::ZERO,
+            links: Vec::new(),
+            offers: BTreeMap::new(),
+            subscriptions: Subscriptions::default(),
+            ues: Ues::default(),
+            outputs: VecDeque::new(),
+            deferred: VecDeque::new(),
+            counters: AgentCounters::default(),
+            scratch: Vec::new(),
+            next_controller: 0,
+        }
+    }
+
+    pub(super) fn link(&self, id: ControllerId) -> Option<&Link> {
+        self.links.iter().find(|l| l.id == id)
+    }
+
+    pub(super) fn link_mut(&mut self, id: ControllerId) -> Option<&mut Link> {
+        self.links.iter_mut().find(|l| l.id == id)
+    }
+
+    /// The default controller: the first that is there and will stay.
+    pub(super) fn first(&self) -> Option<ControllerId> {
+        self.links.iter().find(|l| !matches!(l.state, State::Removing | State::Gone)).map(|l| l.id)
+    }
+
+    /// splitmix64.
+    pub(super) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn event(&mut self, event: AgentEvent) {
+        self.outputs.push_back(AgentOutput::Event(event));
+    }
+
+    pub(super) fn add_controller(
+        &mut self,
+        now: Time,
+        address: String,
+    ) -> Result<ControllerId, ControllerError> {
+        if address.is_empty() || address.len() > ADDRESS_LEN_MAX {
+            return Err(ControllerError::BadAddress(ADDRESS_LEN_MAX));
+        }
+        let there = self.links.iter().find(|l| l.address == address && l.state != State::Gone);
+        if let Some(link) = there {
+            return Err(ControllerError::AlreadyThere(link.id));
+        }
+        if self.links.len() >= self.config.limits.controllers {
+            return Err(ControllerError::TooMany(self.config.limits.controllers));
+        }
+        let id = ControllerId(self.next_controller);
+        self.next_controller += 1;
+        self.links.push(Link::new(id, address.clone(), self.config.version, self.config.limits.outbox));
+        self.event(AgentEvent::ControllerAdded { controller: id, address });
+        self.connect(now, id);
+        Ok(id)
+    }
+
+    /// Parts from a controller: with the removal procedure if the version has it and the controller is set up.
+    pub(super) fn remove_controller(&mut self, now: Time, id: ControllerId) -> Result<(), ControllerError> {
+        let Some(link) = self.link_mut(id).filter(|l| l.state != State::Gone) else {
+            return Err(ControllerError::Unknown(id));
+        };
+        match link.state {
+            State::Removing => {}
+            State::Up if link.version != Version::V1_01 => {
+                let transaction = link.next_transaction();
+                let request = E2RemovalRequest { transaction_id: Some(u16::from(transaction)) };
+                self.start(now, id, Procedure::Removal, transaction, &Message::E2RemovalRequest(request));
+                if let Some(link) = self.link_mut(id) {
+                    link.state = State::Removing;
+                }
+            }
+            _ => self.deferred.push_back(Deferred::Forget(id)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn connect(&mut self, now: Time, id: ControllerId) {
+        let deadline = now + self.config.timers.connect_timeout;
+        let version = self.config.version;
+        let Some(link) = self.link_mut(id) else { return };
+        link.state = State::Connecting { deadline };
+        link.version = version;
+        let address = link.target().to_owned();
+        self.counters.connects += 1;
+        self.outputs.push_back(AgentOutput::Connect { controller: id, address });
+    }
+
+    /// Starts a procedure of ours: sends and remembers it.
+    pub(super) fn start(
+        &mut self,
+        now: Time,
+        id: ControllerId,
+        procedure: Procedure,
+        transaction: u8,
+        message: &Message,
+    ) {
+        let timers = self.config.timers;
+        let Some(pdu) = self.encoded(id, message) else { return };
+        self.push_control(id, pdu.clone());
+        if let Some(link) = self.link_mut(id) {
+            let (deadline, retries_left) = (now + timers.procedure_timeout, timers.procedure_retries);
+            link.pending.push(Pending { procedure, transaction, deadline, retries_left, pdu });
+        }
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&mut self, id: ControllerId, message: &Message) {
+        if let Some(pdu) = self.encoded(id, message) {
+            self.push_control(id, pdu);
+        }
+    }
+
+    pub(super) fn encoded(&mut self, id: ControllerId, message: &Message) -> Option<Bytes> {
+        let version = self.link(id)?.version;
+        let pdu = encode(message, version);
+        self.counters.unencodable += u64::from(pdu.is_err());
+        pdu.ok().map(Bytes::from)
+    }
+
+    pub(super) fn push_control(&mut self, id: ControllerId, pdu: Bytes) {
+        let Some(link) = self.links.iter_mut().find(|l| l.id == id) else { return };
+        match link.outbox.push_control(Frame::whole(pdu)) {
+            Ok(()) => announce(link, &mut self.outputs),
+            Err(full) => self.deferred.push_back(Deferred::TakeDown(id, full.into())),
+        }
+    }
+
+    /// The transaction id of a message of ours in the link's version.
+    pub(super) fn transaction_of(link: &mut Link) -> (u8, Option<u16>) {
+        let transaction = link.next_transaction();
+        (transaction, (link.version != Version::V1_01).then_some(u16::from(transaction)))
+    }
+}
+
+/// Tells the driver, once, that there is something to send.
+pub(super) fn announce(link: &mut Link, outputs: &mut VecDeque<AgentOutput>) {
+    if !std::mem::replace(&mut link.announced, true) {
+        outputs.push_back(AgentOutput::Transmit { controller: link.id });
+    }
+}

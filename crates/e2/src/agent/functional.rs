@@ -1,0 +1,380 @@
+//! Functional procedures (clause 8.2): what a controller wants from RAN functions.
+use super::subscriptions::Subscription;
+use super::*;
+use ranlab_wire::e2ap::*;
+
+type C = CauseRicRequest;
+
+const NO_FUNCTION: Cause = Cause::RicRequest(C::RanFunctionIdInvalid);
+const NO_REQUEST: Cause = Cause::RicRequest(C::RequestIdUnknown);
+const NOT_SUPPORTED: Cause = Cause::RicRequest(C::ActionNotSupported);
+
+impl Agent {
+    pub(super) fn on_subscription(
+        &mut self,
+        id: ControllerId,
+        request: &RicSubscriptionRequest,
+        pdu: &Bytes,
+    ) {
+        let (request_id, function) = (request.request_id, request.function_id);
+        let known = self.core.subscriptions.find(id, request_id);
+        if let Some(known) = known.and_then(|s| self.core.subscriptions.of_id(s)) {
+            // Asked again because the answer was late: the same answer.
+            if known.request[..] == pdu[..] {
+                let response = known.response.clone();
+                return self.core.push_control(id, response);
+            }
+            return self.refuse_subscription(id, request, Cause::RicRequest(C::DuplicateRicRequestId));
+        }
+        if let Err(cause) = self.admissible(id, request) {
+            return self.refuse_subscription(id, request, cause);
+        }
+        let subscription = self.core.subscriptions.insert(Subscription {
+            controller: id,
+            request_id,
+            function,
+            actions: Vec::new(),
+            next_sn: 0,
+            request: pdu[..].into(),
+            response: Bytes::new(),
+        });
+        let asked = SubscriptionRequest {
+            id: subscription,
+            request_id,
+            event_trigger: &request.details.event_trigger,
+            actions: &request.details.actions,
+            start_time: request.start_time,
+            end_time: request.end_time,
+        };
+        let answer = self.call(function, Some(id), |f, ctx| f.on_subscription(ctx, asked));
+        match answer.unwrap_or(Err(NO_FUNCTION)) {
+            Err(cause) => {
+                // The function does not know it: nothing to be told, only what it may have sent already is forgotten.
+                self.core.subscriptions.remove(subscription);
+                if let Some(link) = self.core.link_mut(id) {
+                    link.outbox.forget(subscription.flow());
+                }
+                self.refuse_subscription(id, request, cause);
+            }
+            Ok(admission) => self.admit(id, request, subscription, admission),
+        }
+    }
+
+    /// What E2AP itself and our limits say about a new subscription.
+    fn admissible(&mut self, id: ControllerId, request: &RicSubscriptionRequest) -> Result<(), Cause> {
+        let limits = self.core.config.limits;
+        if !self.functions.contains_key(&request.function_id) {
+            return Err(NO_FUNCTION);
+        }
+        let actions = &request.details.actions;
+        let limit_reached = if actions.len() > limits.actions_per_subscription {
+            Some(C::ExcessiveActions)
+        } else if self.core.subscriptions.of_controller(id).count() >= limits.subscriptions_per_controller {
+            Some(C::FunctionResourceLimit)
+        } else {
+            None
+        };
+        if let Some(cause) = limit_reached {
+            self.core.counters.limit_refusals += 1;
+            return Err(Cause::RicRequest(cause));
+        }
+        let twice = |(at, a): (usize, &ActionToBeSetup)| actions[..at].iter().any(|b| a.id == b.id);
+        if actions.iter().enumerate().any(twice) {
+            return Err(Cause::RicRequest(C::DuplicateAction));
+        }
+        Ok(())
+    }
+
+    /// Answers with what the function admitted; every action is in one of the two lists.
+    fn admit(
+        &mut self,
+        id: ControllerId,
+        request: &RicSubscriptionRequest,
+        subscription: SubscriptionId,
+        admission: Admission,
+    ) {
+        let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
+        let (mut admitted, mut refused) = (Vec::new(), Vec::new());
+        for action in request.details.actions.iter().map(|a| a.id) {
+            if admission.admitted.contains(&action) {
+                admitted.push(action);
+            } else {
+                let cause =
+                    admission.refused.iter().find(|r| r.id == action).map_or(NOT_SUPPORTED, |r| r.cause);
+                refused.push(ActionFailed { id: action, cause: cause::fit(cause, version) });
+            }
+        }
+        if admitted.is_empty() {
+            let cause = refused.first().map_or(NOT_SUPPORTED, |r| r.cause);
+            self.end_unadmitted(subscription);
+            return self.refuse_subscription(id, request, cause);
+        }
+        let actions = admitted.clone();
+        let response = Message::RicSubscriptionResponse(RicSubscriptionResponse {
+            request_id: request.request_id,
+            function_id: request.function_id,
+            admitted,
+            // Present even if empty: FlexRIC's decoder expects it.
+            not_admitted: Some(refused),
+        });
+        let Some(pdu) = self.core.encoded(id, &response) else { return };
+        if let Some(s) = self.core.subscriptions.of_id_mut(subscription) {
+            (s.actions, s.response) = (actions, pdu.clone());
+        }
+        self.core.push_control(id, pdu);
+        self.core.counters.subscriptions += 1;
+        let (request_id, function) = (request.request_id, request.function_id);
+        self.core.event(AgentEvent::Subscribed { controller: id, subscription, request_id, function });
+    }
+
+    /// The function took the subscription but none of its actions: it is told that it is gone, nobody else knew of it.
+    fn end_unadmitted(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.core.subscriptions.remove(id) else { return };
+        let controller = subscription.controller;
+        if let Some(link) = self.core.link_mut(controller) {
+            link.outbox.forget(id.flow());
+        }
+        self.call(subscription.function, Some(controller), |f, ctx| f.on_subscription_delete(ctx, id));
+    }
+
+    fn refuse_subscription(&mut self, id: ControllerId, request: &RicSubscriptionRequest, cause: Cause) {
+        let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
+        let cause = cause::fit(cause, version);
+        let v1 = version == Version::V1_01;
+        let actions = request.details.actions.iter().map(|a| ActionFailed { id: a.id, cause });
+        self.core.counters.subscriptions_refused += 1;
+        let failure = Message::RicSubscriptionFailure(RicSubscriptionFailure {
+            request_id: request.request_id,
+            function_id: request.function_id,
+            not_admitted: v1.then(|| actions.collect()),
+            cause: (!v1).then_some(cause),
+            diagnostics: None,
+        });
+        self.core.send(id, &failure);
+    }
+
+    pub(super) fn on_subscription_delete(
+        &mut self,
+        id: ControllerId,
+        request: &RicSubscriptionDeleteRequest,
+    ) {
+        let (request_id, function_id) = (request.request_id, request.function_id);
+        let answer = match self.find(id, request_id, function_id) {
+            Ok(subscription) => {
+                self.end_subscription(subscription);
+                let response = RicSubscriptionDeleteResponse { request_id, function_id };
+                Message::RicSubscriptionDeleteResponse(response)
+            }
+            Err(cause) => Message::RicSubscriptionDeleteFailure(RicSubscriptionDeleteFailure {
+                request_id,
+                function_id,
+                cause,
+                diagnostics: None,
+            }),
+        };
+        self.core.send(id, &answer);
+    }
+
+    /// The subscription of a request, which must be of that function.
+    fn find(
+        &self,
+        id: ControllerId,
+        request_id: RicRequestId,
+        function: RanFunctionId,
+    ) -> Result<SubscriptionId, Cause> {
+        if !self.functions.contains_key(&function) {
+            return Err(NO_FUNCTION);
+        }
+        let found = self.core.subscriptions.find(id, request_id);
+        let own =
+            |s: &SubscriptionId| self.core.subscriptions.of_id(*s).is_some_and(|s| s.function == function);
+        found.filter(own).ok_or(NO_REQUEST)
+    }
+
+    pub(super) fn on_control(&mut self, id: ControllerId, request: &RicControlRequest) {
+        let (request_id, function_id) = (request.request_id, request.function_id);
+        let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
+        let asked = ControlRequest {
+            request_id,
+            call_process_id: request.call_process_id.as_ref(),
+            header: &request.header,
+            message: &request.message,
+            ack_request: request.ack_request,
+        };
+        let answer = self.call(function_id, Some(id), |f, ctx| f.on_control(ctx, asked));
+        let call_process_id = request.call_process_id.clone();
+        match answer.unwrap_or(Err(NO_FUNCTION)) {
+            Ok(done) => {
+                self.core.counters.controls += 1;
+                if request.ack_request != Some(RicControlAckRequest::Ack) {
+                    return;
+                }
+                let v1 = version == Version::V1_01;
+                let acknowledge = Message::RicControlAcknowledge(RicControlAcknowledge {
+                    request_id,
+                    function_id,
+                    call_process_id,
+                    status: v1.then_some(RicControlStatus::Success),
+                    outcome: done.outcome,
+                });
+                self.core.send(id, &acknowledge);
+            }
+            Err(cause) => {
+                self.core.counters.controls_refused += 1;
+                let failure = Message::RicControlFailure(RicControlFailure {
+                    request_id,
+                    function_id,
+                    call_process_id,
+                    cause: cause::fit(cause, version),
+                    outcome: None,
+                    diagnostics: None,
+                });
+                self.core.send(id, &failure);
+            }
+        }
+    }
+
+    pub(super) fn on_query(&mut self, id: ControllerId, request: &RicQueryRequest) {
+        let (request_id, function_id) = (request.request_id, request.function_id);
+        let asked = QueryRequest { request_id, header: &request.header, definition: &request.definition };
+        let answer = self.call(function_id, Some(id), |f, ctx| f.on_query(ctx, asked));
+        let answer = match answer.unwrap_or(Err(NO_FUNCTION)) {
+            Ok(outcome) => Message::RicQueryResponse(RicQueryResponse { request_id, function_id, outcome }),
+            Err(cause) => Message::RicQueryFailure(RicQueryFailure {
+                request_id,
+                function_id,
+                cause,
+                diagnostics: None,
+            }),
+        };
+        self.core.send(id, &answer);
+    }
+
+    pub(super) fn on_modification(&mut self, id: ControllerId, request: RicSubscriptionModificationRequest) {
+        let (request_id, function_id) = (request.request_id, request.function_id);
+        let remove = request.remove.unwrap_or_default();
+        let (modify, add) = (request.modify.unwrap_or_default(), request.add.unwrap_or_default());
+        let outcome = self.find(id, request_id, function_id).and_then(|subscription| {
+            self.check_modification(subscription, &remove, &modify, &add)?;
+            let event_trigger = request.event_trigger.as_ref();
+            let asked = ModificationRequest {
+                id: subscription,
+                event_trigger,
+                remove: &remove,
+                modify: &modify,
+                add: &add,
+            };
+            let answer = self.call(function_id, Some(id), |f, ctx| f.on_modification(ctx, asked));
+            let outcome = answer.unwrap_or(Err(NO_FUNCTION))?;
+            if let Some(s) = self.core.subscriptions.of_id_mut(subscription) {
+                s.actions.retain(|a| !(remove.contains(a) && outcome.removed.contains(a)));
+                s.actions.extend(add.iter().map(|a| a.id).filter(|a| outcome.added.contains(a)));
+            }
+            Ok(outcome)
+        });
+        let answer = match outcome {
+            Ok(outcome) => {
+                let (removed, remove_failed) = split(remove.into_iter(), &outcome.removed, &outcome.failed);
+                let (modified, modify_failed) =
+                    split(modify.iter().map(|a| a.id), &outcome.modified, &outcome.failed);
+                let (added, add_failed) = split(add.iter().map(|a| a.id), &outcome.added, &outcome.failed);
+                Message::RicSubscriptionModificationResponse(RicSubscriptionModificationResponse {
+                    request_id,
+                    function_id,
+                    removed,
+                    remove_failed,
+                    modified,
+                    modify_failed,
+                    added,
+                    add_failed,
+                })
+            }
+            Err(cause) => Message::RicSubscriptionModificationFailure(RicSubscriptionModificationFailure {
+                request_id,
+                function_id,
+                cause,
+                diagnostics: None,
+            }),
+        };
+        self.core.send(id, &answer);
+    }
+
+    /// What E2AP itself and our limits say about a change.
+    fn check_modification(
+        &self,
+        id: SubscriptionId,
+        remove: &[RicActionId],
+        modify: &[ActionToBeModified],
+        add: &[ActionToBeAdded],
+    ) -> Result<(), Cause> {
+        let actions = self.core.subscriptions.of_id(id).map_or(&[][..], |s| &s.actions);
+        if modify.iter().map(|a| a.id).chain(remove.iter().copied()).any(|a| !actions.contains(&a)) {
+            return Err(NOT_SUPPORTED);
+        }
+        let twice = |(at, a): (usize, &ActionToBeAdded)| add[..at].iter().any(|b| a.id == b.id);
+        if add.iter().any(|a| actions.contains(&a.id)) || add.iter().enumerate().any(twice) {
+            return Err(Cause::RicRequest(C::DuplicateAction));
+        }
+        if actions.len() + add.len() > self.core.config.limits.actions_per_subscription {
+            return Err(Cause::RicRequest(C::ExcessiveActions));
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_modification_confirm(
+        &mut self,
+        id: ControllerId,
+        m: RicSubscriptionModificationConfirm,
+    ) {
+        let (modified, removed) = (m.modified.unwrap_or_default(), m.removed.unwrap_or_default());
+        let Some(subscription) = self.take_modification(id, m.request_id, m.function_id) else { return };
+        if let Some(s) = self.core.subscriptions.of_id_mut(subscription) {
+            s.actions.retain(|a| !removed.contains(a));
+        }
+        let answer = ModificationAnswer::Confirmed { modified: &modified, removed: &removed };
+        self.answer_modification(subscription, answer);
+    }
+
+    pub(super) fn on_modification_refuse(&mut self, id: ControllerId, m: &RicSubscriptionModificationRefuse) {
+        let Some(subscription) = self.take_modification(id, m.request_id, m.function_id) else { return };
+        let (procedure, cause) = (Procedure::ModificationRequired(subscription), Some(m.cause));
+        self.core.event(AgentEvent::ProcedureRefused { controller: id, procedure, cause });
+        self.answer_modification(subscription, ModificationAnswer::Refused(m.cause));
+    }
+
+    /// The modification of ours that an answer belongs to.
+    fn take_modification(
+        &mut self,
+        id: ControllerId,
+        request_id: RicRequestId,
+        function: RanFunctionId,
+    ) -> Option<SubscriptionId> {
+        let subscription = self.find(id, request_id, function).ok();
+        let taken = subscription.filter(|subscription| {
+            let procedure = Procedure::ModificationRequired(*subscription);
+            // It has no transaction id of its own: ours is always zero.
+            self.core.link_mut(id).and_then(|l| l.answered(procedure, Some(0))).is_some()
+        });
+        self.core.counters.stray_answers += u64::from(taken.is_none());
+        taken
+    }
+
+    pub(super) fn answer_modification(&mut self, id: SubscriptionId, answer: ModificationAnswer<'_>) {
+        let Some(subscription) = self.core.subscriptions.of_id(id) else { return };
+        let (function, controller) = (subscription.function, subscription.controller);
+        self.call(function, Some(controller), |f, ctx| f.on_modification_answer(ctx, id, answer));
+    }
+}
+
+/// Both lists of an answer: what was done of what was asked for, and the rest with its cause.
+#[allow(clippy::type_complexity)]
+fn split(
+    asked: impl Iterator<Item = RicActionId>,
+    done: &[RicActionId],
+    failed: &[ActionFailed],
+) -> (Option<Vec<RicActionId>>, Option<Vec<ActionFailed>>) {
+    let (done, rest): (Vec<_>, Vec<_>) = asked.partition(|a| done.contains(a));
+    let cause = |id| failed.iter().find(|f| f.id == id).map_or(NOT_SUPPORTED, |f| f.cause);
+    let rest: Vec<_> = rest.into_iter().map(|id| ActionFailed { id, cause: cause(id) }).collect();
+    ((!done.is_empty()).then_some(done), (!rest.is_empty()).then_some(rest))
+}

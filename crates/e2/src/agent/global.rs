@@ -1,0 +1,388 @@
+//! Global procedures after the setup (clause 8.3), errors, and what fits no procedure.
+use super::core::Core;
+use super::link::{Link, Pending, State};
+use super::*;
+use ranlab_wire::e2ap::*;
+
+/// Most items of one list of component changes or connections; the rest goes with the next update.
+const CONNECTION_ITEMS_MAX: usize = 32;
+
+impl Agent {
+    /// A PDU came.
+    pub(super) fn on_received(&mut self, id: ControllerId, pdu: Bytes) {
+        let limit = self.core.config.limits.pdu_bytes;
+        let Some(link) = self.core.link_mut(id).filter(|l| l.is_connected()) else { return };
+        let (state, version) = (link.state, link.version);
+        self.core.counters.received += 1;
+        if pdu.len() > limit {
+            return self.take_down(id, CloseReason::TooLong { len: pdu.len(), limit });
+        }
+        match decode_upgrading(&pdu, version) {
+            Ok((decoded, spoken)) => {
+                if let Some(link) = self.core.link_mut(id) {
+                    link.version = spoken;
+                }
+                let skipped = (!decoded.diagnostics.is_empty()).then(|| skipped_report(&decoded));
+                self.dispatch(id, state, decoded.message, &pdu);
+                if let Some(report) = skipped {
+                    self.core.send(id, &report);
+                }
+            }
+            Err(rejection) => self.on_rejection(id, state, &rejection),
+        }
+    }
+
+    /// The bytes are no message: an error indication, or the end before there was any understanding.
+    fn on_rejection(&mut self, id: ControllerId, state: State, rejection: &Rejection) {
+        self.core.counters.refused_pdus += 1;
+        let reason = rejection.to_string();
+        if matches!(state, State::SettingUp { .. } | State::Waiting { .. }) {
+            return self.take_down(id, CloseReason::NotE2ap(reason));
+        }
+        self.core.event(AgentEvent::PduRefused { controller: id, reason });
+        // An answer to a broken error indication could be answered by another one, for ever.
+        if !matches!(rejection.envelope, Some((_, 2, _))) {
+            let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
+            self.core.send(id, &Message::ErrorIndication(rejection.error_indication(version)));
+        }
+    }
+
+    fn dispatch(&mut self, id: ControllerId, state: State, message: Message, pdu: &Bytes) {
+        match message {
+            Message::ErrorIndication(m) => self.core.on_error_indication(id, state, m),
+            Message::E2SetupResponse(m) => self.core.on_setup_response(id, m),
+            Message::E2SetupFailure(m) => self.core.on_setup_failure(id, m),
+            Message::E2RemovalResponse(m) => self.on_removal_answer(id, m.transaction_id),
+            Message::E2RemovalFailure(m) => self.on_removal_answer(id, m.transaction_id),
+            Message::ResetResponse(m) => self.core.finish(id, Procedure::Reset, m.transaction_id, None),
+            Message::RicServiceUpdateAcknowledge(m) => {
+                self.core.finish(id, Procedure::ServiceUpdate, m.transaction_id, None);
+            }
+            Message::RicServiceUpdateFailure(m) => {
+                let refusal = (m.cause, m.time_to_wait);
+                self.core.finish(id, Procedure::ServiceUpdate, m.transaction_id, Some(refusal));
+            }
+            Message::E2NodeConfigurationUpdateAcknowledge(m) => {
+                self.core.finish(id, Procedure::ConfigurationUpdate, m.transaction_id, None);
+            }
+            Message::E2NodeConfigurationUpdateFailure(m) => {
+                let refusal = (Some(m.cause), m.time_to_wait);
+                self.core.finish(id, Procedure::ConfigurationUpdate, m.transaction_id, Some(refusal));
+            }
+            message if state == State::Up => self.dispatch_up(id, message, pdu),
+            // The controller has not read our removal yet; the answers that it waits for died with its subscriptions.
+            _ if state == State::Removing => {}
+            message => self.core.refuse(id, &message),
+        }
+    }
+
+    /// What only a controller that accepted the node may send.
+    fn dispatch_up(&mut self, id: ControllerId, message: Message, pdu: &Bytes) {
+        match message {
+            Message::RicControlRequest(m) => self.on_control(id, &m),
+            Message::RicSubscriptionRequest(m) => self.on_subscription(id, &m, pdu),
+            Message::RicSubscriptionDeleteRequest(m) => self.on_subscription_delete(id, &m),
+            Message::RicSubscriptionModificationRequest(m) => self.on_modification(id, m),
+            Message::RicSubscriptionModificationConfirm(m) => self.on_modification_confirm(id, m),
+            Message::RicSubscriptionModificationRefuse(m) => self.on_modification_refuse(id, &m),
+            Message::RicQueryRequest(m) => self.on_query(id, &m),
+            Message::RicServiceQuery(m) => self.core.on_service_query(id, m),
+            Message::ResetRequest(m) => self.on_reset(id, m),
+            Message::E2ConnectionUpdate(m) => self.core.on_connection_update(id, m),
+            Message::E2RemovalRequest(m) => self.on_removal(id, m),
+            message => self.core.refuse(id, &message),
+        }
+    }
+
+    fn on_reset(&mut self, id: ControllerId, request: ResetRequest) {
+        self.end_subscriptions_of(id);
+        let response = ResetResponse { transaction_id: request.transaction_id, diagnostics: None };
+        self.core.send(id, &Message::ResetResponse(response));
+        self.core.event(AgentEvent::Reset { controller: id, by_controller: true, cause: request.cause });
+    }
+
+    /// The controller parts from us: it is answered, then forgotten.
+    fn on_removal(&mut self, id: ControllerId, request: E2RemovalRequest) {
+        let response = E2RemovalResponse { transaction_id: request.transaction_id, diagnostics: None };
+        self.core.send(id, &Message::E2RemovalResponse(response));
+        self.forget(id);
+    }
+
+    /// Agreed or not: we part.
+    fn on_removal_answer(&mut self, id: ControllerId, transaction: Option<u16>) {
+        let pending = self.core.link_mut(id).and_then(|l| l.answered(Procedure::Removal, transaction));
+        match pending {
+            Some(_) => self.forget(id),
+            None => self.core.counters.stray_answers += 1,
+        }
+    }
+
+    /// Repeats unanswered procedures; a controller that never answers is given up.
+    pub(super) fn expire_procedures(&mut self, id: ControllerId) {
+        let (now, timeout) = (self.core.now, self.core.config.timers.procedure_timeout);
+        let Some(link) = self.core.link_mut(id) else { return };
+        let (mut again, mut dead) = (Vec::new(), Vec::new());
+        for pending in link.pending.iter_mut().filter(|p| p.deadline <= now) {
+            match pending.retries_left.checked_sub(1) {
+                Some(left) => {
+                    (pending.retries_left, pending.deadline) = (left, now + timeout);
+                    again.push(pending.pdu.clone());
+                }
+                None => dead.push(pending.procedure),
+            }
+        }
+        link.pending.retain(|p| !dead.contains(&p.procedure));
+        again.into_iter().for_each(|pdu| self.core.push_control(id, pdu));
+        for procedure in dead {
+            match procedure {
+                Procedure::ModificationRequired(subscription) => {
+                    self.answer_modification(subscription, ModificationAnswer::Unanswered);
+                }
+                Procedure::Removal => self.forget(id),
+                other => self.take_down(id, CloseReason::Unanswered(other)),
+            }
+        }
+    }
+}
+
+impl Core {
+    /// A message that an agent in this state has no use for.
+    fn refuse(&mut self, id: ControllerId, message: &Message) {
+        let (kind, code, criticality) = message.envelope();
+        if kind != TriggeringMessage::Initiating {
+            self.counters.stray_answers += 1;
+            return;
+        }
+        self.counters.refused_pdus += 1;
+        self.event(AgentEvent::PduRefused {
+            controller: id,
+            reason: format!("{} does not fit the state", message.name()),
+        });
+        let cause = Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState);
+        self.send(id, &error_about(cause, kind, code, criticality, None));
+    }
+
+    fn on_error_indication(&mut self, id: ControllerId, state: State, error: ErrorIndication) {
+        let (cause, diagnostics) = (error.cause, error.diagnostics.clone());
+        self.event(AgentEvent::ErrorReported { controller: id, cause, diagnostics });
+        if matches!(state, State::SettingUp { .. }) {
+            return self.setup_failed(id, cause, None);
+        }
+        let Some(link) = self.link_mut(id) else { return };
+        let about = |p: &&Pending| error.transaction_id == Some(u16::from(p.transaction));
+        let procedure = link.pending.iter().find(about).map(|p| p.procedure);
+        match procedure {
+            Some(Procedure::ModificationRequired(_)) | None => {}
+            // It does not know the procedure: nothing is left to wait for.
+            Some(Procedure::Removal) => self.deferred.push_back(Deferred::Forget(id)),
+            Some(procedure) => self.finish(id, procedure, error.transaction_id, Some((cause, None))),
+        }
+    }
+
+    /// An answer to a procedure of ours; a refusal with a waiting time is tried again.
+    fn finish(
+        &mut self,
+        id: ControllerId,
+        procedure: Procedure,
+        transaction: Option<u16>,
+        refusal: Option<(Option<Cause>, Option<TimeToWait>)>,
+    ) {
+        let now = self.now;
+        let Some(link) = self.link_mut(id) else { return };
+        let Some(mut pending) = link.answered(procedure, transaction) else {
+            self.counters.stray_answers += 1;
+            return;
+        };
+        let Some((cause, wait)) = refusal else { return };
+        match (wait, pending.retries_left > 0) {
+            (Some(wait), true) => {
+                pending.deadline = now + std::time::Duration::from_secs(wait.seconds());
+                link.pending.push(pending);
+            }
+            _ => self.event(AgentEvent::ProcedureRefused { controller: id, procedure, cause }),
+        }
+    }
+
+    fn on_service_query(&mut self, id: ControllerId, query: RicServiceQuery) {
+        if let Some(link) = self.link_mut(id) {
+            let known = query.accepted.unwrap_or_default();
+            link.told = known.into_iter().map(|f| (f.id, f.revision)).collect();
+            link.query_open = true;
+        }
+    }
+
+    /// Tells the controller what changed since it was told.
+    pub(super) fn sync(&mut self, id: ControllerId) {
+        let Some(link) = self.link(id).filter(|l| l.state == State::Up) else { return };
+        let runs = |procedure| link.pending.iter().any(|p| p.procedure == procedure);
+        let functions = (link.functions_changed || link.query_open) && !runs(Procedure::ServiceUpdate);
+        let components = link.components_changed && !runs(Procedure::ConfigurationUpdate);
+        if functions {
+            self.update_functions(id);
+        }
+        if components {
+            self.update_components(id);
+        }
+    }
+
+    fn update_functions(&mut self, id: ControllerId) {
+        let items: Vec<_> = self.function_items().collect();
+        let now = self.now;
+        let Some(link) = self.link_mut(id) else { return };
+        let told = std::mem::take(&mut link.told);
+        let gone = told.iter().filter(|(id, _)| items.iter().all(|f| f.id != **id));
+        let deleted: Vec<_> = gone.map(|(&id, &revision)| RanFunctionIdItem { id, revision }).collect();
+        link.told = items.iter().map(|f| (f.id, f.revision)).collect();
+        let (known, added): (Vec<_>, Vec<_>) = items.into_iter().partition(|f| told.contains_key(&f.id));
+        let modified: Vec<_> = known.into_iter().filter(|f| told.get(&f.id) != Some(&f.revision)).collect();
+        let nothing = added.is_empty() && modified.is_empty() && deleted.is_empty();
+        link.functions_changed = false;
+        if nothing && !std::mem::replace(&mut link.query_open, false) {
+            return;
+        }
+        link.query_open = false;
+        let (transaction, transaction_id) = Self::transaction_of(link);
+        let update = Message::RicServiceUpdate(RicServiceUpdate {
+            transaction_id,
+            added: some_unless_empty(added),
+            modified: some_unless_empty(modified),
+            deleted: some_unless_empty(deleted),
+        });
+        self.start(now, id, Procedure::ServiceUpdate, transaction, &update);
+    }
+
+    fn update_components(&mut self, id: ControllerId) {
+        let (now, components) = (self.now, self.config.components.clone());
+        let Some(link) = self.link_mut(id) else { return };
+        link.components_changed = false;
+        let told = std::mem::replace(&mut link.told_components, components.clone());
+        let same =
+            |a: &ComponentConfigItem, b: &ComponentConfigItem| a.interface == b.interface && a.id == b.id;
+        let gone = told.iter().filter(|t| !components.iter().any(|c| same(t, c)));
+        let removed =
+            gone.map(|t| ComponentRemovalItem { interface: t.interface, id: t.id.clone() }).collect();
+        let (known, added): (Vec<_>, Vec<_>) =
+            components.into_iter().partition(|c| told.iter().any(|t| same(t, c)));
+        let changed = known.into_iter().filter(|c| !told.contains(c));
+        let updated = changed.map(ComponentUpdate::V2).collect();
+        let (transaction, transaction_id) = Self::transaction_of(link);
+        let update = E2NodeConfigurationUpdate {
+            transaction_id,
+            node_id: None,
+            added: some_unless_empty(added),
+            updated: some_unless_empty(updated),
+            removed: some_unless_empty(removed),
+            tnl_removed: None,
+        };
+        if update.added.is_some() || update.updated.is_some() || update.removed.is_some() {
+            let message = Message::E2NodeConfigurationUpdate(update);
+            self.start(now, id, Procedure::ConfigurationUpdate, transaction, &message);
+        }
+    }
+
+    /// The controller adds and removes controllers. The default one may do both with all; any other may only part.
+    fn on_connection_update(&mut self, id: ControllerId, update: E2ConnectionUpdate) {
+        let (now, is_first) = (self.now, self.first() == Some(id));
+        let Some(like) = self.link(id).map(|l| l.address.clone()) else { return };
+        let (mut setup, mut failed) = (Vec::new(), Vec::new());
+        for item in update.add.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
+            match self.add_from_wire(now, is_first, &item.tnl, &like) {
+                Ok(()) => setup.push(item),
+                Err(cause) => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause }),
+            }
+        }
+        for item in update.modify.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
+            match self.find_from_wire(&item.tnl, &like) {
+                Some(_) => setup.push(item),
+                None => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause: NO_TRANSPORT }),
+            }
+        }
+        let mut leaving = Vec::new();
+        for item in update.remove.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
+            match self.find_from_wire(&item.tnl, &like).filter(|other| is_first || *other == id) {
+                Some(other) => leaving.push(other),
+                None => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause: NO_TRANSPORT }),
+            }
+        }
+        setup.truncate(CONNECTION_ITEMS_MAX);
+        failed.truncate(CONNECTION_ITEMS_MAX);
+        let transaction_id = update.transaction_id;
+        let answer = match failed.first() {
+            Some(first) if setup.is_empty() && leaving.is_empty() => {
+                let (cause, time_to_wait, diagnostics) = (Some(first.cause), None, None);
+                Message::E2ConnectionUpdateFailure(E2ConnectionUpdateFailure {
+                    transaction_id,
+                    cause,
+                    time_to_wait,
+                    diagnostics,
+                })
+            }
+            _ => Message::E2ConnectionUpdateAcknowledge(E2ConnectionUpdateAcknowledge {
+                transaction_id,
+                setup: some_unless_empty(setup),
+                failed: some_unless_empty(failed),
+            }),
+        };
+        self.send(id, &answer);
+        for other in leaving {
+            // Unknown only if the list names it twice.
+            let _ = self.remove_controller(now, other);
+        }
+    }
+
+    fn add_from_wire(&mut self, now: Time, may: bool, tnl: &TnlInformation, like: &str) -> Result<(), Cause> {
+        if !may {
+            return Err(Cause::Misc(CauseMisc::OmIntervention));
+        }
+        let address = tnl::address(tnl, like).ok_or(NO_TRANSPORT)?;
+        match self.add_controller(now, address) {
+            Ok(_) | Err(ControllerError::AlreadyThere(_)) => Ok(()),
+            Err(_) => Err(NO_TRANSPORT),
+        }
+    }
+
+    fn find_from_wire(&self, tnl: &TnlInformation, like: &str) -> Option<ControllerId> {
+        let address = tnl::address(tnl, like)?;
+        let named = |l: &&Link| l.address == address && !matches!(l.state, State::Gone | State::Removing);
+        self.links.iter().find(named).map(|l| l.id)
+    }
+}
+
+/// No room for, or no sense in, a transport address.
+const NO_TRANSPORT: Cause = Cause::Transport(CauseTransport::TransportResourceUnavailable);
+
+fn some_unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
+}
+
+/// Elements were skipped whose sender wants to hear of it.
+fn skipped_report(decoded: &Decoded) -> Message {
+    let (kind, code, _) = decoded.message.envelope();
+    let items = decoded.diagnostics.iter().take(MAX_DIAGNOSTICS);
+    let items =
+        items.map(|d| CriticalityDiagnosticsIe { criticality: d.criticality, id: d.id, error: d.error });
+    let cause = Cause::Protocol(CauseProtocol::AbstractSyntaxErrorIgnoreAndNotify);
+    error_about(cause, kind, code, decoded.criticality, Some(items.collect()))
+}
+
+fn error_about(
+    cause: Cause,
+    kind: TriggeringMessage,
+    code: u8,
+    criticality: Criticality,
+    ies: Option<Vec<CriticalityDiagnosticsIe>>,
+) -> Message {
+    Message::ErrorIndication(ErrorIndication {
+        transaction_id: None,
+        request_id: None,
+        function_id: None,
+        cause: Some(cause),
+        diagnostics: Some(CriticalityDiagnostics {
+            procedure_code: Some(code),
+            triggering_message: Some(kind),
+            procedure_criticality: Some(criticality),
+            request_id: None,
+            ies,
+        }),
+    })
+}

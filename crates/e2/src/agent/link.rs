@@ -1,0 +1,156 @@
+//! One controller as the agent sees it: its connection, what it was told, what it owes an answer to.
+use super::{AgentTimers, ControllerId, Procedure, RECONNECT_DELAY_MAX};
+use crate::{Outbox, OutboxLimits, Time};
+use bytes::Bytes;
+use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, Version};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where a connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// None; another attempt at that time.
+    Down { retry_at: Time },
+    /// Asked for.
+    Connecting { deadline: Time },
+    /// The setup waits for its answer.
+    SettingUp { deadline: Time, transaction: u8 },
+    /// The setup was refused; another attempt at that time.
+    Waiting { until: Time },
+    /// Set up.
+    Up,
+    /// The removal waits for its answer.
+    Removing,
+    /// Forgotten once its closing was polled.
+    Gone,
+}
+
+/// A procedure that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) procedure: Procedure,
+    pub(super) transaction: u8,
+    pub(super) deadline: Time,
+    pub(super) retries_left: u32,
+    pub(super) pdu: Bytes,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) id: ControllerId,
+    pub(super) address: String,
+    /// Where a setup failure sent us, and how often in a row.
+    pub(super) redirect: Option<String>,
+    pub(super) redirects: u32,
+    pub(super) state: State,
+    pub(super) version: Version,
+    pub(super) outbox: Outbox,
+    /// Whether `Transmit` is among the outputs already.
+    pub(super) announced: bool,
+    pub(super) pending: Vec<Pending>,
+    /// Revisions of the functions that the controller knows of.
+    pub(super) told: BTreeMap<RanFunctionId, u16>,
+    pub(super) told_components: Vec<ComponentConfigItem>,
+    pub(super) functions_changed: bool,
+    pub(super) components_changed: bool,
+    /// A service query waits for an update, even an empty one.
+    pub(super) query_open: bool,
+    /// No setup before: the controller's time to wait.
+    pub(super) not_before: Time,
+    attempt: u32,
+    transaction: u8,
+}
+
+impl Link {
+    pub(super) fn new(id: ControllerId, address: String, version: Version, limits: OutboxLimits) -> Self {
+        Self {
+            id,
+            address,
+            redirect: None,
+            redirects: 0,
+            state: State::Down { retry_at: Time::ZERO },
+            version,
+            outbox: Outbox::new(limits),
+            announced: false,
+            pending: Vec::new(),
+            told: BTreeMap::new(),
+            told_components: Vec::new(),
+            functions_changed: false,
+            components_changed: false,
+            query_open: false,
+            not_before: Time::ZERO,
+            attempt: 0,
+            transaction: 0,
+        }
+    }
+
+    /// Whether bytes may come and go.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.state, State::SettingUp { .. } | State::Waiting { .. } | State::Up | State::Removing)
+    }
+
+    /// Where to connect to.
+    pub(super) fn target(&self) -> &str {
+        self.redirect.as_deref().unwrap_or(&self.address)
+    }
+
+    /// The number of the next procedure.
+    pub(super) fn next_transaction(&mut self) -> u8 {
+        self.transaction = self.transaction.wrapping_add(1);
+        self.transaction
+    }
+
+    /// Forgets what belongs to one connection.
+    pub(super) fn forget_connection(&mut self) {
+        self.pending.clear();
+        self.functions_changed = false;
+        self.components_changed = false;
+        self.query_open = false;
+    }
+
+    /// A setup came through: the next loss is the first one again.
+    pub(super) fn settle(&mut self) {
+        self.attempt = 0;
+        self.redirects = 0;
+    }
+
+    /// How long to wait before the next attempt: twice as long each time, at most [`RECONNECT_DELAY_MAX`], and up to
+    /// half of it less by `jitter`.
+    pub(super) fn backoff(&mut self, timers: &AgentTimers, jitter: u64) -> Duration {
+        let cap = timers.reconnect_max.min(RECONNECT_DELAY_MAX);
+        let factor = 1u32 << self.attempt.min(20);
+        let delay = timers.reconnect_min.max(Duration::from_millis(1)).saturating_mul(factor).min(cap);
+        self.attempt = self.attempt.saturating_add(1);
+        let half_ns = u64::try_from(delay.as_nanos() / 2).unwrap_or(u64::MAX);
+        delay - Duration::from_nanos(if half_ns == 0 { 0 } else { jitter % half_ns })
+    }
+
+    /// When the link wants to be looked at.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        match self.state {
+            State::Down { retry_at: at }
+            | State::Connecting { deadline: at }
+            | State::SettingUp { deadline: at, .. }
+            | State::Waiting { until: at } => Some(at),
+            State::Up if self.wants_sync() => Some(Time::ZERO),
+            State::Up | State::Removing => self.pending.iter().map(|p| p.deadline).min(),
+            State::Gone => None,
+        }
+    }
+
+    /// Whether an update can and should be sent.
+    pub(super) fn wants_sync(&self) -> bool {
+        let runs = |procedure| self.pending.iter().any(|p| p.procedure == procedure);
+        (self.functions_changed || self.query_open) && !runs(Procedure::ServiceUpdate)
+            || self.components_changed && !runs(Procedure::ConfigurationUpdate)
+    }
+
+    /// Takes the pending procedure that an answer belongs to; v1.01 has no transaction ids, there the kind decides.
+    pub(super) fn answered(&mut self, procedure: Procedure, transaction: Option<u16>) -> Option<Pending> {
+        let v1 = self.version == Version::V1_01;
+        let at = self.pending.iter().position(|p| {
+            p.procedure == procedure && (v1 || transaction == Some(u16::from(p.transaction)))
+        })?;
+        Some(self.pending.remove(at))
+    }
+}

@@ -1,0 +1,337 @@
+//! The agent: E2 from a base station towards one or several controllers.
+//!
+//! ```text
+//! base station ── RanFunction* ── Agent ══ E2 ══ controller 0 (default: sees all UEs)
+//!                                       ══ E2 ══ controller 1 (sees the UEs associated to it)
+//! ```
+//!
+//! | file | room |
+//! |---|---|
+//! | `function`, `context` | the door for service models: what they are asked and what they may do |
+//! | `setup` | connecting, the setup, its refusals, reconnecting |
+//! | `global` | reset, service update, configuration update, connection update, removal, errors |
+//! | `functional` | subscription, deletion, control, modification, query |
+//! | `link`, `subscriptions`, `ues` | what is known of a controller, a subscription, a UE |
+mod cause;
+mod config;
+mod context;
+mod core;
+mod function;
+mod functional;
+mod global;
+mod io;
+mod link;
+mod setup;
+mod subscriptions;
+mod tnl;
+mod ues;
+
+pub use config::*;
+pub use context::{ContextError, FunctionContext, Indication};
+pub use core::ADDRESS_LEN_MAX;
+pub use function::*;
+pub use io::*;
+pub use subscriptions::SubscriptionId;
+pub use ues::{UeError, UeFilter, UeId};
+
+use self::core::{Core, Deferred, Offer};
+use self::link::State;
+use crate::{Frame, OutboxCounters, Time};
+use bytes::Bytes;
+use ranlab_wire::e2ap::{
+    Cause, ComponentConfigItem, E2RemovalRequest, Message, RanFunctionId, ResetRequest, RicRequestId, Version,
+};
+use std::collections::BTreeMap;
+
+/// Greatest RAN function id and revision.
+const FUNCTION_ID_MAX: u16 = 4095;
+/// Longest OID.
+const OID_LEN_MAX: usize = 1000;
+
+/// E2 from a base station: a pure machine, see the crate's contract.
+pub struct Agent {
+    core: Core,
+    functions: BTreeMap<RanFunctionId, Box<dyn RanFunction>>,
+}
+
+impl Agent {
+    /// An agent without functions and controllers.
+    pub fn new(config: AgentConfig) -> Self {
+        Self { core: Core::new(config), functions: BTreeMap::new() }
+    }
+
+    /// Adds a RAN function, under `preferred_id` or the lowest free id from 1 on. Controllers that are set up hear of it
+    /// by a RIC service update, at the next [`handle`](Self::handle).
+    pub fn register(
+        &mut self,
+        function: Box<dyn RanFunction>,
+        preferred_id: Option<RanFunctionId>,
+    ) -> Result<RanFunctionId, RegisterError> {
+        let limit = self.core.config.limits.functions.min(256);
+        if self.functions.len() >= limit {
+            return Err(RegisterError::TooMany(limit));
+        }
+        let free = |id: &RanFunctionId| !self.functions.contains_key(id);
+        let id = preferred_id.or_else(|| (1..=FUNCTION_ID_MAX).find(free));
+        let id = id.ok_or(RegisterError::TooMany(limit))?;
+        if id > FUNCTION_ID_MAX {
+            return Err(RegisterError::IdOutOfRange(id));
+        }
+        if !free(&id) {
+            return Err(RegisterError::IdTaken(id));
+        }
+        let description = checked(function.description())?;
+        self.core.offers.insert(id, Offer { description, wake: None });
+        self.functions.insert(id, function);
+        self.functions_changed();
+        Ok(id)
+    }
+
+    /// Takes a RAN function away; its subscriptions are gone with it.
+    pub fn deregister(&mut self, id: RanFunctionId) -> Option<Box<dyn RanFunction>> {
+        let subscriptions: Vec<_> = self.core.subscriptions.of_function(id).collect();
+        for subscription in subscriptions {
+            self.end_subscription(subscription);
+        }
+        let function = self.functions.remove(&id)?;
+        self.core.offers.remove(&id);
+        self.functions_changed();
+        Some(function)
+    }
+
+    /// Asks a function for its description again; a new one is told to the controllers as modified. The revision must
+    /// have changed for that.
+    pub fn refresh(&mut self, id: RanFunctionId) -> Result<(), RegisterError> {
+        let Some(function) = self.functions.get(&id) else { return Ok(()) };
+        let description = checked(function.description())?;
+        if let Some(offer) = self.core.offers.get_mut(&id) {
+            offer.description = description;
+        }
+        self.functions_changed();
+        Ok(())
+    }
+
+    /// Replaces the node's components; the difference is told to the controllers by an E2 node configuration update.
+    pub fn set_components(&mut self, components: Vec<ComponentConfigItem>) {
+        self.core.config.components = components;
+        self.core.links.iter_mut().for_each(|l| l.components_changed = l.version != Version::V1_01);
+    }
+
+    /// Adds a controller and connects to it. `address` is the driver's business.
+    pub fn add_controller(&mut self, now: Time, address: String) -> Result<ControllerId, ControllerError> {
+        self.core.add_controller(now, address)
+    }
+
+    /// Parts from a controller, by the E2 removal procedure where the version has it.
+    pub fn remove_controller(&mut self, now: Time, controller: ControllerId) -> Result<(), ControllerError> {
+        self.core.now = now.max(self.core.now);
+        self.core.remove_controller(now, controller)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Resets the interface towards a controller: all its subscriptions are gone.
+    pub fn reset(
+        &mut self,
+        now: Time,
+        controller: ControllerId,
+        cause: Cause,
+    ) -> Result<(), ControllerError> {
+        self.core.now = now.max(self.core.now);
+        let Some(link) = self.core.link_mut(controller) else {
+            return Err(ControllerError::Unknown(controller));
+        };
+        if link.state != State::Up {
+            return Err(ControllerError::NotSetUp(controller));
+        }
+        let cause = cause::fit(cause, link.version);
+        let (transaction, transaction_id) = Core::transaction_of(link);
+        self.end_subscriptions_of(controller);
+        let request = Message::ResetRequest(ResetRequest { transaction_id, cause });
+        self.core.start(now, controller, Procedure::Reset, transaction, &request);
+        self.core.event(AgentEvent::Reset { controller, by_controller: false, cause });
+        self.settle();
+        Ok(())
+    }
+
+    /// A UE came; it belongs to the first controller.
+    pub fn ue_arrived(&mut self, ue: UeId) -> Result<(), UeError> {
+        self.core.ues.arrive(ue, self.core.config.limits.ues)
+    }
+
+    /// A UE left; its associations are gone.
+    pub fn ue_left(&mut self, ue: UeId) {
+        self.core.ues.leave(ue);
+    }
+
+    /// Exposes a UE to a further controller.
+    pub fn associate_ue(&mut self, ue: UeId, controller: ControllerId) -> Result<(), UeError> {
+        if self.core.link(controller).is_none() {
+            return Err(UeError::UnknownController(controller));
+        }
+        self.core.ues.associate(ue, controller)
+    }
+
+    /// Takes a UE from a further controller again; the first keeps seeing it.
+    pub fn dissociate_ue(&mut self, ue: UeId, controller: ControllerId) {
+        self.core.ues.dissociate(ue, controller);
+    }
+
+    /// The UEs exposed to a controller.
+    pub fn ues_of(&self, controller: ControllerId) -> UeFilter<'_> {
+        self.core.ues.of(controller, self.core.first())
+    }
+
+    /// Tells the agent what happened.
+    pub fn handle(&mut self, now: Time, input: AgentInput) {
+        self.core.now = now.max(self.core.now);
+        match input {
+            AgentInput::Connected { controller } => self.core.on_connected(now, controller),
+            AgentInput::Received { controller, pdu } => self.on_received(controller, pdu),
+            AgentInput::Disconnected { controller } => self.on_disconnected(controller),
+            AgentInput::Wake => {}
+        }
+        self.settle();
+        self.expire();
+        self.settle();
+    }
+
+    /// What follows; to be called until `None`.
+    pub fn poll(&mut self) -> Option<AgentOutput> {
+        let output = self.core.outputs.pop_front()?;
+        match output {
+            AgentOutput::Transmit { controller } => {
+                if let Some(link) = self.core.link_mut(controller) {
+                    link.announced = false;
+                }
+            }
+            AgentOutput::Close { controller, .. } => {
+                if let Some(link) = self.core.link_mut(controller) {
+                    link.outbox.clear();
+                }
+                self.core.links.retain(|l| l.id != controller || l.state != State::Gone);
+            }
+            _ => {}
+        }
+        Some(output)
+    }
+
+    /// The next frame for a controller.
+    pub fn transmit(&mut self, now: Time, controller: ControllerId) -> Option<Frame> {
+        self.core.link_mut(controller)?.outbox.pop(now)
+    }
+
+    /// The transport takes no more for now: what stays gets octets of its own.
+    pub fn transport_full(&mut self, controller: ControllerId) {
+        if let Some(link) = self.core.link_mut(controller) {
+            link.outbox.detach();
+        }
+    }
+
+    /// When [`handle`](Self::handle) must be called at the latest; a time that has passed means now.
+    pub fn wake_at(&self) -> Option<Time> {
+        let links = self.core.links.iter().filter_map(link::Link::deadline);
+        links.chain(self.core.offers.values().filter_map(|o| o.wake)).min()
+    }
+
+    /// What the agent did.
+    pub fn counters(&self) -> AgentCounters {
+        self.core.counters
+    }
+
+    /// What went towards a controller.
+    pub fn outbox_counters(&self, controller: ControllerId) -> Option<OutboxCounters> {
+        self.core.link(controller).map(|l| l.outbox.counters())
+    }
+
+    /// Whether a controller accepted the node and is there.
+    pub fn is_up(&self, controller: ControllerId) -> bool {
+        self.core.link(controller).is_some_and(|l| l.state == State::Up)
+    }
+
+    /// The controllers and their addresses, in the order of their addition.
+    pub fn controllers(&self) -> impl Iterator<Item = (ControllerId, &str)> {
+        self.core.links.iter().filter(|l| l.state != State::Gone).map(|l| (l.id, l.address.as_str()))
+    }
+
+    /// How many subscriptions there are.
+    pub fn subscriptions(&self) -> usize {
+        self.core.subscriptions.len()
+    }
+
+    fn functions_changed(&mut self) {
+        self.core.links.iter_mut().for_each(|l| l.functions_changed = true);
+    }
+
+    /// Calls a function.
+    fn call<R>(
+        &mut self,
+        id: RanFunctionId,
+        controller: Option<ControllerId>,
+        f: impl FnOnce(&mut dyn RanFunction, &mut FunctionContext<'_>) -> R,
+    ) -> Option<R> {
+        let function = self.functions.get_mut(&id)?;
+        let mut ctx = FunctionContext { core: &mut self.core, function: id, controller };
+        Some(f(function.as_mut(), &mut ctx))
+    }
+
+    /// Ends a subscription: nothing more is sent of it, its function is told.
+    fn end_subscription(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.core.subscriptions.remove(id) else { return };
+        let controller = subscription.controller;
+        if let Some(link) = self.core.link_mut(controller) {
+            link.outbox.forget(id.flow());
+            link.pending.retain(|p| p.procedure != Procedure::ModificationRequired(id));
+        }
+        self.call(subscription.function, Some(controller), |f, ctx| f.on_subscription_delete(ctx, id));
+        self.core.event(AgentEvent::Unsubscribed { controller, subscription: id });
+    }
+
+    fn end_subscriptions_of(&mut self, controller: ControllerId) {
+        let all: Vec<_> = self.core.subscriptions.of_controller(controller).collect();
+        all.into_iter().for_each(|id| self.end_subscription(id));
+    }
+
+    /// Does what had to wait until no function was being called.
+    fn settle(&mut self) {
+        while let Some(deferred) = self.core.deferred.pop_front() {
+            match deferred {
+                Deferred::TakeDown(controller, reason) => self.take_down(controller, reason),
+                Deferred::Forget(controller) => self.forget(controller),
+            }
+        }
+    }
+
+    /// Wakes the functions and looks after the links whose time has come.
+    fn expire(&mut self) {
+        let now = self.core.now;
+        let due = self.core.offers.iter().filter(|(_, o)| o.wake.is_some_and(|at| at <= now));
+        let due: Vec<_> = due.map(|(id, _)| *id).collect();
+        for id in due {
+            if let Some(offer) = self.core.offers.get_mut(&id) {
+                offer.wake = None;
+            }
+            self.call(id, None, |f, ctx| f.on_wake(ctx));
+        }
+        let due = self.core.links.iter().filter(|l| l.deadline().is_some_and(|deadline| deadline <= now));
+        let due: Vec<_> = due.map(|l| l.id).collect();
+        due.into_iter().for_each(|id| self.expire_link(id));
+    }
+}
+
+/// A description that can be sent.
+fn checked(description: FunctionDescription) -> Result<FunctionDescription, RegisterError> {
+    let printable = description.oid.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    let fits = (1..=OID_LEN_MAX).contains(&description.oid.len());
+    if printable && fits && description.revision <= FUNCTION_ID_MAX {
+        Ok(description)
+    } else {
+        Err(RegisterError::BadDescription)
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent").field("core", &self.core).field("functions", &self.functions.keys()).finish()
+    }
+}

@@ -1,0 +1,204 @@
+//! A connection's life: connecting, the E2 setup (clause 8.3.1), refusals with their waiting time, losing it, trying again.
+use super::core::Core;
+use super::link::{Link, State};
+use super::*;
+use ranlab_wire::e2ap::{
+    E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionItem, TimeToWait, TnlInformation,
+};
+use std::time::Duration;
+
+/// How often in a row a controller may send the agent elsewhere before the agent returns to the configured address.
+const REDIRECTS_MAX: u32 = 4;
+
+impl Core {
+    pub(super) fn on_connected(&mut self, now: Time, id: ControllerId) {
+        let Some(link) = self.link_mut(id) else { return };
+        if !matches!(link.state, State::Connecting { .. }) {
+            return;
+        }
+        link.outbox.clear();
+        self.send_setup(now, id);
+    }
+
+    fn send_setup(&mut self, now: Time, id: ControllerId) {
+        let deadline = now + self.config.timers.setup_timeout;
+        let functions: Vec<_> = self.function_items().collect();
+        let (node_id, components) = (self.config.node_id, self.config.components.clone());
+        let told = functions.iter().map(|f| (f.id, f.revision)).collect();
+        let Some(link) = self.link_mut(id) else { return };
+        let (transaction, transaction_id) = Self::transaction_of(link);
+        let version = link.version;
+        let v1 = version == Version::V1_01;
+        link.forget_connection();
+        link.told = told;
+        link.told_components.clone_from(&components);
+        link.state = State::SettingUp { deadline, transaction };
+        let request = Message::E2SetupRequest(E2SetupRequest {
+            transaction_id,
+            node_id,
+            functions: (!functions.is_empty()).then_some(functions),
+            components_v1: None,
+            components: (!v1 && !components.is_empty()).then_some(components),
+        });
+        match ranlab_wire::e2ap::encode(&request, version) {
+            Ok(pdu) => self.push_control(id, pdu.into()),
+            Err(e) => {
+                let reason = CloseReason::SetupImpossible(e);
+                self.deferred.push_back(Deferred::TakeDown(id, reason));
+            }
+        }
+    }
+
+    /// The functions as the version describes them.
+    pub(super) fn function_items(&self) -> impl Iterator<Item = RanFunctionItem> + '_ {
+        self.offers.iter().map(|(id, offer)| RanFunctionItem {
+            id: *id,
+            definition: offer.description.definition.clone(),
+            revision: offer.description.revision,
+            oid: Some(offer.description.oid.clone()),
+        })
+    }
+
+    /// Whether a setup's answer is the one that the link waits for.
+    fn takes_setup_answer(link: &Link, transaction_id: Option<u16>) -> bool {
+        match link.state {
+            State::SettingUp { transaction, .. } => {
+                link.version == Version::V1_01 || transaction_id == Some(u16::from(transaction))
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn on_setup_response(&mut self, id: ControllerId, response: E2SetupResponse) {
+        let Some(link) = self.link_mut(id) else { return };
+        if !Self::takes_setup_answer(link, response.transaction_id) {
+            self.counters.stray_answers += 1;
+            return;
+        }
+        link.state = State::Up;
+        link.settle();
+        self.counters.setups += 1;
+        let rejected = response.rejected.unwrap_or_default();
+        self.event(AgentEvent::SetupComplete { controller: id, ric_id: response.ric_id, rejected });
+    }
+
+    pub(super) fn on_setup_failure(&mut self, id: ControllerId, failure: E2SetupFailure) {
+        let Some(link) = self.link_mut(id) else { return };
+        if !Self::takes_setup_answer(link, failure.transaction_id) {
+            self.counters.stray_answers += 1;
+            return;
+        }
+        let elsewhere = failure.tnl.as_ref().and_then(|tnl| Self::elsewhere(link, tnl));
+        self.setup_failed(id, Some(failure.cause), failure.time_to_wait);
+        if let Some(address) = elsewhere {
+            let reason = CloseReason::Redirected(address);
+            self.deferred.push_back(Deferred::TakeDown(id, reason));
+        }
+    }
+
+    /// Where the controller sends us, unless it or another did so too often.
+    fn elsewhere(link: &mut Link, tnl: &TnlInformation) -> Option<String> {
+        let address = tnl::address(tnl, &link.address)?;
+        if link.redirects >= REDIRECTS_MAX {
+            (link.redirect, link.redirects) = (None, 0);
+            return None;
+        }
+        link.redirects += 1;
+        link.redirect = Some(address.clone());
+        Some(address)
+    }
+
+    /// The setup is to be repeated on the same connection, after a while.
+    pub(super) fn setup_failed(&mut self, id: ControllerId, cause: Option<Cause>, wait: Option<TimeToWait>) {
+        let (now, retry_in) = (self.now, self.next_delay(id));
+        let retry_in = retry_in.max(wait.map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds())));
+        if let Some(link) = self.link_mut(id) {
+            link.state = State::Waiting { until: now + retry_in };
+            link.not_before = if wait.is_some() { now + retry_in } else { now };
+        }
+        self.counters.setups_failed += 1;
+        self.event(AgentEvent::SetupFailed { controller: id, cause, retry_in });
+    }
+
+    fn next_delay(&mut self, id: ControllerId) -> Duration {
+        let (jitter, timers) = (self.random(), self.config.timers);
+        self.link_mut(id).map_or(timers.reconnect_min, |l| l.backoff(&timers, jitter))
+    }
+
+    /// The connection is no more; another attempt follows.
+    fn schedule_reconnect(&mut self, id: ControllerId) {
+        let (now, delay) = (self.now, self.next_delay(id));
+        let Some(link) = self.link_mut(id) else { return };
+        link.forget_connection();
+        let retry_at = (now + delay).max(link.not_before);
+        link.state = State::Down { retry_at };
+        self.event(AgentEvent::Disconnected { controller: id, retry_in: retry_at.since(now) });
+    }
+}
+
+impl Agent {
+    pub(super) fn on_disconnected(&mut self, id: ControllerId) {
+        let Some(link) = self.core.link_mut(id) else { return };
+        match link.state {
+            State::Down { .. } | State::Gone => return,
+            State::Removing => {
+                link.outbox.clear();
+                return self.core.deferred.push_back(Deferred::Forget(id));
+            }
+            State::Connecting { .. } => link.redirect = None,
+            State::SettingUp { .. } | State::Waiting { .. } | State::Up => {}
+        }
+        link.outbox.clear();
+        self.end_subscriptions_of(id);
+        self.core.schedule_reconnect(id);
+    }
+
+    /// Closes a connection from our side; another attempt follows.
+    pub(super) fn take_down(&mut self, id: ControllerId, reason: CloseReason) {
+        let Some(link) = self.core.link_mut(id) else { return };
+        if link.state == State::Removing {
+            return self.forget(id);
+        }
+        if matches!(link.state, State::Down { .. } | State::Gone) {
+            return;
+        }
+        if reason == CloseReason::ConnectTimeout {
+            link.redirect = None;
+        }
+        self.end_subscriptions_of(id);
+        self.core.schedule_reconnect(id);
+        self.core.outputs.push_back(AgentOutput::Close { controller: id, reason });
+    }
+
+    /// Parts from a controller for good.
+    pub(super) fn forget(&mut self, id: ControllerId) {
+        let Some(link) = self.core.link_mut(id).filter(|l| l.state != State::Gone) else { return };
+        link.state = State::Gone;
+        link.forget_connection();
+        self.end_subscriptions_of(id);
+        self.core.ues.forget_controller(id);
+        // Close even what is down or lost already: the driver hears the same in every case, and `poll` forgets the link.
+        self.core.outputs.push_back(AgentOutput::Close { controller: id, reason: CloseReason::Removed });
+        self.core.event(AgentEvent::ControllerRemoved { controller: id });
+    }
+
+    /// A deadline of the link has passed.
+    pub(super) fn expire_link(&mut self, id: ControllerId) {
+        let now = self.core.now;
+        let Some(link) = self.core.link(id) else { return };
+        match link.state {
+            State::Down { .. } => self.core.connect(now, id),
+            State::Connecting { .. } => self.take_down(id, CloseReason::ConnectTimeout),
+            State::SettingUp { .. } => {
+                self.core.counters.setups_failed += 1;
+                self.take_down(id, CloseReason::Unanswered(Procedure::Setup));
+            }
+            State::Waiting { .. } => self.core.send_setup(now, id),
+            State::Up | State::Removing => {
+                self.core.sync(id);
+                self.expire_procedures(id);
+            }
+            State::Gone => {}
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! RAN functions that come with the crate.

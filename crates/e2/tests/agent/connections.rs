@@ -1,0 +1,388 @@
+//! Setup, reconnecting, several controllers, global procedures.
+use crate::bench::*;
+use ranlab_e2::agent::*;
+use ranlab_wire::e2ap::*;
+use std::time::Duration;
+
+const S: Duration = Duration::from_secs(1);
+
+fn setup_failure(transaction_id: Option<u16>, time_to_wait: Option<TimeToWait>) -> E2SetupFailure {
+    let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
+    E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics: None, tnl: None }
+}
+
+fn setup_transaction(bench: &mut Bench) -> Option<u16> {
+    match &bench.take(C0)[..] {
+        [Message::E2SetupRequest(m)] => m.transaction_id,
+        other => panic!("no setup but {other:?}"),
+    }
+}
+
+#[test]
+fn a_refused_setup_waits_as_long_as_it_is_told() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.input(AgentInput::Connected { controller: C0 });
+    let transaction = setup_transaction(&mut bench);
+    let failure = setup_failure(transaction, Some(TimeToWait::V5s));
+    bench.receive(C0, &Message::E2SetupFailure(failure));
+    let told = bench
+        .events
+        .iter()
+        .any(|e| matches!(e, AgentEvent::SetupFailed { cause: Some(_), retry_in, .. } if *retry_in == 5 * S));
+    assert!(told, "{:?}", bench.events);
+    bench.pass(5 * S - Duration::from_millis(1));
+    assert!(bench.take(C0).is_empty());
+    bench.pass(Duration::from_millis(1));
+    assert_ne!(setup_transaction(&mut bench), transaction);
+    assert!(bench.closes.is_empty() && bench.connects.len() == 1);
+}
+
+#[test]
+fn the_waiting_time_outlives_the_connection() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.input(AgentInput::Connected { controller: C0 });
+    let transaction = setup_transaction(&mut bench);
+    bench.receive(C0, &Message::E2SetupFailure(setup_failure(transaction, Some(TimeToWait::V5s))));
+    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.pass(5 * S - Duration::from_millis(1));
+    assert_eq!(bench.connects.len(), 1);
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.connects.len(), 2);
+}
+
+#[test]
+fn a_refused_setup_without_waiting_time_is_repeated_with_backoff() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.input(AgentInput::Connected { controller: C0 });
+    for _ in 0..8 {
+        let transaction = setup_transaction(&mut bench);
+        bench.receive(C0, &Message::E2SetupFailure(setup_failure(transaction, None)));
+        bench.pass(S);
+    }
+    assert_eq!(bench.agent.counters().setups_failed, 8);
+}
+
+#[test]
+fn a_setup_failure_may_send_the_agent_elsewhere_but_not_for_ever() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("tcp://a");
+    let tnl = TnlInformation {
+        address: ranlab_wire::per::BitString::from_octets(&[192, 0, 2, 9]),
+        port: Some(ranlab_wire::per::ShortBits::new(4711, 16)),
+    };
+    for _ in 0..5 {
+        bench.input(AgentInput::Connected { controller: C0 });
+        let transaction_id = setup_transaction(&mut bench);
+        let failure = E2SetupFailure { tnl: Some(tnl.clone()), ..setup_failure(transaction_id, None) };
+        bench.receive(C0, &Message::E2SetupFailure(failure));
+        bench.pass(2 * S);
+    }
+    let addresses: Vec<_> = bench.connects.iter().map(|(_, a)| a.as_str()).collect();
+    let elsewhere = "tcp://192.0.2.9:4711";
+    assert_eq!(addresses, ["tcp://a", elsewhere, elsewhere, elsewhere, elsewhere]);
+    // The fifth refusal leaves it on the connection; once lost, it returns to the address that it was given.
+    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.pass(2 * S);
+    assert_eq!(bench.connects.last().unwrap().1, "tcp://a");
+}
+
+#[test]
+fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.pass(6 * S);
+    assert_eq!(bench.closes, [(C0, CloseReason::ConnectTimeout)]);
+    assert_eq!(bench.connects.len(), 2);
+    bench.input(AgentInput::Connected { controller: C0 });
+    bench.pass(4 * S);
+    assert_eq!(bench.closes[1], (C0, CloseReason::Unanswered(Procedure::Setup)));
+    assert_eq!(bench.connects.len(), 3);
+}
+
+#[test]
+fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
+    let delays = |seed| {
+        let mut config = AgentConfig { seed, ..config() };
+        config.timers.reconnect_max = 60 * S;
+        let mut bench = Bench::new(Probe::agent(config).0);
+        bench.add("a");
+        let mut delays = Vec::new();
+        for _ in 0..40 {
+            bench.input(AgentInput::Disconnected { controller: C0 });
+            let delay = bench.agent.wake_at().unwrap().since(bench.now);
+            assert!(delay <= S, "{delay:?}");
+            delays.push(delay);
+            bench.pass(delay);
+        }
+        assert!(delays[0] <= Duration::from_millis(50));
+        assert!(delays[20..].iter().all(|d| *d >= S / 2));
+        delays
+    };
+    assert_eq!(delays(1), delays(1));
+    assert_ne!(delays(1), delays(2));
+}
+
+#[test]
+fn a_lost_connection_ends_its_subscriptions_and_a_new_one_starts_with_a_setup() {
+    let (agent, seen) = Probe::agent(config());
+    let mut bench = Bench::up(agent, Version::V2_03);
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    assert_eq!(bench.agent.subscriptions(), 1);
+    bench.input(AgentInput::Disconnected { controller: C0 });
+    assert_eq!((bench.agent.subscriptions(), seen.lock().unwrap().deleted.len()), (0, 1));
+    bench.pass(S);
+    bench.set_up(C0);
+    assert_eq!(bench.agent.counters().setups, 2);
+}
+
+#[test]
+fn every_version_is_spoken() {
+    for version in Version::ALL {
+        let agent = Probe::agent(AgentConfig { version, ..config() }).0;
+        let mut bench = Bench::up(agent, version);
+        let answers = bench.ask(C0, &subscription(1, 7, &[0, 100]));
+        let [Message::RicSubscriptionResponse(m)] = &answers[..] else { panic!("{version}: {answers:?}") };
+        assert_eq!((&m.admitted[..], m.not_admitted.as_ref().unwrap()[0].id), (&[0][..], 100));
+        let answers = bench.ask(C0, &subscription(2, 99, &[0]));
+        assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]), "{version}: {answers:?}");
+        let answers = bench.ask(C0, &control(7, &[0], ACK));
+        assert!(matches!(&answers[..], [Message::RicControlFailure(_)]), "{version}: {answers:?}");
+        let answers = bench.ask(C0, &control(7, &[2], ACK));
+        assert!(matches!(&answers[..], [Message::RicControlAcknowledge(_)]), "{version}: {answers:?}");
+        assert_eq!(bench.agent.counters().unencodable, 0);
+    }
+}
+
+#[test]
+fn a_controller_may_reset_the_interface_and_so_may_the_node() {
+    let (agent, seen) = Probe::agent(config());
+    let mut bench = Bench::up(agent, Version::V2_03);
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    let cause = Cause::Misc(CauseMisc::OmIntervention);
+    let answers = bench.ask(C0, &Message::ResetRequest(ResetRequest { transaction_id: Some(9), cause }));
+    let expected = ResetResponse { transaction_id: Some(9), diagnostics: None };
+    assert_eq!(answers, [Message::ResetResponse(expected)]);
+    assert_eq!((bench.agent.subscriptions(), seen.lock().unwrap().deleted.len()), (0, 1));
+
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    bench.agent.reset(bench.now, C0, cause).unwrap();
+    bench.drain();
+    let sent = bench.take(C0);
+    let [Message::ResetRequest(request)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(bench.agent.subscriptions(), 0);
+    // Unanswered, it is repeated twice; then the controller is given up.
+    let transaction_id = request.transaction_id;
+    bench.pass(7 * S);
+    assert_eq!(bench.take(C0).len(), 2);
+    bench.receive(C0, &Message::ResetResponse(ResetResponse { transaction_id, diagnostics: None }));
+    bench.pass(60 * S);
+    assert!(bench.closes.is_empty());
+    bench.agent.reset(bench.now, C0, cause).unwrap();
+    bench.pass(60 * S);
+    assert_eq!(bench.closes[0], (C0, CloseReason::Unanswered(Procedure::Reset)));
+}
+
+#[test]
+fn functions_that_come_change_and_go_are_told() {
+    let late = Probe::default();
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    assert_eq!(bench.agent.register(Box::new(late.clone()), None), Ok(1));
+    let update = |bench: &mut Bench| {
+        bench.pass(Duration::ZERO);
+        let sent = bench.take(C0);
+        let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
+        let (accepted, rejected) = (None, None);
+        let transaction_id = update.transaction_id;
+        let ack = RicServiceUpdateAcknowledge { transaction_id, accepted, rejected };
+        bench.receive(C0, &Message::RicServiceUpdateAcknowledge(ack));
+        update.clone()
+    };
+    let first = update(&mut bench);
+    assert_eq!((first.added.unwrap()[0].id, first.modified, first.deleted), (1, None, None));
+    *late.revision.lock().unwrap() = 1;
+    bench.agent.refresh(1).unwrap();
+    let second = update(&mut bench);
+    assert_eq!((second.added, second.modified.unwrap()[0].revision, second.deleted), (None, 1, None));
+    bench.ask(C0, &subscription(5, 1, &[0]));
+    assert!(bench.agent.deregister(1).is_some());
+    let third = update(&mut bench);
+    assert_eq!((third.added, third.modified, third.deleted.unwrap()[0].id), (None, None, 1));
+    assert_eq!((bench.agent.subscriptions(), late.seen.lock().unwrap().deleted.len()), (0, 1));
+    // A query is answered even if there is nothing to tell.
+    let query = RicServiceQuery {
+        transaction_id: Some(3),
+        accepted: Some(vec![RanFunctionIdItem { id: 7, revision: 0 }]),
+    };
+    bench.receive(C0, &Message::RicServiceQuery(query));
+    let answer = update(&mut bench);
+    assert_eq!((answer.added, answer.modified, answer.deleted), (None, None, None));
+    bench.receive(C0, &Message::RicServiceQuery(RicServiceQuery { transaction_id: Some(4), accepted: None }));
+    assert_eq!(update(&mut bench).added.unwrap()[0].id, 7);
+    bench.pass(60 * S);
+    assert!(bench.closes.is_empty() && bench.agent.counters().stray_answers == 0);
+}
+
+#[test]
+fn an_update_that_is_refused_for_now_is_sent_again() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    bench.agent.register(Box::new(Probe::default()), None).unwrap();
+    bench.pass(Duration::ZERO);
+    let sent = bench.take(C0);
+    let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
+    let failure = RicServiceUpdateFailure {
+        transaction_id: update.transaction_id,
+        rejected: None,
+        cause: Some(Cause::Misc(CauseMisc::ControlProcessingOverload)),
+        time_to_wait: Some(TimeToWait::V2s),
+        diagnostics: None,
+    };
+    bench.receive(C0, &Message::RicServiceUpdateFailure(failure));
+    bench.pass(2 * S - Duration::from_millis(1));
+    assert!(bench.take(C0).is_empty());
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.take(C0), sent);
+}
+
+#[test]
+fn changed_components_are_told() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut changed = component("amf");
+    changed.configuration.request_part = bytes::Bytes::from_static(b"new");
+    bench.agent.set_components(vec![changed, component("amf2")]);
+    bench.pass(Duration::ZERO);
+    let sent = bench.take(C0);
+    let [Message::E2NodeConfigurationUpdate(m)] = &sent[..] else { panic!("{sent:?}") };
+    let sizes = [&m.added.as_ref().map(Vec::len), &m.updated.as_ref().map(Vec::len)];
+    assert_eq!((sizes, &m.removed), ([&Some(1), &Some(1)], &None));
+    let (added, updated, removed, transaction_id) = (None, None, None, m.transaction_id);
+    let ack = E2NodeConfigurationUpdateAcknowledge { transaction_id, added, updated, removed };
+    bench.receive(C0, &Message::E2NodeConfigurationUpdateAcknowledge(ack));
+    bench.agent.set_components(vec![component("amf2")]);
+    bench.pass(Duration::ZERO);
+    let sent = bench.take(C0);
+    let [Message::E2NodeConfigurationUpdate(m)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((m.added.is_none(), m.removed.as_ref().map(Vec::len)), (true, Some(1)));
+}
+
+#[test]
+fn ues_belong_to_the_first_controller_and_to_others_when_told() {
+    let (agent, seen) = Probe::agent(config());
+    let mut bench = Bench::up(agent, Version::V2_03);
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    for ue in [1, 2, 3] {
+        bench.agent.ue_arrived(UeId(ue)).unwrap();
+    }
+    assert_eq!(bench.agent.associate_ue(UeId(9), c1), Err(UeError::UnknownUe(UeId(9))));
+    assert_eq!(
+        bench.agent.associate_ue(UeId(1), ControllerId(9)),
+        Err(UeError::UnknownController(ControllerId(9)))
+    );
+    bench.agent.associate_ue(UeId(2), c1).unwrap();
+    bench.agent.associate_ue(UeId(3), c1).unwrap();
+    bench.agent.ue_left(UeId(3));
+    for id in [C0, c1] {
+        bench.ask(id, &control(7, &[2], None));
+    }
+    assert_eq!(seen.lock().unwrap().ues, [vec![1, 2], vec![2]]);
+    // The first parts: the next one is the default.
+    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.agent.remove_controller(bench.now, C0).unwrap();
+    bench.drain();
+    assert_eq!(bench.agent.ues_of(c1).iter().count(), 2);
+}
+
+#[test]
+fn request_ids_of_two_controllers_are_apart() {
+    let (agent, seen) = Probe::agent(config());
+    let mut bench = Bench::up(agent, Version::V2_03);
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    for id in [C0, c1] {
+        bench.ask(id, &subscription(1, 7, &[0]));
+    }
+    assert_eq!(seen.lock().unwrap().subscribed.iter().map(|s| s.1).collect::<Vec<_>>(), [C0, c1]);
+    bench.ask(C0, &control(7, &[1], None));
+    assert!(matches!(bench.take(c1)[..], [Message::RicIndication(_)]));
+    bench.ask(C0, &deletion(1, 7));
+    assert_eq!(bench.agent.subscriptions(), 1);
+}
+
+fn tnl(last: u8) -> TnlInformation {
+    let address = ranlab_wire::per::BitString::from_octets(&[192, 0, 2, last]);
+    TnlInformation { address, port: Some(ranlab_wire::per::ShortBits::new(36421, 16)) }
+}
+
+#[test]
+fn a_connection_update_adds_and_removes_controllers() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let update = |add: Option<u8>, remove: Option<u8>| {
+        Message::E2ConnectionUpdate(E2ConnectionUpdate {
+            transaction_id: Some(1),
+            add: add.map(|a| vec![E2ConnectionUpdateItem { tnl: tnl(a), usage: TnlUsage::Both }]),
+            remove: remove.map(|r| vec![E2ConnectionRemoveItem { tnl: tnl(r) }]),
+            modify: None,
+        })
+    };
+    let answers = bench.ask(C0, &update(Some(2), None));
+    assert!(matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(m)] if m.setup.is_some()));
+    assert_eq!(bench.connects[1], (C1, "tcp://192.0.2.2:36421".to_owned()));
+    bench.set_up(C1);
+    // Only the default controller may add others or remove them.
+    for refused in [update(Some(3), None), update(None, Some(1))] {
+        let answers = bench.ask(C1, &refused);
+        assert!(matches!(&answers[..], [Message::E2ConnectionUpdateFailure(_)]), "{answers:?}");
+    }
+    let answers = bench.ask(C0, &update(None, Some(2)));
+    assert!(matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(_)]));
+    let parting = bench.take(C1);
+    let [Message::E2RemovalRequest(m)] = &parting[..] else { panic!("{parting:?}") };
+    let (transaction_id, diagnostics) = (m.transaction_id, None);
+    bench.receive(C1, &Message::E2RemovalResponse(E2RemovalResponse { transaction_id, diagnostics }));
+    assert_eq!(bench.closes, [(C1, CloseReason::Removed)]);
+    assert_eq!(bench.agent.controllers().count(), 1);
+    bench.pass(60 * S);
+    assert_eq!(bench.connects.len(), 2);
+}
+
+#[test]
+fn a_controller_that_parts_is_answered_and_forgotten() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    let answers = bench.ask(C0, &Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(4) }));
+    assert!(matches!(&answers[..], [Message::E2RemovalResponse(m)] if m.transaction_id == Some(4)));
+    assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
+    assert_eq!((bench.agent.subscriptions(), bench.agent.controllers().count()), (0, 0));
+    assert_eq!(bench.agent.wake_at(), None);
+}
+
+#[test]
+fn an_unanswered_removal_ends_all_the_same() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    bench.agent.remove_controller(bench.now, C0).unwrap();
+    bench.pass(60 * S);
+    assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
+    // In v1.01 there is no such procedure.
+    let agent = Probe::agent(AgentConfig { version: Version::V1_01, ..config() }).0;
+    let mut bench = Bench::up(agent, Version::V1_01);
+    bench.agent.remove_controller(bench.now, C0).unwrap();
+    bench.drain();
+    assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
+}
+
+#[test]
+fn there_are_only_so_many_controllers() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    for i in 0..8 {
+        bench.add(&format!("c{i}"));
+    }
+    assert_eq!(bench.agent.add_controller(bench.now, "c8".into()), Err(ControllerError::TooMany(8)));
+    assert_eq!(
+        bench.agent.add_controller(bench.now, "c3".into()),
+        Err(ControllerError::AlreadyThere(ControllerId(3)))
+    );
+    assert_eq!(bench.agent.add_controller(bench.now, String::new()), Err(ControllerError::BadAddress(256)));
+}

@@ -1,0 +1,7 @@
+//! The agent against controllers made of messages, in virtual time.
+#![cfg(feature = "agent")]
+#![allow(clippy::unwrap_used)]
+mod bench;
+mod connections;
+mod functional;
+mod robustness;

@@ -1,0 +1,137 @@
+//! Nothing that a controller sends, or does not read, harms an agent.
+use crate::bench::*;
+use bytes::Bytes;
+use ranlab_e2::agent::*;
+use ranlab_wire::e2ap::*;
+use std::time::Duration;
+
+#[test]
+fn broken_bytes_before_the_setup_close_and_after_it_are_answered() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.input(AgentInput::Connected { controller: C0 });
+    bench.receive_bytes(C0, Bytes::from_static(b"HTTP/1.1 400 Bad Request"));
+    assert!(matches!(&bench.closes[..], [(C0, CloseReason::NotE2ap(_))]), "{:?}", bench.closes);
+
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    for bytes in [&b"HTTP/1.1"[..], &[0xff; 64], &[0], &[], &[0, 99, 0, 1, 0]] {
+        bench.take(C0);
+        bench.receive_bytes(C0, Bytes::from_static(bytes));
+        let answers = bench.take(C0);
+        assert!(matches!(&answers[..], [Message::ErrorIndication(m)] if m.cause.is_some()), "{bytes:?}");
+    }
+    // A broken subscription names its request.
+    let mut pdu = encode(&subscription(3, 7, &[0]), Version::V2_03).unwrap();
+    *pdu.last_mut().unwrap() ^= 0xff;
+    pdu.push(0);
+    bench.receive_bytes(C0, pdu.into());
+    let answers = bench.take(C0);
+    let [Message::ErrorIndication(m)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!((m.request_id, m.function_id), (Some(request_id(3)), Some(7)));
+    assert!(bench.closes.is_empty() && bench.agent.is_up(C0));
+}
+
+#[test]
+fn messages_that_fit_no_state_are_named_and_error_indications_never_answered() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let Some(setup) = Message::random("E2setupRequest", 1, Version::V2_03) else { panic!("no setup") };
+    let answers = bench.ask(C0, &setup);
+    let [Message::ErrorIndication(m)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(m.cause, Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)));
+    assert!(bench.ask(C0, &Message::ErrorIndication(m.clone())).is_empty());
+    // A broken error indication neither.
+    bench.receive_bytes(C0, Bytes::from_static(&[0, 2, 0x40, 3, 0, 0, 9]));
+    assert!(bench.take(C0).is_empty());
+}
+
+#[test]
+fn too_long_a_pdu_and_a_controller_that_never_reads_are_closed() {
+    let mut config = config();
+    config.limits.pdu_bytes = 1_000;
+    config.limits.outbox.control_bytes = 1_000;
+    let (agent, seen) = Probe::agent(config);
+    let mut bench = Bench::up(agent, Version::V2_03);
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    bench.blocked.insert(C0);
+    for _ in 0..100 {
+        bench.receive(C0, &control(7, &[2], ACK));
+    }
+    assert!(matches!(&bench.closes[..], [(C0, CloseReason::OutboxFull(_))]), "{:?}", bench.closes);
+    assert_eq!(seen.lock().unwrap().deleted.len(), 1);
+    bench.blocked.clear();
+    bench.pass(Duration::from_secs(1));
+    bench.set_up(C0);
+    bench.receive_bytes(C0, vec![0; 1_001].into());
+    assert_eq!(bench.closes[1], (C0, CloseReason::TooLong { len: 1_001, limit: 1_000 }));
+}
+
+/// splitmix64.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn any_pdu(state: &mut u64, version: Version) -> Bytes {
+    let name = Message::NAMES[random(state) as usize % Message::NAMES.len()];
+    let message = Message::random(name, random(state), version);
+    let mut pdu = message.and_then(|m| encode(&m, version).ok()).unwrap_or_default();
+    match random(state) % 4 {
+        0 => pdu = (0..random(state) % 80).map(|_| random(state) as u8).collect(),
+        1 => {
+            for _ in 0..1 + random(state) % 4 {
+                let at = random(state) as usize % pdu.len().max(1);
+                if let Some(octet) = pdu.get_mut(at) {
+                    *octet = random(state) as u8;
+                }
+            }
+        }
+        2 => pdu.truncate(random(state) as usize % (pdu.len() + 1)),
+        _ => {}
+    }
+    pdu.into()
+}
+
+#[test]
+fn no_bytes_in_any_state_bring_an_agent_down() {
+    let mut state = 7;
+    for run in 0..200 {
+        let version = Version::ALL[run % 3];
+        let mut bench = Bench::speaking(Probe::agent(AgentConfig { version, ..config() }).0, version);
+        bench.add("tcp://a");
+        for _ in 0..50 {
+            let controller = ControllerId((random(&mut state) % 3) as u32);
+            match random(&mut state) % 16 {
+                0 => bench.input(AgentInput::Connected { controller }),
+                1 => bench.input(AgentInput::Disconnected { controller }),
+                2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
+                3 if bench.connects.last().is_some_and(|(c, _)| *c == C0) && !bench.agent.is_up(C0) => {
+                    bench.input(AgentInput::Connected { controller: C0 });
+                    let sent = bench.take(C0);
+                    if let Some(Message::E2SetupRequest(m)) = sent.last() {
+                        let Some(Message::E2SetupResponse(r)) =
+                            Message::random("E2setupResponse", 3, version)
+                        else {
+                            continue;
+                        };
+                        let transaction_id = m.transaction_id;
+                        bench.receive(C0, &Message::E2SetupResponse(E2SetupResponse { transaction_id, ..r }));
+                    }
+                }
+                4 => bench.receive(C0, &subscription(random(&mut state) as u16 % 4, 7, &[0])),
+                5 => bench.receive(C0, &control(7, &[(random(&mut state) % 5) as u8], ACK)),
+                6 => {
+                    let _ = bench.agent.add_controller(bench.now, format!("c{}", random(&mut state) % 4));
+                    bench.drain();
+                }
+                7 => {
+                    let _ = bench.agent.remove_controller(bench.now, controller);
+                    bench.drain();
+                }
+                _ => bench.receive_bytes(controller, any_pdu(&mut state, version)),
+            }
+            assert!(bench.agent.subscriptions() <= 4 && bench.agent.controllers().count() <= 8);
+        }
+    }
+}
