@@ -23,6 +23,8 @@ mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
 mod outbox;
+#[cfg(feature = "ric")]
+pub mod ric;
 mod time;
 
 pub use frame::Frame;

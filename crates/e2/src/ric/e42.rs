@@ -1,0 +1,352 @@
+//! The xApps: setup, node lists and events, and what each may ask for.
+use super::links::Role;
+use super::nodes::{Node, NodeInfo};
+use super::words::{self, cause_in, transaction_in};
+use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, XappGrant, XappInfo};
+use crate::Time;
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e42::{self, ConnectedNode, XappId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The first xApp's id, as FlexRIC has it.
+const FIRST_XAPP_ID: XappId = 7;
+/// Node lists that follow a setup response at most, as events, where one message does not hold all nodes.
+const MAX_LIST_MESSAGES: usize = 5;
+
+#[derive(Debug)]
+pub(super) struct Xapp {
+    pub(super) info: XappInfo,
+    pub(super) conn: ConnId,
+    pub(super) grant: XappGrant,
+    wants_node_events: bool,
+    /// When it had its last node list.
+    listed: Time,
+}
+
+/// xApps in places that connections and owners remember.
+#[derive(Debug, Default)]
+pub(super) struct Xapps {
+    places: Vec<Option<Xapp>>,
+    free: Vec<usize>,
+    by_id: BTreeMap<XappId, usize>,
+    last_id: Option<XappId>,
+}
+
+impl Xapps {
+    pub(super) fn at(&self, place: usize) -> Option<&Xapp> {
+        self.places.get(place)?.as_ref()
+    }
+
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &Xapp)> {
+        self.by_id.values().filter_map(|&place| Some((place, self.at(place)?)))
+    }
+
+    pub(super) fn infos(&self) -> Vec<XappInfo> {
+        self.in_order().map(|(_, x)| x.info.clone()).collect()
+    }
+
+    /// The next id that no xApp has. There is one: fewer xApps are allowed than there are ids.
+    fn next_id(&mut self) -> XappId {
+        let mut id = self.last_id.map_or(FIRST_XAPP_ID, following);
+        while self.by_id.contains_key(&id) {
+            id = following(id);
+        }
+        self.last_id = Some(id);
+        id
+    }
+
+    fn insert(&mut self, xapp: Xapp) -> usize {
+        let place = self.free.pop().unwrap_or(self.places.len());
+        if place == self.places.len() {
+            self.places.push(None);
+        }
+        self.by_id.insert(xapp.info.id, place);
+        self.places[place] = Some(xapp);
+        place
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Xapp> {
+        let xapp = self.places.get_mut(place)?.take()?;
+        self.by_id.remove(&xapp.info.id);
+        self.free.push(place);
+        Some(xapp)
+    }
+}
+
+fn following(id: XappId) -> XappId {
+    id.checked_add(1).unwrap_or(FIRST_XAPP_ID)
+}
+
+impl Ric {
+    /// The first message on an E42 connection: a setup, which fixes the numbering, or nothing.
+    pub(super) fn first_e42(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
+        let limit = self.config.limits.faults_per_connection;
+        let Some(version) = e42::numbering_of(pdu) else {
+            return self.links.misplaced(id, "the first message", limit, &mut self.counters);
+        };
+        if let Some(conn) = self.links.open_conn(id) {
+            conn.version = version;
+        }
+        match e42::decode(pdu, version).map(|decoded| decoded.message) {
+            Ok(e42::Message::SetupRequest(request)) => self.set_up_xapp(now, id, None, request),
+            Ok(other) => self.links.misplaced(id, other.name(), limit, &mut self.counters),
+            Err(rejection) => self.links.reject(id, &rejection, limit, &mut self.counters),
+        }
+    }
+
+    /// A message of an xApp.
+    pub(super) fn xapp_pdu(&mut self, now: Time, id: ConnId, place: usize, pdu: &Bytes) {
+        let limit = self.config.limits.faults_per_connection;
+        let Some(version) = self.links.open_conn(id).map(|c| c.version) else { return };
+        let message = match e42::decode(pdu, version) {
+            Ok(decoded) => decoded.message,
+            Err(rejection) => return self.links.reject(id, &rejection, limit, &mut self.counters),
+        };
+        let Some(own_id) = self.xapps.at(place).map(|x| x.info.id) else { return };
+        let owner = Owner::Xapp { place, conn: id };
+        match message {
+            e42::Message::SetupRequest(m) => self.set_up_xapp(now, id, Some(place), m),
+            e42::Message::SubscriptionRequest(m) => {
+                self.xapp_subscribes(now, owner, version, m.xapp_id == own_id, &m);
+            }
+            e42::Message::SubscriptionDeleteRequest(m) => {
+                let done = match m.xapp_id == own_id {
+                    true => self.unsubscribe(now, owner, m.request_id, Some(m.function_id)),
+                    false => Err(Cause::RicRequest(CauseRicRequest::RequestIdUnknown)),
+                };
+                if let Err(cause) = done {
+                    let failure = words::delete_failure(version, m.request_id, m.function_id, cause);
+                    self.links.say(id, &failure);
+                }
+            }
+            e42::Message::ControlRequest(m) if m.xapp_id == own_id => self.xapp_control(now, owner, m),
+            e42::Message::ControlRequest(m) => {
+                let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
+                let (request, function) = (m.request_id, m.function_id);
+                let failure =
+                    words::control_failure(version, request, function, cause, m.call_process_id, None);
+                self.links.say(id, &failure);
+            }
+            e42::Message::E2(Message::ErrorIndication(_)) => self.counters.error_indications_received += 1,
+            other => self.links.misplaced(id, other.name(), limit, &mut self.counters),
+        }
+    }
+
+    fn xapp_subscribes(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        version: Version,
+        is_own_id: bool,
+        m: &e42::SubscriptionRequest,
+    ) {
+        let Owner::Xapp { conn, .. } = owner else { return };
+        let done = if is_own_id {
+            self.subscribe(now, owner, m.request_id, &m.node_id, m.function_id, &m.details)
+        } else {
+            Err(Cause::RicRequest(CauseRicRequest::RequestIdUnknown))
+        };
+        if let Err(cause) = done {
+            let actions = &m.details.actions;
+            let failure = words::subscription_failure(version, m.request_id, m.function_id, cause, actions);
+            self.links.say(conn, &failure);
+        }
+    }
+
+    /// A setup, the first or a further one: that keeps the id and gets a fresh list of nodes.
+    fn set_up_xapp(&mut self, now: Time, id: ConnId, place: Option<usize>, request: e42::SetupRequest) {
+        let admitted = self.may_set_up_xapp(now, id, place.is_some(), &request);
+        let grant = match admitted {
+            Ok(grant) => grant,
+            Err((cause, time_to_wait)) => return self.refuse_xapp(id, cause, time_to_wait),
+        };
+        self.counters.xapp_setups += 1;
+        let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
+        let place = match place {
+            Some(place) => {
+                // What it is granted changes with its next connection.
+                if let Some(xapp) = self.xapps.places.get_mut(place).and_then(Option::as_mut) {
+                    xapp.wants_node_events = request.wants_node_events;
+                    xapp.listed = now;
+                }
+                place
+            }
+            None => {
+                let tenant = grant.tenant.clone();
+                let info = XappInfo { id: self.xapps.next_id(), peer, tenant, version, since: now };
+                let wants_node_events = request.wants_node_events;
+                let xapp = Xapp { info: info.clone(), conn: id, grant, wants_node_events, listed: now };
+                let place = self.xapps.insert(xapp);
+                self.links.event(RicEvent::XappConnected(info.clone()));
+                self.tell_iapps(|| Notice::XappAdded(info.clone()));
+                place
+            }
+        };
+        if let Some(conn) = self.links.open_conn(id) {
+            conn.role = Role::Xapp(place);
+            if let Some(at) = conn.handshake.take() {
+                self.timers.cancel(at, super::Timer::Handshake(id));
+            }
+        }
+        self.list_nodes(id, place, version);
+    }
+
+    fn may_set_up_xapp(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        known: bool,
+        request: &e42::SetupRequest,
+    ) -> Result<XappGrant, (Cause, TimeToWait)> {
+        let limits = &self.config.limits;
+        let overload = Cause::Misc(CauseMisc::ControlProcessingOverload);
+        if self.links.setup_too_often(now, id, limits.setups_per_second) {
+            return Err((overload, TimeToWait::V1s));
+        }
+        if !known && self.xapps.by_id.len() >= limits.xapps {
+            return Err((overload, TimeToWait::V60s));
+        }
+        let peer = self.links.conn(id).map(|c| c.peer.clone()).unwrap_or_else(|| "".into());
+        let peer = PeerInfo { peer: &peer, functions: &request.functions };
+        self.config.policy.admit(&peer).map_err(|cause| (cause, TimeToWait::V60s))
+    }
+
+    fn refuse_xapp(&mut self, id: ConnId, cause: Cause, time_to_wait: TimeToWait) {
+        self.counters.xapp_setups_refused += 1;
+        let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
+        let failure = e42::Message::SetupFailure(E2SetupFailure {
+            transaction_id: transaction_in(version, None),
+            cause: cause_in(version, cause),
+            time_to_wait: Some(time_to_wait),
+            diagnostics: None,
+            tnl: None,
+        });
+        let sent = self.links.send_e42(id, &failure);
+        debug_assert!(sent.is_ok(), "{sent:?}");
+        self.links.event(RicEvent::Fault { conn: id, peer, what: format!("the xApp is refused: {cause}") });
+    }
+
+    /// The setup response: all nodes that the xApp sees, as many as a message holds. One that asked for events gets
+    /// more of them in events.
+    fn list_nodes(&mut self, id: ConnId, place: usize, version: Version) {
+        let Some(xapp) = self.xapps.at(place) else { return };
+        let (xapp_id, wants_events) = (xapp.info.id, xapp.wants_node_events);
+        let messages = if wants_events { MAX_LIST_MESSAGES } else { 1 };
+        let bound = self.config.limits.node_list_bytes;
+        let mut lists = vec![Vec::new()];
+        let mut bytes = 0;
+        for node in self.nodes.in_order().filter(|n| n.conn.is_some() && xapp.grant.nodes.allows(&n.info.id))
+        {
+            let Some((item, len)) = listing(node, version) else {
+                self.counters.nodes_not_listed += 1;
+                continue;
+            };
+            if bytes + len > bound {
+                if lists.len() == messages {
+                    self.counters.nodes_not_listed += 1;
+                    continue;
+                }
+                lists.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += len;
+            if let Some(list) = lists.last_mut() {
+                list.push(item);
+            }
+        }
+        let mut lists = lists.into_iter();
+        let nodes = lists.next().unwrap_or_default();
+        let response = e42::Message::SetupResponse(e42::SetupResponse { xapp_id, nodes });
+        // Each node was encoded once above, so all of them can be.
+        let sent = self.links.send_e42(id, &response);
+        debug_assert!(sent.is_ok(), "{sent:?}");
+        for connected in lists {
+            let event = e42::NodeEvent { xapp_id, connected, removed: Vec::new() };
+            let sent = self.links.send_e42(id, &e42::Message::NodeEvent(event));
+            debug_assert!(sent.is_ok(), "{sent:?}");
+        }
+    }
+
+    /// Tells the xApps that asked for events of a node that came or changed; with `lost`, only those that had no list
+    /// since before then, for the others know it.
+    pub(super) fn announce_node(&mut self, place: usize, lost: Option<Time>) {
+        let Some(node) = self.nodes.at(place) else { return };
+        for (_, xapp) in self.xapps.in_order() {
+            let knows = lost.is_some_and(|lost| xapp.listed < lost);
+            if !xapp.wants_node_events || knows || !xapp.grant.nodes.allows(&node.info.id) {
+                continue;
+            }
+            let Some((item, _)) = listing(node, xapp.info.version) else {
+                self.counters.nodes_not_listed += 1;
+                continue;
+            };
+            let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: vec![item], removed: Vec::new() };
+            let sent = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
+            debug_assert!(sent.is_ok(), "{sent:?}");
+        }
+    }
+
+    /// Tells them of a node that is forgotten.
+    pub(super) fn announce_removal(&mut self, node: &GlobalE2NodeId) {
+        for (_, xapp) in self.xapps.in_order() {
+            if !xapp.wants_node_events || !xapp.grant.nodes.allows(node) {
+                continue;
+            }
+            let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: Vec::new(), removed: vec![*node] };
+            // A node id that this numbering has no words for was never listed in it.
+            let _ = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
+        }
+    }
+
+    /// An xApp's connection is gone, and with it all that it owned.
+    pub(super) fn xapp_gone(&mut self, now: Time, place: usize) {
+        let Some(conn) = self.xapps.at(place).map(|x| x.conn) else { return };
+        let owner = Owner::Xapp { place, conn };
+        self.drop_owner(now, owner);
+        self.drop_requests(owner);
+        let Some(xapp) = self.xapps.remove(place) else { return };
+        self.counters.xapps_gone += 1;
+        self.links.event(RicEvent::XappGone(xapp.info.clone()));
+        self.tell_iapps(|| Notice::XappRemoved(xapp.info.clone()));
+    }
+
+    pub(super) fn grant_of(&self, owner: Owner) -> Option<&XappGrant> {
+        match owner {
+            Owner::Xapp { place, .. } => Some(&self.xapps.at(place)?.grant),
+            Owner::IApp(_) => None,
+        }
+    }
+}
+
+/// A node in the words of a numbering, with its length in octets; `None` if the numbering has none for it.
+fn listing(node: &Node, version: Version) -> Option<(ConnectedNode, usize)> {
+    let item = connected_node(&node.info, version);
+    let event = e42::NodeEvent { xapp_id: 0, connected: vec![item], removed: Vec::new() };
+    let message = e42::Message::NodeEvent(event);
+    let len = e42::encode(&message, version).ok()?.len();
+    match message {
+        e42::Message::NodeEvent(mut event) => Some((event.connected.pop()?, len)),
+        _ => None,
+    }
+}
+
+/// A node of v1.01 has no components and perhaps no object identifiers; later numberings cannot be without. It gets an
+/// empty NG component and the null identifier.
+fn connected_node(info: &Arc<NodeInfo>, version: Version) -> ConnectedNode {
+    let (mut components, mut functions) = (info.components.clone(), info.functions.clone());
+    if version == Version::V1_01 {
+        components.clear();
+    } else {
+        if components.is_empty() {
+            components.push(ComponentConfigItem {
+                interface: ComponentInterfaceType::Ng,
+                id: ComponentId::Ng(InterfaceNg { amf_name: "unknown".into() }),
+                configuration: ComponentConfiguration::default(),
+            });
+        }
+        functions.iter_mut().filter(|f| f.oid.is_none()).for_each(|f| f.oid = Some("0.0".into()));
+    }
+    ConnectedNode { node_id: info.id, components, functions }
+}

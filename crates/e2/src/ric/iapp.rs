@@ -1,0 +1,293 @@
+//! iApps: controller logic inside the RIC, called only when something happened for it.
+use super::{NodeInfo, RanInfo, XappInfo};
+use crate::Time;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{
+    ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicControlAckRequest, RicRequestId,
+    RicSubscriptionDetails, fast,
+};
+
+/// An iApp of one RIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IAppId(pub(super) usize);
+
+/// A subscription of an iApp's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubscriptionHandle(u32);
+
+/// A control or query of an iApp's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestHandle(u32);
+
+macro_rules! handle_as_request_id {
+    ($t:ty) => {
+        impl $t {
+            pub(super) fn of(id: RicRequestId) -> Self {
+                Self(u32::from(id.requestor) << 16 | u32::from(id.instance))
+            }
+            pub(super) fn request_id(self) -> RicRequestId {
+                RicRequestId { requestor: (self.0 >> 16) as u16, instance: self.0 as u16 }
+            }
+        }
+    };
+}
+handle_as_request_id!(SubscriptionHandle);
+handle_as_request_id!(RequestHandle);
+
+/// A request from outside (REST, command line) to an iApp; what it means is between the two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NorthboundRequest {
+    /// To be repeated in the reply.
+    pub token: u64,
+    /// Names the resource.
+    pub path: String,
+    /// The request.
+    pub body: Bytes,
+}
+
+/// An iApp's reply to a [`NorthboundRequest`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NorthboundReply {
+    /// Of the request.
+    pub token: u64,
+    /// As in HTTP.
+    pub status: u16,
+    /// The reply.
+    pub body: Bytes,
+}
+
+/// How a control or query ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done; the node's words, if it had any.
+    Done(Option<Bytes>),
+    /// Not done; `control-timer-expired` if the node did not answer in time.
+    Failed {
+        /// Why.
+        cause: Cause,
+        /// The node's words, if it had any.
+        outcome: Option<Bytes>,
+    },
+}
+
+/// What happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum IAppInput<'a> {
+    /// A node became known. It stays known, with its subscriptions, while it is lost for a while.
+    NodeAdded(&'a NodeInfo),
+    /// A node's functions, components or connection changed.
+    NodeChanged(&'a NodeInfo),
+    /// A node is forgotten; its subscriptions have ended.
+    NodeRemoved(&'a NodeInfo),
+    /// A base station became complete.
+    RanComplete(&'a RanInfo),
+    /// A base station is complete no more.
+    RanIncomplete(&'a RanInfo),
+    /// An xApp was set up.
+    XappAdded(&'a XappInfo),
+    /// An xApp is gone.
+    XappRemoved(&'a XappInfo),
+    /// A node took a subscription.
+    Subscribed {
+        /// Which.
+        subscription: SubscriptionHandle,
+        /// Admitted actions.
+        admitted: &'a [RicActionId],
+        /// Other actions.
+        not_admitted: &'a [ActionFailed],
+    },
+    /// A subscription was refused, by the RIC or by the node.
+    SubscriptionFailed {
+        /// Which.
+        subscription: SubscriptionHandle,
+        /// Why.
+        cause: Cause,
+    },
+    /// A subscription that was taken has ended without the iApp's doing.
+    SubscriptionEnded {
+        /// Which.
+        subscription: SubscriptionHandle,
+        /// Why.
+        cause: Cause,
+    },
+    /// A report or an insert.
+    Indication {
+        /// Of which subscription.
+        subscription: SubscriptionHandle,
+        /// From which node.
+        node: &'a NodeInfo,
+        /// The PDU, for who wants to keep a payload without a copy (`pdu.slice_ref(indication.message)`); absent for
+        /// one that had to be put together anew.
+        pdu: Option<&'a Bytes>,
+        /// Its contents.
+        indication: fast::Indication<'a>,
+    },
+    /// A control ended.
+    ControlDone {
+        /// Which.
+        request: RequestHandle,
+        /// How.
+        outcome: &'a Outcome,
+    },
+    /// A query ended.
+    QueryDone {
+        /// Which.
+        request: RequestHandle,
+        /// How.
+        outcome: &'a Outcome,
+    },
+    /// A request from outside; every one deserves a reply.
+    Northbound(&'a NorthboundRequest),
+    /// A deadline that the iApp has set.
+    Timer(u64),
+}
+
+/// Controller logic: no clock, no sockets, no threads.
+pub trait IApp: Send {
+    /// For people.
+    fn name(&self) -> &str;
+    /// Something happened; `out` takes what shall follow.
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox);
+}
+
+/// A control to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlDetails {
+    /// The insert that this answers.
+    pub call_process_id: Option<Bytes>,
+    /// Defined by the service model.
+    pub header: Bytes,
+    /// Defined by the service model.
+    pub message: Bytes,
+    /// Which answer is wanted.
+    pub ack_request: Option<RicControlAckRequest>,
+}
+
+#[derive(Debug)]
+pub(super) enum IAppRequest {
+    Subscribe(SubscriptionHandle, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails),
+    Unsubscribe(SubscriptionHandle),
+    Control(RequestHandle, GlobalE2NodeId, RanFunctionId, ControlDetails),
+    Query(RequestHandle, GlobalE2NodeId, RanFunctionId, Bytes, Bytes),
+    WakeAt(Time, u64),
+    Reply(NorthboundReply),
+}
+
+/// What an iApp wants; carried out after it returns.
+#[derive(Debug, Default)]
+pub struct IAppOutbox {
+    pub(super) current: usize,
+    pub(super) requests: Vec<(usize, IAppRequest)>,
+    last_handle: u32,
+}
+
+impl IAppOutbox {
+    fn push(&mut self, request: IAppRequest) {
+        self.requests.push((self.current, request));
+    }
+
+    fn next_handle(&mut self) -> u32 {
+        self.last_handle = self.last_handle.wrapping_add(1);
+        self.last_handle
+    }
+
+    /// Subscribes; `Subscribed` or `SubscriptionFailed` follows.
+    pub fn subscribe(
+        &mut self,
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
+        details: RicSubscriptionDetails,
+    ) -> SubscriptionHandle {
+        let handle = SubscriptionHandle(self.next_handle());
+        self.push(IAppRequest::Subscribe(handle, node, function, details));
+        handle
+    }
+
+    /// Ends a subscription; nothing follows.
+    pub fn unsubscribe(&mut self, subscription: SubscriptionHandle) {
+        self.push(IAppRequest::Unsubscribe(subscription));
+    }
+
+    /// Sends a control; `ControlDone` follows if an answer was asked for or it failed.
+    pub fn control(
+        &mut self,
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
+        details: ControlDetails,
+    ) -> RequestHandle {
+        let handle = RequestHandle(self.next_handle());
+        self.push(IAppRequest::Control(handle, node, function, details));
+        handle
+    }
+
+    /// Sends a query (v3.01); `QueryDone` follows.
+    pub fn query(
+        &mut self,
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
+        header: Bytes,
+        definition: Bytes,
+    ) -> RequestHandle {
+        let handle = RequestHandle(self.next_handle());
+        self.push(IAppRequest::Query(handle, node, function, header, definition));
+        handle
+    }
+
+    /// Asks for `Timer(token)` at a time; several may be outstanding.
+    pub fn wake_at(&mut self, at: Time, token: u64) {
+        self.push(IAppRequest::WakeAt(at, token));
+    }
+
+    /// Replies to a northbound request.
+    pub fn reply(&mut self, reply: NorthboundReply) {
+        self.push(IAppRequest::Reply(reply));
+    }
+}
+
+/// An [`IAppInput`] that waits for its turn.
+#[derive(Debug)]
+pub(super) enum Notice {
+    NodeAdded(std::sync::Arc<NodeInfo>),
+    NodeChanged(std::sync::Arc<NodeInfo>),
+    NodeRemoved(std::sync::Arc<NodeInfo>),
+    Ran(RanInfo),
+    XappAdded(XappInfo),
+    XappRemoved(XappInfo),
+    Subscribed(RicRequestId, Vec<RicActionId>, Vec<ActionFailed>),
+    SubscriptionFailed(RicRequestId, Cause),
+    SubscriptionEnded(RicRequestId, Cause),
+    ControlDone(RicRequestId, Outcome),
+    QueryDone(RicRequestId, Outcome),
+    Northbound(NorthboundRequest),
+    Timer(u64),
+}
+
+impl Notice {
+    pub(super) fn as_input(&self) -> IAppInput<'_> {
+        match self {
+            Self::NodeAdded(node) => IAppInput::NodeAdded(node),
+            Self::NodeChanged(node) => IAppInput::NodeChanged(node),
+            Self::NodeRemoved(node) => IAppInput::NodeRemoved(node),
+            Self::Ran(ran) if ran.complete => IAppInput::RanComplete(ran),
+            Self::Ran(ran) => IAppInput::RanIncomplete(ran),
+            Self::XappAdded(xapp) => IAppInput::XappAdded(xapp),
+            Self::XappRemoved(xapp) => IAppInput::XappRemoved(xapp),
+            Self::Subscribed(id, admitted, not_admitted) => {
+                IAppInput::Subscribed { subscription: SubscriptionHandle::of(*id), admitted, not_admitted }
+            }
+            Self::SubscriptionFailed(id, cause) => {
+                IAppInput::SubscriptionFailed { subscription: SubscriptionHandle::of(*id), cause: *cause }
+            }
+            Self::SubscriptionEnded(id, cause) => {
+                IAppInput::SubscriptionEnded { subscription: SubscriptionHandle::of(*id), cause: *cause }
+            }
+            Self::ControlDone(id, outcome) => {
+                IAppInput::ControlDone { request: RequestHandle::of(*id), outcome }
+            }
+            Self::QueryDone(id, outcome) => IAppInput::QueryDone { request: RequestHandle::of(*id), outcome },
+            Self::Northbound(request) => IAppInput::Northbound(request),
+            Self::Timer(token) => IAppInput::Timer(*token),
+        }
+    }
+}

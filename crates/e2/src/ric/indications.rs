@@ -1,0 +1,102 @@
+//! The hot path: an indication finds its subscription by the request id in its first octets and goes to every owner,
+//! to an xApp with nothing changed but those octets. Nothing is decoded or allocated on the way to an xApp.
+use super::subscription_table::Subscription;
+use super::{ConnId, IAppInput, Owner, Ric, SubscriptionHandle, words};
+use crate::{Frame, Time};
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+
+impl Ric {
+    /// Delivers an indication in the usual form; whether it was one.
+    pub(super) fn indication(&mut self, now: Time, place: usize, id: ConnId, pdu: &Bytes) -> bool {
+        let Some(head) = fast::Head::peek(pdu) else { return false };
+        let Some(node) = self.nodes.at(place) else { return false };
+        let found = node.subscriptions.find(head.request_id).filter(|s| s.function == head.function_id);
+        let Some(subscription) = found else {
+            // Only a whole message may be called stray; half of one is a fault.
+            if fast::Indication::decode(pdu).is_none() {
+                return false;
+            }
+            self.stray(id, head.request_id, head.function_id);
+            return true;
+        };
+        let mut view = None;
+        self.counters.indications += 1;
+        for sink in &subscription.sinks {
+            match sink.owner {
+                Owner::Xapp { conn, .. } => {
+                    let frame = Frame::patched(pdu, head.request_id_at, &sink.patch);
+                    let Some(frame) = frame else { return false };
+                    if self.links.push_indication(now, conn, sink.flow, frame) {
+                        self.counters.indications_forwarded += 1;
+                    }
+                }
+                Owner::IApp(iapp) => {
+                    if view.is_none() {
+                        view = fast::Indication::decode(pdu);
+                    }
+                    // Not decodable in place: the general codec decides what it is.
+                    let Some(indication) = view else { return false };
+                    self.counters.indications_to_iapps += 1;
+                    let subscription = SubscriptionHandle::of(sink.request_id);
+                    let input =
+                        IAppInput::Indication { subscription, node: &node.info, pdu: Some(pdu), indication };
+                    self.iapp_outbox.current = iapp;
+                    self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);
+                }
+            }
+        }
+        true
+    }
+
+    /// Delivers an indication that only the general codec could read.
+    pub(super) fn unusual_indication(&mut self, now: Time, place: usize, id: ConnId, m: &RicIndication) {
+        let Some(node) = self.nodes.at(place) else { return };
+        let found = node.subscriptions.find(m.request_id).filter(|s| s.function == m.function_id);
+        let Some(Subscription { sinks, .. }) = found else {
+            return self.stray(id, m.request_id, m.function_id);
+        };
+        self.counters.indications += 1;
+        for sink in sinks {
+            match sink.owner {
+                Owner::Xapp { conn, .. } => {
+                    let message =
+                        Message::RicIndication(RicIndication { request_id: sink.request_id, ..m.clone() });
+                    // What was decoded from bytes can be encoded: an indication is the same in all versions.
+                    let Ok(bytes) = encode(&message, Version::V2_03) else { continue };
+                    if self.links.push_indication(now, conn, sink.flow, Frame::whole(bytes.into())) {
+                        self.counters.indications_forwarded += 1;
+                    }
+                }
+                Owner::IApp(iapp) => {
+                    self.counters.indications_to_iapps += 1;
+                    let indication = fast::Indication {
+                        request_id: m.request_id,
+                        function_id: m.function_id,
+                        action_id: m.action_id,
+                        sn: m.sn,
+                        kind: m.kind,
+                        header: &m.header,
+                        message: &m.message,
+                        call_process_id: m.call_process_id.as_deref(),
+                    };
+                    let subscription = SubscriptionHandle::of(sink.request_id);
+                    let input =
+                        IAppInput::Indication { subscription, node: &node.info, pdu: None, indication };
+                    self.iapp_outbox.current = iapp;
+                    self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);
+                }
+            }
+        }
+    }
+
+    /// An indication for no subscription: the node hears of it, but not without end.
+    fn stray(&mut self, id: ConnId, request_id: RicRequestId, function_id: RanFunctionId) {
+        self.counters.indications_stray += 1;
+        let limit = self.config.limits.faults_per_connection;
+        let Some(conn) = self.links.open_conn(id).filter(|c| c.strays < limit) else { return };
+        conn.strays += 1;
+        let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
+        self.links.say(id, &words::error_about(Some(request_id), Some(function_id), cause));
+    }
+}

@@ -1,0 +1,161 @@
+//! Every bound of the RIC by name, its timers, and what was counted.
+use crate::OutboxLimits;
+use std::time::Duration;
+
+/// Bounds of a RIC. At each one the request at hand is refused (or, for indications, the oldest gives way), counted in
+/// [`RicCounters`] and visible in the snapshot; nothing else is affected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of a PDU; a longer one closes its connection.
+    pub pdu_bytes: usize,
+    /// E2 connections; a further one is closed.
+    pub e2_connections: usize,
+    /// E42 connections; a further one is closed.
+    pub e42_connections: usize,
+    /// xApps set up at once; a further one gets an E42 setup failure. Kept below 65,000: ids are 16 bits wide.
+    pub xapps: usize,
+    /// Nodes known, connected or not. The node that is lost longest gives way; without one the new node is refused.
+    pub nodes: usize,
+    /// RAN functions per node; further ones are rejected in the setup response (excessive-functions).
+    pub functions_per_node: usize,
+    /// Distinct subscriptions at one node; at most 64,000.
+    pub subscriptions_per_node: usize,
+    /// Owners of one subscription.
+    pub sinks_per_subscription: usize,
+    /// Subscriptions of one xApp or iApp over all nodes.
+    pub subscriptions_per_owner: usize,
+    /// Octets of a subscription's event trigger and action definitions.
+    pub subscription_bytes: usize,
+    /// Setups per second on one connection; further ones are refused with a time to wait.
+    pub setups_per_second: u32,
+    /// Controls and queries under way at one node.
+    pub requests_per_node: usize,
+    /// Controls and queries of one xApp or iApp under way.
+    pub requests_per_owner: usize,
+    /// Global procedures that the RIC has under way at one node.
+    pub procedures_per_node: usize,
+    /// Undecodable or misplaced messages of one connection; then it is closed. Also the number of error indications
+    /// about stray indications per connection.
+    pub faults_per_connection: u32,
+    /// Octets of the node list in one E42 setup response or node event.
+    pub node_list_bytes: usize,
+    /// Calls of iApps within one step of the RIC; what is left waits for the next one.
+    pub iapp_calls_per_step: usize,
+    /// Waiting messages towards a node.
+    pub agent_outbox: OutboxLimits,
+    /// Waiting messages towards an xApp.
+    pub xapp_outbox: OutboxLimits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pdu_bytes: 1 << 20,
+            e2_connections: 4_096,
+            e42_connections: 1_024,
+            xapps: 1_024,
+            nodes: 4_096,
+            functions_per_node: 256,
+            subscriptions_per_node: 1_024,
+            sinks_per_subscription: 64,
+            subscriptions_per_owner: 16_384,
+            subscription_bytes: 64 << 10,
+            setups_per_second: 5,
+            requests_per_node: 256,
+            requests_per_owner: 1_024,
+            procedures_per_node: 8,
+            faults_per_connection: 8,
+            node_list_bytes: 512 << 10,
+            iapp_calls_per_step: 10_000,
+            agent_outbox: OutboxLimits::default(),
+            xapp_outbox: OutboxLimits { control_bytes: 4 << 20, ..OutboxLimits::default() },
+        }
+    }
+}
+
+/// How long the RIC waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RicTimers {
+    /// For a setup after a connection; then it is closed.
+    pub handshake: Duration,
+    /// For the answer to a subscription or its deletion; then it is repeated.
+    pub subscription: Duration,
+    /// How often a subscription or its deletion is sent before it fails. One that an owner already has is repeated
+    /// without end.
+    pub subscription_tries: u32,
+    /// For the answer to a control or query; then it fails. Never repeated: a control need not be idempotent.
+    pub request: Duration,
+    /// For the answer to a global procedure; then it is repeated.
+    pub procedure: Duration,
+    /// How often a global procedure is sent before it fails.
+    pub procedure_tries: u32,
+    /// How long a node must have been silent before another connection may take its identity.
+    pub node_silent: Duration,
+    /// How long a lost node and its subscriptions are remembered.
+    pub node_retention: Duration,
+}
+
+impl Default for RicTimers {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(5),
+            subscription: Duration::from_secs(2),
+            subscription_tries: 3,
+            request: Duration::from_secs(5),
+            procedure: Duration::from_secs(5),
+            procedure_tries: 3,
+            node_silent: Duration::from_secs(10),
+            node_retention: Duration::from_secs(600),
+        }
+    }
+}
+
+/// What a RIC has seen and decided since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the groups below say it; the fields repeat their names
+pub struct RicCounters {
+    // Traffic.
+    pub indications: u64,
+    pub indications_forwarded: u64,
+    pub indications_to_iapps: u64,
+    /// For no subscription that the RIC has.
+    pub indications_stray: u64,
+    pub controls: u64,
+    pub queries: u64,
+    pub answers_stray: u64,
+    // Peers.
+    pub setups: u64,
+    pub setups_refused: u64,
+    pub nodes_lost: u64,
+    pub nodes_removed: u64,
+    pub xapp_setups: u64,
+    pub xapp_setups_refused: u64,
+    pub xapps_gone: u64,
+    /// Nodes that a node list had no room or no words for.
+    pub nodes_not_listed: u64,
+    // Subscriptions.
+    pub subscriptions: u64,
+    pub subscriptions_merged: u64,
+    pub subscriptions_refused: u64,
+    pub subscriptions_failed: u64,
+    pub subscriptions_restored: u64,
+    pub subscriptions_ended: u64,
+    pub subscription_retries: u64,
+    /// Deletions that the node never answered.
+    pub deletes_unanswered: u64,
+    // Faults and bounds.
+    pub undecodable: u64,
+    /// Well-formed messages that do not fit the connection's state.
+    pub misplaced: u64,
+    pub error_indications_received: u64,
+    pub connections_refused: u64,
+    pub closed_for_faults: u64,
+    pub closed_for_size: u64,
+    pub closed_unread: u64,
+    pub handshakes_expired: u64,
+    pub requests_refused: u64,
+    pub requests_expired: u64,
+    pub procedures_expired: u64,
+    /// Steps in which the iApps had more to do than [`Limits::iapp_calls_per_step`] allows.
+    pub iapp_steps_cut: u64,
+}

@@ -1,0 +1,262 @@
+//! Connections with their outboxes, and what the driver is to do.
+use super::{ConnId, RicConfig, RicCounters, RicEvent, RicOutput, Side};
+use crate::{FlowId, Frame, Outbox, Time};
+use bytes::Bytes;
+use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Rejection, Version};
+use ranlab_wire::e42;
+use ranlab_wire::per::EncodeError;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+/// What stands at the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Not set up yet.
+    New,
+    /// The node in this place.
+    Node(usize),
+    /// The xApp in this place.
+    Xapp(usize),
+}
+
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) side: Side,
+    pub(super) peer: Arc<str>,
+    pub(super) version: Version,
+    pub(super) role: Role,
+    pub(super) outbox: Outbox,
+    pub(super) heard: Time,
+    pub(super) handshake: Option<Time>,
+    pub(super) strays: u32,
+    faults: u32,
+    setups: (u64, u32),
+    /// A `Transmit` is among the outputs.
+    announced: bool,
+    pub(super) closing: bool,
+}
+
+/// Connection ids are the driver's running numbers: they need no protection against chosen collisions, and a keyed
+/// hash would cost more than all else on the way of an indication.
+#[derive(Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    conns: HashMap<ConnId, Conn, BuildHasherDefault<IdHasher>>,
+    outputs: VecDeque<RicOutput>,
+    /// Connections marked for closing whose owner is not informed yet.
+    doomed: VecDeque<ConnId>,
+    counts: [usize; 2],
+}
+
+impl Links {
+    /// Takes a connection in, unless its side is full.
+    pub(super) fn open(&mut self, now: Time, id: ConnId, side: Side, peer: &str, config: &RicConfig) -> bool {
+        let (limit, outbox) = match side {
+            Side::E2 => (config.limits.e2_connections, config.limits.agent_outbox),
+            Side::E42 => (config.limits.e42_connections, config.limits.xapp_outbox),
+        };
+        if self.counts[side as usize] >= limit {
+            let reason = format!("{limit} connections of this kind are open, no more are allowed");
+            self.outputs.push_back(RicOutput::Close { conn: id, reason });
+            return false;
+        }
+        let conn = Conn {
+            side,
+            peer: peer.into(),
+            version: config.version,
+            role: Role::New,
+            outbox: Outbox::new(outbox),
+            heard: now,
+            handshake: Some(now + config.timers.handshake),
+            strays: 0,
+            faults: 0,
+            setups: (0, 0),
+            announced: false,
+            closing: false,
+        };
+        if self.conns.insert(id, conn).is_none() {
+            self.counts[side as usize] += 1;
+        }
+        true
+    }
+
+    /// The connection, unless it is unknown or on its way out.
+    pub(super) fn open_conn(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.conns.get_mut(&id).filter(|c| !c.closing)
+    }
+
+    pub(super) fn conn(&self, id: ConnId) -> Option<&Conn> {
+        self.conns.get(&id)
+    }
+
+    /// Any connection, also one that is on its way out: its last words may still be sent.
+    pub(super) fn conn_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.conns.get_mut(&id)
+    }
+
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        let conn = self.conns.remove(&id)?;
+        self.counts[conn.side as usize] -= 1;
+        Some(conn)
+    }
+
+    pub(super) fn take_doomed(&mut self) -> Option<ConnId> {
+        self.doomed.pop_front()
+    }
+
+    pub(super) fn poll(&mut self) -> Option<RicOutput> {
+        let output = self.outputs.pop_front()?;
+        match &output {
+            RicOutput::Transmit(id) => {
+                if let Some(conn) = self.conns.get_mut(id) {
+                    conn.announced = false;
+                }
+            }
+            RicOutput::Close { conn, .. } => {
+                self.remove(*conn);
+            }
+            RicOutput::Event(_) => {}
+        }
+        Some(output)
+    }
+
+    pub(super) fn event(&mut self, event: RicEvent) {
+        self.outputs.push_back(RicOutput::Event(event));
+    }
+
+    /// Counts a setup; whether it is one too many for this second.
+    pub(super) fn setup_too_often(&mut self, now: Time, id: ConnId, per_second: u32) -> bool {
+        let Some(conn) = self.conns.get_mut(&id) else { return false };
+        let second = now.as_nanos() / 1_000_000_000;
+        conn.setups = if conn.setups.0 == second { (second, conn.setups.1 + 1) } else { (second, 1) };
+        conn.setups.1 > per_second
+    }
+
+    /// Sends a standard message in the connection's version.
+    pub(super) fn send(&mut self, id: ConnId, message: &Message) -> Result<(), EncodeError> {
+        let Some(conn) = self.open_conn(id) else { return Ok(()) };
+        let bytes = e2ap::encode(message, conn.version)?;
+        self.push_control(id, bytes.into());
+        Ok(())
+    }
+
+    /// Sends an E42 message in the connection's numbering.
+    pub(super) fn send_e42(&mut self, id: ConnId, message: &e42::Message) -> Result<(), EncodeError> {
+        let Some(conn) = self.open_conn(id) else { return Ok(()) };
+        let bytes = e42::encode(message, conn.version)?;
+        self.push_control(id, bytes.into());
+        Ok(())
+    }
+
+    /// As [`send`](Self::send), for messages that the RIC composes from its own words: every version has them, and a
+    /// mistake of ours shows in the tests.
+    pub(super) fn say(&mut self, id: ConnId, message: &Message) {
+        let sent = self.send(id, message);
+        debug_assert!(sent.is_ok(), "{message:?}: {sent:?}");
+    }
+
+    fn push_control(&mut self, id: ConnId, bytes: Bytes) {
+        let Some(conn) = self.open_conn(id) else { return };
+        match conn.outbox.push_control(Frame::whole(bytes)) {
+            Ok(()) => self.announce(id),
+            Err(full) => self.close(id, full.to_string()),
+        }
+    }
+
+    /// Queues a forwarded indication.
+    pub(super) fn push_indication(&mut self, now: Time, id: ConnId, flow: FlowId, frame: Frame) -> bool {
+        let Some(conn) = self.conns.get_mut(&id).filter(|c| !c.closing) else { return false };
+        conn.outbox.push_indication(now, flow, frame);
+        if !conn.announced {
+            conn.announced = true;
+            self.outputs.push_back(RicOutput::Transmit(id));
+        }
+        true
+    }
+
+    fn announce(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(&id).filter(|c| !c.announced) {
+            conn.announced = true;
+            self.outputs.push_back(RicOutput::Transmit(id));
+        }
+    }
+
+    /// Closes a connection after what is queued.
+    pub(super) fn close(&mut self, id: ConnId, reason: String) {
+        let Some(conn) = self.open_conn(id) else { return };
+        conn.closing = true;
+        self.outputs.push_back(RicOutput::Close { conn: id, reason });
+        self.doomed.push_back(id);
+    }
+
+    /// Answers undecodable bytes; closes the connection if it is not set up or has sent too many of them.
+    pub(super) fn reject(
+        &mut self,
+        id: ConnId,
+        rejection: &Rejection,
+        limit: u32,
+        counters: &mut RicCounters,
+    ) {
+        counters.undecodable += 1;
+        let Some(conn) = self.open_conn(id) else { return };
+        let indication = rejection.error_indication(conn.version);
+        self.fault(id, indication, rejection.to_string(), limit, counters);
+    }
+
+    /// Answers a message that does not fit the connection's state.
+    pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limit: u32, counters: &mut RicCounters) {
+        counters.misplaced += 1;
+        let indication = ErrorIndication {
+            transaction_id: None,
+            request_id: None,
+            function_id: None,
+            cause: Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)),
+            diagnostics: None,
+        };
+        self.fault(id, indication, format!("{name} is not expected now"), limit, counters);
+    }
+
+    fn fault(
+        &mut self,
+        id: ConnId,
+        indication: ErrorIndication,
+        what: String,
+        limit: u32,
+        counters: &mut RicCounters,
+    ) {
+        self.say(id, &Message::ErrorIndication(indication));
+        let Some(conn) = self.open_conn(id) else { return };
+        conn.faults += 1;
+        let (before_setup, too_many) = (conn.role == Role::New, conn.faults >= limit);
+        let peer = conn.peer.clone();
+        self.event(RicEvent::Fault { conn: id, peer, what: what.clone() });
+        if before_setup || too_many {
+            counters.closed_for_faults += 1;
+            let why = if before_setup { "before a setup" } else { "once too often" };
+            self.close(id, format!("{what} ({why})"));
+        }
+    }
+
+    /// Open connections in order of their numbers.
+    pub(super) fn sorted(&self) -> Vec<(ConnId, &Conn)> {
+        let mut conns: Vec<_> = self.conns.iter().map(|(id, c)| (*id, c)).collect();
+        conns.sort_unstable_by_key(|(id, _)| *id);
+        conns
+    }
+}

@@ -1,0 +1,428 @@
+//! The RIC: E2 towards base stations, E42 towards xApps, iApps inside.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `nodes` | who is a node: setup, loss, takeover, what is known of it |
+//! | `node_procedures` | all other global procedures, both ways |
+//! | `ran_db` | which nodes make up a base station, and whether it is complete |
+//! | `subscriptions` | who owns which subscription; merging, fan-out, restoring, deleting |
+//! | `subscription_answers` | what a node's answers about subscriptions mean to the owners |
+//! | `indications` | the hot path |
+//! | `requests` | controls and queries under way |
+//! | `e42` | the xApps |
+//! | `policy` | who may join and what they see |
+//! | `iapp` | controller logic in the same process |
+//! | `limits` | every bound, every timer, every counter |
+mod e42;
+mod iapp;
+mod indications;
+mod limits;
+mod links;
+mod node_procedures;
+mod nodes;
+mod policy;
+mod ran_db;
+mod requests;
+mod snapshot;
+mod subscription_answers;
+mod subscription_table;
+mod subscriptions;
+mod timers;
+mod words;
+
+pub use iapp::{
+    ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome,
+    RequestHandle, SubscriptionHandle,
+};
+pub use limits::{Limits, RicCounters, RicTimers};
+pub use node_procedures::{Procedure, ProcedureError, ProcedureResult};
+pub use nodes::NodeInfo;
+pub use policy::{AllowAll, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy};
+pub use ran_db::{NodeKind, RanInfo};
+pub use snapshot::{ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot};
+
+use crate::{Frame, Time};
+use bytes::Bytes;
+use iapp::{IAppRequest, Notice};
+use links::{Links, Role};
+use nodes::Nodes;
+use ran_db::RanDb;
+use ranlab_wire::e2ap::{GlobalE2NodeId, GlobalRicId, Plmn, Version};
+use ranlab_wire::per::ShortBits;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use timers::{Timer, Timers};
+
+/// A connection; numbered by the driver, never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId(pub u64);
+
+/// Which protocol a listener speaks. Its bytes never decide that: the codes of E42 collide with those of E2AP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// Base stations.
+    E2,
+    /// xApps.
+    E42,
+}
+
+/// What a driver tells the RIC.
+#[derive(Debug, Clone)]
+pub enum RicInput {
+    /// A listener accepted a connection.
+    Connected {
+        /// Its number.
+        conn: ConnId,
+        /// Of which listener.
+        side: Side,
+        /// From where, for people and policies.
+        peer: String,
+    },
+    /// A PDU arrived.
+    Received {
+        /// Where.
+        conn: ConnId,
+        /// The PDU; it may be a slice of a receive buffer.
+        pdu: Bytes,
+    },
+    /// A connection is gone.
+    Disconnected {
+        /// Which.
+        conn: ConnId,
+    },
+    /// Time has passed.
+    Wake,
+}
+
+/// What a driver is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RicOutput {
+    /// Take frames with [`Ric::transmit`].
+    Transmit(ConnId),
+    /// Close this connection after what was transmitted.
+    Close {
+        /// Which.
+        conn: ConnId,
+        /// Why, for the log.
+        reason: String,
+    },
+    /// Something happened.
+    Event(RicEvent),
+}
+
+/// What happened, for people and tests; no policy depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RicEvent {
+    /// A node was set up.
+    NodeConnected {
+        /// Who.
+        node: GlobalE2NodeId,
+        /// From where.
+        peer: Arc<str>,
+        /// Whether it was known, so that its subscriptions were restored.
+        restored: bool,
+    },
+    /// A node's connection is gone; the node is remembered for a while.
+    NodeLost(GlobalE2NodeId),
+    /// A node is forgotten.
+    NodeRemoved(GlobalE2NodeId),
+    /// A base station became complete or incomplete.
+    Ran(RanInfo),
+    /// An xApp was set up.
+    XappConnected(XappInfo),
+    /// An xApp is gone.
+    XappGone(XappInfo),
+    /// A peer sent what it should not.
+    Fault {
+        /// Where.
+        conn: ConnId,
+        /// Who.
+        peer: Arc<str>,
+        /// What.
+        what: String,
+    },
+    /// A global procedure of the RIC ended.
+    Procedure {
+        /// At which node.
+        node: GlobalE2NodeId,
+        /// Which.
+        procedure: Procedure,
+        /// How.
+        result: ProcedureResult,
+    },
+    /// An iApp's reply to [`Ric::northbound`].
+    Reply(NorthboundReply),
+}
+
+/// How a RIC behaves.
+pub struct RicConfig {
+    /// Its identity.
+    pub ric_id: GlobalRicId,
+    /// The version before a node's setup tells it; `V3_01` makes every node of v2 or later one of v3.01.
+    pub version: Version,
+    /// Bounds.
+    pub limits: Limits,
+    /// Timers.
+    pub timers: RicTimers,
+    /// Decides about xApps.
+    pub policy: Box<dyn XappPolicy>,
+}
+
+impl std::fmt::Debug for RicConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RicConfig").field("ric_id", &self.ric_id).field("version", &self.version).finish()
+    }
+}
+
+impl Default for RicConfig {
+    /// RIC 25 of PLMN 505.01, v2.03, everyone admitted.
+    fn default() -> Self {
+        Self {
+            ric_id: GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ShortBits::new(25, 20) },
+            version: Version::V2_03,
+            limits: Limits::default(),
+            timers: RicTimers::default(),
+            policy: Box::new(AllowAll),
+        }
+    }
+}
+
+/// Who owns a subscription, control or query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    IApp(usize),
+    Xapp { place: usize, conn: ConnId },
+}
+
+/// A near-RT RIC without sockets or clock.
+pub struct Ric {
+    config: RicConfig,
+    links: Links,
+    nodes: Nodes,
+    ran_db: RanDb,
+    owned: subscriptions::Owned,
+    /// Controls and queries under way per owner.
+    requests_by: BTreeMap<Owner, usize>,
+    xapps: e42::Xapps,
+    iapps: Vec<Box<dyn IApp>>,
+    iapp_outbox: IAppOutbox,
+    notices: VecDeque<(usize, Notice)>,
+    timers: Timers,
+    next_flow: u64,
+    counters: RicCounters,
+}
+
+impl std::fmt::Debug for Ric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ric").field("config", &self.config).field("counters", &self.counters).finish()
+    }
+}
+
+impl Ric {
+    /// A RIC without connections.
+    pub fn new(config: RicConfig) -> Self {
+        Self {
+            config,
+            links: Links::default(),
+            nodes: Nodes::default(),
+            ran_db: RanDb::default(),
+            owned: subscriptions::Owned::default(),
+            requests_by: BTreeMap::new(),
+            xapps: e42::Xapps::default(),
+            iapps: Vec::new(),
+            iapp_outbox: IAppOutbox::default(),
+            notices: VecDeque::new(),
+            timers: Timers::default(),
+            next_flow: 0,
+            counters: RicCounters::default(),
+        }
+    }
+
+    /// Adds an iApp; it hears of the nodes and xApps that are there with the next [`handle`](Self::handle).
+    pub fn add_iapp(&mut self, iapp: Box<dyn IApp>) -> IAppId {
+        let place = self.iapps.len();
+        self.iapps.push(iapp);
+        for node in self.nodes.in_order() {
+            self.notices.push_back((place, Notice::NodeAdded(node.info.clone())));
+        }
+        for info in self.xapps.infos() {
+            self.notices.push_back((place, Notice::XappAdded(info)));
+        }
+        IAppId(place)
+    }
+
+    /// Something happened, or time has passed.
+    pub fn handle(&mut self, now: Time, input: RicInput) {
+        match input {
+            RicInput::Received { conn, pdu } => self.received(now, conn, pdu),
+            RicInput::Connected { conn, side, peer } => self.connected(now, conn, side, &peer),
+            RicInput::Disconnected { conn } => {
+                self.part(now, conn);
+                self.links.remove(conn);
+            }
+            RicInput::Wake => {}
+        }
+        self.settle(now);
+    }
+
+    /// What to do next, if anything.
+    pub fn poll(&mut self) -> Option<RicOutput> {
+        self.links.poll()
+    }
+
+    /// The next frame for a connection, if any waits.
+    pub fn transmit(&mut self, now: Time, conn: ConnId) -> Option<Frame> {
+        self.links.conn_mut(conn)?.outbox.pop(now)
+    }
+
+    /// The connection takes no more for now: what waits gets its own octets, see [`crate::Outbox::detach`].
+    pub fn transport_full(&mut self, conn: ConnId) {
+        if let Some(conn) = self.links.conn_mut(conn) {
+            conn.outbox.detach();
+        }
+    }
+
+    /// When to call [`handle`](Self::handle) at the latest.
+    pub fn wake_at(&self) -> Option<Time> {
+        if self.notices.is_empty() { self.timers.next() } else { Some(Time::ZERO) }
+    }
+
+    /// Hands a request from outside to an iApp; [`RicEvent::Reply`] follows when it replies.
+    pub fn northbound(&mut self, now: Time, iapp: IAppId, request: NorthboundRequest) {
+        if iapp.0 < self.iapps.len() {
+            self.notices.push_back((iapp.0, Notice::Northbound(request)));
+            self.settle(now);
+        } else {
+            let reply = NorthboundReply { token: request.token, status: 404, body: Bytes::new() };
+            self.links.event(RicEvent::Reply(reply));
+        }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> RicCounters {
+        self.counters
+    }
+
+    fn connected(&mut self, now: Time, conn: ConnId, side: Side, peer: &str) {
+        if !self.links.open(now, conn, side, peer, &self.config) {
+            self.counters.connections_refused += 1;
+            return;
+        }
+        self.timers.set(now + self.config.timers.handshake, Timer::Handshake(conn));
+    }
+
+    fn received(&mut self, now: Time, id: ConnId, pdu: Bytes) {
+        let Some(conn) = self.links.open_conn(id) else { return };
+        conn.heard = now;
+        let (side, role) = (conn.side, conn.role);
+        if pdu.len() > self.config.limits.pdu_bytes {
+            self.counters.closed_for_size += 1;
+            let limit = self.config.limits.pdu_bytes;
+            return self.links.close(id, format!("a PDU of {} octets; {limit} are allowed", pdu.len()));
+        }
+        if let Role::Node(place) = role
+            && self.indication(now, place, id, &pdu)
+        {
+            return;
+        }
+        // What follows may be kept for long: it shall not keep the whole receive buffer.
+        let pdu = Bytes::copy_from_slice(&pdu);
+        match (side, role) {
+            (Side::E2, Role::Node(place)) => self.node_pdu(now, id, place, &pdu),
+            (Side::E2, _) => self.first_e2(now, id, &pdu),
+            (Side::E42, Role::Xapp(place)) => self.xapp_pdu(now, id, place, &pdu),
+            (Side::E42, _) => self.first_e42(now, id, &pdu),
+        }
+    }
+
+    /// Everything that follows from what just happened: deadlines, closed connections, iApps.
+    fn settle(&mut self, now: Time) {
+        while let Some(timer) = self.timers.take_due(now) {
+            self.expired(now, timer);
+        }
+        let mut calls = 0;
+        loop {
+            while let Some(conn) = self.links.take_doomed() {
+                self.part(now, conn);
+            }
+            if !self.iapp_outbox.requests.is_empty() {
+                self.iapp_requests(now);
+                continue;
+            }
+            if calls == self.config.limits.iapp_calls_per_step && !self.notices.is_empty() {
+                self.counters.iapp_steps_cut += 1;
+                return;
+            }
+            let Some((place, notice)) = self.notices.pop_front() else { return };
+            calls += 1;
+            self.iapp_outbox.current = place;
+            self.iapps[place].handle(now, notice.as_input(), &mut self.iapp_outbox);
+        }
+    }
+
+    fn expired(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Handshake(conn) => {
+                if self.links.open_conn(conn).is_some_and(|c| c.role == Role::New) {
+                    self.counters.handshakes_expired += 1;
+                    let waited = self.config.timers.handshake.as_secs_f64();
+                    self.links.close(conn, format!("no setup within {waited} s"));
+                }
+            }
+            Timer::Subscription { node, slot } => self.subscription_expired(now, node, slot),
+            Timer::Request { node, instance } => self.request_expired(node, instance),
+            Timer::Procedure { node, transaction } => self.procedure_expired(now, node, transaction),
+            Timer::Retention { node } => self.forget_node(node),
+            Timer::IApp { iapp, token } => self.notices.push_back((iapp, Notice::Timer(token))),
+        }
+    }
+
+    /// A connection is gone: whoever it belonged to parts with it.
+    fn part(&mut self, now: Time, id: ConnId) {
+        let Some(conn) = self.links.conn_mut(id) else { return };
+        if let Some(at) = conn.handshake.take() {
+            self.timers.cancel(at, Timer::Handshake(id));
+        }
+        let role = std::mem::replace(&mut conn.role, Role::New);
+        conn.closing = true;
+        match role {
+            Role::New => {}
+            Role::Node(place) => self.node_lost(now, place),
+            Role::Xapp(place) => self.xapp_gone(now, place),
+        }
+    }
+
+    fn iapp_requests(&mut self, now: Time) {
+        for (place, request) in std::mem::take(&mut self.iapp_outbox.requests) {
+            let owner = Owner::IApp(place);
+            match request {
+                IAppRequest::Subscribe(handle, node, function, details) => {
+                    let id = handle.request_id();
+                    if let Err(cause) = self.subscribe(now, owner, id, &node, function, &details) {
+                        self.notices.push_back((place, Notice::SubscriptionFailed(id, cause)));
+                    }
+                }
+                IAppRequest::Unsubscribe(handle) => {
+                    // An unknown one has ended meanwhile: the notice is on its way.
+                    let _ = self.unsubscribe(now, owner, handle.request_id(), None);
+                }
+                IAppRequest::Control(handle, node, function, details) => {
+                    self.iapp_control(now, place, handle.request_id(), &node, function, details);
+                }
+                IAppRequest::Query(handle, node, function, header, definition) => {
+                    self.iapp_query(now, place, handle.request_id(), &node, function, header, definition);
+                }
+                IAppRequest::WakeAt(at, token) => self.timers.set(at, Timer::IApp { iapp: place, token }),
+                IAppRequest::Reply(reply) => self.links.event(RicEvent::Reply(reply)),
+            }
+        }
+    }
+
+    /// Tells every iApp.
+    fn tell_iapps(&mut self, notice: impl Fn() -> Notice) {
+        for place in 0..self.iapps.len() {
+            self.notices.push_back((place, notice()));
+        }
+    }
+}

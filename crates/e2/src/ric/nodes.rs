@@ -1,0 +1,365 @@
+//! Who is a node: setup, loss, takeover, and what is known of it.
+use super::links::Role;
+use super::node_procedures::Procedures;
+use super::requests::Requests;
+use super::subscription_table::SubscriptionTable;
+use super::words::{ack_item, ack_update, cause_in, transaction_in};
+use super::{ConnId, NodeKind, Notice, RanInfo, Ric, RicEvent, Timer};
+use crate::Time;
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+/// What the RIC knows of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Who.
+    pub id: GlobalE2NodeId,
+    /// What it is of its base station.
+    pub kind: NodeKind,
+    /// From where it connected.
+    pub peer: Arc<str>,
+    /// What it speaks.
+    pub version: Version,
+    /// What it offers, in order of the ids.
+    pub functions: Vec<RanFunctionItem>,
+    /// Its components; empty in v1.01.
+    pub components: Vec<ComponentConfigItem>,
+    /// Whether it is connected now.
+    pub connected: bool,
+    /// Since when it is connected, or lost.
+    pub since: Time,
+}
+
+impl NodeInfo {
+    /// The function with this id.
+    pub fn function(&self, id: RanFunctionId) -> Option<&RanFunctionItem> {
+        self.functions.iter().find(|f| f.id == id)
+    }
+
+    /// The function of the service model with this object identifier.
+    pub fn function_by_oid(&self, oid: &str) -> Option<&RanFunctionItem> {
+        self.functions.iter().find(|f| f.oid.as_deref() == Some(oid))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) info: Arc<NodeInfo>,
+    pub(super) conn: Option<ConnId>,
+    pub(super) subscriptions: SubscriptionTable,
+    pub(super) requests: Requests,
+    pub(super) procedures: Procedures,
+    /// When it will be forgotten, if it is lost.
+    retention: Option<Time>,
+}
+
+/// Nodes in places that connections and owners remember.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    places: Vec<Option<Node>>,
+    free: Vec<usize>,
+    by_id: BTreeMap<GlobalE2NodeId, usize>,
+}
+
+impl Nodes {
+    pub(super) fn at(&self, place: usize) -> Option<&Node> {
+        self.places.get(place)?.as_ref()
+    }
+
+    pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Node> {
+        self.places.get_mut(place)?.as_mut()
+    }
+
+    pub(super) fn find(&self, id: &GlobalE2NodeId) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Node> {
+        self.by_id.values().filter_map(|&place| self.at(place))
+    }
+
+    pub(super) fn all_places(&self) -> Vec<usize> {
+        self.by_id.values().copied().collect()
+    }
+
+    fn insert(&mut self, node: Node) -> usize {
+        let id = node.info.id;
+        let place = self.free.pop().unwrap_or(self.places.len());
+        if place == self.places.len() {
+            self.places.push(None);
+        }
+        self.places[place] = Some(node);
+        self.by_id.insert(id, place);
+        place
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Node> {
+        let node = self.places.get_mut(place)?.take()?;
+        self.by_id.remove(&node.info.id);
+        self.free.push(place);
+        Some(node)
+    }
+}
+
+/// Why a setup is refused.
+struct Refusal {
+    cause: Cause,
+    time_to_wait: Option<TimeToWait>,
+    what: String,
+}
+
+impl Ric {
+    /// The first message on an E2 connection: a setup or nothing.
+    pub(super) fn first_e2(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
+        let limit = self.config.limits.faults_per_connection;
+        let configured = self.config.version;
+        let version = match Version::of_setup(pdu) {
+            Some(Version::V2_03) if configured == Version::V3_01 => Version::V3_01,
+            Some(version) => version,
+            None => configured,
+        };
+        if let Some(conn) = self.links.open_conn(id) {
+            conn.version = version;
+        }
+        match decode_upgrading(pdu, version) {
+            Ok((Decoded { message: Message::E2SetupRequest(request), .. }, version)) => {
+                self.setup(now, id, version, request);
+            }
+            Ok((decoded, _)) => {
+                self.links.misplaced(id, decoded.message.name(), limit, &mut self.counters);
+            }
+            Err(rejection) => self.links.reject(id, &rejection, limit, &mut self.counters),
+        }
+    }
+
+    /// A setup on a connection, be it the first or not.
+    pub(super) fn setup(&mut self, now: Time, id: ConnId, version: Version, request: E2SetupRequest) {
+        let Some(conn) = self.links.open_conn(id) else { return };
+        conn.version = version;
+        let peer = conn.peer.clone();
+        if let Err(refusal) = self.may_set_up(now, id, &request) {
+            self.counters.setups_refused += 1;
+            let failure = E2SetupFailure {
+                transaction_id: transaction_in(version, request.transaction_id),
+                cause: cause_in(version, refusal.cause),
+                time_to_wait: refusal.time_to_wait,
+                diagnostics: None,
+                tnl: None,
+            };
+            self.links.say(id, &Message::E2SetupFailure(failure));
+            return self.links.event(RicEvent::Fault { conn: id, peer, what: refusal.what });
+        }
+        self.counters.setups += 1;
+        let (functions, rejected) = self.admit_functions(request.functions.unwrap_or_default());
+        let response = E2SetupResponse {
+            transaction_id: transaction_in(version, request.transaction_id),
+            ric_id: self.config.ric_id,
+            accepted: accepted(&functions),
+            rejected,
+            components_v1: request.components_v1.map(|list| list.iter().map(ack_update).collect()),
+            components: request
+                .components
+                .as_ref()
+                .map(|list| list.iter().map(|c| ack_item(c.interface, &c.id)).collect()),
+        };
+        let components = request.components.unwrap_or_default();
+        let info = NodeInfo {
+            id: request.node_id,
+            kind: NodeKind::of(&request.node_id, &components),
+            peer,
+            version,
+            functions,
+            components,
+            connected: true,
+            since: now,
+        };
+        self.links.say(id, &Message::E2SetupResponse(response));
+        self.node_connected(now, id, info);
+    }
+
+    fn may_set_up(&mut self, now: Time, id: ConnId, request: &E2SetupRequest) -> Result<(), Refusal> {
+        let (per_second, most) = (self.config.limits.setups_per_second, self.config.limits.nodes);
+        let overload = Cause::Misc(CauseMisc::ControlProcessingOverload);
+        let refuse = |cause, wait, what: String| Err(Refusal { cause, time_to_wait: Some(wait), what });
+        if self.links.setup_too_often(now, id, per_second) {
+            let what = format!("more than {per_second} setups in a second");
+            return refuse(overload, TimeToWait::V1s, what);
+        }
+        let Some(place) = self.nodes.find(&request.node_id) else {
+            if self.nodes.by_id.len() < most || self.evict_lost_node() {
+                return Ok(());
+            }
+            let what = format!("{most} nodes are connected, no more are allowed");
+            return refuse(overload, TimeToWait::V60s, what);
+        };
+        let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
+        let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
+            return Ok(());
+        };
+        if now.since(heard) < self.config.timers.node_silent {
+            let what = format!("{} is alive on another connection", request.node_id);
+            return refuse(Cause::Misc(CauseMisc::Unspecified), TimeToWait::V10s, what);
+        }
+        self.links.close(rival, format!("{} has set up again on another connection", request.node_id));
+        self.part(now, rival);
+        Ok(())
+    }
+
+    /// The functions that are taken, in order, and those that are not.
+    pub(super) fn admit_functions(
+        &self,
+        offered: Vec<RanFunctionItem>,
+    ) -> (Vec<RanFunctionItem>, Option<Vec<RanFunctionIdCauseItem>>) {
+        let mut taken = BTreeMap::new();
+        let mut rejected = Vec::new();
+        for function in offered {
+            let full = taken.len() >= self.config.limits.functions_per_node;
+            let cause = match taken.entry(function.id) {
+                Entry::Occupied(_) => CauseRicService::RanFunctionNotSupported,
+                Entry::Vacant(_) if full => CauseRicService::ExcessiveFunctions,
+                Entry::Vacant(free) => {
+                    free.insert(function);
+                    continue;
+                }
+            };
+            rejected.push(RanFunctionIdCauseItem { id: function.id, cause: Cause::RicService(cause) });
+        }
+        (taken.into_values().collect(), Some(rejected).filter(|r| !r.is_empty()))
+    }
+
+    fn node_connected(&mut self, now: Time, id: ConnId, info: NodeInfo) {
+        let node_id = info.id;
+        let peer = info.peer.clone();
+        let before = self.links.open_conn(id).map(|c| c.role);
+        if let Some(Role::Node(place)) = before
+            && self.nodes.at(place).is_some_and(|n| n.info.id != node_id)
+        {
+            // The connection served another node until now.
+            self.node_lost(now, place);
+        }
+        let info = Arc::new(info);
+        let known = self.nodes.find(&node_id);
+        let old = known.and_then(|place| self.nodes.at(place)).map(|n| n.info.clone());
+        let place = match known {
+            Some(place) => {
+                self.node_stopped(place);
+                self.node_back(place, id, info.clone());
+                place
+            }
+            None => self.nodes.insert(Node {
+                info: info.clone(),
+                conn: Some(id),
+                subscriptions: SubscriptionTable::default(),
+                requests: Requests::default(),
+                procedures: Procedures::default(),
+                retention: None,
+            }),
+        };
+        if let Some(conn) = self.links.open_conn(id) {
+            conn.role = Role::Node(place);
+            if let Some(at) = conn.handshake.take() {
+                self.timers.cancel(at, Timer::Handshake(id));
+            }
+        }
+        self.links.event(RicEvent::NodeConnected { node: node_id, peer, restored: known.is_some() });
+        match known {
+            Some(_) => self.tell_iapps(|| Notice::NodeChanged(info.clone())),
+            None => self.tell_iapps(|| Notice::NodeAdded(info.clone())),
+        }
+        let same =
+            |old: &&Arc<NodeInfo>| old.functions == info.functions && old.components == info.components;
+        let lost = |old: &Arc<NodeInfo>| if old.connected { Time::from_nanos(u64::MAX) } else { old.since };
+        self.announce_node(place, old.as_ref().filter(same).map(lost));
+        self.ran_changed_by(info);
+        self.restore(now, place);
+    }
+
+    fn node_back(&mut self, place: usize, id: ConnId, info: Arc<NodeInfo>) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        node.info = info;
+        node.conn = Some(id);
+        if let Some(at) = node.retention.take() {
+            self.timers.cancel(at, Timer::Retention { node: place });
+        }
+    }
+
+    /// A node's connection is gone; the node is remembered.
+    pub(super) fn node_lost(&mut self, now: Time, place: usize) {
+        self.node_stopped(place);
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let info = Arc::make_mut(&mut node.info);
+        (info.connected, info.since) = (false, now);
+        let info = node.info.clone();
+        let at = now + self.config.timers.node_retention;
+        node.conn = None;
+        node.retention = Some(at);
+        self.timers.set(at, Timer::Retention { node: place });
+        self.counters.nodes_lost += 1;
+        self.links.event(RicEvent::NodeLost(info.id));
+        self.tell_iapps(|| Notice::NodeChanged(info.clone()));
+        let changed = self.ran_db.remove(&info.id);
+        self.tell_ran(changed);
+    }
+
+    /// Whatever was under way at a node has come to nothing; subscriptions wait.
+    pub(super) fn node_stopped(&mut self, place: usize) {
+        self.suspend_subscriptions(place);
+        self.fail_requests(place);
+        self.fail_procedures(place);
+    }
+
+    /// A lost node has been away too long, or removed itself: its subscriptions end.
+    pub(super) fn forget_node(&mut self, place: usize) {
+        self.node_stopped(place);
+        self.end_all_subscriptions(place, Cause::Transport(CauseTransport::Unspecified));
+        let Some(node) = self.nodes.remove(place) else { return };
+        if let Some(at) = node.retention {
+            self.timers.cancel(at, Timer::Retention { node: place });
+        }
+        self.counters.nodes_removed += 1;
+        self.links.event(RicEvent::NodeRemoved(node.info.id));
+        self.tell_iapps(|| Notice::NodeRemoved(node.info.clone()));
+        self.announce_removal(&node.info.id);
+        let changed = self.ran_db.remove(&node.info.id);
+        self.tell_ran(changed);
+    }
+
+    /// Forgets the node that is lost longest, to make room.
+    fn evict_lost_node(&mut self) -> bool {
+        let lost = self.nodes.in_order().filter(|n| n.conn.is_none());
+        let Some(oldest) = lost.min_by_key(|n| n.info.since).map(|n| n.info.id) else { return false };
+        let Some(place) = self.nodes.find(&oldest) else { return false };
+        self.forget_node(place);
+        true
+    }
+
+    /// A node's functions or components changed while it is connected.
+    pub(super) fn node_changed(&mut self, place: usize) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let info = node.info.clone();
+        self.tell_iapps(|| Notice::NodeChanged(info.clone()));
+        self.announce_node(place, None);
+        self.ran_changed_by(info);
+    }
+
+    fn ran_changed_by(&mut self, info: Arc<NodeInfo>) {
+        let changed = self.ran_db.put(info);
+        self.tell_ran(changed);
+    }
+
+    fn tell_ran(&mut self, changed: Option<RanInfo>) {
+        let Some(ran) = changed else { return };
+        self.links.event(RicEvent::Ran(ran.clone()));
+        self.tell_iapps(|| Notice::Ran(ran.clone()));
+    }
+}
+
+/// Accepted functions, their revision echoed.
+pub(super) fn accepted(functions: &[RanFunctionItem]) -> Option<Vec<RanFunctionIdItem>> {
+    let items: Vec<_> =
+        functions.iter().map(|f| RanFunctionIdItem { id: f.id, revision: f.revision }).collect();
+    Some(items).filter(|items| !items.is_empty())
+}

@@ -1,0 +1,333 @@
+//! Controls and queries under way: answered once or expired, never repeated.
+use super::iapp::ControlDetails;
+use super::words;
+use super::{Notice, Outcome, Owner, Ric, Timer};
+use crate::Time;
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e42;
+use std::collections::BTreeMap;
+
+/// Requestor of controls and queries, below those of the subscriptions.
+const REQUESTOR: u16 = 1_020;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Control,
+    Query,
+}
+
+#[derive(Debug)]
+struct Pending {
+    kind: Kind,
+    owner: Owner,
+    /// The owner's own request id.
+    request_id: RicRequestId,
+    function: RanFunctionId,
+    call_process_id: Option<Bytes>,
+    /// Whether the owner waits for an answer, rather than for a failure alone.
+    answer_due: bool,
+    deadline: Time,
+}
+
+/// Requests under way at one node, by instance (the requestor is always the same).
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pending: BTreeMap<u16, Pending>,
+    last: u16,
+}
+
+impl Requests {
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn next_instance(&mut self) -> u16 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if !self.pending.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// The oldest request whose owner waits for nothing but a failure.
+    fn oldest_silent(&self) -> Option<u16> {
+        let silent = self.pending.iter().filter(|(_, p)| !p.answer_due);
+        silent.min_by_key(|(_, p)| p.deadline).map(|(instance, _)| *instance)
+    }
+}
+
+impl Ric {
+    pub(super) fn iapp_control(
+        &mut self,
+        now: Time,
+        iapp: usize,
+        id: RicRequestId,
+        node: &GlobalE2NodeId,
+        function: RanFunctionId,
+        details: ControlDetails,
+    ) {
+        if let Err(cause) = self.control(now, Owner::IApp(iapp), id, node, function, details) {
+            let outcome = Outcome::Failed { cause, outcome: None };
+            self.notices.push_back((iapp, Notice::ControlDone(id, outcome)));
+        }
+    }
+
+    pub(super) fn xapp_control(&mut self, now: Time, owner: Owner, m: e42::ControlRequest) {
+        let Owner::Xapp { conn, .. } = owner else { return };
+        let cpid = m.call_process_id.clone();
+        let details = ControlDetails {
+            call_process_id: m.call_process_id,
+            header: m.header,
+            message: m.message,
+            ack_request: m.ack_request,
+        };
+        let sent = self.control(now, owner, m.request_id, &m.node_id, m.function_id, details);
+        let (Err(cause), Some(version)) = (sent, self.links.conn(conn).map(|c| c.version)) else { return };
+        let failure = words::control_failure(version, m.request_id, m.function_id, cause, cpid, None);
+        self.links.say(conn, &failure);
+    }
+
+    fn control(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        request_id: RicRequestId,
+        node_id: &GlobalE2NodeId,
+        function: RanFunctionId,
+        details: ControlDetails,
+    ) -> Result<(), Cause> {
+        let place = self.visible_node(owner, node_id)?;
+        let offered = self.nodes.at(place).and_then(|n| n.info.function(function));
+        let offered = offered.ok_or(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid))?;
+        if let Some(grant) = self.grant_of(owner) {
+            self.config.policy.may_control(grant, node_id, offered)?;
+        }
+        let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
+        // NAck is v1.01's word; later versions want an answer or none.
+        let ack_request = match details.ack_request {
+            Some(RicControlAckRequest::NAck) if version > Version::V1_01 => Some(RicControlAckRequest::NoAck),
+            other => other,
+        };
+        let cpid = details.call_process_id.clone();
+        let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
+        let pending = Pending {
+            kind: Kind::Control,
+            owner,
+            request_id,
+            function,
+            call_process_id: cpid,
+            answer_due,
+            deadline: now + self.config.timers.request,
+        };
+        self.counters.controls += 1;
+        self.send_request(place, pending, |request_id| {
+            Message::RicControlRequest(RicControlRequest {
+                request_id,
+                function_id: function,
+                call_process_id: details.call_process_id,
+                header: details.header,
+                message: details.message,
+                ack_request,
+            })
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // one per element of the message
+    pub(super) fn iapp_query(
+        &mut self,
+        now: Time,
+        iapp: usize,
+        id: RicRequestId,
+        node: &GlobalE2NodeId,
+        function: RanFunctionId,
+        header: Bytes,
+        definition: Bytes,
+    ) {
+        let owner = Owner::IApp(iapp);
+        let place = self.visible_node(owner, node);
+        let pending = Pending {
+            kind: Kind::Query,
+            owner,
+            request_id: id,
+            function,
+            call_process_id: None,
+            answer_due: true,
+            deadline: now + self.config.timers.request,
+        };
+        self.counters.queries += 1;
+        let sent = place.and_then(|place| {
+            self.send_request(place, pending, |request_id| {
+                let function_id = function;
+                Message::RicQueryRequest(RicQueryRequest { request_id, function_id, header, definition })
+            })
+        });
+        if let Err(cause) = sent {
+            let outcome = Outcome::Failed { cause, outcome: None };
+            self.notices.push_back((iapp, Notice::QueryDone(id, outcome)));
+        }
+    }
+
+    fn send_request(
+        &mut self,
+        place: usize,
+        pending: Pending,
+        message: impl FnOnce(RicRequestId) -> Message,
+    ) -> Result<(), Cause> {
+        self.make_room(place, pending.owner)?;
+        let Some(node) = self.nodes.at_mut(place) else {
+            return Err(Cause::E2Node(CauseE2Node::ComponentUnknown));
+        };
+        let conn = node.conn.ok_or(Cause::RicRequest(CauseRicRequest::SystemNotReady))?;
+        let instance = node.requests.next_instance();
+        let message = message(RicRequestId { requestor: REQUESTOR, instance });
+        let sent = self.links.send(conn, &message);
+        sent.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
+        let (deadline, owner) = (pending.deadline, pending.owner);
+        node.requests.pending.insert(instance, pending);
+        self.timers.set(deadline, Timer::Request { node: place, instance });
+        *self.requests_by.entry(owner).or_default() += 1;
+        Ok(())
+    }
+
+    /// Back-pressure: at a bound, one that waits for nothing but a failure gives way; else the new one is refused.
+    fn make_room(&mut self, place: usize, owner: Owner) -> Result<(), Cause> {
+        let limits = &self.config.limits;
+        let own = self.requests_by.get(&owner).copied().unwrap_or(0);
+        let granted = self.grant_of(owner).map_or(usize::MAX, |g| g.limits.requests);
+        if own >= limits.requests_per_owner.min(granted) {
+            self.counters.requests_refused += 1;
+            return Err(Cause::RicRequest(CauseRicRequest::FunctionResourceLimit));
+        }
+        let Some(node) = self.nodes.at(place).filter(|n| n.requests.len() >= limits.requests_per_node) else {
+            return Ok(());
+        };
+        let Some(silent) = node.requests.oldest_silent() else {
+            self.counters.requests_refused += 1;
+            return Err(Cause::Misc(CauseMisc::ControlProcessingOverload));
+        };
+        self.take_request(place, silent);
+        Ok(())
+    }
+
+    fn take_request(&mut self, place: usize, instance: u16) -> Option<Pending> {
+        let pending = self.nodes.at_mut(place)?.requests.pending.remove(&instance)?;
+        self.timers.cancel(pending.deadline, Timer::Request { node: place, instance });
+        if let Some(n) = self.requests_by.get_mut(&pending.owner) {
+            *n -= 1;
+            if *n == 0 {
+                self.requests_by.remove(&pending.owner);
+            }
+        }
+        Some(pending)
+    }
+
+    /// Takes the request that an answer is for.
+    fn take_answered(&mut self, place: usize, id: RicRequestId, kind: Kind) -> Option<Pending> {
+        let pending = self.nodes.at(place).and_then(|n| n.requests.pending.get(&id.instance));
+        if id.requestor != REQUESTOR || pending.is_none_or(|p| p.kind != kind) {
+            self.counters.answers_stray += 1;
+            return None;
+        }
+        self.take_request(place, id.instance)
+    }
+
+    pub(super) fn control_acknowledged(&mut self, place: usize, m: RicControlAcknowledge) {
+        let Some(pending) = self.take_answered(place, m.request_id, Kind::Control) else { return };
+        // v1.01 acknowledges what it rejected.
+        if matches!(m.status, Some(RicControlStatus::Rejected | RicControlStatus::Failed)) {
+            let cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+            return self.finish(pending, Outcome::Failed { cause, outcome: m.outcome });
+        }
+        self.finish(pending, Outcome::Done(m.outcome));
+    }
+
+    pub(super) fn control_failed(&mut self, place: usize, m: RicControlFailure) {
+        let Some(pending) = self.take_answered(place, m.request_id, Kind::Control) else { return };
+        self.finish(pending, Outcome::Failed { cause: m.cause, outcome: m.outcome });
+    }
+
+    pub(super) fn query_answered(&mut self, place: usize, id: RicRequestId, answer: Result<Bytes, Cause>) {
+        let Some(pending) = self.take_answered(place, id, Kind::Query) else { return };
+        let outcome = match answer {
+            Ok(outcome) => Outcome::Done(Some(outcome)),
+            Err(cause) => Outcome::Failed { cause, outcome: None },
+        };
+        self.finish(pending, outcome);
+    }
+
+    pub(super) fn request_objected(&mut self, place: usize, id: RicRequestId, cause: Cause) {
+        if id.requestor == REQUESTOR
+            && let Some(pending) = self.take_request(place, id.instance)
+        {
+            self.finish(pending, Outcome::Failed { cause, outcome: None });
+        }
+    }
+
+    pub(super) fn request_expired(&mut self, place: usize, instance: u16) {
+        let Some(pending) = self.take_request(place, instance) else { return };
+        if pending.answer_due {
+            self.counters.requests_expired += 1;
+            let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
+            self.finish(pending, Outcome::Failed { cause, outcome: None });
+        }
+    }
+
+    /// The node is away: nothing will be answered.
+    pub(super) fn fail_requests(&mut self, place: usize) {
+        let Some(node) = self.nodes.at(place) else { return };
+        let instances: Vec<_> = node.requests.pending.keys().copied().collect();
+        for instance in instances {
+            if let Some(pending) = self.take_request(place, instance) {
+                let cause = Cause::Transport(CauseTransport::Unspecified);
+                self.finish(pending, Outcome::Failed { cause, outcome: None });
+            }
+        }
+    }
+
+    /// The owner is gone: nobody waits for the answers.
+    pub(super) fn drop_requests(&mut self, owner: Owner) {
+        if !self.requests_by.contains_key(&owner) {
+            return;
+        }
+        for place in self.nodes.all_places() {
+            let Some(node) = self.nodes.at(place) else { continue };
+            let own = node.requests.pending.iter().filter(|(_, p)| p.owner == owner);
+            let own: Vec<_> = own.map(|(instance, _)| *instance).collect();
+            for instance in own {
+                self.take_request(place, instance);
+            }
+        }
+    }
+
+    fn finish(&mut self, pending: Pending, outcome: Outcome) {
+        let Pending { kind, owner, request_id, function, call_process_id, .. } = pending;
+        let (conn, version) = match owner {
+            Owner::IApp(iapp) => {
+                let notice = match kind {
+                    Kind::Control => Notice::ControlDone(request_id, outcome),
+                    Kind::Query => Notice::QueryDone(request_id, outcome),
+                };
+                return self.notices.push_back((iapp, notice));
+            }
+            Owner::Xapp { conn, .. } => match self.links.conn(conn) {
+                Some(link) => (conn, link.version),
+                None => return,
+            },
+        };
+        let message = match outcome {
+            Outcome::Done(outcome) => Message::RicControlAcknowledge(RicControlAcknowledge {
+                request_id,
+                function_id: function,
+                call_process_id,
+                status: (version == Version::V1_01).then_some(RicControlStatus::Success),
+                outcome,
+            }),
+            Outcome::Failed { cause, outcome } => {
+                words::control_failure(version, request_id, function, cause, call_process_id, outcome)
+            }
+        };
+        self.links.say(conn, &message);
+    }
+}

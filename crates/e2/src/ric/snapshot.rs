@@ -1,0 +1,171 @@
+//! What a RIC looks like from outside: plain values for northbound interfaces and tests.
+use super::links::Role;
+use super::subscription_table::State;
+use super::{ConnId, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, Tenant};
+use crate::{OutboxCounters, Time};
+use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
+use ranlab_wire::e42::XappId;
+use std::sync::Arc;
+
+/// What the RIC knows of an xApp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XappInfo {
+    /// Its id.
+    pub id: XappId,
+    /// From where it connected.
+    pub peer: Arc<str>,
+    /// On whose behalf it acts.
+    pub tenant: Tenant,
+    /// The numbering that it speaks.
+    pub version: Version,
+    /// Since when.
+    pub since: Time,
+}
+
+/// A node and what goes on there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSnapshot {
+    /// The node.
+    pub info: Arc<NodeInfo>,
+    /// Its subscriptions.
+    pub subscriptions: Vec<SubscriptionSnapshot>,
+    /// Controls and queries under way.
+    pub requests: usize,
+    /// Global procedures of the RIC's under way.
+    pub procedures: usize,
+}
+
+/// A subscription at a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionSnapshot {
+    /// The RIC's request id there.
+    pub request_id: RicRequestId,
+    /// Of which function.
+    pub function: RanFunctionId,
+    /// `waiting` for the node, `requesting`, `active` or `deleting`.
+    pub state: &'static str,
+    /// Owners that are xApps, with their own request ids.
+    pub xapps: Vec<(XappId, RicRequestId)>,
+    /// Owners that are iApps.
+    pub iapps: usize,
+}
+
+/// An xApp and what it owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XappSnapshot {
+    /// The xApp.
+    pub info: XappInfo,
+    /// Its subscriptions, by its own request ids.
+    pub subscriptions: Vec<(RicRequestId, GlobalE2NodeId)>,
+    /// Its controls under way.
+    pub requests: usize,
+}
+
+/// A connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnSnapshot {
+    /// Which.
+    pub id: ConnId,
+    /// What it carries.
+    pub side: Side,
+    /// From where.
+    pub peer: Arc<str>,
+    /// What its peer speaks.
+    pub version: Version,
+    /// Whether its peer is set up.
+    pub set_up: bool,
+    /// What its outbox has taken and dropped.
+    pub outbox: OutboxCounters,
+    /// Octets that wait for the peer to read.
+    pub queued_bytes: usize,
+}
+
+/// A RIC at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RicSnapshot {
+    /// Nodes, connected or remembered, in order of their ids.
+    pub nodes: Vec<NodeSnapshot>,
+    /// Base stations with a connected part.
+    pub rans: Vec<RanInfo>,
+    /// xApps in order of their ids.
+    pub xapps: Vec<XappSnapshot>,
+    /// iApps in order of their coming.
+    pub iapps: Vec<String>,
+    /// Connections in order of their numbers.
+    pub connections: Vec<ConnSnapshot>,
+    /// What was counted.
+    pub counters: RicCounters,
+}
+
+impl Ric {
+    /// All that there is to see. Costs as much as there is; not for every message.
+    pub fn snapshot(&self) -> RicSnapshot {
+        let connections = self.links.sorted().into_iter().map(|(id, c)| ConnSnapshot {
+            id,
+            side: c.side,
+            peer: c.peer.clone(),
+            version: c.version,
+            set_up: c.role != Role::New,
+            outbox: c.outbox.counters(),
+            queued_bytes: c.outbox.queued_bytes(),
+        });
+        RicSnapshot {
+            nodes: self.node_snapshots(),
+            rans: self.ran_db.snapshot(),
+            xapps: self.xapp_snapshots(),
+            iapps: self.iapps.iter().map(|i| i.name().to_owned()).collect(),
+            connections: connections.collect(),
+            counters: self.counters,
+        }
+    }
+
+    fn node_snapshots(&self) -> Vec<NodeSnapshot> {
+        let subscription = |(slot, s): (u16, &super::subscription_table::Subscription),
+                            node: &super::nodes::Node| {
+            let mut xapps = Vec::new();
+            let mut iapps = 0;
+            for sink in &s.sinks {
+                match sink.owner {
+                    Owner::IApp(_) => iapps += 1,
+                    Owner::Xapp { place, .. } => {
+                        xapps.extend(self.xapps.at(place).map(|x| (x.info.id, sink.request_id)));
+                    }
+                }
+            }
+            let request_id = node.subscriptions.request_id(slot).unwrap_or_default();
+            SubscriptionSnapshot { request_id, function: s.function, state: s.state.name(), xapps, iapps }
+        };
+        let node = |n: &super::nodes::Node| NodeSnapshot {
+            info: n.info.clone(),
+            subscriptions: n.subscriptions.iter().map(|s| subscription(s, n)).collect(),
+            requests: n.requests.len(),
+            procedures: n.procedures.len(),
+        };
+        self.nodes.in_order().map(node).collect()
+    }
+
+    fn xapp_snapshots(&self) -> Vec<XappSnapshot> {
+        let xapps = self.xapps.in_order().map(|(place, x)| {
+            let owner = Owner::Xapp { place, conn: x.conn };
+            let ids = self.owned.of(owner);
+            let node = |place: usize| self.nodes.at(place).map(|n| n.info.id);
+            XappSnapshot {
+                info: x.info.clone(),
+                subscriptions: ids.filter_map(|(id, at)| Some((id, node(at.0)?))).collect(),
+                requests: self.requests_by.get(&owner).copied().unwrap_or(0),
+            }
+        });
+        xapps.collect()
+    }
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Requesting => "requesting",
+            Self::Active => "active",
+            Self::Deleting => "deleting",
+        }
+    }
+}

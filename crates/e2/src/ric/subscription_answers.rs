@@ -1,0 +1,193 @@
+//! What a node's answers about subscriptions, and its silence, mean to their owners.
+use super::subscription_table::{Response, State};
+use super::words::{cause_in, cause_of_failure};
+use super::{ConnId, Ric};
+use crate::Time;
+use ranlab_wire::e2ap::*;
+
+impl Ric {
+    fn slot_of(&mut self, place: usize, id: RicRequestId) -> Option<u16> {
+        let slot = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id));
+        if slot.is_none() {
+            self.counters.answers_stray += 1;
+        }
+        slot
+    }
+
+    fn state_of(&self, place: usize, slot: u16) -> Option<State> {
+        Some(self.nodes.at(place)?.subscriptions.at(slot)?.state)
+    }
+
+    pub(super) fn subscription_response(&mut self, now: Time, place: usize, m: RicSubscriptionResponse) {
+        let Some(slot) = self.slot_of(place, m.request_id) else { return };
+        if self.state_of(place, slot) != Some(State::Requesting) {
+            self.counters.answers_stray += 1;
+            return;
+        }
+        self.disarm(place, slot);
+        let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
+        s.response = Some(Response { admitted: m.admitted, not_admitted: m.not_admitted });
+        s.state = State::Active;
+        if s.sinks.is_empty() {
+            return self.request_delete(now, place, slot, true);
+        }
+        let function = s.function;
+        for sink in std::mem::take(&mut s.leavers) {
+            self.confirm_delete(&sink, function);
+        }
+        self.answer_sinks(place, slot, None);
+    }
+
+    pub(super) fn subscription_failure(&mut self, place: usize, m: &RicSubscriptionFailure) {
+        let Some(slot) = self.slot_of(place, m.request_id) else { return };
+        if self.state_of(place, slot) != Some(State::Requesting) {
+            self.counters.answers_stray += 1;
+            return;
+        }
+        self.end_subscription(place, slot, cause_of_failure(m));
+    }
+
+    /// The node deleted a subscription, or could not: in both cases nobody owns it here any more.
+    pub(super) fn delete_answered(&mut self, place: usize, id: RicRequestId, failed: Option<Cause>) {
+        let Some(slot) = self.slot_of(place, id) else { return };
+        if self.state_of(place, slot) != Some(State::Deleting) {
+            self.counters.answers_stray += 1;
+            return;
+        }
+        self.delete_done(place, slot, failed);
+    }
+
+    fn delete_done(&mut self, place: usize, slot: u16, failed: Option<Cause>) {
+        let Some(subscription) = self.remove_subscription(place, slot) else { return };
+        for sink in &subscription.leavers {
+            let (Some(cause), Some(conn)) = (failed, sink.conn()) else {
+                self.confirm_delete(sink, subscription.function);
+                continue;
+            };
+            let Some(version) = self.links.conn(conn).map(|c| c.version) else { continue };
+            let failure = RicSubscriptionDeleteFailure {
+                request_id: sink.request_id,
+                function_id: subscription.function,
+                cause: cause_in(version, cause),
+                diagnostics: None,
+            };
+            self.links.say(conn, &Message::RicSubscriptionDeleteFailure(failure));
+        }
+    }
+
+    /// The node has not answered in time.
+    pub(super) fn subscription_expired(&mut self, now: Time, place: usize, slot: u16) {
+        let limit = self.config.timers.subscription_tries;
+        let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
+        s.deadline = None;
+        let restoring = s.sinks.iter().any(|sink| sink.answered);
+        let (state, tries) = (s.state, s.tries);
+        let owned = !s.sinks.is_empty();
+        match state {
+            // Whether the node has it is unknown: to be sure, it shall delete it.
+            State::Requesting if !owned => self.request_delete(now, place, slot, true),
+            State::Requesting if restoring || tries < limit => {
+                self.counters.subscription_retries += 1;
+                self.repeat(now, place, slot);
+            }
+            State::Requesting => self.give_up(now, place, slot),
+            State::Deleting if tries < limit => {
+                self.counters.subscription_retries += 1;
+                self.request_delete(now, place, slot, false);
+            }
+            State::Deleting => {
+                self.counters.deletes_unanswered += 1;
+                self.delete_done(place, slot, Some(Cause::Transport(CauseTransport::Unspecified)));
+            }
+            State::Waiting | State::Active => {}
+        }
+    }
+
+    fn repeat(&mut self, now: Time, place: usize, slot: u16) {
+        if let Err(cause) = self.request(now, place, slot) {
+            self.end_subscription(place, slot, cause);
+        }
+    }
+
+    /// No answer came: the owners are told, and the node is asked to delete what it may have after all.
+    fn give_up(&mut self, now: Time, place: usize, slot: u16) {
+        self.detach_owners(place, slot, Cause::RicRequest(CauseRicRequest::ControlTimerExpired));
+        self.request_delete(now, place, slot, true);
+    }
+
+    /// The node wants subscriptions deleted.
+    pub(super) fn delete_required(&mut self, now: Time, place: usize, m: &RicSubscriptionDeleteRequired) {
+        for item in &m.subscriptions {
+            let Some(slot) = self.slot_of(place, item.request_id) else { continue };
+            self.abandon(now, place, slot, item.cause);
+        }
+    }
+
+    /// A subscription's owners are told that it ended; then the node is asked to delete it.
+    fn abandon(&mut self, now: Time, place: usize, slot: u16, cause: Cause) {
+        if matches!(self.state_of(place, slot), None | Some(State::Deleting)) {
+            return;
+        }
+        self.detach_owners(place, slot, cause);
+        self.request_delete(now, place, slot, true);
+    }
+
+    /// The node sent an error indication about a request of ours.
+    pub(super) fn subscription_objected(&mut self, place: usize, id: RicRequestId, cause: Cause) {
+        let Some(slot) = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id)) else { return };
+        match self.state_of(place, slot) {
+            Some(State::Requesting) => self.end_subscription(place, slot, cause),
+            Some(State::Deleting) => self.delete_done(place, slot, Some(cause)),
+            _ => {}
+        }
+    }
+
+    /// The node wants actions changed or removed (v3.01): granted, for a node knows what it can do.
+    pub(super) fn modification_required(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        place: usize,
+        m: &RicSubscriptionModificationRequired,
+    ) {
+        let (request_id, function_id) = (m.request_id, m.function_id);
+        let slot = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(request_id));
+        let Some(slot) = slot.filter(|&slot| self.state_of(place, slot) == Some(State::Active)) else {
+            let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
+            let refusal =
+                RicSubscriptionModificationRefuse { request_id, function_id, cause, diagnostics: None };
+            return self.links.say(id, &Message::RicSubscriptionModificationRefuse(refusal));
+        };
+        let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
+        let known = |id: RicActionId| s.details.actions.iter().any(|a| a.id == id);
+        let refused = |id| ActionFailed { id, cause: Cause::RicRequest(CauseRicRequest::ActionNotSupported) };
+        let changes: Vec<_> = m.modify.iter().flatten().map(|a| a.id).collect();
+        let removals: Vec<_> = m.remove.iter().flatten().map(|a| a.id).collect();
+        let (modified, unmodified): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&id| known(id));
+        let (removed, unremoved): (Vec<_>, Vec<_>) = removals.into_iter().partition(|&id| known(id));
+        for change in m.modify.iter().flatten() {
+            let action = s.details.actions.iter_mut().find(|a| a.id == change.id);
+            if let Some(subsequent) = action.and_then(|a| a.subsequent.as_mut()) {
+                subsequent.time_to_wait = change.time_to_wait;
+            }
+        }
+        let left = s.details.actions.iter().any(|a| !removed.contains(&a.id));
+        if left {
+            s.details.actions.retain(|a| !removed.contains(&a.id));
+        }
+        let some = |list: Vec<RicActionId>| Some(list).filter(|l| !l.is_empty());
+        let failed = |list: Vec<RicActionId>| some(list).map(|l| l.into_iter().map(refused).collect());
+        let confirm = RicSubscriptionModificationConfirm {
+            request_id,
+            function_id,
+            modified: some(modified),
+            modify_refused: failed(unmodified),
+            removed: some(removed),
+            remove_refused: failed(unremoved),
+        };
+        self.links.say(id, &Message::RicSubscriptionModificationConfirm(confirm));
+        if !left {
+            self.abandon(now, place, slot, Cause::RicRequest(CauseRicRequest::ActionNotSupported));
+        }
+    }
+}

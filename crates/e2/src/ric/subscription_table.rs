@@ -1,0 +1,160 @@
+//! The subscriptions at one node, found by the request id that the RIC has given them there.
+use super::{ConnId, Owner, Tenant};
+use crate::{FlowId, Time};
+use ranlab_wire::e2ap::*;
+use std::collections::VecDeque;
+
+/// Requestor of the first place; the others follow. (FlexRIC numbers its subscriptions from here.)
+pub(super) const FIRST_REQUESTOR: u16 = 1_021;
+
+/// One owner of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sink {
+    pub(super) owner: Owner,
+    /// The owner's own request id.
+    pub(super) request_id: RicRequestId,
+    /// The same in octets, to be written into forwarded indications.
+    pub(super) patch: [u8; 4],
+    pub(super) flow: FlowId,
+    /// Whether the owner has had its response.
+    pub(super) answered: bool,
+}
+
+impl Sink {
+    pub(super) fn conn(&self) -> Option<ConnId> {
+        match self.owner {
+            Owner::Xapp { conn, .. } => Some(conn),
+            Owner::IApp(_) => None,
+        }
+    }
+}
+
+/// Where a subscription stands with its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// The node is away.
+    Waiting,
+    /// Requested, not answered.
+    Requesting,
+    /// Answered.
+    Active,
+    /// No owner is left; deletion requested, not answered.
+    Deleting,
+}
+
+/// A node's words on a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Response {
+    pub(super) admitted: Vec<RicActionId>,
+    pub(super) not_admitted: Option<Vec<ActionFailed>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) tenant: Tenant,
+    pub(super) function: RanFunctionId,
+    /// Object identifier of the function: an id may mean something else after a reconnect.
+    pub(super) oid: Option<String>,
+    pub(super) details: RicSubscriptionDetails,
+    pub(super) state: State,
+    pub(super) tries: u32,
+    pub(super) deadline: Option<Time>,
+    pub(super) sinks: Vec<Sink>,
+    /// Former owners that wait for the answer to their deletion.
+    pub(super) leavers: Vec<Sink>,
+    pub(super) response: Option<Response>,
+}
+
+impl Subscription {
+    /// Whether a request asks for the same. Inserts are never shared: each wants one answer.
+    fn serves(&self, tenant: &Tenant, function: RanFunctionId, details: &RicSubscriptionDetails) -> bool {
+        self.state != State::Deleting
+            && self.function == function
+            && self.tenant == *tenant
+            && self.details == *details
+            && details.actions.iter().all(|a| a.kind != RicActionType::Insert)
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u16,
+    subscription: Option<Subscription>,
+}
+
+/// Slots found by request id: requestor = 1021 + slot, instance = how often the slot was used before. So a late message
+/// for a subscription that is gone meets nobody else's.
+#[derive(Debug, Default)]
+pub(super) struct SubscriptionTable {
+    slots: Vec<Slot>,
+    /// Longest free first.
+    free: VecDeque<u16>,
+    used: usize,
+}
+
+impl SubscriptionTable {
+    pub(super) fn len(&self) -> usize {
+        self.used
+    }
+
+    pub(super) fn slot_of(&self, id: RicRequestId) -> Option<u16> {
+        let slot = id.requestor.checked_sub(FIRST_REQUESTOR)?;
+        let entry = self.slots.get(usize::from(slot))?;
+        (entry.generation == id.instance && entry.subscription.is_some()).then_some(slot)
+    }
+
+    pub(super) fn find(&self, id: RicRequestId) -> Option<&Subscription> {
+        let entry = self.slots.get(usize::from(id.requestor.checked_sub(FIRST_REQUESTOR)?))?;
+        entry.subscription.as_ref().filter(|_| entry.generation == id.instance)
+    }
+
+    pub(super) fn request_id(&self, slot: u16) -> Option<RicRequestId> {
+        let instance = self.slots.get(usize::from(slot))?.generation;
+        Some(RicRequestId { requestor: FIRST_REQUESTOR + slot, instance })
+    }
+
+    pub(super) fn at(&self, slot: u16) -> Option<&Subscription> {
+        self.slots.get(usize::from(slot))?.subscription.as_ref()
+    }
+
+    pub(super) fn at_mut(&mut self, slot: u16) -> Option<&mut Subscription> {
+        self.slots.get_mut(usize::from(slot))?.subscription.as_mut()
+    }
+
+    pub(super) fn insert(&mut self, subscription: Subscription) -> u16 {
+        self.used += 1;
+        if let Some(slot) = self.free.pop_front() {
+            self.slots[usize::from(slot)].subscription = Some(subscription);
+            return slot;
+        }
+        self.slots.push(Slot { generation: 0, subscription: Some(subscription) });
+        (self.slots.len() - 1) as u16 // subscriptions_per_node is below 64,000
+    }
+
+    pub(super) fn remove(&mut self, slot: u16) -> Option<Subscription> {
+        let entry = self.slots.get_mut(usize::from(slot))?;
+        let subscription = entry.subscription.take()?;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push_back(slot);
+        self.used -= 1;
+        Some(subscription)
+    }
+
+    pub(super) fn equal(
+        &self,
+        tenant: &Tenant,
+        function: RanFunctionId,
+        details: &RicSubscriptionDetails,
+    ) -> Option<u16> {
+        self.iter().find(|(_, s)| s.serves(tenant, function, details)).map(|(slot, _)| slot)
+    }
+
+    /// Subscriptions in order of their slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Subscription)> {
+        self.slots.iter().enumerate().filter_map(|(i, s)| Some((i as u16, s.subscription.as_ref()?)))
+    }
+
+    pub(super) fn slots(&self) -> Vec<u16> {
+        self.iter().map(|(slot, _)| slot).collect()
+    }
+}

@@ -1,0 +1,452 @@
+//! Who owns which subscription: equal ones are merged, the node's is deleted when the last owner leaves, and it is
+//! requested again when the node comes back.
+use super::subscription_table::{Response, Sink, State, Subscription};
+use super::words;
+use super::{Notice, Owner, Ric, Tenant, Timer};
+use crate::{FlowId, Time};
+use ranlab_wire::e2ap::{fast::request_id_octets, *};
+use std::collections::BTreeMap;
+
+const UNKNOWN_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
+
+impl Ric {
+    /// Subscribes on behalf of an owner; the response follows, now or later. An error is the caller's to report.
+    pub(super) fn subscribe(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        request_id: RicRequestId,
+        node_id: &GlobalE2NodeId,
+        function: RanFunctionId,
+        details: &RicSubscriptionDetails,
+    ) -> Result<(), Cause> {
+        let asked = self.try_subscribe(now, owner, request_id, node_id, function, details);
+        if asked.is_err() {
+            self.counters.subscriptions_refused += 1;
+        }
+        asked
+    }
+
+    fn try_subscribe(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        request_id: RicRequestId,
+        node_id: &GlobalE2NodeId,
+        function: RanFunctionId,
+        details: &RicSubscriptionDetails,
+    ) -> Result<(), Cause> {
+        let (place, oid) = self.may_subscribe(owner, node_id, function, details)?;
+        if let Some((known_place, slot)) = self.owned.find(owner, request_id) {
+            let known = self.nodes.at(known_place).and_then(|n| n.subscriptions.at(slot));
+            if known_place == place && known.is_some_and(|s| s.function == function && s.details == *details)
+            {
+                // The owner repeats itself: it gets its response again.
+                self.answer_sinks(place, slot, Some((owner, request_id)));
+                return Ok(());
+            }
+            return Err(Cause::RicRequest(CauseRicRequest::DuplicateRicRequestId));
+        }
+        let tenant = self.tenant_of(owner);
+        self.next_flow += 1;
+        let sink = Sink {
+            owner,
+            request_id,
+            patch: request_id_octets(request_id),
+            flow: FlowId(self.next_flow),
+            answered: false,
+        };
+        let limits = &self.config.limits;
+        let Some(node) = self.nodes.at_mut(place) else { return Err(UNKNOWN_REQUEST) };
+        if let Some(slot) = node.subscriptions.equal(&tenant, function, details)
+            && let Some(subscription) = node.subscriptions.at_mut(slot)
+        {
+            if subscription.sinks.len() >= limits.sinks_per_subscription {
+                return Err(Cause::RicRequest(CauseRicRequest::FunctionResourceLimit));
+            }
+            subscription.sinks.push(sink);
+            self.owned.insert(owner, request_id, (place, slot));
+            self.counters.subscriptions_merged += 1;
+            self.answer_sinks(place, slot, None);
+            return Ok(());
+        }
+        if node.subscriptions.len() >= limits.subscriptions_per_node {
+            return Err(Cause::RicRequest(CauseRicRequest::FunctionResourceLimit));
+        }
+        let slot = node.subscriptions.insert(Subscription {
+            tenant,
+            function,
+            oid,
+            details: details.clone(),
+            state: State::Requesting,
+            tries: 0,
+            deadline: None,
+            sinks: vec![sink],
+            leavers: Vec::new(),
+            response: None,
+        });
+        self.owned.insert(owner, request_id, (place, slot));
+        self.request(now, place, slot).inspect_err(|_| {
+            self.owned.remove(owner, request_id);
+            self.remove_subscription(place, slot);
+        })?;
+        self.counters.subscriptions += 1;
+        Ok(())
+    }
+
+    /// The node's place and the function's object identifier, if the owner may subscribe there.
+    fn may_subscribe(
+        &self,
+        owner: Owner,
+        node_id: &GlobalE2NodeId,
+        function: RanFunctionId,
+        details: &RicSubscriptionDetails,
+    ) -> Result<(usize, Option<String>), Cause> {
+        let limits = &self.config.limits;
+        let definitions = details.actions.iter().map(|a| a.definition.as_ref().map_or(0, |d| d.len()));
+        if details.event_trigger.len() + definitions.sum::<usize>() > limits.subscription_bytes {
+            return Err(Cause::RicRequest(CauseRicRequest::FunctionResourceLimit));
+        }
+        let place = self.visible_node(owner, node_id)?;
+        let node = self.nodes.at(place).ok_or(UNKNOWN_REQUEST)?;
+        let offered = node.info.function(function);
+        let offered = offered.ok_or(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid))?;
+        let mut bound = limits.subscriptions_per_owner;
+        if let Some(grant) = self.grant_of(owner) {
+            self.config.policy.may_subscribe(grant, node_id, offered, details)?;
+            bound = bound.min(grant.limits.subscriptions);
+        }
+        if self.owned.count(owner) >= bound {
+            return Err(Cause::RicService(CauseRicService::RicResourceLimit));
+        }
+        if node.conn.is_none() {
+            return Err(Cause::RicRequest(CauseRicRequest::SystemNotReady));
+        }
+        Ok((place, offered.oid.clone()))
+    }
+
+    /// The place of a node that the owner sees.
+    pub(super) fn visible_node(&self, owner: Owner, node_id: &GlobalE2NodeId) -> Result<usize, Cause> {
+        let unknown = Cause::E2Node(CauseE2Node::ComponentUnknown);
+        let hidden = self.grant_of(owner).is_some_and(|g| !g.nodes.allows(node_id));
+        self.nodes.find(node_id).filter(|_| !hidden).ok_or(unknown)
+    }
+
+    fn tenant_of(&self, owner: Owner) -> Tenant {
+        self.grant_of(owner).map(|g| g.tenant.clone()).unwrap_or_default()
+    }
+
+    /// Sends the request of a subscription to its node.
+    pub(super) fn request(&mut self, now: Time, place: usize, slot: u16) -> Result<(), Cause> {
+        let Some(node) = self.nodes.at_mut(place) else { return Err(UNKNOWN_REQUEST) };
+        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else {
+            return Err(UNKNOWN_REQUEST);
+        };
+        let Some(subscription) = node.subscriptions.at_mut(slot) else { return Err(UNKNOWN_REQUEST) };
+        let message = Message::RicSubscriptionRequest(RicSubscriptionRequest {
+            request_id,
+            function_id: subscription.function,
+            details: subscription.details.clone(),
+            start_time: None,
+            end_time: None,
+        });
+        self.links.send(conn, &message).map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
+        subscription.state = State::Requesting;
+        subscription.tries += 1;
+        self.arm(now, place, slot);
+        Ok(())
+    }
+
+    /// Sets the deadline for the node's answer.
+    fn arm(&mut self, now: Time, place: usize, slot: u16) {
+        self.disarm(place, slot);
+        let at = now + self.config.timers.subscription;
+        if let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) {
+            s.deadline = Some(at);
+            self.timers.set(at, Timer::Subscription { node: place, slot });
+        }
+    }
+
+    pub(super) fn disarm(&mut self, place: usize, slot: u16) {
+        let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
+        if let Some(at) = subscription.and_then(|s| s.deadline.take()) {
+            self.timers.cancel(at, Timer::Subscription { node: place, slot });
+        }
+    }
+
+    /// Takes a subscription out; its sinks are no longer in `owned` or the caller's to tell.
+    pub(super) fn remove_subscription(&mut self, place: usize, slot: u16) -> Option<Subscription> {
+        self.disarm(place, slot);
+        let subscription = self.nodes.at_mut(place)?.subscriptions.remove(slot)?;
+        for sink in &subscription.sinks {
+            self.owned.remove(sink.owner, sink.request_id);
+            self.forget_flow(sink);
+        }
+        Some(subscription)
+    }
+
+    fn forget_flow(&mut self, sink: &Sink) {
+        if let Some(conn) = sink.conn().and_then(|c| self.links.conn_mut(c)) {
+            conn.outbox.forget(sink.flow);
+        }
+    }
+
+    /// Gives their response to the owners that have had none, or to one that asks again.
+    pub(super) fn answer_sinks(&mut self, place: usize, slot: u16, again: Option<(Owner, RicRequestId)>) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
+        let (Some(response), State::Active) = (subscription.response.clone(), subscription.state) else {
+            return;
+        };
+        let function = subscription.function;
+        let mut due = Vec::new();
+        for sink in &mut subscription.sinks {
+            if !sink.answered || again == Some((sink.owner, sink.request_id)) {
+                sink.answered = true;
+                due.push(*sink);
+            }
+        }
+        for sink in due {
+            self.answer(&sink, function, &response);
+        }
+    }
+
+    fn answer(&mut self, sink: &Sink, function: RanFunctionId, response: &Response) {
+        let (id, not_admitted) = (sink.request_id, response.not_admitted.as_deref());
+        match sink.owner {
+            Owner::IApp(iapp) => {
+                let not_admitted = not_admitted.unwrap_or_default().to_vec();
+                self.notices
+                    .push_back((iapp, Notice::Subscribed(id, response.admitted.clone(), not_admitted)));
+            }
+            Owner::Xapp { conn, .. } => {
+                let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
+                let answer =
+                    words::subscription_response(version, id, function, &response.admitted, not_admitted);
+                self.links.say(conn, &answer);
+            }
+        }
+    }
+
+    /// Ends an owner's subscription. `Ok` means that the answer is or will be sent to an xApp.
+    pub(super) fn unsubscribe(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        request_id: RicRequestId,
+        function: Option<RanFunctionId>,
+    ) -> Result<(), Cause> {
+        let (place, slot) = self.owned.find(owner, request_id).ok_or(UNKNOWN_REQUEST)?;
+        let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
+        let subscription = subscription.ok_or(UNKNOWN_REQUEST)?;
+        if function.is_some_and(|f| f != subscription.function) {
+            return Err(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid));
+        }
+        self.owned.remove(owner, request_id);
+        let position = subscription.sinks.iter().position(|s| (s.owner, s.request_id) == (owner, request_id));
+        let Some(sink) = position.map(|p| subscription.sinks.remove(p)) else { return Err(UNKNOWN_REQUEST) };
+        let (others, state) = (!subscription.sinks.is_empty(), subscription.state);
+        let function = subscription.function;
+        self.forget_flow(&sink);
+        match state {
+            // Nobody is there to delete it at.
+            State::Waiting if !others => {
+                self.remove_subscription(place, slot);
+                self.confirm_delete(&sink, function);
+            }
+            _ if others => self.confirm_delete(&sink, function),
+            // The node's answer to the request comes first; see `subscription_response`.
+            State::Requesting => self.add_leaver(place, slot, sink),
+            _ => {
+                self.add_leaver(place, slot, sink);
+                self.request_delete(now, place, slot, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_leaver(&mut self, place: usize, slot: u16, sink: Sink) {
+        if sink.conn().is_some()
+            && let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot))
+        {
+            s.leavers.push(sink);
+        }
+    }
+
+    /// Tells a former owner that its subscription is deleted.
+    pub(super) fn confirm_delete(&mut self, sink: &Sink, function_id: RanFunctionId) {
+        let Some(conn) = sink.conn() else { return };
+        let request_id = sink.request_id;
+        let answer = RicSubscriptionDeleteResponse { request_id, function_id };
+        self.links.say(conn, &Message::RicSubscriptionDeleteResponse(answer));
+    }
+
+    /// Asks the node to delete a subscription that nobody owns.
+    pub(super) fn request_delete(&mut self, now: Time, place: usize, slot: u16, first: bool) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
+        let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
+        subscription.state = State::Deleting;
+        subscription.tries = if first { 1 } else { subscription.tries + 1 };
+        let request = RicSubscriptionDeleteRequest { request_id, function_id: subscription.function };
+        self.links.say(conn, &Message::RicSubscriptionDeleteRequest(request));
+        self.arm(now, place, slot);
+    }
+
+    /// All subscriptions of an owner end: it is gone.
+    pub(super) fn drop_owner(&mut self, now: Time, owner: Owner) {
+        let ids: Vec<_> = self.owned.of(owner).map(|(id, _)| id).collect();
+        for id in ids {
+            // Each is there: it was listed a moment ago.
+            let _ = self.unsubscribe(now, owner, id, None);
+        }
+    }
+
+    /// The node is away or has started over: what it knew of subscriptions is void.
+    pub(super) fn suspend_subscriptions(&mut self, place: usize) {
+        let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
+        for slot in slots {
+            self.disarm(place, slot);
+            let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else {
+                continue;
+            };
+            let function = s.function;
+            s.state = State::Waiting;
+            let leavers = std::mem::take(&mut s.leavers);
+            let orphan = s.sinks.is_empty();
+            for sink in leavers {
+                self.confirm_delete(&sink, function);
+            }
+            if orphan {
+                self.remove_subscription(place, slot);
+            }
+        }
+    }
+
+    /// Requests the subscriptions of a node that is (again) there.
+    pub(super) fn restore(&mut self, now: Time, place: usize) {
+        self.end_orphans(place);
+        let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
+        for slot in slots {
+            let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else {
+                continue;
+            };
+            if s.state != State::Waiting {
+                continue;
+            }
+            s.tries = 0;
+            match self.request(now, place, slot) {
+                Ok(()) => self.counters.subscriptions_restored += 1,
+                Err(cause) => self.end_subscription(place, slot, cause),
+            }
+        }
+    }
+
+    /// Ends subscriptions of functions that the node does not offer any more.
+    pub(super) fn end_orphans(&mut self, place: usize) {
+        let Some(node) = self.nodes.at(place) else { return };
+        let still = |s: &Subscription| node.info.function(s.function).is_some_and(|f| f.oid == s.oid);
+        let gone: Vec<_> =
+            node.subscriptions.iter().filter(|(_, s)| !still(s)).map(|(slot, _)| slot).collect();
+        for slot in gone {
+            self.end_subscription(place, slot, Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid));
+        }
+    }
+
+    pub(super) fn end_all_subscriptions(&mut self, place: usize, cause: Cause) {
+        let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
+        for slot in slots {
+            self.end_subscription(place, slot, cause);
+        }
+    }
+
+    /// A subscription has ended without its owners' doing; the node knows or is away.
+    pub(super) fn end_subscription(&mut self, place: usize, slot: u16, cause: Cause) {
+        let Some(subscription) = self.remove_subscription(place, slot) else { return };
+        for sink in &subscription.leavers {
+            self.confirm_delete(sink, subscription.function);
+        }
+        for sink in &subscription.sinks {
+            self.tell_end(sink, subscription.function, &subscription.details.actions, cause);
+        }
+    }
+
+    /// Takes a subscription from its owners and tells them; the node still has it.
+    pub(super) fn detach_owners(&mut self, place: usize, slot: u16, cause: Cause) {
+        let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
+        let sinks = std::mem::take(&mut s.sinks);
+        let (function, actions) = (s.function, s.details.actions.clone());
+        for sink in &sinks {
+            self.owned.remove(sink.owner, sink.request_id);
+            self.forget_flow(sink);
+            self.tell_end(sink, function, &actions, cause);
+        }
+    }
+
+    /// Tells an owner that its subscription failed, or has ended if it had a response.
+    fn tell_end(&mut self, sink: &Sink, function: RanFunctionId, actions: &[ActionToBeSetup], cause: Cause) {
+        let id = sink.request_id;
+        let counter = if sink.answered {
+            &mut self.counters.subscriptions_ended
+        } else {
+            &mut self.counters.subscriptions_failed
+        };
+        *counter += 1;
+        match sink.owner {
+            Owner::IApp(iapp) if sink.answered => {
+                self.notices.push_back((iapp, Notice::SubscriptionEnded(id, cause)));
+            }
+            Owner::IApp(iapp) => self.notices.push_back((iapp, Notice::SubscriptionFailed(id, cause))),
+            Owner::Xapp { conn, .. } => {
+                let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
+                let message = if sink.answered {
+                    words::subscription_ended(version, id, function, cause)
+                } else {
+                    words::subscription_failure(version, id, function, cause, actions)
+                };
+                self.links.say(conn, &message);
+            }
+        }
+    }
+}
+
+/// Every subscription of every owner, under the owner's own request id: the node's place and the slot there.
+#[derive(Debug, Default)]
+pub(super) struct Owned {
+    map: BTreeMap<(Owner, RicRequestId), (usize, u16)>,
+    counts: BTreeMap<Owner, usize>,
+}
+
+impl Owned {
+    pub(super) fn find(&self, owner: Owner, id: RicRequestId) -> Option<(usize, u16)> {
+        self.map.get(&(owner, id)).copied()
+    }
+
+    fn insert(&mut self, owner: Owner, id: RicRequestId, at: (usize, u16)) {
+        if self.map.insert((owner, id), at).is_none() {
+            *self.counts.entry(owner).or_default() += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, owner: Owner, id: RicRequestId) {
+        if self.map.remove(&(owner, id)).is_none() {
+            return;
+        }
+        if let Some(n) = self.counts.get_mut(&owner) {
+            *n -= 1;
+            if *n == 0 {
+                self.counts.remove(&owner);
+            }
+        }
+    }
+
+    pub(super) fn count(&self, owner: Owner) -> usize {
+        self.counts.get(&owner).copied().unwrap_or(0)
+    }
+
+    pub(super) fn of(&self, owner: Owner) -> impl Iterator<Item = (RicRequestId, (usize, u16))> {
+        let low = (owner, RicRequestId { requestor: 0, instance: 0 });
+        let high = (owner, RicRequestId { requestor: u16::MAX, instance: u16::MAX });
+        self.map.range(low..=high).map(|((_, id), at)| (*id, *at))
+    }
+}
