@@ -3,7 +3,7 @@
 mod ric_world;
 
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::{self, *};
+use ranlab_wire::e2ap::*;
 use ric_world::*;
 use std::time::Duration;
 
@@ -72,14 +72,14 @@ fn anything_before_the_setup_is_refused_and_closed() {
         vec![0; 33_000],
         vec![0x00, 99, 0x00, 0x03, 0, 0, 0],
     ];
-    let setup = e2ap::encode(&setup_request(1), Version::V2_03).unwrap();
+    let setup = encode(&setup_request(1), Version::V2_03).unwrap();
     inputs.push(setup[..setup.len() / 2].to_vec());
     let mut miscounted = setup.clone();
     miscounted[6] ^= 0x0f;
     inputs.push(miscounted);
-    inputs.push(e2ap::encode(&indication(rid(1), 1, 10), Version::V2_03).unwrap());
+    inputs.push(encode(&indication(rid(1), 1, 10), Version::V2_03).unwrap());
     let reset = ResetRequest { transaction_id: Some(0), cause: Cause::Misc(CauseMisc::Unspecified) };
-    inputs.push(e2ap::encode(&Message::ResetRequest(reset), Version::V2_03).unwrap());
+    inputs.push(encode(&Message::ResetRequest(reset), Version::V2_03).unwrap());
     let mut w = World::new();
     let bystander = w.agent(77);
     for side in [Side::E2, Side::E42] {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::{self, *};
+use ranlab_wire::e2ap::*;
 use ranlab_wire::e42;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl World {
     }
 
     pub fn send(&mut self, conn: ConnId, message: Message) {
-        let bytes = e2ap::encode(&message, self.versions[&conn]).unwrap();
+        let bytes = encode(&message, self.versions[&conn]).unwrap();
         self.send_bytes(conn, bytes);
     }
 
@@ -105,7 +105,7 @@ impl World {
     /// What arrived at an agent since the last call.
     pub fn got(&mut self, conn: ConnId) -> Vec<Message> {
         let version = self.versions[&conn];
-        self.raw(conn).iter().map(|b| e2ap::decode(b, version).unwrap().message).collect()
+        self.raw(conn).iter().map(|b| decode(b, version).unwrap().message).collect()
     }
 
     /// What arrived at an xApp since the last call.
