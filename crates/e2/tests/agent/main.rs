@@ -4,4 +4,5 @@
 mod bench;
 mod connections;
 mod functional;
+mod functions;
 mod robustness;

@@ -1,0 +1,100 @@
+//! What is due when: periods kept against drift, without a timer per subscription.
+use crate::Time;
+use crate::agent::SubscriptionId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A period that has come round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) subscription: SubscriptionId,
+    /// When it should have been served.
+    pub(super) at: Time,
+    /// Periods that passed without being served.
+    pub(super) skipped: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Periods {
+    queue: BTreeSet<(Time, SubscriptionId)>,
+    periods: BTreeMap<SubscriptionId, (Time, Duration)>,
+}
+
+impl Periods {
+    /// Starts a period; it comes round for the first time after itself. `period` must not be zero.
+    pub(super) fn add(&mut self, id: SubscriptionId, now: Time, period: Duration) {
+        self.remove(id);
+        let next = now + period.max(Duration::from_nanos(1));
+        self.queue.insert((next, id));
+        self.periods.insert(id, (next, period));
+    }
+
+    pub(super) fn remove(&mut self, id: SubscriptionId) {
+        if let Some((next, _)) = self.periods.remove(&id) {
+            self.queue.remove(&(next, id));
+        }
+    }
+
+    /// When the next one comes round.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    /// Takes one that has come round. Its next time is a period after the time it was due; if that has passed already,
+    /// whole periods are skipped.
+    pub(super) fn pop(&mut self, now: Time) -> Option<Due> {
+        let &(at, subscription) = self.queue.first().filter(|(at, _)| *at <= now)?;
+        self.queue.pop_first();
+        let (next, period) = self.periods.get_mut(&subscription)?;
+        let behind = now.since(at).as_nanos() / period.as_nanos().max(1);
+        let skipped = u64::try_from(behind).unwrap_or(u64::MAX);
+        let period_ns = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        *next = at + Duration::from_nanos(period_ns.saturating_mul(skipped.saturating_add(1)));
+        self.queue.insert((*next, subscription));
+        Some(Due { subscription, at, skipped })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn lateness_does_not_add_up_and_missed_periods_are_skipped() {
+        let mut periods = Periods::default();
+        let id = SubscriptionId(1);
+        periods.add(id, at(0), 10 * MS);
+        assert_eq!(periods.pop(at(9)), None);
+        // 3 ms late: the next one is due after 7 ms.
+        let due = |at, skipped| Some(Due { subscription: id, at, skipped });
+        assert_eq!(periods.pop(at(13)), due(at(10), 0));
+        assert_eq!(periods.pop(at(13)), None);
+        assert_eq!(periods.next(), Some(at(20)));
+        // 35 ms late: three of them are lost, the fourth is in step again.
+        assert_eq!(periods.pop(at(55)), due(at(20), 3));
+        assert_eq!(periods.next(), Some(at(60)));
+        periods.remove(id);
+        assert_eq!((periods.next(), periods.pop(at(1_000))), (None, None));
+        assert!(periods.queue.is_empty() && periods.periods.is_empty());
+    }
+
+    #[test]
+    fn several_periods_interleave_in_a_fixed_order() {
+        let mut periods = Periods::default();
+        periods.add(SubscriptionId(2), at(0), 10 * MS);
+        periods.add(SubscriptionId(1), at(0), 5 * MS);
+        let mut order = Vec::new();
+        for ms in 0..=10 {
+            while let Some(due) = periods.pop(at(ms)) {
+                order.push((ms, due.subscription.0));
+            }
+        }
+        assert_eq!(order, [(5, 1), (10, 1), (10, 2)]);
+    }
+}

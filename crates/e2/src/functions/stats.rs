@@ -1,0 +1,201 @@
+//! Periodic reports: MAC, RLC, PDCP and GTP statistics, or anything else that a base station tells at intervals.
+//!
+//! | E2AP field | contents |
+//! |---|---|
+//! | event trigger definition | interval in milliseconds, u32 little endian, [`PERIOD_MS_MIN`] to [`PERIOD_MS_MAX`] |
+//! | action | type report; a definition is not looked at |
+//! | indication header | four zero octets |
+//! | indication message | what [`StatsSource::fill`] writes |
+//!
+//! Reports keep their period: a late one does not delay the next. Whole missed periods are skipped and counted.
+use super::periods::Periods;
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{
+    ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
+};
+use ranlab_wire::e2sm::{gtp, mac, pdcp, rlc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Shortest interval.
+pub const PERIOD_MS_MIN: u32 = 1;
+/// Longest interval: one minute.
+pub const PERIOD_MS_MAX: u32 = 60_000;
+/// The indication header.
+const HEADER: [u8; 4] = [0; 4];
+
+/// Where the statistics of a base station come from.
+pub trait StatsSource: Send {
+    /// Appends an indication message with the statistics of the given UEs to `out`, which is empty.
+    fn fill(&mut self, now: Time, ues: UeFilter<'_>, out: &mut Vec<u8>);
+
+    /// A report was sent this much after its time.
+    fn reported(&mut self, lateness: Duration) {
+        let _ = lateness;
+    }
+}
+
+/// What periodic reports did; one may be shared by all functions of a fleet.
+#[derive(Debug, Default)]
+pub struct ReportCounters {
+    reports: AtomicU64,
+    late: AtomicU64,
+}
+
+impl ReportCounters {
+    /// Reports sent.
+    pub fn reports(&self) -> u64 {
+        self.reports.load(Relaxed)
+    }
+
+    /// Periods that passed without a report, because the agent was woken too late.
+    pub fn late(&self) -> u64 {
+        self.late.load(Relaxed)
+    }
+}
+
+/// A RAN function that reports what a [`StatsSource`] says.
+#[derive(Debug)]
+pub struct PeriodicReport<S> {
+    description: FunctionDescription,
+    source: S,
+    counters: Arc<ReportCounters>,
+    periods: Periods,
+    actions: BTreeMap<SubscriptionId, Vec<RicActionId>>,
+    scratch: Vec<u8>,
+}
+
+impl<S: StatsSource> PeriodicReport<S> {
+    /// A function of any service model with this form.
+    pub fn new(description: FunctionDescription, source: S) -> Self {
+        Self {
+            description,
+            source,
+            counters: Arc::default(),
+            periods: Periods::default(),
+            actions: BTreeMap::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn plain(oid: &str, definition: &'static [u8], revision: u16, source: S) -> Self {
+        let definition = Bytes::from_static(definition);
+        Self::new(FunctionDescription { oid: oid.to_owned(), definition, revision }, source)
+    }
+
+    /// MAC statistics; register it as [`mac::DEFAULT_FUNCTION_ID`].
+    pub fn mac(source: S) -> Self {
+        Self::plain(mac::OID, mac::DEFINITION, mac::REVISION, source)
+    }
+
+    /// RLC statistics; register it as [`rlc::DEFAULT_FUNCTION_ID`].
+    pub fn rlc(source: S) -> Self {
+        Self::plain(rlc::OID, rlc::DEFINITION, rlc::REVISION, source)
+    }
+
+    /// PDCP statistics; register it as [`pdcp::DEFAULT_FUNCTION_ID`].
+    pub fn pdcp(source: S) -> Self {
+        Self::plain(pdcp::OID, pdcp::DEFINITION, pdcp::REVISION, source)
+    }
+
+    /// GTP statistics; register it as [`gtp::DEFAULT_FUNCTION_ID`].
+    pub fn gtp(source: S) -> Self {
+        Self::plain(gtp::OID, gtp::DEFINITION, gtp::REVISION, source)
+    }
+
+    /// Counts with the given counters instead of own ones.
+    #[must_use]
+    pub fn counting(self, counters: Arc<ReportCounters>) -> Self {
+        Self { counters, ..self }
+    }
+
+    /// What it did; stays readable after the function was registered.
+    pub fn counters(&self) -> Arc<ReportCounters> {
+        self.counters.clone()
+    }
+
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(at) = self.periods.next() {
+            ctx.wake_at(at);
+        }
+    }
+}
+
+/// The interval that an event trigger asks for.
+pub fn period(event_trigger: &[u8]) -> Result<Duration, Cause> {
+    let ms = event_trigger.try_into().ok().map(u32::from_le_bytes);
+    let ms = ms.filter(|ms| (PERIOD_MS_MIN..=PERIOD_MS_MAX).contains(ms));
+    let ms = ms.ok_or(Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported))?;
+    Ok(Duration::from_millis(u64::from(ms)))
+}
+
+/// The event trigger that asks for an interval, rounded down to milliseconds; `None` if it is out of range.
+pub fn event_trigger(period: Duration) -> Option<[u8; 4]> {
+    let ms = u32::try_from(period.as_millis()).ok()?;
+    (PERIOD_MS_MIN..=PERIOD_MS_MAX).contains(&ms).then(|| ms.to_le_bytes())
+}
+
+fn is_report(action: &ActionToBeSetup) -> Result<(), Cause> {
+    match action.kind {
+        RicActionType::Report => Ok(()),
+        _ => Err(Cause::RicRequest(CauseRicRequest::ActionNotSupported)),
+    }
+}
+
+impl<S: StatsSource> RanFunction for PeriodicReport<S> {
+    fn description(&self) -> FunctionDescription {
+        self.description.clone()
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let period = period(subscription.event_trigger)?;
+        let admission = Admission::each(subscription.actions, is_report);
+        if !admission.admitted.is_empty() {
+            self.actions.insert(subscription.id, admission.admitted.clone());
+            self.periods.add(subscription.id, ctx.now(), period);
+            self.wake(ctx);
+        }
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.actions.remove(&id);
+        self.periods.remove(id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        _: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        while let Some(due) = self.periods.pop(now) {
+            let subscription = due.subscription;
+            self.scratch.clear();
+            self.source.fill(now, ctx.ues_of(subscription), &mut self.scratch);
+            for &action in self.actions.get(&subscription).into_iter().flatten() {
+                let kind = RicIndicationType::Report;
+                let (header, message, call_process_id) = (&HEADER, &self.scratch, None);
+                // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
+                let _ =
+                    ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id });
+                self.counters.reports.fetch_add(1, Relaxed);
+            }
+            self.counters.late.fetch_add(due.skipped, Relaxed);
+            self.source.reported(now.since(due.at));
+        }
+        self.wake(ctx);
+    }
+}
