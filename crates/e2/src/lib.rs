@@ -11,7 +11,7 @@
 //! | machine | feature | speaks |
 //! |---|---|---|
 //! | `agent::Agent` | `agent` | E2 from a base station towards one or several controllers |
-//! | `ric::Ric` | `ric` | E2 towards base stations, E42 towards xApps, [`IApp`](ric) inside |
+//! | `ric::Ric` | `ric` | E2 towards base stations, E42 towards xApps, `IApp`s inside |
 //! | `xapp::Xapp` | `xapp` | E42 from an xApp towards a RIC |
 //!
 //! The agent never imports the RIC, nor the RIC the agent.

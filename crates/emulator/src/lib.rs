@@ -1,1 +1,11 @@
 //! Fleets of base stations on sockets: glue from model to machines.
+//!
+//! A [`Fleet`] is any number of [`node::Node`]s in one process: each an agent of its own, with its own identity, cell and
+//! UEs, towards the same controllers.
+#![deny(missing_docs)]
+
+mod fleet;
+pub mod node;
+pub mod stats;
+
+pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport};

@@ -1,4 +1,25 @@
 //! Sockets and tasks around the E2 machines; no decisions. The one door for users.
+//!
+//! | to build | start with |
+//! |---|---|
+//! | a base station's agent | [`AgentHandle`] |
+//! | a RIC with iApps | [`RicHandle`] |
+//! | an xApp | `XappHandle` |
+//!
+//! Everything lives on one thread; [`run`] provides it. [`e2`] and [`wire`] are re-exported: users need no other crate.
 #![deny(missing_docs)]
 
+mod agent;
+mod clock;
+mod driver;
+mod events;
+mod ric;
+mod run;
 pub mod transport;
+
+pub use agent::AgentHandle;
+pub use clock::now;
+pub use ranlab_e2 as e2;
+pub use ranlab_wire as wire;
+pub use ric::RicHandle;
+pub use run::run;

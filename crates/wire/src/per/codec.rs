@@ -335,7 +335,7 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
     }
 }
 
-/// One component of a SEQUENCE root: a plain codec is a mandatory one, [`Opt`] an OPTIONAL one, [`Since`] one that
+/// One component of a SEQUENCE root: a plain codec is a mandatory one, [`Opt`] an OPTIONAL one, [`Since2`] one that
 /// only later versions have.
 pub trait Component<T> {
     /// Whether the preamble has a presence bit for it.

@@ -1,0 +1,164 @@
+//! Many nodes in one process.
+use crate::node::{NodeKind, NodeTemplate, ServiceModel};
+use hdrhistogram::Histogram;
+use ranlab_model::CellError;
+use ranlab_sdk::AgentHandle;
+use ranlab_sdk::e2::OutboxLimits;
+use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
+use ranlab_sdk::e2::functions::stats::ReportCounters;
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Greatest lateness that is told apart: one minute.
+const LATENESS_US_MAX: u64 = 60_000_000;
+
+/// A fleet to start.
+#[derive(Debug, Clone)]
+pub struct FleetConfig {
+    /// Controllers of every node, the default one first.
+    pub controllers: Vec<Address>,
+    /// Nodes.
+    pub nodes: u32,
+    /// UEs per node.
+    pub ues: u16,
+    /// Kind of nodes.
+    pub kind: NodeKind,
+    /// Network.
+    pub plmn: Plmn,
+    /// Service models.
+    pub service_models: Vec<ServiceModel>,
+    /// Version spoken.
+    pub version: Version,
+    /// Time over which the nodes start, evenly spread; zero: all at once.
+    pub ramp: Duration,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// First node's index, so that several processes can share a network.
+    pub first: u32,
+    /// Options of the sockets.
+    pub sockets: SocketOptions,
+}
+
+/// A fleet cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// A cell cannot be made.
+    #[error(transparent)]
+    Cell(#[from] CellError),
+    /// A controller cannot be added.
+    #[error(transparent)]
+    Controller(#[from] ControllerError),
+}
+
+/// What a fleet did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FleetReport {
+    /// Nodes started.
+    pub nodes: u32,
+    /// Nodes that every controller has accepted and that are connected.
+    pub alive: u32,
+    /// Connections made again after a loss.
+    pub reconnects: u64,
+    /// Subscriptions now held.
+    pub subscriptions: u64,
+    /// Indications handed to the transport.
+    pub sent: u64,
+    /// Bytes handed to the transport.
+    pub sent_bytes: u64,
+    /// Indications dropped because a controller did not take them in time.
+    pub dropped: u64,
+    /// Reports whose time passed unused because the emulator was late.
+    pub skipped: u64,
+    /// How late reports were, 99th percentile, in microseconds.
+    pub lateness_us_p99: u64,
+}
+
+/// Running nodes; dropping it ends them.
+pub struct Fleet {
+    config: FleetConfig,
+    template: NodeTemplate,
+    nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
+    lateness: Arc<Mutex<Histogram<u64>>>,
+}
+
+impl Fleet {
+    /// A fleet without nodes yet; see [`ramp_up`](Self::ramp_up).
+    pub fn new(config: FleetConfig) -> Self {
+        // Bounds and precision are constants that the histogram accepts.
+        #[allow(clippy::expect_used)]
+        let histogram = Histogram::new_with_bounds(1, LATENESS_US_MAX, 2).expect("constant bounds");
+        let lateness = Arc::new(Mutex::new(histogram));
+        let heard = lateness.clone();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_us = ranlab_sdk::now().as_nanos() / 1_000;
+        let epoch_us = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX) - now_us as i64;
+        let template = NodeTemplate {
+            kind: config.kind,
+            plmn: config.plmn,
+            ues: config.ues,
+            service_models: config.service_models.clone(),
+            version: config.version,
+            seed: config.seed,
+            epoch_us,
+            start_us: now_us,
+            outbox: OutboxLimits::default(),
+            reports: Arc::new(ReportCounters::default()),
+            lateness: Arc::new(move |late: Duration| {
+                let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
+                heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
+            }),
+        };
+        Self { config, template, nodes: Vec::new(), lateness }
+    }
+
+    /// Starts the nodes, spread over the ramp.
+    pub async fn ramp_up(&mut self) -> Result<(), FleetError> {
+        let begin = tokio::time::Instant::now();
+        for index in 0..self.config.nodes {
+            let due = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes));
+            if !due.is_zero() {
+                tokio::time::sleep_until(begin + due).await;
+            } else if index % 16 == 15 {
+                tokio::task::yield_now().await;
+            }
+            let agent = self.template.agent(self.config.first + index)?;
+            let handle = AgentHandle::start(agent, self.config.sockets.clone());
+            let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
+            let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
+            self.nodes.push((handle, controllers));
+        }
+        Ok(())
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> FleetReport {
+        let mut report = FleetReport {
+            nodes: u32::try_from(self.nodes.len()).unwrap_or(u32::MAX),
+            skipped: self.template.reports.late(),
+            ..FleetReport::default()
+        };
+        for (node, controllers) in &self.nodes {
+            node.read(|agent| {
+                report.alive += u32::from(controllers.iter().all(|&c| agent.is_up(c)));
+                report.reconnects += agent.counters().setups.saturating_sub(controllers.len() as u64);
+                report.subscriptions += agent.subscriptions() as u64;
+                for outbox in controllers.iter().filter_map(|&c| agent.outbox_counters(c)) {
+                    report.sent += outbox.indications;
+                    report.sent_bytes += outbox.bytes;
+                    report.dropped += outbox.dropped_full + outbox.dropped_old;
+                }
+            });
+        }
+        let lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
+        report.lateness_us_p99 = if lateness.is_empty() { 0 } else { lateness.value_at_quantile(0.99) };
+        report
+    }
+
+    /// The nodes' agents, in the order of their indices.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentHandle> {
+        self.nodes.iter().map(|(handle, _)| handle)
+    }
+}

@@ -1,0 +1,295 @@
+//! One emulated base station: identity, components, RAN functions.
+use crate::stats::{CellStats, Layer, SharedCell, ue_id};
+use ranlab_model::{Cell, CellConfig, CellError};
+use ranlab_sdk::e2::agent::{Agent, AgentConfig, AgentLimits, AgentTimers};
+use ranlab_sdk::e2::functions::association::Association;
+use ranlab_sdk::e2::functions::hw::Hw;
+use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
+use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
+use ranlab_sdk::wire::e2ap::{
+    ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
+    E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
+    InterfaceNg, InterfaceS1, NgEnbId, Plmn, Version,
+};
+use ranlab_sdk::wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use ranlab_sdk::wire::per::ShortBits;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A service model that emulated nodes can offer. HW and the association control are always there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServiceModel {
+    /// MAC statistics.
+    Mac,
+    /// RLC statistics.
+    Rlc,
+    /// PDCP statistics.
+    Pdcp,
+    /// GTP statistics.
+    Gtp,
+}
+
+impl ServiceModel {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mac, Self::Rlc, Self::Pdcp, Self::Gtp];
+
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mac => "mac",
+            Self::Rlc => "rlc",
+            Self::Pdcp => "pdcp",
+            Self::Gtp => "gtp",
+        }
+    }
+
+    /// Object identifier.
+    pub const fn oid(self) -> &'static str {
+        match self {
+            Self::Mac => mac::OID,
+            Self::Rlc => rlc::OID,
+            Self::Pdcp => pdcp::OID,
+            Self::Gtp => gtp::OID,
+        }
+    }
+
+    fn layer(self) -> Layer {
+        match self {
+            Self::Mac => Layer::Mac,
+            Self::Rlc => Layer::Rlc,
+            Self::Pdcp => Layer::Pdcp,
+            Self::Gtp => Layer::Gtp,
+        }
+    }
+
+    fn function(self, source: CellStats, counters: Arc<ReportCounters>) -> (Box<dyn RanFunction>, u16) {
+        let (report, id) = match self {
+            Self::Mac => (PeriodicReport::mac(source), mac::DEFAULT_FUNCTION_ID),
+            Self::Rlc => (PeriodicReport::rlc(source), rlc::DEFAULT_FUNCTION_ID),
+            Self::Pdcp => (PeriodicReport::pdcp(source), pdcp::DEFAULT_FUNCTION_ID),
+            Self::Gtp => (PeriodicReport::gtp(source), gtp::DEFAULT_FUNCTION_ID),
+        };
+        (Box::new(report.counting(counters)), id)
+    }
+}
+
+/// A name that is none of those allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given:?} is not one of {allowed}")]
+pub struct UnknownName {
+    what: &'static str,
+    given: String,
+    allowed: &'static str,
+}
+
+impl FromStr for ServiceModel {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL.into_iter().find(|sm| sm.name() == text).ok_or_else(|| UnknownName {
+            what: "service model",
+            given: text.to_owned(),
+            allowed: "mac, rlc, pdcp, gtp",
+        })
+    }
+}
+
+/// What kind of base station.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum NodeKind {
+    /// A whole gNB.
+    #[default]
+    Gnb,
+    /// A gNB in three parts: CU-CP, CU-UP and DU, each an E2 node.
+    Split,
+    /// A whole ng-eNB.
+    NgEnb,
+    /// A whole eNB.
+    Enb,
+    /// One after the other of the kinds above.
+    Mixed,
+}
+
+impl FromStr for NodeKind {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Ok(match text {
+            "gnb" => Self::Gnb,
+            "split" => Self::Split,
+            "ng-enb" => Self::NgEnb,
+            "enb" => Self::Enb,
+            "mixed" => Self::Mixed,
+            _ => {
+                let allowed = "gnb, split, ng-enb, enb, mixed";
+                return Err(UnknownName { what: "node kind", given: text.to_owned(), allowed });
+            }
+        })
+    }
+}
+
+impl fmt::Display for NodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gnb => "gnb",
+            Self::Split => "split",
+            Self::NgEnb => "ng-enb",
+            Self::Enb => "enb",
+            Self::Mixed => "mixed",
+        })
+    }
+}
+
+/// The identity and the components of the `index`th node of a fleet; distinct for distinct indices of one kind.
+pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
+    let whole_gnb = |id: u32, cu_up_id, du_id| {
+        let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(id), 32) };
+        GlobalE2NodeId::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id, du_id })
+    };
+    let station = index + 1;
+    match kind {
+        NodeKind::Gnb => (whole_gnb(station, None, None), vec![ng()]),
+        NodeKind::Split => {
+            let (station, part) = (index / 3 + 1, index % 3);
+            let id = u64::from(station);
+            match part {
+                0 => (whole_gnb(station, None, None), vec![ng(), f1(id), e1(id)]),
+                1 => (whole_gnb(station, Some(id), None), vec![e1(id)]),
+                _ => (whole_gnb(station, None, Some(id)), vec![f1(id)]),
+            }
+        }
+        NodeKind::NgEnb => {
+            let enb_id = NgEnbId::Macro(ShortBits::new(u64::from(station), 20));
+            let ng_enb = GlobalNgEnbId { plmn, enb_id };
+            (GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None }), vec![ng()])
+        }
+        NodeKind::Enb => {
+            let enb_id = EnbId::Macro(ShortBits::new(u64::from(station), 20));
+            (GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }), vec![s1()])
+        }
+        // Three of a split station, then one of each whole kind; the numbers of their own kind stay distinct.
+        NodeKind::Mixed => match (index / 6, index % 6) {
+            (round, part @ 0..3) => identity(NodeKind::Split, plmn, round * 3 + part),
+            (round, 3) => identity(NodeKind::Gnb, plmn, (1 << 24) + round),
+            (round, 4) => identity(NodeKind::NgEnb, plmn, round),
+            (round, _) => identity(NodeKind::Enb, plmn, round),
+        },
+    }
+}
+
+fn component(interface: ComponentInterfaceType, id: ComponentId) -> ComponentConfigItem {
+    ComponentConfigItem { interface, id, configuration: ComponentConfiguration::default() }
+}
+fn ng() -> ComponentConfigItem {
+    component(ComponentInterfaceType::Ng, ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }))
+}
+fn s1() -> ComponentConfigItem {
+    component(ComponentInterfaceType::S1, ComponentId::S1(InterfaceS1 { mme_name: "mme".to_owned() }))
+}
+fn f1(du_id: u64) -> ComponentConfigItem {
+    component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id }))
+}
+fn e1(cu_up_id: u64) -> ComponentConfigItem {
+    component(ComponentInterfaceType::E1, ComponentId::E1(InterfaceE1 { cu_up_id }))
+}
+
+/// What all nodes of a fleet share.
+#[derive(Clone)]
+pub struct NodeTemplate {
+    /// Kind.
+    pub kind: NodeKind,
+    /// Network.
+    pub plmn: Plmn,
+    /// UEs per node.
+    pub ues: u16,
+    /// Service models offered beside HW and the association control.
+    pub service_models: Vec<ServiceModel>,
+    /// Version spoken.
+    pub version: Version,
+    /// Seed of everything random; each node derives its own.
+    pub seed: u64,
+    /// Microseconds since the Unix epoch at the machines' time zero.
+    pub epoch_us: i64,
+    /// The machines' time of birth in microseconds.
+    pub start_us: u64,
+    /// What may wait for a controller.
+    pub outbox: OutboxLimits,
+    /// Shared counters of all reports.
+    pub reports: Arc<ReportCounters>,
+    /// Hears how late each report was.
+    pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
+}
+
+impl NodeTemplate {
+    /// The agent of the `index`th node, with its functions registered and its UEs attached.
+    pub fn agent(&self, index: u32) -> Result<Agent, CellError> {
+        let (node_id, components) = identity(self.kind, self.plmn, index);
+        let seed = self.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let cell = Cell::new(CellConfig {
+            cell_id: index as u16,
+            ues: self.ues,
+            seed,
+            start_us: self.start_us,
+            ..CellConfig::default()
+        })?;
+        let ues: Vec<_> = cell.ues().iter().map(ue_id).collect();
+        let cell: SharedCell = Arc::new(Mutex::new(cell));
+        let mut agent = Agent::new(AgentConfig {
+            version: self.version,
+            seed,
+            limits: AgentLimits { outbox: self.outbox, ..AgentLimits::default() },
+            timers: AgentTimers::default(),
+            ..AgentConfig::new(node_id, components)
+        });
+        for &sm in &self.service_models {
+            let source = CellStats {
+                cell: cell.clone(),
+                layer: sm.layer(),
+                epoch_us: self.epoch_us,
+                lateness: self.lateness.clone(),
+            };
+            let (function, id) = sm.function(source, self.reports.clone());
+            // Ids are distinct and few: registration of a fresh agent cannot fail.
+            let registered = agent.register(function, Some(id));
+            debug_assert!(registered.is_ok());
+        }
+        for (function, id) in [
+            (Box::new(Hw::new()) as Box<dyn RanFunction>, hw::DEFAULT_FUNCTION_ID),
+            (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
+        ] {
+            let registered = agent.register(function, Some(id));
+            debug_assert!(registered.is_ok());
+        }
+        for ue in ues {
+            // A cell has fewer UEs than an agent may have.
+            let arrived = agent.ue_arrived(ue);
+            debug_assert!(arrived.is_ok());
+        }
+        Ok(agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn identities_are_distinct_in_every_kind() {
+        let plmn = Plmn::new(1, 1, 2);
+        for kind in [NodeKind::Gnb, NodeKind::Split, NodeKind::NgEnb, NodeKind::Enb, NodeKind::Mixed] {
+            let ids: BTreeSet<_> = (0..3_000).map(|i| identity(kind, plmn, i).0).collect();
+            assert_eq!(ids.len(), 3_000, "{kind}");
+        }
+        let stations: BTreeSet<_> =
+            (0..30).map(|i| identity(NodeKind::Split, plmn, i).0.base_station()).collect();
+        assert_eq!(stations.len(), 10, "three parts make a station");
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_those_allowed() {
+        let error = "kpm".parse::<ServiceModel>().unwrap_err();
+        assert_eq!(error.to_string(), "service model \"kpm\" is not one of mac, rlc, pdcp, gtp");
+        assert!("gnbs".parse::<NodeKind>().is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! A RIC on sockets.
+use crate::driver::{Action, Driver, Machine, Owned};
+use crate::events::Events;
+use crate::transport::{Address, BindError, Listener, SocketOptions};
+use bytes::Bytes;
+use ranlab_e2::ric::{
+    ConnId, IApp, IAppId, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput, RicOutput,
+    Side,
+};
+use ranlab_e2::{Frame, Time};
+use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long accepting rests when the process is out of file descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+impl Machine for Ric {
+    type Key = ConnId;
+    type Event = RicEvent;
+
+    fn received(&mut self, now: Time, conn: ConnId, pdu: Bytes) {
+        self.handle(now, RicInput::Received { conn, pdu });
+    }
+    fn disconnected(&mut self, now: Time, conn: ConnId, why: &str) {
+        tracing::debug!(?conn, why, "disconnected");
+        self.handle(now, RicInput::Disconnected { conn });
+    }
+    fn closed(&mut self, now: Time, conn: ConnId) {
+        self.handle(now, RicInput::Disconnected { conn });
+    }
+    fn wake(&mut self, now: Time) {
+        self.handle(now, RicInput::Wake);
+    }
+    fn wake_at(&self) -> Option<Time> {
+        Self::wake_at(self)
+    }
+    fn poll(&mut self) -> Option<Action<ConnId, RicEvent>> {
+        Some(match Self::poll(self)? {
+            RicOutput::Transmit(conn) => Action::Transmit(conn),
+            RicOutput::Close { conn, reason } => Action::Close { key: conn, reason },
+            RicOutput::Event(event) => Action::Event(event),
+        })
+    }
+    fn transmit(&mut self, now: Time, conn: ConnId) -> Option<Frame> {
+        Self::transmit(self, now, conn)
+    }
+    fn transport_full(&mut self, conn: ConnId) {
+        Self::transport_full(self, conn);
+    }
+    fn farewell(&mut self, why: &str) -> Option<Bytes> {
+        tracing::warn!(why, "a peer broke the framing");
+        let indication = ErrorIndication {
+            transaction_id: None,
+            request_id: None,
+            function_id: None,
+            cause: Some(Cause::Protocol(CauseProtocol::TransferSyntaxError)),
+            diagnostics: None,
+        };
+        e2ap::encode(&Message::ErrorIndication(indication), Version::V2_03).ok().map(Bytes::from)
+    }
+}
+
+/// A running RIC. Dropping every handle of it ends it.
+///
+/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
+#[derive(Clone)]
+pub struct RicHandle(Rc<Shared>);
+
+struct Shared {
+    driver: Owned<Ric>,
+    events: Events<RicEvent>,
+    replies: Rc<Replies>,
+    next_conn: Rc<Cell<u64>>,
+    options: SocketOptions,
+    listeners: RefCell<Vec<tokio::task::JoinHandle<()>>>,
+}
+
+/// Who waits for which northbound reply.
+#[derive(Default)]
+struct Replies {
+    next: Cell<u64>,
+    waiting: RefCell<BTreeMap<u64, oneshot::Sender<NorthboundReply>>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.listeners.borrow().iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+impl RicHandle {
+    /// Starts a RIC; it serves nobody before [`listen`](Self::listen).
+    pub fn start(config: RicConfig, options: SocketOptions) -> Self {
+        let (events, replies) = (Events::default(), Rc::new(Replies::default()));
+        let (sink, waiting): (Events<RicEvent>, _) = (events.clone(), replies.clone());
+        let max_pdu = config.limits.pdu_bytes;
+        let driver = Driver::start(Ric::new(config), options.clone(), max_pdu, move |event| match event {
+            RicEvent::Reply(reply) => {
+                if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
+                    // Who asked may have gone; then nobody wants the reply.
+                    let _ = asker.send(reply);
+                }
+            }
+            event => {
+                // Nobody is obliged to listen: what nobody takes is only the latest.
+                if sink.is_high() {
+                    sink.take();
+                }
+                sink.push(event);
+            }
+        });
+        let next_conn = Rc::new(Cell::new(1));
+        Self(Rc::new(Shared { driver, events, replies, next_conn, options, listeners: RefCell::default() }))
+    }
+
+    /// Opens a listener; returns its address, with the port that the system chose if it was 0.
+    ///
+    /// `allow` says which peers may connect; others are closed at once.
+    pub async fn listen(
+        &self,
+        side: Side,
+        address: &Address,
+        allow: impl Fn(&str) -> bool + 'static,
+    ) -> Result<Address, BindError> {
+        let listener = Listener::bind(address, &self.0.options).await?;
+        let bound = listener.address().clone();
+        let driver = Rc::downgrade(&*self.0.driver);
+        let next_conn = self.0.next_conn.clone();
+        let task = tokio::task::spawn_local(async move {
+            loop {
+                let (stream, peer) = match listener.accept().await {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept");
+                        tokio::time::sleep(ACCEPT_REST).await;
+                        continue;
+                    }
+                };
+                if !allow(&peer) {
+                    tracing::warn!(peer, "not on the list of allowed peers");
+                    continue;
+                }
+                let Some(driver) = driver.upgrade() else { return };
+                let conn = ConnId(next_conn.get());
+                next_conn.set(conn.0 + 1);
+                driver.attach(conn, stream);
+                driver.with(|ric, now| ric.handle(now, RicInput::Connected { conn, side, peer }));
+            }
+        });
+        self.0.listeners.borrow_mut().push(task);
+        Ok(bound)
+    }
+
+    /// Adds an iApp.
+    pub fn add_iapp(&self, iapp: Box<dyn IApp>) -> IAppId {
+        self.0.driver.with(|ric, now| {
+            let id = ric.add_iapp(iapp);
+            ric.handle(now, RicInput::Wake);
+            id
+        })
+    }
+
+    /// Asks an iApp something and waits for its reply; `None` if the RIC ends before.
+    pub async fn northbound(&self, iapp: IAppId, path: &str, body: Bytes) -> Option<NorthboundReply> {
+        let replies = &self.0.replies;
+        let token = replies.next.get();
+        replies.next.set(token + 1);
+        let (asker, reply) = oneshot::channel();
+        replies.waiting.borrow_mut().insert(token, asker);
+        let request = NorthboundRequest { token, path: path.to_owned(), body };
+        self.0.driver.with(|ric, now| ric.northbound(now, iapp, request));
+        reply.await.ok()
+    }
+
+    /// Acts on the machine.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Ric, Time) -> T) -> T {
+        self.0.driver.with(change)
+    }
+
+    /// Looks at the machine: nodes, xApps, counters.
+    pub fn read<T>(&self, look: impl FnOnce(&Ric) -> T) -> T {
+        self.0.driver.read(look)
+    }
+
+    /// The next event. Cancel-safe.
+    pub async fn next(&self) -> RicEvent {
+        loop {
+            self.0.events.ready().await;
+            if let Some(event) = self.0.events.take() {
+                return event;
+            }
+        }
+    }
+}
