@@ -1,2 +1,6 @@
 //! The binary `ranlab`: parses, composes, prints; nothing else.
-fn main() {}
+use ranlab_cli::{exit, verbs};
+
+fn main() -> std::process::ExitCode {
+    exit::report(verbs::run())
+}

@@ -1,0 +1,138 @@
+//! Types of arguments that several verbs take; each error names what is allowed.
+//!
+//! Use them with clap as they are: `#[arg(long, value_parser = args::duration)] duration: Duration`,
+//! `#[arg(long)] connect: Address`, `#[arg(long, value_delimiter = ',')] sm: Vec<ServiceModel>`.
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+pub use ranlab_sdk::transport::Address;
+
+/// The longest duration of any argument.
+pub const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
+
+/// Why a text is no argument of its type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgumentError {
+    /// Not a number and a unit.
+    #[error("\"{0}\" is not a duration; write a number and one of {UNITS}, e.g. 10s, 50ms or 10min")]
+    Duration(String),
+    /// Beyond [`MAX_DURATION`].
+    #[error("\"{0}\" is too long; at most 366d is allowed")]
+    TooLong(String),
+    /// No service model of ours.
+    #[error("\"{0}\" is no service model of ours; allowed are {list}", list = ServiceModel::list())]
+    ServiceModel(String),
+}
+
+const UNITS: &str = "us, ms, s, min, h, d";
+
+/// `10s`, `50ms`, `0.5s`, `10min`.
+pub fn duration(text: &str) -> Result<Duration, ArgumentError> {
+    let wrong = || ArgumentError::Duration(text.to_owned());
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds_per_unit = match unit {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return Err(wrong());
+    }
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * seconds_per_unit;
+    if seconds > MAX_DURATION.as_secs_f64() {
+        return Err(ArgumentError::TooLong(text.to_owned()));
+    }
+    // Rounded to the nanosecond: 0.05 is no binary fraction.
+    Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
+}
+
+/// A service model that this program speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ServiceModel {
+    /// Ping and echo.
+    Hw,
+    /// Statistics of the MAC layer.
+    Mac,
+    /// Statistics of the RLC layer.
+    Rlc,
+    /// Statistics of the PDCP layer.
+    Pdcp,
+    /// Statistics of GTP tunnels.
+    Gtp,
+}
+
+impl ServiceModel {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Hw, Self::Mac, Self::Rlc, Self::Pdcp, Self::Gtp];
+
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hw => "hw",
+            Self::Mac => "mac",
+            Self::Rlc => "rlc",
+            Self::Pdcp => "pdcp",
+            Self::Gtp => "gtp",
+        }
+    }
+
+    fn list() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+}
+
+impl fmt::Display for ServiceModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for ServiceModel {
+    type Err = ArgumentError;
+
+    fn from_str(text: &str) -> Result<Self, ArgumentError> {
+        let found = Self::ALL.into_iter().find(|model| model.name().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| ArgumentError::ServiceModel(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit() {
+        let known = [
+            ("10s", 10_000_000),
+            ("50ms", 50_000),
+            ("10min", 600_000_000),
+            ("0.05s", 50_000),
+            ("250us", 250),
+            ("1h", 3_600_000_000),
+            ("0s", 0),
+        ];
+        for (text, micros) in known {
+            assert_eq!(duration(text), Ok(Duration::from_micros(micros)), "{text}");
+        }
+        for text in ["10", "s", "", "-1s", "1e9s", "10 s", "10m", "1.2.3s", "١s", "infs", "nans"] {
+            let error = duration(text).unwrap_err().to_string();
+            assert!(error.contains("us, ms, s, min, h, d"), "{text}: {error}");
+        }
+        assert_eq!(duration("367d"), Err(ArgumentError::TooLong("367d".into())));
+    }
+
+    #[test]
+    fn an_unknown_service_model_is_answered_with_the_known_ones() {
+        assert_eq!("mac".parse(), Ok(ServiceModel::Mac));
+        assert_eq!("PDCP".parse(), Ok(ServiceModel::Pdcp));
+        let error = "kpn".parse::<ServiceModel>().unwrap_err().to_string();
+        assert!(error.ends_with("allowed are hw, mac, rlc, pdcp, gtp"), "{error}");
+    }
+}

@@ -1,0 +1,14 @@
+//! What the binary `ranlab` is made of: one module for each verb, and what they share.
+//!
+//! ```text
+//!  verbs::run --clap--> Verb::{Pcap, Doctor, …} --> Result<(), Failure> --exit::report--> exit code, one sentence
+//! ```
+//!
+//! * [`args`]: types of arguments that several verbs take.
+//! * [`exit`]: how a verb ends; [`output`]: how it prints.
+pub mod args;
+pub mod doctor;
+pub mod exit;
+pub mod output;
+pub mod pcap;
+pub mod verbs;

@@ -1,0 +1,224 @@
+//! From a capture file to its packets, whatever its format.
+use std::fs::File;
+use std::io::{self, Read};
+
+use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapHeader, create_reader};
+
+use super::note::{Note, Notes};
+
+/// The read buffer begins with this much
+const FIRST_BUFFER_BYTES: usize = 1 << 20;
+/// and grows up to this much, if a packet asks for it.
+const LAST_BUFFER_BYTES: usize = 64 << 20;
+/// Interfaces that one section may describe.
+const MAX_INTERFACES: usize = 4096;
+
+/// First octets of captures: pcap in both orders, with micro- and nanoseconds and in the format of Kuznetzov, and
+/// pcapng.
+const MAGICS: [[u8; 4]; 7] = [
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xcd, 0x34],
+    [0x34, 0xcd, 0xb2, 0xa1],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+];
+
+/// Whether a file that begins so is a capture. No PDU begins so: its first octet has padding bits, all zero.
+pub fn is_capture(start: &[u8]) -> bool {
+    start.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
+}
+
+/// One packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet<'a> {
+    /// Number in the file, from 1.
+    pub number: u64,
+    /// Link type as registered by tcpdump.
+    pub link_type: i32,
+    /// Name of the interface, if the capture has one.
+    pub interface: Option<&'a str>,
+    /// Microseconds since the epoch, if the capture has a time.
+    pub time_us: Option<u64>,
+    /// Its bytes from the link layer on.
+    pub data: &'a [u8],
+}
+
+/// Calls `each` for every packet of a capture. A damaged or truncated end is a note: what was before it counts.
+/// Only what the system says is an error, or that the file is no capture.
+pub fn read(file: File, notes: &mut Notes, mut each: impl FnMut(Packet<'_>, &mut Notes)) -> io::Result<()> {
+    let mut progress = Progress::default();
+    let mut failed = None;
+    let watched = Watched { file, failed: &mut failed };
+    let result = walk(watched, &mut progress, notes, &mut each);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match result {
+        Ok(()) => {}
+        Err(End::Truncated) => notes.add(Note::CaptureTruncated, "packet", progress.packets + 1),
+        Err(End::Damaged) => {
+            notes.add(Note::CaptureDamaged(progress.consumed), "packet", progress.packets + 1);
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the system's word, which the parser drops.
+struct Watched<'a> {
+    file: File,
+    failed: &'a mut Option<io::Error>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read(buf) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let kind = error.kind();
+                    *self.failed = Some(error);
+                    return Err(kind.into());
+                }
+                read => return read,
+            }
+        }
+    }
+}
+
+/// Why there are no more packets before the file's end.
+enum End {
+    Truncated,
+    Damaged,
+}
+
+#[derive(Default)]
+struct Progress {
+    packets: u64,
+    consumed: u64,
+    legacy: Option<PcapHeader>,
+    interfaces: Vec<Interface>,
+}
+
+struct Interface {
+    link_type: i32,
+    name: Option<String>,
+    ticks_per_second: u64,
+    offset_s: i64,
+}
+
+fn walk(
+    source: Watched<'_>,
+    progress: &mut Progress,
+    notes: &mut Notes,
+    each: &mut impl FnMut(Packet<'_>, &mut Notes),
+) -> Result<(), End> {
+    let end = |error: PcapError<&[u8]>| match error {
+        PcapError::Eof | PcapError::Incomplete(_) | PcapError::UnexpectedEof => End::Truncated,
+        _ => End::Damaged,
+    };
+    let mut capacity = FIRST_BUFFER_BYTES;
+    let mut reader = create_reader(capacity, source).map_err(end)?;
+    loop {
+        let exhausted = reader.reader_exhausted();
+        match reader.next() {
+            Ok((size, block)) => {
+                progress.block(&block, notes, each);
+                progress.consumed += size as u64;
+                // A block that takes no room would be read for ever.
+                if size == 0 && !matches!(block, PcapBlockOwned::LegacyHeader(_)) {
+                    return Err(End::Damaged);
+                }
+                reader.consume(size);
+            }
+            Err(PcapError::Eof) => return Ok(()),
+            Err(PcapError::BufferTooSmall) if capacity < LAST_BUFFER_BYTES => {
+                capacity *= 4;
+                if !reader.grow(capacity) {
+                    return Err(End::Damaged);
+                }
+                reader.refill().map_err(end)?;
+            }
+            Err(PcapError::Incomplete(_)) if !exhausted => reader.refill().map_err(end)?,
+            Err(error) => return Err(end(error)),
+        }
+    }
+}
+
+impl Progress {
+    fn block(
+        &mut self,
+        block: &PcapBlockOwned<'_>,
+        notes: &mut Notes,
+        each: &mut impl FnMut(Packet<'_>, &mut Notes),
+    ) {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => self.legacy = Some(header.clone()),
+            PcapBlockOwned::Legacy(packet) => {
+                let Some(header) = &self.legacy else { return };
+                let per_us = if header.is_nanosecond_precision() { 1000 } else { 1 };
+                let time_us = u64::from(packet.ts_sec) * 1_000_000 + u64::from(packet.ts_usec / per_us);
+                // The upper bits of the field tell of a frame check sequence.
+                let link_type = header.network.0 & 0xffff;
+                let sizes = (packet.caplen, packet.origlen);
+                self.packets += 1;
+                if sizes.0 < sizes.1 {
+                    notes.add(Note::PacketCut, "packet", self.packets);
+                }
+                let data = cut(packet.data, sizes.0);
+                let number = self.packets;
+                each(Packet { number, link_type, interface: None, time_us: Some(time_us), data }, notes);
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
+            PcapBlockOwned::NG(Block::InterfaceDescription(b)) if self.interfaces.len() < MAX_INTERFACES => {
+                self.interfaces.push(Interface {
+                    link_type: b.linktype.0,
+                    name: b.if_name().and_then(Result::ok).map(str::to_owned),
+                    ticks_per_second: b.ts_resolution().filter(|&ticks| ticks > 0).unwrap_or(1_000_000),
+                    offset_s: b.ts_offset(),
+                });
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
+                let ticks = u64::from(b.ts_high) << 32 | u64::from(b.ts_low);
+                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), notes, each);
+            }
+            PcapBlockOwned::NG(Block::SimplePacket(b)) => {
+                let all = b.origlen.min(b.data.len() as u32);
+                self.packet(0, None, b.data, (all, b.origlen), notes, each);
+            }
+            PcapBlockOwned::NG(_) => {}
+        }
+    }
+
+    fn packet(
+        &mut self,
+        interface: u32,
+        ticks: Option<u64>,
+        data: &[u8],
+        (kept, sent): (u32, u32),
+        notes: &mut Notes,
+        each: &mut impl FnMut(Packet<'_>, &mut Notes),
+    ) {
+        self.packets += 1;
+        let number = self.packets;
+        let Some(interface) = self.interfaces.get(interface as usize) else {
+            return notes.add(Note::NoInterface, "packet", number);
+        };
+        if kept < sent {
+            notes.add(Note::PacketCut, "packet", number);
+        }
+        let time_us = ticks.map(|ticks| {
+            let us = u128::from(ticks) * 1_000_000 / u128::from(interface.ticks_per_second);
+            let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
+            u64::try_from(us).unwrap_or(0)
+        });
+        let (link_type, data) = (interface.link_type, cut(data, kept));
+        each(Packet { number, link_type, interface: interface.name.as_deref(), time_us, data }, notes);
+    }
+}
+
+/// Without the padding behind it.
+fn cut(data: &[u8], kept: u32) -> &[u8] {
+    data.get(..kept as usize).unwrap_or(data)
+}

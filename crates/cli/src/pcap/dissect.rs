@@ -1,0 +1,150 @@
+//! From PDUs to messages: each connection has a side and a version.
+use std::collections::HashMap;
+
+use ranlab_wire::e2ap::{self, Decoded, Rejection, Version};
+use ranlab_wire::e42;
+
+use super::note::{Note, Notes};
+use super::{Flow, Pdu, Side, Transport};
+
+/// Connections that are told apart; the PDUs of further ones share one state.
+const MAX_CONNECTIONS: usize = 65_536;
+
+/// What the user knows better than the capture.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known {
+    /// All connections are of this side.
+    pub side: Option<Side>,
+    /// All connections speak this version.
+    pub version: Option<Version>,
+}
+
+/// A PDU and what it says.
+#[derive(Debug)]
+pub struct Dissected {
+    /// Number over all files, from 1.
+    pub number: u64,
+    /// Where it comes from.
+    pub pdu: Pdu,
+    /// Its connection's protocol.
+    pub side: Side,
+    /// Its connection's version.
+    pub version: Version,
+    /// Its message; a standard one of either side is [`e42::Message::E2`].
+    pub message: Result<Decoded<e42::Message>, Rejection>,
+}
+
+/// A connection, after its last PDU.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Its ends, the lesser first.
+    pub flow: Flow,
+    /// Its protocol.
+    pub side: Side,
+    /// Its version.
+    pub version: Version,
+    /// Its PDUs.
+    pub pdus: u64,
+    /// In the order of the first PDU.
+    rank: usize,
+    told: bool,
+}
+
+/// Remembers the connections.
+#[derive(Debug, Default)]
+pub struct Dissector {
+    known: Known,
+    pdus: u64,
+    connections: HashMap<(Flow, Side), Connection>,
+}
+
+impl Dissector {
+    /// `known` goes before what ports and setups tell.
+    pub fn new(known: Known) -> Self {
+        Self { known, ..Self::default() }
+    }
+
+    /// Decodes the next PDU.
+    pub fn take(&mut self, pdu: Pdu, notes: &mut Notes) -> Dissected {
+        self.pdus += 1;
+        let side = self.known.side.or(pdu.side).unwrap_or_else(|| pdu.flow.side());
+        let mut key = (pdu.flow.connection(), side);
+        let rank = self.connections.len();
+        if rank >= MAX_CONNECTIONS && !self.connections.contains_key(&key) {
+            notes.add(Note::TooManyConnections(MAX_CONNECTIONS), "PDU", self.pdus);
+            key.0 = Flow {
+                transport: Transport::Exported,
+                source: Default::default(),
+                destination: Default::default(),
+            };
+        }
+        let connection = self.connections.entry(key).or_insert_with(|| Connection {
+            flow: key.0,
+            side,
+            version: self.known.version.unwrap_or_default(),
+            pdus: 0,
+            rank,
+            told: self.known.version.is_some() || pdu.flow.transport == Transport::File,
+        });
+        connection.pdus += 1;
+        if pdu.flow.transport == Transport::File {
+            // What one file holds says nothing about the next.
+            connection.version = self.known.version.unwrap_or_default();
+        }
+        let message = connection.decode(&pdu, self.known.version.is_some());
+        if !connection.told {
+            connection.told = true;
+            let assumed = Note::VersionAssumed(connection.flow.to_string(), connection.version.name());
+            notes.add(assumed, "PDU", self.pdus);
+        }
+        Dissected { number: self.pdus, pdu, side, version: connection.version, message }
+    }
+
+    /// All connections, in the order of their first PDU.
+    pub fn connections(&self) -> Vec<Connection> {
+        let mut all: Vec<_> = self.connections.values().cloned().collect();
+        all.sort_by_key(|connection| connection.rank);
+        all
+    }
+}
+
+impl Connection {
+    fn decode(&mut self, pdu: &Pdu, fixed: bool) -> Result<Decoded<e42::Message>, Rejection> {
+        let told = match self.side {
+            Side::E2 => Version::of_setup(&pdu.bytes),
+            Side::E42 => e42::numbering_of(&pdu.bytes),
+        };
+        // A file with one PDU is v2.03 unless the user says otherwise.
+        if let Some(version) = told
+            && !fixed
+            && pdu.flow.transport != Transport::File
+        {
+            // A connection that was upgraded to v3.01 stays so when the same node sets itself up again.
+            let stays = self.told
+                && self.version == Version::V3_01
+                && version == Version::V2_03
+                && self.side == Side::E2;
+            self.version = if stays { self.version } else { version };
+            self.told = true;
+        }
+        if self.side == Side::E42 {
+            return e42::decode(&pdu.bytes, self.version);
+        }
+        let (decoded, version) = if fixed {
+            (e2ap::decode(&pdu.bytes, self.version)?, self.version)
+        } else {
+            e2ap::decode_upgrading(&pdu.bytes, self.version)?
+        };
+        self.version = version;
+        let Decoded { message, criticality, deviations, diagnostics } = decoded;
+        Ok(Decoded { message: e42::Message::E2(message), criticality, deviations, diagnostics })
+    }
+}
+
+/// A version in which a PDU that could not be read in `tried` is a message, if there is one.
+pub(super) fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
+    Version::ALL.into_iter().filter(|&version| version != tried).find(|&version| match side {
+        Side::E2 => e2ap::decode(&pdu.bytes, version).is_ok(),
+        Side::E42 => e42::decode(&pdu.bytes, version).is_ok(),
+    })
+}

@@ -1,0 +1,44 @@
+//! The verbs, and the command line around them.
+use clap::{Parser, Subcommand};
+
+use crate::exit::Failure;
+use crate::output::Format;
+use crate::{doctor, exit, pcap};
+
+const EXAMPLES: &str = "\
+Examples:
+  ranlab doctor
+  ranlab pcap decode --verify capture.pcap
+
+Exit codes: 0 well, 1 a check failed, 2 usage or input, 3 the environment lacks something.";
+
+/// Build, emulate and benchmark programmable radio access networks.
+#[derive(Debug, Parser)]
+#[command(name = "ranlab", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+struct CommandLine {
+    /// How to print: json ends with one object, ndjson is one object a line
+    #[arg(long, global = true, value_enum, default_value_t)]
+    format: Format,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Read and write captures of E2 and E42
+    Pcap(pcap::Arguments),
+    /// Tell what this machine has, lacks, and what to do about it
+    Doctor(doctor::Arguments),
+}
+
+/// Parses the command line of this process and does what it says.
+pub fn run() -> Result<(), Failure> {
+    let CommandLine { format, verb } = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(error) => return exit::of_clap(&error),
+    };
+    match verb {
+        Verb::Pcap(arguments) => pcap::run(arguments, format),
+        Verb::Doctor(arguments) => doctor::run(&arguments, format),
+    }
+}
