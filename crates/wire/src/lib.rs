@@ -6,9 +6,11 @@
 //! | [`e2ap`] | E2AP v1.01, v2.03, v3.01: 16 procedures, 39 messages, one set of types |
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
+//! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
 #![deny(missing_docs)]
 
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;
+pub mod packet;
 pub mod per;

@@ -1,0 +1,150 @@
+use super::{PacketError, split};
+use std::fmt;
+
+/// Octets of an Ethernet header without tags.
+pub const ETHERNET_BYTES: usize = 14;
+/// Octets that a VLAN tag adds.
+pub const VLAN_TAG_BYTES: usize = 4;
+
+/// A MAC address (IEEE 802 EUI-48).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// To every station.
+    pub const BROADCAST: Self = Self([0xff; 6]);
+
+    /// The address as the low 48 bits of an integer, first octet highest.
+    #[must_use]
+    pub const fn to_u64(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+
+    /// The inverse of [`Mac::to_u64`]; higher bits are ignored.
+    #[must_use]
+    pub const fn from_u64(value: u64) -> Self {
+        let [_, _, a, b, c, d, e, f] = value.to_be_bytes();
+        Self([a, b, c, d, e, f])
+    }
+
+    /// Whether the address means a group (IEEE 802: the lowest bit of the first octet).
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for Mac {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("`{text}` is no MAC address: six octets in hexadecimal, as in aa:22:bb:44:cc:66");
+        let mut octets = [0; 6];
+        let mut parts = text.split(':');
+        for octet in &mut octets {
+            let part = parts.next().filter(|p| p.len() <= 2).ok_or_else(wrong)?;
+            *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+        }
+        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(octets)) }
+    }
+}
+
+/// What an Ethernet frame carries (IEEE 802 registry).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EtherType(pub u16);
+
+impl EtherType {
+    /// IPv4 (RFC 894).
+    pub const IPV4: Self = Self(0x0800);
+    /// ARP (RFC 826).
+    pub const ARP: Self = Self(0x0806);
+    /// A customer VLAN tag (IEEE 802.1Q).
+    pub const VLAN: Self = Self(0x8100);
+    /// A service VLAN tag (IEEE 802.1ad).
+    pub const SERVICE_VLAN: Self = Self(0x88a8);
+    /// Transparent Ethernet bridging: an Ethernet frame within GRE.
+    pub const BRIDGED: Self = Self(0x6558);
+    /// IPv6 (RFC 2464).
+    pub const IPV6: Self = Self(0x86dd);
+}
+
+/// Tag control information of IEEE 802.1Q §9.6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VlanTag {
+    /// Priority code point, 0 to 7.
+    pub priority: u8,
+    /// Drop eligible indicator.
+    pub drop_eligible: bool,
+    /// VLAN identifier, 0 to 4095.
+    pub vlan_id: u16,
+}
+
+impl VlanTag {
+    /// Reads the two octets of tag control information.
+    #[must_use]
+    pub const fn from_u16(tci: u16) -> Self {
+        Self { priority: (tci >> 13) as u8, drop_eligible: tci & 0x1000 != 0, vlan_id: tci & 0x0fff }
+    }
+
+    /// The two octets of tag control information; bits beyond a field's width are cut.
+    #[must_use]
+    pub const fn to_u16(self) -> u16 {
+        (self.priority as u16 & 7) << 13 | (self.drop_eligible as u16) << 12 | self.vlan_id & 0x0fff
+    }
+}
+
+/// An Ethernet header with at most one VLAN tag; a second tag is left in the payload with its own EtherType.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ethernet<'a> {
+    /// Destination address.
+    pub dst: Mac,
+    /// Source address.
+    pub src: Mac,
+    /// The outermost VLAN tag.
+    pub vlan: Option<VlanTag>,
+    /// What follows the tag.
+    pub ether_type: EtherType,
+    /// Everything after the header, padding included.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Ethernet<'a> {
+    /// Reads a frame without its frame check sequence.
+    pub fn parse(frame: &'a [u8]) -> Result<Self, PacketError> {
+        let (header, mut payload) = split::<ETHERNET_BYTES>("Ethernet", frame)?;
+        let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *header;
+        let mut ether_type = EtherType(u16::from_be_bytes([t0, t1]));
+        let mut vlan = None;
+        if matches!(ether_type, EtherType::VLAN | EtherType::SERVICE_VLAN) {
+            let ([c0, c1, t0, t1], rest) = split::<VLAN_TAG_BYTES>("VLAN tag", payload)?;
+            vlan = Some(VlanTag::from_u16(u16::from_be_bytes([*c0, *c1])));
+            ether_type = EtherType(u16::from_be_bytes([*t0, *t1]));
+            payload = rest;
+        }
+        let (dst, src) = (Mac([d0, d1, d2, d3, d4, d5]), Mac([s0, s1, s2, s3, s4, s5]));
+        Ok(Self { dst, src, vlan, ether_type, payload })
+    }
+}
+
+/// An untagged Ethernet header.
+#[must_use]
+pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; ETHERNET_BYTES] {
+    let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (dst.0, src.0);
+    let [m, n] = ether_type.0.to_be_bytes();
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+}

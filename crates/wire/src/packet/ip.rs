@@ -1,0 +1,222 @@
+use super::{PacketError, checksum, split, take};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Octets of an IPv4 header without options.
+pub const IPV4_BYTES: usize = 20;
+/// Octets of the fixed IPv6 header.
+pub const IPV6_BYTES: usize = 40;
+
+/// What an IP packet carries (IANA protocol numbers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Protocol(pub u8);
+
+impl Protocol {
+    /// ICMP.
+    pub const ICMP: Self = Self(1);
+    /// TCP.
+    pub const TCP: Self = Self(6);
+    /// UDP.
+    pub const UDP: Self = Self(17);
+    /// GRE.
+    pub const GRE: Self = Self(47);
+    /// ICMP for IPv6.
+    pub const ICMPV6: Self = Self(58);
+}
+
+/// An IPv4 packet (RFC 791).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv4<'a> {
+    /// Differentiated services and congestion notification.
+    pub traffic_class: u8,
+    /// Octets of the packet by its own account, header included.
+    pub total_bytes: u16,
+    /// Identification, for reassembly.
+    pub id: u16,
+    /// Do not fragment.
+    pub dont_fragment: bool,
+    /// More fragments follow.
+    pub more_fragments: bool,
+    /// Offset of this fragment, in octets.
+    pub fragment_offset_bytes: u16,
+    /// Time to live, in hops.
+    pub ttl: u8,
+    /// Of the payload.
+    pub protocol: Protocol,
+    /// The header checksum as it stands.
+    pub checksum: u16,
+    /// Whether the header checksum is right.
+    pub checksum_ok: bool,
+    /// Source.
+    pub src: Ipv4Addr,
+    /// Destination.
+    pub dst: Ipv4Addr,
+    /// The whole header, options included.
+    pub header: &'a [u8],
+    /// What the packet carries, cut at its total length.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Ipv4<'a> {
+    /// Reads a packet; octets after its total length (Ethernet padding) are left out.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        const LAYER: &str = "IPv4";
+        let (fixed, _) = split::<IPV4_BYTES>(LAYER, bytes)?;
+        let [first, traffic_class, l0, l1, i0, i1, f0, f1, ttl, protocol, c0, c1, addresses @ ..] = *fixed;
+        if first >> 4 != 4 {
+            return Err(PacketError::Version { layer: LAYER, version: first >> 4, expected: 4 });
+        }
+        let header_bytes = usize::from(first & 15) * 4;
+        let total_bytes = u16::from_be_bytes([l0, l1]);
+        if header_bytes < IPV4_BYTES {
+            return Err(PacketError::Length { layer: LAYER, announced: header_bytes, least: IPV4_BYTES });
+        }
+        if usize::from(total_bytes) < header_bytes {
+            return Err(PacketError::Length {
+                layer: LAYER,
+                announced: total_bytes.into(),
+                least: header_bytes,
+            });
+        }
+        let packet = take(LAYER, bytes, total_bytes.into())?;
+        let (header, payload) = packet.split_at(header_bytes);
+        let [s0, s1, s2, s3, d0, d1, d2, d3] = addresses;
+        let fragment = u16::from_be_bytes([f0, f1]);
+        Ok(Self {
+            traffic_class,
+            total_bytes,
+            id: u16::from_be_bytes([i0, i1]),
+            dont_fragment: fragment & 0x4000 != 0,
+            more_fragments: fragment & 0x2000 != 0,
+            fragment_offset_bytes: (fragment & 0x1fff) << 3,
+            ttl,
+            protocol: Protocol(protocol),
+            checksum: u16::from_be_bytes([c0, c1]),
+            checksum_ok: checksum::verifies(header),
+            src: Ipv4Addr::new(s0, s1, s2, s3),
+            dst: Ipv4Addr::new(d0, d1, d2, d3),
+            header,
+            payload,
+        })
+    }
+
+    /// Whether this is a part of a datagram, the first one included.
+    #[must_use]
+    pub const fn is_fragment(&self) -> bool {
+        self.more_fragments || self.fragment_offset_bytes != 0
+    }
+}
+
+/// What an IPv4 header without options says; identification is 0 and fragmentation forbidden (RFC 6864 §4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv4Header {
+    /// Differentiated services and congestion notification.
+    pub traffic_class: u8,
+    /// Octets after the header; together at most 65,535.
+    pub payload_bytes: u16,
+    /// Time to live, in hops.
+    pub ttl: u8,
+    /// Of the payload.
+    pub protocol: Protocol,
+    /// Source.
+    pub src: Ipv4Addr,
+    /// Destination.
+    pub dst: Ipv4Addr,
+}
+
+impl Ipv4Header {
+    /// The header with its checksum; a payload beyond 65,515 octets saturates the total length.
+    #[must_use]
+    pub fn write(&self) -> [u8; IPV4_BYTES] {
+        let mut out = [0; IPV4_BYTES];
+        out[0] = 0x45;
+        out[1] = self.traffic_class;
+        out[2..4].copy_from_slice(&self.payload_bytes.saturating_add(IPV4_BYTES as u16).to_be_bytes());
+        out[6] = 0x40;
+        out[8] = self.ttl;
+        out[9] = self.protocol.0;
+        out[12..16].copy_from_slice(&self.src.octets());
+        out[16..20].copy_from_slice(&self.dst.octets());
+        let sum = checksum::checksum(&out);
+        out[10..12].copy_from_slice(&sum.to_be_bytes());
+        out
+    }
+}
+
+/// An IPv6 packet (RFC 8200); extension headers are part of the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv6<'a> {
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// Of what follows the fixed header.
+    pub next_header: Protocol,
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Source.
+    pub src: Ipv6Addr,
+    /// Destination.
+    pub dst: Ipv6Addr,
+    /// What follows the fixed header, cut at the payload length.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Ipv6<'a> {
+    /// Reads a packet; octets after its payload length are left out.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        const LAYER: &str = "IPv6";
+        let (fixed, rest) = split::<IPV6_BYTES>(LAYER, bytes)?;
+        let [v0, v1, v2, v3, l0, l1, next_header, hop_limit, addresses @ ..] = fixed;
+        let word = u32::from_be_bytes([*v0, *v1, *v2, *v3]);
+        let version = (word >> 28) as u8;
+        if version != 6 {
+            return Err(PacketError::Version { layer: LAYER, version, expected: 6 });
+        }
+        let payload = take(LAYER, rest, u16::from_be_bytes([*l0, *l1]).into())?;
+        let mut src = [0; 16];
+        let mut dst = [0; 16];
+        src.copy_from_slice(&addresses[..16]);
+        dst.copy_from_slice(&addresses[16..]);
+        Ok(Self {
+            traffic_class: (word >> 20) as u8,
+            flow_label: word & 0x000f_ffff,
+            next_header: Protocol(*next_header),
+            hop_limit: *hop_limit,
+            src: src.into(),
+            dst: dst.into(),
+            payload,
+        })
+    }
+}
+
+/// What a fixed IPv6 header says, with flow label 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ipv6Header {
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Octets after the fixed header.
+    pub payload_bytes: u16,
+    /// Of what follows.
+    pub next_header: Protocol,
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Source.
+    pub src: Ipv6Addr,
+    /// Destination.
+    pub dst: Ipv6Addr,
+}
+
+impl Ipv6Header {
+    /// The header.
+    #[must_use]
+    pub fn write(&self) -> [u8; IPV6_BYTES] {
+        let mut out = [0; IPV6_BYTES];
+        out[..4].copy_from_slice(&(6 << 28 | u32::from(self.traffic_class) << 20).to_be_bytes());
+        out[4..6].copy_from_slice(&self.payload_bytes.to_be_bytes());
+        out[6] = self.next_header.0;
+        out[7] = self.hop_limit;
+        out[8..24].copy_from_slice(&self.src.octets());
+        out[24..].copy_from_slice(&self.dst.octets());
+        out
+    }
+}
