@@ -1,7 +1,7 @@
 //! The key fields of a message: what a reader of a trace looks for.
 use std::fmt::Display;
 
-use ranlab_wire::e2ap::{ActionFailed, Cause, Message, RicRequestId, RicSubscriptionDetails};
+use ranlab_wire::e2ap::{ActionFailed, Message, RicRequestId, RicSubscriptionDetails};
 use ranlab_wire::e42;
 
 /// Names and values, in the order of interest.
@@ -90,6 +90,13 @@ fn of_e2(message: &Message, f: &mut Builder) {
         Message::RicServiceUpdateFailure(m) => {
             f.some("transaction", m.transaction_id).some("cause", m.cause).count("rejected", &m.rejected);
         }
+        _ => of_configuration(message, f),
+    }
+}
+
+/// Components, connections and removal.
+fn of_configuration(message: &Message, f: &mut Builder) {
+    match message {
         Message::E2NodeConfigurationUpdate(m) => {
             f.some("transaction", m.transaction_id).some("node", m.node_id).count("added", &m.added);
             f.count("updated", &m.updated).count("removed", &m.removed);
@@ -261,8 +268,7 @@ impl Builder {
 
     fn failed(&mut self, name: &'static str, actions: Option<&[ActionFailed]>) {
         let Some(actions) = actions.filter(|actions| !actions.is_empty()) else { return };
-        let causes: Vec<(u8, Cause)> = actions.iter().map(|action| (action.id as u8, action.cause)).collect();
-        self.list(name, causes.iter().map(|(id, cause)| format!("{id} ({cause})")));
+        self.list(name, actions.iter().map(|action| format!("{} ({})", action.id, action.cause)));
     }
 
     /// The first few, then how many more.

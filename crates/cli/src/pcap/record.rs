@@ -208,7 +208,7 @@ impl Shared {
         let ric = connect(&self.connect, &self.options).await?;
         // Unix sockets have no ports: the customary one stands for the RIC, the connection's number for its peer.
         let near = endpoint(client).unwrap_or(Endpoint { address: None, port: number as u16 });
-        let far = endpoint(&ric).unwrap_or(Endpoint { address: None, port: self.side.port() });
+        let far = endpoint(&ric).unwrap_or_else(|| Endpoint { address: None, port: self.side.port() });
         tokio::select! {
             ended = self.pump(client, &ric, near, far) => ended,
             ended = self.pump(&ric, client, far, near) => ended,
