@@ -62,6 +62,11 @@ impl Frame {
         [self.head(), &self.body].concat().into()
     }
 
+    /// Whether the body has its own octets.
+    pub fn is_detached(&self) -> bool {
+        self.detached
+    }
+
     /// Gives the body its own octets: a frame that must wait shall not keep the whole receive buffer alive, or a
     /// bound in bytes would bound nothing.
     pub fn detach(&mut self) {

@@ -163,10 +163,13 @@ impl Outbox {
     }
 
     /// To be called when the transport takes no more: frames that stay get their own octets, see [`Frame::detach`].
+    ///
+    /// Costs as much as what came since the last call: in each queue, all before a detached frame are detached too.
     pub fn detach(&mut self) {
-        self.control.iter_mut().for_each(Frame::detach);
-        for (_, frame) in self.flows.values_mut().flat_map(|flow| &mut flow.waiting) {
-            frame.detach();
+        self.control.iter_mut().rev().take_while(|frame| !frame.is_detached()).for_each(Frame::detach);
+        for flow in self.flows.values_mut() {
+            let fresh = flow.waiting.iter_mut().rev().take_while(|(_, frame)| !frame.is_detached());
+            fresh.for_each(|(_, frame)| frame.detach());
         }
     }
 

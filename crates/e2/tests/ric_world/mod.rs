@@ -1,5 +1,5 @@
 //! A RIC with scripted agents and xApps around it, in virtual time.
-#![allow(dead_code, unreachable_pub)] // each test file uses its part
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
 
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -152,6 +152,25 @@ impl World {
         let id = r.request_id;
         self.send(agent, admitted(id));
         id
+    }
+
+    /// As [`agent`](Self::agent), where more than the setup response may follow; it is left in the inbox.
+    pub fn agent_then_nothing(&mut self, gnb: u32) -> ConnId {
+        let conn = self.connect(Side::E2);
+        self.send(conn, setup_request(gnb));
+        conn
+    }
+
+    /// The agent admits every request among what it got; the last one's id.
+    pub fn admit_any(&mut self, agent: ConnId) -> RicRequestId {
+        let mut last = None;
+        for message in self.got(agent) {
+            if let Message::RicSubscriptionRequest(r) = message {
+                self.send(agent, admitted(r.request_id));
+                last = Some(r.request_id);
+            }
+        }
+        last.unwrap()
     }
 
     pub fn node(&self, gnb: u32) -> NodeSnapshot {

@@ -1,0 +1,292 @@
+//! xApps and iApps at a RIC: ids, node lists and events, controls, queries.
+#![cfg(feature = "ric")]
+mod ric_world;
+
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e42;
+use ric_world::*;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[test]
+fn every_numbering_is_answered_in_itself() {
+    for version in Version::ALL {
+        let mut w = World::new();
+        w.agent(1);
+        let conn = w.connect(Side::E42);
+        w.versions.insert(conn, version);
+        w.send42(conn, e42_setup(false));
+        let got = w.got42(conn);
+        let [e42::Message::SetupResponse(response)] = &got[..] else { panic!("{got:?}") };
+        assert_eq!((response.xapp_id, response.nodes.len()), (7, 1));
+        assert_eq!(response.nodes[0].functions.len(), 2);
+    }
+}
+
+#[test]
+fn ids_count_from_seven_and_skip_those_in_use() {
+    let mut w = World::new();
+    let (keeper, id) = w.xapp();
+    assert_eq!(id, 7);
+    assert_eq!(w.xapp().1, 8);
+    for _ in 0..65_600 {
+        let (conn, id) = w.xapp();
+        assert!(id > 8);
+        w.disconnect(conn);
+    }
+    assert_eq!(w.ric.snapshot().xapps.len(), 2);
+    w.send42(keeper, e42_setup(false));
+    assert!(matches!(&w.got42(keeper)[..], [e42::Message::SetupResponse(r)] if r.xapp_id == 7));
+    assert_eq!(w.ric.counters().xapps_gone, 65_600);
+}
+
+#[test]
+fn xapps_are_bounded_and_policies_refuse() {
+    struct Nobody;
+    impl XappPolicy for Nobody {
+        fn admit(&self, _: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
+            Err(Cause::Misc(CauseMisc::OmIntervention))
+        }
+    }
+    let config = RicConfig { policy: Box::new(Nobody), ..RicConfig::default() };
+    let bounded = RicConfig { limits: Limits { xapps: 0, ..Limits::default() }, ..RicConfig::default() };
+    for config in [config, bounded] {
+        let mut w = World::with(config);
+        let conn = w.connect(Side::E42);
+        w.send42(conn, e42_setup(false));
+        assert!(matches!(w.got42(conn)[..], [e42::Message::SetupFailure(_)]));
+        w.pass(Duration::from_secs(6));
+        assert!(w.closed.contains_key(&conn));
+    }
+}
+
+#[test]
+fn node_events_go_to_those_who_asked() {
+    let mut w = World::new();
+    let (asked, other) = (w.xapp_that(true), w.xapp_that(false));
+    let agent = w.agent(1);
+    let got = w.got42(asked.0);
+    let [e42::Message::NodeEvent(event)] = &got[..] else { panic!("{got:?}") };
+    assert_eq!((event.xapp_id, event.connected[0].node_id), (asked.1, node(1)));
+    // A node that comes back is no news, but to who came in between.
+    w.pass(Duration::from_millis(1));
+    w.disconnect(agent);
+    w.pass(Duration::from_millis(1));
+    let late = w.xapp_that(true);
+    w.agent(1);
+    assert!(w.got42(asked.0).is_empty());
+    assert!(matches!(w.got42(late.0)[..], [e42::Message::NodeEvent(_)]));
+    let agent = w.agent(2);
+    w.got42(asked.0);
+    w.send(agent, Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(1) }));
+    let got = w.got42(asked.0);
+    assert!(matches!(&got[..], [e42::Message::NodeEvent(e)] if e.removed == [node(2)]), "{got:?}");
+    assert!(w.got42(other.0).is_empty());
+}
+
+#[test]
+fn a_long_node_list_continues_in_events() {
+    let limits = Limits { node_list_bytes: 1_000, ..Limits::default() };
+    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    for gnb in 0..50 {
+        w.agent(gnb);
+    }
+    let conn = w.connect(Side::E42);
+    w.send42(conn, e42_setup(true));
+    let got = w.got42(conn);
+    let listed: usize = got
+        .iter()
+        .map(|m| match m {
+            e42::Message::SetupResponse(r) => r.nodes.len(),
+            e42::Message::NodeEvent(e) => e.connected.len(),
+            other => panic!("{other:?}"),
+        })
+        .sum();
+    assert_eq!(got.len(), 5);
+    assert_eq!(listed as u64 + w.ric.counters().nodes_not_listed, 50);
+}
+
+fn control_of(got: &[Message]) -> &RicControlRequest {
+    match got {
+        [Message::RicControlRequest(r)] => r,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn controls_are_mapped_back_and_expire() {
+    let mut w = World::new();
+    let agent = w.agent(1);
+    let (conn, id) = w.xapp();
+    w.send42(conn, control(id, 1, 9));
+    let got = w.got(agent);
+    let request = control_of(&got);
+    let outcome = Some(Bytes::from_static(b"done"));
+    let acknowledge = RicControlAcknowledge {
+        request_id: request.request_id,
+        function_id: 142,
+        call_process_id: None,
+        status: None,
+        outcome: outcome.clone(),
+    };
+    w.send(agent, Message::RicControlAcknowledge(acknowledge.clone()));
+    let got = w.got42(conn);
+    let [e42::Message::E2(Message::RicControlAcknowledge(a))] = &got[..] else { panic!("{got:?}") };
+    assert_eq!((a.request_id, &a.outcome), (rid(9), &outcome));
+    // An answer counts once.
+    w.send(agent, Message::RicControlAcknowledge(acknowledge));
+    assert!(w.got42(conn).is_empty() && w.ric.counters().answers_stray == 1);
+    w.send42(conn, control(id, 1, 10));
+    w.pass(Duration::from_secs(6));
+    let got = w.got42(conn);
+    let [e42::Message::E2(Message::RicControlFailure(f))] = &got[..] else { panic!("{got:?}") };
+    assert_eq!(f.cause, Cause::RicRequest(CauseRicRequest::ControlTimerExpired));
+    w.send42(conn, control(id, 1, 11));
+    w.disconnect(agent);
+    assert!(matches!(w.got42(conn)[..], [e42::Message::E2(Message::RicControlFailure(_))]));
+    w.send42(conn, control(id, 1, 12));
+    assert!(matches!(w.got42(conn)[..], [e42::Message::E2(Message::RicControlFailure(_))]));
+    assert!(w.ric.snapshot().nodes[0].requests == 0);
+}
+
+#[test]
+fn controls_feel_back_pressure() {
+    let limits = Limits { requests_per_node: 3, ..Limits::default() };
+    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let agent = w.agent(1);
+    let (conn, id) = w.xapp();
+    for n in 0..5 {
+        let e42::Message::ControlRequest(mut m) = control(id, 1, n) else { panic!() };
+        m.ack_request = (n > 0).then_some(RicControlAckRequest::Ack).or(Some(RicControlAckRequest::NoAck));
+        w.send42(conn, e42::Message::ControlRequest(m));
+    }
+    // The first one waits for nothing and gives way; the fifth is refused.
+    assert_eq!(w.got(agent).len(), 4);
+    let got = w.got42(conn);
+    let [e42::Message::E2(Message::RicControlFailure(f))] = &got[..] else { panic!("{got:?}") };
+    assert_eq!((f.request_id, f.cause), (rid(4), Cause::Misc(CauseMisc::ControlProcessingOverload)));
+    // A gone xApp's controls are dropped.
+    w.disconnect(conn);
+    assert_eq!(w.node(1).requests, 0);
+}
+
+/// Subscribes 142 wherever it is, and notes what it hears.
+struct Notes(Arc<Mutex<Vec<String>>>, Option<SubscriptionHandle>);
+
+impl IApp for Notes {
+    fn name(&self) -> &str {
+        "notes"
+    }
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        let note = match input {
+            IAppInput::NodeAdded(n) => {
+                let f = n.function_by_oid("0.0.0.142").unwrap();
+                self.1 = Some(out.subscribe(n.id, f.id, details(10)));
+                "added".into()
+            }
+            IAppInput::NodeChanged(n) => format!("changed, connected {}", n.connected),
+            IAppInput::NodeRemoved(_) => "removed".into(),
+            IAppInput::RanComplete(_) => "complete".into(),
+            IAppInput::Subscribed { subscription, admitted, .. } => {
+                assert_eq!(Some(subscription), self.1);
+                format!("subscribed {admitted:?}")
+            }
+            IAppInput::Indication { indication, node, pdu, .. } => {
+                assert!(pdu.unwrap().len() > indication.message.len());
+                format!("indication {:?} of {}", indication.sn, node.id)
+            }
+            IAppInput::Northbound(request) => {
+                let body = request.body.clone();
+                out.reply(NorthboundReply { token: request.token, status: 200, body });
+                out.wake_at(now + Duration::from_secs(1), 5);
+                let hello = ControlDetails {
+                    call_process_id: None,
+                    header: Bytes::new(),
+                    message: Bytes::new(),
+                    ack_request: Some(RicControlAckRequest::Ack),
+                };
+                out.control(node(1), 142, hello);
+                out.query(node(1), 142, Bytes::new(), Bytes::new());
+                "northbound".into()
+            }
+            IAppInput::ControlDone { outcome, .. } => {
+                format!("control {}", matches!(outcome, Outcome::Done(_)))
+            }
+            IAppInput::QueryDone { outcome, .. } => format!("query {}", matches!(outcome, Outcome::Done(_))),
+            IAppInput::SubscriptionEnded { .. } => "ended".into(),
+            IAppInput::Timer(token) => format!("timer {token}"),
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(note);
+    }
+}
+
+#[test]
+fn an_iapp_is_called_when_something_happened_for_it() {
+    let mut w = World::new();
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
+    let heard = || std::mem::take(&mut *notes.lock().unwrap());
+    let agent = w.agent_then_nothing(1);
+    assert_eq!(heard(), ["added", "complete"]);
+    let id = w.admit_any(agent);
+    assert_eq!(heard(), ["subscribed [0]"]);
+    w.send(agent, indication(id, 4, 100));
+    assert_eq!(heard(), ["indication Some(4) of gnb 505.01 1"]);
+    // An xApp that wants the same shares it with the iApp.
+    let xapp = w.xapp();
+    heard();
+    w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
+    assert_eq!((w.got(agent).len(), w.got42(xapp.0).len()), (0, 1));
+    w.send(agent, indication(id, 5, 100));
+    assert_eq!((heard().len(), w.got42(xapp.0).len()), (1, 1));
+
+    let request = NorthboundRequest { token: 9, path: "/".into(), body: Bytes::from_static(b"x") };
+    w.ric.northbound(w.now, iapp, request);
+    w.pump();
+    assert!(w.events.iter().any(|e| matches!(e, RicEvent::Reply(r) if r.token == 9 && r.status == 200)));
+    // v2.03 has no queries.
+    assert_eq!(heard(), ["northbound", "query false"]);
+    let got = w.got(agent);
+    let request_id = control_of(&got).request_id;
+    w.send(
+        agent,
+        Message::RicControlAcknowledge(RicControlAcknowledge {
+            request_id,
+            function_id: 142,
+            call_process_id: None,
+            status: None,
+            outcome: None,
+        }),
+    );
+    assert_eq!(heard(), ["control true"]);
+    w.pass(Duration::from_secs(2));
+    assert_eq!(heard(), ["timer 5"]);
+    w.disconnect(agent);
+    assert_eq!(heard()[0], "changed, connected false");
+    w.pass(Duration::from_secs(601));
+    let heard = heard();
+    assert!(heard.contains(&"ended".to_owned()) && heard.contains(&"removed".to_owned()), "{heard:?}");
+}
+
+#[test]
+fn a_query_is_answered_in_v3() {
+    let mut w = World::with(RicConfig { version: Version::V3_01, ..RicConfig::default() });
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
+    let agent = w.connect(Side::E2);
+    w.versions.insert(agent, Version::V3_01);
+    w.send(agent, setup_request(1));
+    w.raw(agent);
+    w.ric.northbound(w.now, iapp, NorthboundRequest { token: 1, path: "/".into(), body: Bytes::new() });
+    w.pump();
+    let got = w.got(agent);
+    let [Message::RicControlRequest(_), Message::RicQueryRequest(q)] = &got[..] else { panic!("{got:?}") };
+    let (request_id, function_id) = (q.request_id, q.function_id);
+    let outcome = Bytes::from_static(b"answer");
+    w.send(agent, Message::RicQueryResponse(RicQueryResponse { request_id, function_id, outcome }));
+    assert!(notes.lock().unwrap().contains(&"query true".to_owned()));
+}
