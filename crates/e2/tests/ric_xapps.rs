@@ -1,5 +1,6 @@
 //! xApps and iApps at a RIC: ids, node lists and events, controls, queries.
 #![cfg(feature = "ric")]
+#![allow(clippy::unwrap_used)] // iApps of tests, too
 mod ric_world;
 
 use bytes::Bytes;
