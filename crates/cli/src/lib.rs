@@ -8,7 +8,11 @@
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
 pub mod doctor;
+pub mod emulate;
 pub mod exit;
+pub mod live;
 pub mod output;
 pub mod pcap;
+pub mod peers;
+pub mod ric;
 pub mod verbs;

@@ -48,6 +48,11 @@ impl Output {
         }
     }
 
+    /// Hands on what was written: what happens slowly shall be seen at once.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.written(|out| out.flush())
+    }
+
     /// The object that a verb ends with, and everything before it; only the latter in text.
     pub fn finish(mut self, summary: &impl Serialize) -> Result<(), Failure> {
         match self.format {

@@ -3,10 +3,12 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{doctor, exit, pcap};
+use crate::{doctor, emulate, exit, pcap, ric};
 
 const EXAMPLES: &str = "\
 Examples:
+  ranlab ric
+  ranlab emulate --nodes 10 --duration 10s
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
 
@@ -25,6 +27,10 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Run a near-RT RIC for base stations and xApps
+    Ric(ric::Arguments),
+    /// Emulate base stations and their UEs towards a controller
+    Emulate(emulate::Arguments),
     /// Read and write captures of E2 and E42
     Pcap(pcap::Arguments),
     /// Tell what this machine has, lacks, and what to do about it
@@ -38,6 +44,8 @@ pub fn run() -> Result<(), Failure> {
         Err(error) => return exit::of_clap(&error),
     };
     match verb {
+        Verb::Ric(arguments) => ric::run(arguments, format),
+        Verb::Emulate(arguments) => emulate::run(arguments, format),
         Verb::Pcap(arguments) => pcap::run(arguments, format),
         Verb::Doctor(arguments) => doctor::run(&arguments, format),
     }

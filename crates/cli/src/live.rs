@@ -1,0 +1,53 @@
+//! What the long-running verbs share: limits, ends, folders.
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Asks for as many open files as the system grants: one connection is one file.
+pub fn raise_limits() {
+    if let Err(error) = ranlab_net::raise_open_files() {
+        eprintln!("ranlab: the limit of open files stays as it is: {error}");
+    }
+}
+
+/// Resolves at Ctrl-C, at SIGTERM or after `duration`.
+pub async fn end(duration: Option<Duration>) {
+    let timer = async {
+        match duration {
+            Some(duration) => tokio::time::sleep(duration).await,
+            None => std::future::pending().await,
+        }
+    };
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = timer => {}
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
+    }
+}
+
+/// A folder for sockets of this user's alone.
+pub fn runtime_folder() -> io::Result<PathBuf> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let me = std::fs::metadata("/proc/self")?.uid();
+    let folder = base.join(format!("ranlab-{me}"));
+    match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // Somebody else's folder of that name in a shared /tmp would be a trap.
+    let found = std::fs::symlink_metadata(&folder)?;
+    if !found.is_dir() || found.uid() != me || found.permissions().mode() & 0o077 != 0 {
+        let why = format!("{} exists and is not this user's alone", folder.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(folder)
+}

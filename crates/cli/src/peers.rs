@@ -1,0 +1,80 @@
+//! Which peers may connect: addresses and networks, as text.
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+/// An address or a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed {
+    network: IpAddr,
+    bits: u8,
+}
+
+/// The text is no address and no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is neither an IP address nor a network like 10.0.0.0/8 or fd00::/8")]
+pub struct NotANetwork(String);
+
+impl FromStr for Allowed {
+    type Err = NotANetwork;
+
+    fn from_str(text: &str) -> Result<Self, NotANetwork> {
+        let wrong = || NotANetwork(text.to_owned());
+        let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
+        let network: IpAddr = ip.parse().map_err(|_| wrong())?;
+        let most = if network.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
+        if bits > most { Err(wrong()) } else { Ok(Self { network, bits }) }
+    }
+}
+
+impl Allowed {
+    /// Whether a peer, named as the transport names it, is on the list; an empty list holds everybody, and who comes
+    /// over a Unix socket or within the process has passed the file system's check already.
+    pub fn any(list: &[Self], peer: &str) -> bool {
+        let Some(address) = peer.strip_prefix("tcp://") else { return true };
+        let Ok(address) = address.parse::<SocketAddr>() else { return list.is_empty() };
+        list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
+    }
+
+    fn holds(&self, ip: IpAddr) -> bool {
+        let ip = ip.to_canonical();
+        match (self.network, ip) {
+            (IpAddr::V4(network), IpAddr::V4(ip)) => {
+                prefix(u128::from(u32::from(network)) << 96, self.bits)
+                    == prefix(u128::from(u32::from(ip)) << 96, self.bits)
+            }
+            (IpAddr::V6(network), IpAddr::V6(ip)) => {
+                prefix(u128::from(network), self.bits) == prefix(u128::from(ip), self.bits)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn prefix(address: u128, bits: u8) -> u128 {
+    if bits == 0 { 0 } else { address >> (128 - u32::from(bits)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_their_addresses_alone() {
+        let list: Vec<Allowed> = ["10.0.0.0/8", "192.0.2.7", "fd00::/8"].map(|t| t.parse().unwrap()).to_vec();
+        for (peer, allowed) in [
+            ("tcp://10.255.0.1:1", true),
+            ("tcp://11.0.0.1:1", false),
+            ("tcp://192.0.2.7:9", true),
+            ("tcp://192.0.2.8:9", false),
+            ("tcp://[fd12::1]:9", true),
+            ("tcp://[::ffff:10.0.0.1]:9", true),
+            ("tcp://[fe80::1]:9", false),
+            ("unix", true),
+        ] {
+            assert_eq!(Allowed::any(&list, peer), allowed, "{peer}");
+        }
+        assert!(Allowed::any(&[], "tcp://8.8.8.8:53"));
+        assert!(["10.0.0.0/33", "x", "10.0.0.0/", ""].iter().all(|t| t.parse::<Allowed>().is_err()));
+    }
+}
