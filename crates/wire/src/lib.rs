@@ -7,10 +7,12 @@
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
+//! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 #![deny(missing_docs)]
 
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;
+pub mod gtpu;
 pub mod packet;
 pub mod per;
