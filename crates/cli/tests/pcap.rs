@@ -89,7 +89,7 @@ fn lines_carry_the_key_fields_and_notation_the_whole_value() {
 #[test]
 fn what_is_wrong_with_a_pdu_is_told() {
     let file = scratch("wrong.bin");
-    let mut problem = |pdu: &[u8]| {
+    let problem = |pdu: &[u8]| {
         std::fs::write(&file, pdu).unwrap();
         let (code, summary) = decode(&[], &[&file]);
         assert_eq!(code, Some(1));

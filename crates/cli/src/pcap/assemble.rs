@@ -192,6 +192,10 @@ fn exported_pdu(packet: &Packet<'_>, exported: &link::Exported<'_>, out: &mut Ve
     if !["e2ap", "sctp.ppi", "sctp.port", ""].contains(&exported.protocol.as_str()) {
         return Err(Note::OtherExported(exported.protocol.clone()));
     }
+    if packet.cut {
+        // The reader has taken note; half a PDU is none.
+        return Ok(());
+    }
     let side = match packet.interface {
         Some("e2") => Some(Side::E2),
         Some("e42") => Some(Side::E42),
@@ -206,4 +210,65 @@ fn exported_pdu(packet: &Packet<'_>, exported: &link::Exported<'_>, out: &mut Ve
 /// Kind, a procedure code that E2AP, E42 or our extension has, criticality, all with zero padding.
 pub(super) fn begins_like_e2ap(octets: &[u8]) -> bool {
     matches!(octets, [0x00 | 0x20 | 0x40, 1..=20 | 200, 0x00 | 0x40 | 0x80, _, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pcap::writer::{PcapngWriter, Record};
+
+    const DELETE: [u8; 22] = [0, 9, 0, 18, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e];
+
+    fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 28 + payload.len() as u8, 0, 0, 0x40, 0, 64, 17, 0, 0];
+        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40]);
+        packet.extend(port.to_be_bytes());
+        packet.extend([0, 8 + payload.len() as u8, 0, 0]);
+        packet.extend(payload);
+        packet
+    }
+
+    fn pdus(port: u16, payload: &[u8], trusting: bool) -> (usize, usize) {
+        let (mut out, mut notes) = (Vec::new(), Notes::default());
+        let data = datagram(port, payload);
+        let packet =
+            Packet { number: 1, link_type: 101, interface: None, time_us: None, cut: false, data: &data };
+        Assembler::new(trusting).packet(&packet, &mut out, &mut notes);
+        assert!(out.iter().all(|pdu| pdu.bytes == payload));
+        (out.len(), notes.list().len())
+    }
+
+    #[test]
+    fn a_datagram_is_a_pdu_on_our_ports_or_if_it_begins_like_one() {
+        assert_eq!(pdus(E2_PORT, b"anything", false), (1, 0));
+        assert_eq!(pdus(5000, &DELETE, false), (1, 0));
+        assert_eq!(pdus(53, b"a DNS query", false), (0, 1));
+        assert_eq!(pdus(53, b"what the user says is ours", true), (1, 0));
+    }
+
+    #[test]
+    fn what_is_recorded_comes_back_and_what_is_cut_is_no_pdu() {
+        let huge = vec![0; 300_000];
+        let end = |octet, port| Endpoint { address: Some([octet, 0, 0, 1].into()), port };
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        for (side, pdu) in [(Side::E42, &DELETE[..]), (Side::E2, &huge), (Side::E2, &DELETE)] {
+            let (source, destination) = (end(10, 5000), end(11, 6000));
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_700_000_000_123_456);
+            let transport = Transport::Sctp;
+            writer.write(&Record { side, time, transport, source, destination, pdu }).unwrap();
+        }
+        let path = std::env::temp_dir().join(format!("ranlab-{}-unit.pcapng", std::process::id()));
+        std::fs::write(&path, writer.into_inner()).unwrap();
+        let (mut assembler, mut out, mut notes) = (Assembler::new(false), Vec::new(), Notes::default());
+        let file = std::fs::File::open(&path).unwrap();
+        let each = |packet: Packet<'_>, notes: &mut Notes| assembler.packet(&packet, &mut out, notes);
+        crate::pcap::capture::read(file, &mut notes, each).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let sides: Vec<_> = out.iter().map(|pdu| pdu.side).collect();
+        assert_eq!(sides, [Some(Side::E42), Some(Side::E2)]);
+        assert_eq!(out[0].bytes, &DELETE[..]);
+        assert_eq!(out[0].time_us, Some(1_700_000_000_123_456));
+        assert_eq!(out[0].flow.to_string(), "10.0.0.1:5000 -> 11.0.0.1:6000");
+        assert_eq!(notes.list().len(), 1);
+    }
 }

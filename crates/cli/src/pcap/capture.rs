@@ -41,6 +41,8 @@ pub struct Packet<'a> {
     pub interface: Option<&'a str>,
     /// Microseconds since the epoch, if the capture has a time.
     pub time_us: Option<u64>,
+    /// The capture kept less than there was.
+    pub cut: bool,
     /// Its bytes from the link layer on.
     pub data: &'a [u8],
 }
@@ -163,12 +165,16 @@ impl Progress {
                 let link_type = header.network.0 & 0xffff;
                 let sizes = (packet.caplen, packet.origlen);
                 self.packets += 1;
-                if sizes.0 < sizes.1 {
+                let was_cut = sizes.0 < sizes.1;
+                if was_cut {
                     notes.add(Note::PacketCut, "packet", self.packets);
                 }
-                let data = cut(packet.data, sizes.0);
+                let data = without_padding(packet.data, sizes.0);
                 let number = self.packets;
-                each(Packet { number, link_type, interface: None, time_us: Some(time_us), data }, notes);
+                each(
+                    Packet { number, link_type, interface: None, time_us: Some(time_us), cut: was_cut, data },
+                    notes,
+                );
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(b)) if self.interfaces.len() < MAX_INTERFACES => {
@@ -205,7 +211,8 @@ impl Progress {
         let Some(interface) = self.interfaces.get(interface as usize) else {
             return notes.add(Note::NoInterface, "packet", number);
         };
-        if kept < sent {
+        let was_cut = kept < sent;
+        if was_cut {
             notes.add(Note::PacketCut, "packet", number);
         }
         let time_us = ticks.map(|ticks| {
@@ -213,12 +220,14 @@ impl Progress {
             let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
             u64::try_from(us).unwrap_or(0)
         });
-        let (link_type, data) = (interface.link_type, cut(data, kept));
-        each(Packet { number, link_type, interface: interface.name.as_deref(), time_us, data }, notes);
+        let (link_type, data) = (interface.link_type, without_padding(data, kept));
+        each(
+            Packet { number, link_type, interface: interface.name.as_deref(), time_us, cut: was_cut, data },
+            notes,
+        );
     }
 }
 
-/// Without the padding behind it.
-fn cut(data: &[u8], kept: u32) -> &[u8] {
+fn without_padding(data: &[u8], kept: u32) -> &[u8] {
     data.get(..kept as usize).unwrap_or(data)
 }

@@ -65,7 +65,7 @@ pub enum Note {
     #[error("more connections than are kept track of: {0} at most")]
     TooManyConnections(usize),
     /// The version is a guess.
-    #[error("no setup of {0}: read as E2AP {1}")]
+    #[error("no setup of {0}: read as {1}")]
     VersionAssumed(String, &'static str),
     /// The standard says otherwise.
     #[error("{message}: {what}")]

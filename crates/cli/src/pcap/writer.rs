@@ -95,6 +95,11 @@ impl<W: Write> PcapngWriter<W> {
         self.out.flush()
     }
 
+    /// What was written to; flush before.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     fn block(&mut self, kind: u32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.scratch.clear();
         self.scratch.extend_from_slice(&kind.to_ne_bytes());
