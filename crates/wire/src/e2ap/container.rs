@@ -117,13 +117,13 @@ pub(crate) fn encode_container(
     });
     w.constrained("number of information elements", ies.len() as u64, 0, 65_535)?;
     for ie in &ies {
-        put_ie(w, ie.id, ie.criticality, |w| match &ie.unknown {
+        match &ie.unknown {
             Some(octets) => {
-                w.octets_raw(octets);
-                Ok(())
+                put_ie_head(w, ie.id, ie.criticality)?;
+                w.octets(octets); // verbatim, even where empty: `open` would put the octet that the standard demands
             }
-            None => each(ie.id, w),
-        })?;
+            None => put_ie(w, ie.id, ie.criticality, |w| each(ie.id, w))?,
+        }
     }
     Ok(())
 }
@@ -146,9 +146,14 @@ fn put_ie(
     criticality: Criticality,
     value: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
+    put_ie_head(w, id, criticality)?;
+    w.open(value)
+}
+
+fn put_ie_head(w: &mut Writer, id: u16, criticality: Criticality) -> Result<(), EncodeError> {
     w.constrained("ProtocolIE-ID", u64::from(id), 0, 65_535)?;
     w.bits(criticality as u64, 2);
-    w.open(value)
+    Ok(())
 }
 
 /// Reads a container. `each` reads the value of one known element; `repeatable` may come several times.

@@ -245,7 +245,7 @@ impl Source for Reader {
             return if i < additions {
                 Ok((true, i))
             } else {
-                Err(self.fault(DecodeFault::UnknownAlternative(root + i)))
+                Err(self.fault(DecodeFault::UnknownAlternative(root.saturating_add(i))))
             };
         }
         Ok((false, self.constrained(0, root - 1)?))
