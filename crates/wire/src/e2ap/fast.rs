@@ -112,8 +112,56 @@ pub struct Indication<'a> {
 
 impl<'a> Indication<'a> {
     /// Reads an indication in place; `None` where only the general codec can tell.
+    #[inline]
     pub fn decode(pdu: &'a [u8]) -> Option<Self> {
-        let mut ies = Ies::open(pdu, [0x00, 5])?;
+        let ies = Ies::open(pdu, [0x00, 5])?;
+        Self::in_usual_order(&ies).or_else(|| Self::in_any_order(ies))
+    }
+
+    /// Nearly every indication: the order of the standard, so that one look tells each element.
+    #[inline]
+    fn in_usual_order(ies: &Ies<'a>) -> Option<Self> {
+        let &[0, 29, c1, 5, 0, r1, r2, i1, i2, 0, 5, c2, 2, f1, f2, 0, 15, c3, 1, action_id, ref rest @ ..] =
+            ies.rest
+        else {
+            return None;
+        };
+        let (sn, c4, rest) = match *rest {
+            [0, 27, c4, 2, hi, lo, ref rest @ ..] => (Some(u16::from_be_bytes([hi, lo])), c4, rest),
+            _ => (None, 0, rest),
+        };
+        let &[0, 28, c5, 1, kind, 0, 25, c6, ref rest @ ..] = rest else { return None };
+        let (header, rest) = take_open_string(rest)?;
+        let &[0, 26, c7, ref rest @ ..] = rest else { return None };
+        let (message, rest) = take_open_string(rest)?;
+        let (call_process_id, c8, rest) = match *rest {
+            [0, 20, c8, ref rest @ ..] => {
+                let (id, rest) = take_open_string(rest)?;
+                (Some(id), c8, rest)
+            }
+            _ => (None, 0, rest),
+        };
+        let count = 6 + u16::from(sn.is_some()) + u16::from(call_process_id.is_some());
+        let usual = rest.is_empty() && ies.left == count && f1 < 16;
+        if !usual || ![c1, c2, c3, c4, c5, c6, c7, c8].into_iter().all(is_criticality) {
+            return None;
+        }
+        Some(Self {
+            request_id: RicRequestId {
+                requestor: u16::from_be_bytes([r1, r2]),
+                instance: u16::from_be_bytes([i1, i2]),
+            },
+            function_id: u16::from_be_bytes([f1, f2]),
+            action_id,
+            sn,
+            kind: take_kind(kind)?,
+            header,
+            message,
+            call_process_id,
+        })
+    }
+
+    fn in_any_order(mut ies: Ies<'a>) -> Option<Self> {
         let (mut request_id, mut function_id, mut action_id, mut sn) = (None, None, None, None);
         let (mut kind, mut header, mut message, mut call_process_id) = (None, None, None, None);
         while let Some((id, value)) = ies.next()? {
@@ -129,8 +177,7 @@ impl<'a> Indication<'a> {
                     _ => return None,
                 },
                 28 => match *value {
-                    [0x00] => kind.replace(RicIndicationType::Report).is_none(),
-                    [0x40] => kind.replace(RicIndicationType::Insert).is_none(),
+                    [octet] => kind.replace(take_kind(octet)?).is_none(),
                     _ => return None,
                 },
                 25 => header.replace(take_string(value)?).is_none(),
@@ -155,6 +202,7 @@ impl<'a> Indication<'a> {
     }
 
     /// Appends the PDU, the same in all versions. Allocates only if `out` lacks room or the message is fragmented.
+    #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let cpid_len = self.call_process_id.map_or(0, string_ie_len);
         let body = 3 + 9 + 6 + 5 + if self.sn.is_some() { 6 } else { 0 } + 5;
@@ -163,20 +211,19 @@ impl<'a> Indication<'a> {
             return self.encode_general(out);
         }
         out.reserve(body + 5);
-        let mut head = Head64::new();
-        head.put(&[0x00, 5, 0x40]);
-        head.put_len(body);
-        head.put(&[0, 0, 6 + u8::from(self.sn.is_some()) + u8::from(self.call_process_id.is_some())]);
-        head.put_keys(self.request_id, self.function_id);
-        head.put(&[0, 15, 0, 1, self.action_id]);
+        let count = 6 + u8::from(self.sn.is_some()) + u8::from(self.call_process_id.is_some());
+        put_head(out, [0x00, 5, 0x40], body, count, self.request_id, self.function_id);
+        let action = self.action_id;
+        let kind = if self.kind == RicIndicationType::Insert { 0x40 } else { 0 };
         if let Some(sn) = self.sn {
-            let [hi, lo] = sn.to_be_bytes();
-            head.put(&[0, 27, 0, 2, hi, lo]);
+            let ies = put(out, &[0, 15, 0, 1, 0, 0, 27, 0, 2, 0, 0, 0, 28, 0, 1, 0]);
+            (ies[4], ies[15]) = (action, kind);
+            ies[9..11].copy_from_slice(&sn.to_be_bytes());
+        } else {
+            let ies = put(out, &[0, 15, 0, 1, 0, 0, 28, 0, 1, 0]);
+            (ies[4], ies[9]) = (action, kind);
         }
-        head.put(&[0, 28, 0, 1, if self.kind == RicIndicationType::Insert { 0x40 } else { 0 }]);
-        head.put_string_head(25, self.header.len());
-        out.extend_from_slice(head.as_slice());
-        out.extend_from_slice(self.header);
+        put_string(out, 25, self.header);
         put_string(out, 26, self.message);
         if let Some(cpid) = self.call_process_id {
             put_string(out, 20, cpid);
@@ -184,6 +231,7 @@ impl<'a> Indication<'a> {
         Ok(())
     }
 
+    #[cold]
     fn encode_general(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let message = Message::RicIndication(RicIndication {
             request_id: self.request_id,
@@ -260,12 +308,8 @@ impl<'a> Control<'a> {
             return self.encode_general(version, out);
         }
         out.reserve(body + 5);
-        let mut head = Head64::new();
-        head.put(&[0x00, 4, 0x00]);
-        head.put_len(body);
-        head.put(&[0, 0, 4 + u8::from(ack.is_some()) + u8::from(self.call_process_id.is_some())]);
-        head.put_keys(self.request_id, self.function_id);
-        out.extend_from_slice(head.as_slice());
+        let count = 4 + u8::from(ack.is_some()) + u8::from(self.call_process_id.is_some());
+        put_head(out, [0x00, 4, 0x00], body, count, self.request_id, self.function_id);
         if let Some(cpid) = self.call_process_id {
             put_string(out, 20, cpid);
         }
@@ -277,6 +321,7 @@ impl<'a> Control<'a> {
         Ok(())
     }
 
+    #[cold]
     fn encode_general(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let message = Message::RicControlRequest(RicControlRequest {
             request_id: self.request_id,
@@ -313,6 +358,7 @@ struct Ies<'a> {
 }
 
 impl<'a> Ies<'a> {
+    #[inline]
     fn open(pdu: &'a [u8], envelope: [u8; 2]) -> Option<Self> {
         let (head, rest) = pdu.split_at_checked(3)?;
         let (body, trailing) = take_contents(rest)?;
@@ -339,11 +385,13 @@ impl<'a> Ies<'a> {
 }
 
 /// Two bits and padding.
+#[inline]
 fn is_criticality(octet: u8) -> bool {
     octet & 0x3f == 0 && octet != 0xc0
 }
 
 /// Contents behind an unfragmented length, and what follows them.
+#[inline]
 fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match octets {
         [n @ 0..0x80, rest @ ..] => (usize::from(*n), rest),
@@ -353,6 +401,22 @@ fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(len)
 }
 
+/// An open type that holds an OCTET STRING alone, and what follows.
+#[inline]
+fn take_open_string(octets: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (value, rest) = take_contents(octets)?;
+    Some((take_string(value)?, rest))
+}
+
+fn take_kind(octet: u8) -> Option<RicIndicationType> {
+    match octet {
+        0x00 => Some(RicIndicationType::Report),
+        0x40 => Some(RicIndicationType::Insert),
+        _ => None,
+    }
+}
+
+#[inline]
 fn take_string(value: &[u8]) -> Option<&[u8]> {
     take_contents(value).and_then(|(string, rest)| rest.is_empty().then_some(string))
 }
@@ -379,52 +443,54 @@ const fn string_ie_len(string: &[u8]) -> usize {
     3 + len_len(value) + value
 }
 
+/// Appends a template and lends it to be filled in. Octets that go to their place at once are cheaper than octets
+/// collected elsewhere: reading back a line of single-octet stores stalls the processor.
+#[inline]
+fn put<'o, const N: usize>(out: &'o mut Vec<u8>, template: &[u8; N]) -> &'o mut [u8; N] {
+    out.extend_from_slice(template);
+    // Cannot fail: N octets have just been appended.
+    out.last_chunk_mut().expect("the template")
+}
+
+/// The envelope, the number of elements, and the two elements that begin both messages.
+#[inline]
+fn put_head(out: &mut Vec<u8>, envelope: [u8; 3], body: usize, count: u8, id: RicRequestId, function: u16) {
+    let [x, code, criticality] = envelope;
+    let ies = if body < 128 {
+        let head =
+            put(out, &[x, code, criticality, 0, 0, 0, 0, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0]);
+        head[3] = body as u8;
+        &mut head[4..]
+    } else {
+        let head =
+            put(out, &[x, code, criticality, 0, 0, 0, 0, 0, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0]);
+        head[3..5].copy_from_slice(&long_len(body));
+        &mut head[5..]
+    };
+    ies[2] = count;
+    ies[8..12].copy_from_slice(&request_id_octets(id));
+    ies[16..].copy_from_slice(&function.to_be_bytes());
+}
+
+/// An element that holds an OCTET STRING: one length for the open type, one for the string.
+#[inline]
 fn put_string(out: &mut Vec<u8>, id: u8, string: &[u8]) {
-    let mut head = Head64::new();
-    head.put_string_head(id, string.len());
-    out.extend_from_slice(head.as_slice());
+    let n = string.len();
+    let value = len_len(n) + n;
+    match n {
+        0..127 => put(out, &[0, id, 0, 0, 0])[3..].copy_from_slice(&[value as u8, n as u8]),
+        127 => out.extend_from_slice(&[0, id, 0, 0x80, 128, 127]),
+        _ => {
+            let head = put(out, &[0, id, 0, 0, 0, 0, 0]);
+            head[3..5].copy_from_slice(&long_len(value));
+            head[5..].copy_from_slice(&long_len(n));
+        }
+    }
     out.extend_from_slice(string);
 }
 
-/// A small buffer on the stack: many short pieces become one copy.
-struct Head64 {
-    octets: [u8; 64],
-    len: usize,
-}
-
-impl Head64 {
-    #[inline]
-    fn new() -> Self {
-        Self { octets: [0; 64], len: 0 }
-    }
-
-    #[inline]
-    fn put(&mut self, piece: &[u8]) {
-        self.octets[self.len..self.len + piece.len()].copy_from_slice(piece);
-        self.len += piece.len();
-    }
-
-    #[inline]
-    fn put_len(&mut self, n: usize) {
-        if n < 128 { self.put(&[n as u8]) } else { self.put(&(0x8000 | n as u16).to_be_bytes()) }
-    }
-
-    #[inline]
-    fn put_keys(&mut self, id: RicRequestId, function: RanFunctionId) {
-        let [a, b, c, d] = request_id_octets(id);
-        let [e, f] = function.to_be_bytes();
-        self.put(&[0, 29, 0, 5, 0, a, b, c, d, 0, 5, 0, 2, e, f]);
-    }
-
-    #[inline]
-    fn put_string_head(&mut self, id: u8, len: usize) {
-        self.put(&[0, id, 0]);
-        self.put_len(len_len(len) + len);
-        self.put_len(len);
-    }
-
-    #[inline]
-    fn as_slice(&self) -> &[u8] {
-        &self.octets[..self.len]
-    }
+/// A length of 128 to 16,383 in two octets.
+#[inline]
+const fn long_len(n: usize) -> [u8; 2] {
+    (0x8000 | n as u16).to_be_bytes()
 }
