@@ -1,0 +1,23 @@
+//! E42 from anybody, in every numbering: no panic; what decodes encodes as received, and that is stable.
+#![no_main]
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use ranlab_wire::e2ap::Version;
+use ranlab_wire::e42;
+
+fuzz_target!(|input: &[u8]| {
+    let pdu = Bytes::copy_from_slice(input);
+    let _ = e42::numbering_of(&pdu);
+    for version in Version::ALL {
+        let Ok(decoded) = e42::decode(&pdu, version) else { continue };
+        let _ = decoded.message.notation(version);
+        let ours = Bytes::from(e42::encode_as_received(&decoded, version).expect("what decodes encodes"));
+        let again = e42::decode(&ours, version).expect("what we encode decodes");
+        assert_eq!(again.message, decoded.message);
+        assert_eq!(again.deviations, decoded.deviations);
+        let canonical = e42::encode_as_received(&again, version).expect("what decodes encodes");
+        assert_eq!(canonical, ours, "the encoding is canonical");
+        e42::encode(&decoded.message, version).expect("what decodes encodes");
+    }
+});

@@ -1,0 +1,28 @@
+//! The HW service model: no panic; what decodes encodes, and that is canonical.
+#![no_main]
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use ranlab_wire::e2sm::hw::{HwPolicy, HwTrigger, Ping};
+use ranlab_wire::e2sm::per;
+use ranlab_wire::per::Per;
+
+fuzz_target!(|input: &[u8]| {
+    let octets = Bytes::copy_from_slice(input);
+    round_trip::<Ping>(&octets);
+    round_trip::<HwTrigger>(&octets);
+    round_trip::<HwPolicy>(&octets);
+});
+
+fn round_trip<T: Per + PartialEq + Debug>(octets: &Bytes) {
+    let Ok(value) = per::decode::<T>(octets.clone()) else { return };
+    let mut ours = Vec::new();
+    per::encode(&value, &mut ours).expect("decoded values encode");
+    let again: T = per::decode(ours.clone().into()).expect("what we encode decodes");
+    assert_eq!(again, value);
+    let mut canonical = Vec::new();
+    per::encode(&again, &mut canonical).expect("decoded values encode");
+    assert_eq!(canonical, ours);
+}
