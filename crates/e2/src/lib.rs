@@ -19,6 +19,8 @@
 
 #[cfg(feature = "agent")]
 pub mod agent;
+#[cfg(any(feature = "agent", feature = "xapp"))]
+mod backoff;
 mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
@@ -26,7 +28,11 @@ mod outbox;
 #[cfg(feature = "ric")]
 pub mod ric;
 mod time;
+#[cfg(feature = "xapp")]
+pub mod xapp;
 
+#[cfg(any(feature = "agent", feature = "xapp"))]
+pub use backoff::RECONNECT_DELAY_MAX;
 pub use frame::Frame;
 pub use outbox::{FlowId, Outbox, OutboxCounters, OutboxFull, OutboxLimits};
 pub use time::Time;

@@ -1,5 +1,5 @@
 //! What an agent is told at its birth, and what it counts.
-use crate::OutboxLimits;
+use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use ranlab_wire::e2ap::{ComponentConfigItem, GlobalE2NodeId, Version};
 use std::time::Duration;
 
@@ -67,9 +67,6 @@ impl Default for AgentLimits {
         }
     }
 }
-
-/// Greatest delay between two attempts to connect; a longer configured one is cut to it.
-pub const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// Time-outs and retries of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@ use super::link::{Link, Pending, State};
 use super::subscriptions::Subscriptions;
 use super::ues::Ues;
 use super::*;
+use crate::backoff::Random;
 use crate::{Frame, Time};
 use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
 use std::collections::{BTreeMap, VecDeque};
@@ -41,13 +42,13 @@ pub(super) struct Core {
     /// Where indications are put together.
     pub(super) scratch: Vec<u8>,
     next_controller: u32,
-    random: u64,
+    pub(super) random: Random,
 }
 
 impl Core {
     pub(super) fn new(config: AgentConfig) -> Self {
         Self {
-            random: config.seed ^ 0x9e37_79b9_7f4a_7c15,
+            random: Random::new(config.seed),
             config,
             now: Time::ZERO,
             links: Vec::new(),
@@ -75,14 +76,6 @@ impl Core {
         self.links.iter().find(|l| !matches!(l.state, State::Removing | State::Gone)).map(|l| l.id)
     }
 
-    /// splitmix64.
-    pub(super) fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     pub(super) fn event(&mut self, event: AgentEvent) {
         self.outputs.push_back(AgentOutput::Event(event));
     }
@@ -104,7 +97,7 @@ impl Core {
         }
         let id = ControllerId(self.next_controller);
         self.next_controller += 1;
-        self.links.push(Link::new(id, address.clone(), self.config.version, self.config.limits.outbox));
+        self.links.push(Link::new(id, address.clone(), &self.config));
         self.event(AgentEvent::ControllerAdded { controller: id, address });
         self.connect(now, id);
         Ok(id)

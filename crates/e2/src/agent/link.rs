@@ -1,10 +1,10 @@
 //! One controller as the agent sees it: its connection, what it was told, what it owes an answer to.
-use super::{AgentTimers, ControllerId, Procedure, RECONNECT_DELAY_MAX};
-use crate::{Outbox, OutboxLimits, Time};
+use super::{AgentConfig, ControllerId, Procedure};
+use crate::backoff::Backoff;
+use crate::{Outbox, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, Version};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,20 +57,21 @@ pub(super) struct Link {
     pub(super) query_open: bool,
     /// No setup before: the controller's time to wait.
     pub(super) not_before: Time,
-    attempt: u32,
+    pub(super) backoff: Backoff,
     transaction: u8,
 }
 
 impl Link {
-    pub(super) fn new(id: ControllerId, address: String, version: Version, limits: OutboxLimits) -> Self {
+    pub(super) fn new(id: ControllerId, address: String, config: &AgentConfig) -> Self {
+        let timers = config.timers;
         Self {
             id,
             address,
             redirect: None,
             redirects: 0,
             state: State::Down { retry_at: Time::ZERO },
-            version,
-            outbox: Outbox::new(limits),
+            version: config.version,
+            outbox: Outbox::new(config.limits.outbox),
             announced: false,
             pending: Vec::new(),
             told: BTreeMap::new(),
@@ -79,7 +80,7 @@ impl Link {
             components_changed: false,
             query_open: false,
             not_before: Time::ZERO,
-            attempt: 0,
+            backoff: Backoff::new(timers.reconnect_min, timers.reconnect_max),
             transaction: 0,
         }
     }
@@ -110,19 +111,8 @@ impl Link {
 
     /// A setup came through: the next loss is the first one again.
     pub(super) fn settle(&mut self) {
-        self.attempt = 0;
+        self.backoff.reset();
         self.redirects = 0;
-    }
-
-    /// How long to wait before the next attempt: twice as long each time, at most [`RECONNECT_DELAY_MAX`], and up to
-    /// half of it less by `jitter`.
-    pub(super) fn backoff(&mut self, timers: &AgentTimers, jitter: u64) -> Duration {
-        let cap = timers.reconnect_max.min(RECONNECT_DELAY_MAX);
-        let factor = 1u32 << self.attempt.min(20);
-        let delay = timers.reconnect_min.max(Duration::from_millis(1)).saturating_mul(factor).min(cap);
-        self.attempt = self.attempt.saturating_add(1);
-        let half_ns = u64::try_from(delay.as_nanos() / 2).unwrap_or(u64::MAX);
-        delay - Duration::from_nanos(if half_ns == 0 { 0 } else { jitter % half_ns })
     }
 
     /// When the link wants to be looked at.

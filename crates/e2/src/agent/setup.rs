@@ -121,8 +121,8 @@ impl Core {
     }
 
     fn next_delay(&mut self, id: ControllerId) -> Duration {
-        let (jitter, timers) = (self.random(), self.config.timers);
-        self.link_mut(id).map_or(timers.reconnect_min, |l| l.backoff(&timers, jitter))
+        let link = self.links.iter_mut().find(|l| l.id == id);
+        link.map_or(self.config.timers.reconnect_min, |l| l.backoff.next(&mut self.random))
     }
 
     /// The connection is no more; another attempt follows.

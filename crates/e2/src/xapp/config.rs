@@ -1,0 +1,163 @@
+//! What an xApp is told at its birth, and what it counts.
+use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
+use bytes::Bytes;
+use ranlab_wire::e2ap::{RanFunctionItem, Version};
+use ranlab_wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use std::time::Duration;
+
+/// Whose E42 is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// Ours: the setup asks for node events.
+    #[default]
+    Ranlab,
+    /// FlexRIC's: nothing that its decoder does not count on; the setup is repeated to learn of nodes.
+    FlexRic,
+}
+
+/// What an [`Xapp`](super::Xapp) is and how it behaves.
+#[derive(Debug, Clone)]
+pub struct XappConfig {
+    /// Where the RIC is; the driver's business.
+    pub address: String,
+    /// The numbering spoken; it fixes the connection's.
+    pub version: Version,
+    /// Whose E42.
+    pub dialect: Dialect,
+    /// Service models that it brings: 1 to 256.
+    pub service_models: Vec<RanFunctionItem>,
+    /// Seed of the jitter.
+    pub seed: u64,
+    /// Bounds.
+    pub limits: XappLimits,
+    /// Time-outs and retries.
+    pub timers: XappTimers,
+}
+
+impl XappConfig {
+    /// An xApp in our dialect, numbering of v2.03, that brings the service models of this project.
+    pub fn new(address: impl Into<String>) -> Self {
+        let model = |id, oid: &str, definition, revision| RanFunctionItem {
+            id,
+            definition: Bytes::from_static(definition),
+            revision,
+            oid: Some(oid.to_owned()),
+        };
+        let service_models = vec![
+            model(hw::DEFAULT_FUNCTION_ID, hw::OID, hw::DEFINITION, hw::REVISION),
+            model(mac::DEFAULT_FUNCTION_ID, mac::OID, mac::DEFINITION, mac::REVISION),
+            model(rlc::DEFAULT_FUNCTION_ID, rlc::OID, rlc::DEFINITION, rlc::REVISION),
+            model(pdcp::DEFAULT_FUNCTION_ID, pdcp::OID, pdcp::DEFINITION, pdcp::REVISION),
+            model(gtp::DEFAULT_FUNCTION_ID, gtp::OID, gtp::DEFINITION, gtp::REVISION),
+        ];
+        Self {
+            address: address.into(),
+            version: Version::V2_03,
+            dialect: Dialect::Ranlab,
+            service_models,
+            seed: 1,
+            limits: XappLimits::default(),
+            timers: XappTimers::default(),
+        }
+    }
+}
+
+/// Bounds of an xApp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XappLimits {
+    /// Subscriptions at all nodes, at most 60,000 (request ids have 16 bits).
+    pub subscriptions: usize,
+    /// Standing subscriptions.
+    pub standing: usize,
+    /// Subscription requests and deletions that wait for their answer; further ones wait their turn.
+    pub outstanding: usize,
+    /// Controls that wait for their answer; beyond, [`ControlError::TooMany`](super::ControlError::TooMany).
+    pub controls: usize,
+    /// Nodes remembered; those beyond are not told of.
+    pub nodes: usize,
+    /// Octets of a received PDU; a longer one closes the connection.
+    pub pdu_bytes: usize,
+    /// What may wait for the RIC.
+    pub outbox: OutboxLimits,
+}
+
+impl Default for XappLimits {
+    /// 32,768 subscriptions, 64 standing ones, 256 outstanding, 1,024 controls, 16,384 nodes, PDUs of 1 MiB.
+    fn default() -> Self {
+        Self {
+            subscriptions: 32_768,
+            standing: 64,
+            outstanding: 256,
+            controls: 1_024,
+            nodes: 16_384,
+            pdu_bytes: 1 << 20,
+            outbox: OutboxLimits::default(),
+        }
+    }
+}
+
+/// Time-outs and retries of an xApp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XappTimers {
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the RIC may take to answer the setup.
+    pub setup_timeout: Duration,
+    /// How long any other request may remain unanswered: more than a RIC's own patience with a node.
+    pub request_timeout: Duration,
+    /// How often an unanswered subscription or deletion is repeated; never in FlexRIC's dialect, where a repeated
+    /// request is a second subscription.
+    pub request_retries: u32,
+    /// When a subscription is tried again whose node was not ready.
+    pub not_ready_delay: Duration,
+    /// How long after a reconnect the RIC may take to list the nodes that it listed before.
+    pub relist_grace: Duration,
+    /// FlexRIC's dialect: how often the setup is repeated to learn of nodes. FlexRIC gives a new xApp id each time and
+    /// has 65,535 of them.
+    pub node_poll: Duration,
+    /// Delay before the second attempt to connect; doubles with each further one. Jitter takes up to half of it away.
+    pub reconnect_min: Duration,
+    /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
+    pub reconnect_max: Duration,
+}
+
+impl Default for XappTimers {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            setup_timeout: Duration::from_secs(3),
+            request_timeout: Duration::from_secs(5),
+            request_retries: 2,
+            not_ready_delay: Duration::from_millis(500),
+            relist_grace: Duration::from_secs(2),
+            node_poll: Duration::from_secs(1),
+            reconnect_min: Duration::from_millis(50),
+            reconnect_max: RECONNECT_DELAY_MAX,
+        }
+    }
+}
+
+/// What an xApp did since its birth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct XappCounters {
+    /// PDUs received.
+    pub received: u64,
+    /// Indications handed out.
+    pub indications: u64,
+    /// Indications, answers and ends of what the xApp has not, or not any more.
+    pub stray: u64,
+    /// PDUs that were no message, or none for an xApp.
+    pub refused_pdus: u64,
+    /// Subscription requests sent, repeated ones included.
+    pub subscription_requests: u64,
+    /// Controls sent.
+    pub controls: u64,
+    /// Setups that the RIC accepted, repeated ones included.
+    pub setups: u64,
+    /// Attempts to connect.
+    pub connects: u64,
+    /// Nodes not told of because there were too many.
+    pub nodes_ignored: u64,
+    /// Standing subscriptions not made because there were too many subscriptions.
+    pub standing_ignored: u64,
+}

@@ -1,0 +1,114 @@
+//! The nodes that the RIC tells of.
+use super::subscriptions::Phase;
+use super::*;
+
+/// A node as the RIC told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its components.
+    pub components: Vec<ComponentConfigItem>,
+    /// Its functions.
+    pub functions: Vec<RanFunctionItem>,
+}
+
+impl NodeInfo {
+    /// The id that the node gives a function.
+    pub fn find(&self, function: &FunctionRef) -> Option<RanFunctionId> {
+        let is_it = |f: &&RanFunctionItem| match function {
+            FunctionRef::Id(id) => f.id == *id,
+            FunctionRef::Oid(oid) => f.oid.as_deref() == Some(oid),
+        };
+        self.functions.iter().find(is_it).map(|f| f.id)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) info: NodeInfo,
+    /// Listed on an earlier connection only: nothing can be asked of it until it is listed again.
+    pub(super) stale: bool,
+}
+
+impl Xapp {
+    /// The RIC lists a node: it is new, changed, or as it was.
+    pub(super) fn node_listed(&mut self, listed: ConnectedNode) {
+        let node = listed.node_id;
+        let info = NodeInfo { components: listed.components, functions: listed.functions };
+        let full = self.nodes.len() >= self.config.limits.nodes;
+        match self.nodes.get_mut(&node) {
+            None if full => {
+                self.counters.nodes_ignored += 1;
+                return;
+            }
+            None => {
+                self.nodes.insert(node, Node { info, stale: false });
+                self.event(XappEvent::NodeAdded { node });
+            }
+            Some(known) => {
+                let (changed, was_stale) = (known.info != info, known.stale);
+                (known.info, known.stale) = (info, false);
+                if changed {
+                    self.event(XappEvent::NodeChanged { node });
+                } else if !was_stale {
+                    return;
+                }
+            }
+        }
+        let standing: Vec<_> = self.standing.keys().copied().collect();
+        standing.into_iter().for_each(|standing| self.stand_at(standing, node));
+        // It was announced anew: what failed there may be tried again.
+        for handle in self.subscriptions.of_node(&node) {
+            if self.subscriptions.get(handle).is_some_and(|s| s.phase == Phase::Idle) {
+                self.subscriptions.want(handle);
+            }
+        }
+    }
+
+    /// A node is not there any more.
+    pub(super) fn node_gone(&mut self, node: &GlobalE2NodeId) {
+        if self.nodes.remove(node).is_none() {
+            return;
+        }
+        for handle in self.subscriptions.of_node(node) {
+            let Some(subscription) = self.subscriptions.get(handle) else { continue };
+            let leaves = subscription.standing.is_some() || subscription.is_leaving();
+            if let Some((id, _)) = subscription.request {
+                self.requests.free(id, Target::Subscription(handle));
+            }
+            if leaves {
+                self.subscriptions.remove(handle);
+                self.event(XappEvent::Unsubscribed { handle, node: *node });
+            } else {
+                self.subscriptions.park(handle);
+            }
+        }
+        self.event(XappEvent::NodeRemoved { node: *node });
+    }
+
+    /// Removes the nodes that were not listed again.
+    pub(super) fn drop_stale(&mut self) {
+        self.relisted_by = None;
+        let stale: Vec<_> = self.nodes.iter().filter(|(_, n)| n.stale).map(|(id, _)| *id).collect();
+        stale.iter().for_each(|node| self.node_gone(node));
+    }
+
+    /// Makes a standing subscription at one node, if the node offers the function and it is not made yet.
+    pub(super) fn stand_at(&mut self, standing: StandingHandle, node: GlobalE2NodeId) {
+        let Some(wanted) = self.standing.get(&standing) else { return };
+        let offers = |n: &Node| !n.stale && n.info.find(&wanted.function).is_some();
+        if !self.nodes.get(&node).is_some_and(offers) {
+            return;
+        }
+        let made =
+            |h: &SubscriptionHandle| self.subscriptions.get(*h).is_some_and(|s| s.standing == Some(standing));
+        if self.subscriptions.of_node(&node).iter().any(made) {
+            return;
+        }
+        if self.subscriptions.len() >= self.config.limits.subscriptions {
+            self.counters.standing_ignored += 1;
+            return;
+        }
+        let (function, details) = (wanted.function.clone(), wanted.details.clone());
+        self.subscriptions.add(node, function, details, Some(standing));
+    }
+}

@@ -1,0 +1,278 @@
+//! Request ids, and what their answers mean.
+use super::subscriptions::Phase;
+use super::*;
+
+/// Controls without acknowledgement whose failure can still be told.
+const QUIET_CONTROLS: usize = 1_024;
+
+/// To whom a request id belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Subscription(SubscriptionHandle),
+    Control(ControlHandle),
+}
+
+/// Requests under way: ids 1, 2, 3 … with instance 0, never one that is in use.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    last: u16,
+    targets: BTreeMap<u16, Target>,
+    /// Controls that want an answer. All wait equally long, so handles are in the order of deadlines.
+    awaited: BTreeMap<ControlHandle, (Time, u16)>,
+    /// Controls that want none, oldest first.
+    quiet: VecDeque<(u16, ControlHandle)>,
+    last_control: u64,
+}
+
+impl Requests {
+    pub(super) fn take_id(&mut self, target: Target) -> Option<u16> {
+        if self.targets.len() >= usize::from(u16::MAX) {
+            return None;
+        }
+        loop {
+            self.last = self.last.wrapping_add(1).max(1);
+            if !self.targets.contains_key(&self.last) {
+                self.targets.insert(self.last, target);
+                return Some(self.last);
+            }
+        }
+    }
+
+    pub(super) fn free(&mut self, id: u16, target: Target) {
+        if self.targets.get(&id) == Some(&target) {
+            self.targets.remove(&id);
+        }
+    }
+
+    pub(super) fn target(&self, id: RicRequestId) -> Option<Target> {
+        self.targets.get(&id.requestor).copied().filter(|_| id.instance == 0)
+    }
+
+    pub(super) fn awaited(&self) -> usize {
+        self.awaited.len()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.awaited.first_key_value().map(|(_, (at, _))| *at)
+    }
+
+    pub(super) fn next_control(&mut self) -> ControlHandle {
+        self.last_control += 1;
+        ControlHandle(self.last_control)
+    }
+
+    /// Remembers a control that was sent.
+    pub(super) fn control_sent(&mut self, id: u16, handle: ControlHandle, deadline: Option<Time>) {
+        match deadline {
+            Some(at) => {
+                self.awaited.insert(handle, (at, id));
+            }
+            None => self.quiet.push_back((id, handle)),
+        }
+        if self.quiet.len() > QUIET_CONTROLS
+            && let Some((id, handle)) = self.quiet.pop_front()
+        {
+            self.free(id, Target::Control(handle));
+        }
+    }
+
+    /// A control was answered.
+    fn control_done(&mut self, id: u16, handle: ControlHandle) {
+        self.free(id, Target::Control(handle));
+        self.awaited.remove(&handle);
+    }
+
+    /// The next control whose time is up.
+    fn expired_control(&mut self, now: Time) -> Option<ControlHandle> {
+        let (&handle, &(_, id)) = self.awaited.first_key_value().filter(|(_, (at, _))| *at <= now)?;
+        self.control_done(id, handle);
+        Some(handle)
+    }
+
+    /// The connection is lost: the controls that wanted an answer.
+    pub(super) fn start_over(&mut self) -> Vec<ControlHandle> {
+        self.targets.clear();
+        self.quiet.clear();
+        std::mem::take(&mut self.awaited).into_keys().collect()
+    }
+}
+
+impl Xapp {
+    /// Requests and deletes what is wanted, as many at once as the limit allows.
+    pub(super) fn pump(&mut self) {
+        if !matches!(self.state, State::Up) {
+            return;
+        }
+        while let Some(handle) = self.subscriptions.next_turn(self.config.limits.outstanding) {
+            let Some(s) = self.subscriptions.get(handle) else { continue };
+            match (s.unwanted, s.phase) {
+                (true, Phase::Active | Phase::Requested { .. }) => self.send_deletion(handle),
+                (false, Phase::Idle) => self.send_request(handle),
+                _ => {}
+            }
+        }
+    }
+
+    fn send_request(&mut self, handle: SubscriptionHandle) {
+        let Some(s) = self.subscriptions.get(handle) else { return };
+        let (node, known) = (s.node, self.nodes.get(&s.node));
+        // Not there: its announcement will bring it back here.
+        let Some(known) = known.filter(|n| !n.stale) else { return };
+        let Some(function_id) = known.info.find(&s.function) else {
+            let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
+            return self.event(XappEvent::SubscriptionFailed {
+                handle,
+                node,
+                failure: Failure::Cause(cause),
+            });
+        };
+        let Some(id) = self.requests.take_id(Target::Subscription(handle)) else { return };
+        if let Some(s) = self.subscriptions.get_mut(handle) {
+            s.request = Some((id, function_id));
+            s.gaps.restart();
+        }
+        let retries_left = match self.config.dialect {
+            Dialect::Ranlab => self.config.timers.request_retries,
+            Dialect::FlexRic => 0,
+        };
+        let deadline = Some(self.now + self.config.timers.request_timeout);
+        self.subscriptions.set(handle, Phase::Requested { retries_left }, deadline);
+        self.say_request(handle);
+    }
+
+    /// Sends, or repeats, the request of a subscription.
+    fn say_request(&mut self, handle: SubscriptionHandle) {
+        let Some(s) = self.subscriptions.get(handle) else { return };
+        let Some((id, function_id)) = s.request else { return };
+        let message = e42::Message::SubscriptionRequest(e42::SubscriptionRequest {
+            xapp_id: self.xapp_id,
+            node_id: s.node,
+            request_id: RicRequestId { requestor: id, instance: 0 },
+            function_id,
+            details: s.details.clone(),
+        });
+        self.counters.subscription_requests += 1;
+        self.send(&message);
+    }
+
+    fn send_deletion(&mut self, handle: SubscriptionHandle) {
+        let retries_left = self.config.timers.request_retries;
+        let deadline = Some(self.now + self.config.timers.request_timeout);
+        self.subscriptions.set(handle, Phase::Deleting { retries_left }, deadline);
+        self.say_deletion(handle);
+    }
+
+    fn say_deletion(&mut self, handle: SubscriptionHandle) {
+        let Some((id, function_id)) = self.subscriptions.get(handle).and_then(|s| s.request) else { return };
+        let request_id = RicRequestId { requestor: id, instance: 0 };
+        let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
+        self.send(&e42::Message::SubscriptionDeleteRequest(request));
+    }
+
+    /// A subscription is gone at the RIC: parked, or removed if that was wanted.
+    fn ended(&mut self, handle: SubscriptionHandle, failure: Failure) {
+        let Some(s) = self.subscriptions.get(handle) else { return };
+        let (node, leaving) = (s.node, s.is_leaving());
+        if let Some((id, _)) = s.request {
+            self.requests.free(id, Target::Subscription(handle));
+        }
+        if leaving {
+            self.subscriptions.remove(handle);
+            return self.event(XappEvent::Unsubscribed { handle, node });
+        }
+        self.subscriptions.park(handle);
+        let not_ready = Failure::Cause(Cause::RicRequest(CauseRicRequest::SystemNotReady));
+        if failure == not_ready || failure == Failure::Unanswered {
+            // Idle with a deadline: wanted again when it has passed.
+            let at = self.now + self.config.timers.not_ready_delay;
+            self.subscriptions.set(handle, Phase::Idle, Some(at));
+        }
+        self.event(XappEvent::SubscriptionFailed { handle, node, failure });
+    }
+
+    pub(super) fn on_subscription_response(&mut self, m: RicSubscriptionResponse) {
+        let Some(handle) = self.subscription_of(m.request_id) else { return };
+        let Some(s) = self.subscriptions.get(handle) else { return };
+        if matches!(s.phase, Phase::Requested { .. }) {
+            let node = s.node;
+            self.subscriptions.set(handle, Phase::Active, None);
+            let not_admitted = m.not_admitted.unwrap_or_default();
+            self.event(XappEvent::Subscribed { handle, node, not_admitted });
+        }
+    }
+
+    /// A subscription was refused, or ended.
+    pub(super) fn on_subscription_end(&mut self, id: RicRequestId, cause: Cause) {
+        if let Some(handle) = self.subscription_of(id) {
+            self.ended(handle, Failure::Cause(cause));
+        }
+    }
+
+    /// A deletion was answered, by whatever: the RIC has it no more.
+    pub(super) fn on_deletion_answer(&mut self, id: RicRequestId) {
+        let Some(handle) = self.subscription_of(id) else { return };
+        if self.subscriptions.get(handle).is_some_and(Subscription::is_leaving) {
+            self.ended(handle, Failure::Unanswered);
+        }
+    }
+
+    pub(super) fn subscription_of(&mut self, id: RicRequestId) -> Option<SubscriptionHandle> {
+        match self.requests.target(id) {
+            Some(Target::Subscription(handle)) => Some(handle),
+            _ => {
+                self.counters.stray += 1;
+                None
+            }
+        }
+    }
+
+    pub(super) fn on_control_answer(
+        &mut self,
+        id: RicRequestId,
+        outcome: Option<Bytes>,
+        failure: Option<Failure>,
+    ) {
+        let Some(Target::Control(handle)) = self.requests.target(id) else {
+            self.counters.stray += 1;
+            return;
+        };
+        self.requests.control_done(id.requestor, handle);
+        self.event(match failure {
+            None => XappEvent::ControlAcknowledged { handle, outcome },
+            Some(failure) => XappEvent::ControlFailed { handle, failure, outcome },
+        });
+    }
+
+    /// Repeats or gives up what was not answered in time.
+    pub(super) fn expire_requests(&mut self) {
+        let (now, timeout) = (self.now, self.config.timers.request_timeout);
+        while let Some(handle) = self.requests.expired_control(now) {
+            let (failure, outcome) = (Failure::Unanswered, None);
+            self.event(XappEvent::ControlFailed { handle, failure, outcome });
+        }
+        while let Some(handle) = self.subscriptions.expired(now) {
+            let Some(phase) = self.subscriptions.get(handle).map(|s| s.phase) else { return };
+            let again = Some(now + timeout);
+            match phase {
+                Phase::Requested { retries_left: left @ 1.. } => {
+                    self.subscriptions.set(handle, Phase::Requested { retries_left: left - 1 }, again);
+                    self.say_request(handle);
+                }
+                Phase::Deleting { retries_left: left @ 1.. } => {
+                    self.subscriptions.set(handle, Phase::Deleting { retries_left: left - 1 }, again);
+                    self.say_deletion(handle);
+                }
+                Phase::Requested { .. } => {
+                    // The RIC may have it after all.
+                    self.say_deletion(handle);
+                    self.ended(handle, Failure::Unanswered);
+                }
+                Phase::Deleting { .. } => self.ended(handle, Failure::Unanswered),
+                Phase::Idle | Phase::Active => {
+                    self.subscriptions.set(handle, phase, None);
+                    self.subscriptions.want(handle);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The connection to the RIC: setup, loss, messages.
+use super::*;
+use std::collections::BTreeSet;
+
+impl Xapp {
+    pub(super) fn connect(&mut self) {
+        self.state = State::Connecting { deadline: self.now + self.config.timers.connect_timeout };
+        self.counters.connects += 1;
+        self.outputs.push_back(XappOutput::Connect { address: self.config.address.clone() });
+    }
+
+    pub(super) fn on_connected(&mut self) {
+        if matches!(self.state, State::Connecting { .. }) {
+            self.outbox.clear();
+            self.state = State::SettingUp { deadline: self.now + self.config.timers.setup_timeout };
+            self.send_setup();
+        }
+    }
+
+    fn send_setup(&mut self) {
+        let message = e42::Message::SetupRequest(e42::SetupRequest {
+            functions: self.config.service_models.clone(),
+            wants_node_events: self.config.dialect == Dialect::Ranlab,
+        });
+        match e42::encode(&message, self.config.version) {
+            Ok(pdu) => self.push(pdu.into()),
+            Err(e) => self.take_down(CloseReason::SetupImpossible(e)),
+        }
+    }
+
+    pub(super) fn send(&mut self, message: &e42::Message) {
+        // Whatever the embedder gives was encoded once when it gave it; nothing else can fail.
+        if let Ok(pdu) = e42::encode(message, self.config.version) {
+            self.push(pdu.into());
+        }
+    }
+
+    pub(super) fn push(&mut self, pdu: Bytes) {
+        match self.outbox.push_control(Frame::whole(pdu)) {
+            Ok(()) if !std::mem::replace(&mut self.announced, true) => {
+                self.outputs.push_back(XappOutput::Transmit);
+            }
+            Ok(()) => {}
+            // Later: whoever called still works with the connection.
+            Err(full) => self.doomed = Some(full.into()),
+        }
+    }
+
+    /// Closes the connection from our side; another attempt follows.
+    pub(super) fn take_down(&mut self, reason: CloseReason) {
+        if !matches!(self.state, State::Down { .. }) {
+            self.outputs.push_back(XappOutput::Close { reason });
+            self.connection_lost();
+        }
+    }
+
+    /// The connection is no more; another attempt follows.
+    pub(super) fn connection_lost(&mut self) {
+        let now = self.now;
+        self.doomed = None;
+        self.outbox.clear();
+        self.poll_at = None;
+        self.relisted_by = None;
+        self.nodes.values_mut().for_each(|n| n.stale = true);
+        let retry_at = (now + self.backoff.next(&mut self.random)).max(self.not_before);
+        self.state = State::Down { retry_at };
+        for handle in self.requests.start_over() {
+            let (failure, outcome) = (Failure::Disconnected, None);
+            self.event(XappEvent::ControlFailed { handle, failure, outcome });
+        }
+        for (handle, node) in self.subscriptions.start_over() {
+            self.event(XappEvent::Unsubscribed { handle, node });
+        }
+        self.event(XappEvent::Disconnected { retry_in: retry_at.since(now) });
+    }
+
+    pub(super) fn on_received(&mut self, pdu: &Bytes) {
+        if matches!(self.state, State::Down { .. } | State::Connecting { .. }) {
+            return;
+        }
+        self.counters.received += 1;
+        let limit = self.config.limits.pdu_bytes;
+        if pdu.len() > limit {
+            return self.take_down(CloseReason::TooLong { len: pdu.len(), limit });
+        }
+        if self.on_indication(pdu) {
+            return;
+        }
+        match e42::decode(pdu, self.config.version) {
+            Ok(decoded) => self.dispatch(decoded.message),
+            Err(rejection) => {
+                self.counters.refused_pdus += 1;
+                if !matches!(self.state, State::Up) {
+                    return self.take_down(CloseReason::NotE42(rejection.to_string()));
+                }
+                if !matches!(rejection.envelope, Some((_, 2, _))) {
+                    let error = rejection.error_indication(self.config.version);
+                    self.send(&e42::Message::E2(Message::ErrorIndication(error)));
+                }
+            }
+        }
+    }
+
+    /// The fast path; `false` if it is not an indication in its usual form.
+    fn on_indication(&mut self, pdu: &Bytes) -> bool {
+        let Some(fast) = fast::Indication::decode(pdu) else { return false };
+        let view = IndicationView {
+            function: fast.function_id,
+            action: fast.action_id,
+            sn: fast.sn,
+            kind: fast.kind,
+            header: pdu.slice_ref(fast.header),
+            message: pdu.slice_ref(fast.message),
+            call_process_id: fast.call_process_id.map(|c| pdu.slice_ref(c)),
+        };
+        self.hand_out(fast.request_id, view);
+        true
+    }
+
+    fn hand_out(&mut self, id: RicRequestId, indication: IndicationView) {
+        let Some(handle) = self.subscription_of(id) else { return };
+        let Some(s) = self.subscriptions.get_mut(handle) else { return };
+        s.gaps.see(indication.sn);
+        let node = s.node;
+        self.counters.indications += 1;
+        self.event(XappEvent::Indication { handle, node, indication });
+    }
+
+    fn dispatch(&mut self, message: e42::Message) {
+        match message {
+            e42::Message::SetupResponse(m) => self.on_setup_response(m),
+            e42::Message::SetupFailure(m) => self.setup_failed(Some(m.cause), m.time_to_wait),
+            e42::Message::NodeEvent(m) if matches!(self.state, State::Up) => {
+                m.connected.into_iter().for_each(|node| self.node_listed(node));
+                m.removed.iter().for_each(|node| self.node_gone(node));
+            }
+            e42::Message::E2(message) => self.on_e2(message),
+            _ => self.counters.refused_pdus += 1,
+        }
+    }
+
+    fn on_setup_response(&mut self, response: e42::SetupResponse) {
+        let first = matches!(self.state, State::SettingUp { .. });
+        if !first && !matches!(self.state, State::Up) {
+            self.counters.stray += 1;
+            return;
+        }
+        self.xapp_id = response.xapp_id;
+        self.counters.setups += 1;
+        self.state = State::Up;
+        self.backoff.reset();
+        if first {
+            self.event(XappEvent::Ready { xapp_id: response.xapp_id });
+        }
+        let listed: BTreeSet<_> = response.nodes.iter().map(|n| n.node_id).collect();
+        response.nodes.into_iter().for_each(|node| self.node_listed(node));
+        match self.config.dialect {
+            Dialect::FlexRic => {
+                let gone: Vec<_> = self.nodes.keys().filter(|id| !listed.contains(id)).copied().collect();
+                gone.iter().for_each(|node| self.node_gone(node));
+                self.poll_at = Some(self.now + self.config.timers.node_poll);
+            }
+            // A list too long for one message goes on in node events.
+            Dialect::Ranlab if first => self.relisted_by = Some(self.now + self.config.timers.relist_grace),
+            Dialect::Ranlab => {}
+        }
+    }
+
+    fn setup_failed(&mut self, cause: Option<Cause>, wait: Option<TimeToWait>) {
+        if !matches!(self.state, State::SettingUp { .. }) {
+            self.counters.stray += 1;
+            return;
+        }
+        let delay = self.backoff.next(&mut self.random);
+        let retry_in = wait.map_or(delay, |w| delay.max(Duration::from_secs(w.seconds())));
+        self.not_before = self.now + if wait.is_some() { retry_in } else { Duration::ZERO };
+        self.state = State::Waiting { until: self.now + retry_in };
+        self.event(XappEvent::SetupFailed { cause, retry_in });
+    }
+
+    fn on_e2(&mut self, message: Message) {
+        match message {
+            Message::RicIndication(m) => {
+                let view = IndicationView {
+                    function: m.function_id,
+                    action: m.action_id,
+                    sn: m.sn,
+                    kind: m.kind,
+                    header: m.header,
+                    message: m.message,
+                    call_process_id: m.call_process_id,
+                };
+                self.hand_out(m.request_id, view);
+            }
+            Message::RicSubscriptionResponse(m) => self.on_subscription_response(m),
+            Message::RicSubscriptionFailure(m) => {
+                let first = m.not_admitted.and_then(|list| list.first().map(|a| a.cause));
+                let cause = m.cause.or(first);
+                let unspecified = Cause::RicRequest(CauseRicRequest::Unspecified);
+                self.on_subscription_end(m.request_id, cause.unwrap_or(unspecified));
+            }
+            Message::RicSubscriptionDeleteRequired(m) => {
+                m.subscriptions.iter().for_each(|s| self.on_subscription_end(s.request_id, s.cause));
+            }
+            Message::RicSubscriptionDeleteResponse(m) => self.on_deletion_answer(m.request_id),
+            Message::RicSubscriptionDeleteFailure(m) => self.on_deletion_answer(m.request_id),
+            Message::RicControlAcknowledge(m) => self.on_control_answer(m.request_id, m.outcome, None),
+            Message::RicControlFailure(m) => {
+                self.on_control_answer(m.request_id, m.outcome, Some(Failure::Cause(m.cause)));
+            }
+            Message::ErrorIndication(m) => self.on_error(m),
+            _ => self.counters.refused_pdus += 1,
+        }
+    }
+
+    /// An error that names a request ends it.
+    fn on_error(&mut self, error: ErrorIndication) {
+        let cause = error.cause;
+        if matches!(self.state, State::SettingUp { .. }) {
+            return self.setup_failed(cause, None);
+        }
+        let known = cause.unwrap_or(Cause::Protocol(CauseProtocol::Unspecified));
+        let id = error.request_id.or_else(|| error.diagnostics.and_then(|d| d.request_id));
+        match id.and_then(|id| Some((id, self.requests.target(id)?))) {
+            Some((id, Target::Subscription(_))) => self.on_subscription_end(id, known),
+            Some((id, Target::Control(_))) => self.on_control_answer(id, None, Some(Failure::Cause(known))),
+            None => self.event(XappEvent::ErrorReported { cause }),
+        }
+    }
+
+    /// Does what the time demands.
+    pub(super) fn expire(&mut self) {
+        let now = self.now;
+        match self.state {
+            State::Down { retry_at } if retry_at <= now => self.connect(),
+            State::Connecting { deadline } if deadline <= now => self.take_down(CloseReason::ConnectTimeout),
+            State::SettingUp { deadline } if deadline <= now => self.take_down(CloseReason::SetupTimeout),
+            State::Waiting { until } if until <= now => {
+                self.state = State::SettingUp { deadline: now + self.config.timers.setup_timeout };
+                self.send_setup();
+            }
+            State::Up => {
+                self.expire_requests();
+                if self.relisted_by.is_some_and(|at| at <= now) {
+                    self.drop_stale();
+                }
+                if self.poll_at.is_some_and(|at| at <= now) {
+                    self.poll_at = Some(now + self.config.timers.node_poll);
+                    self.send_setup();
+                }
+            }
+            _ => {}
+        }
+    }
+}

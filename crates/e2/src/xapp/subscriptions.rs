@@ -1,0 +1,230 @@
+//! What the xApp wants reported, and how far it has come with each.
+use super::*;
+use std::collections::BTreeSet;
+
+/// Indications that may be missing at once before a running number of zero means a new start rather than a loss.
+const RESTART_GAP: u16 = 1_024;
+
+/// Where a subscription stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing is under way; wanted, failed, or its node is not there.
+    Idle,
+    /// The request waits for its answer.
+    Requested { retries_left: u32 },
+    /// Admitted.
+    Active,
+    /// The deletion waits for its answer.
+    Deleting { retries_left: u32 },
+}
+
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) node: GlobalE2NodeId,
+    pub(super) function: FunctionRef,
+    pub(super) details: RicSubscriptionDetails,
+    pub(super) standing: Option<StandingHandle>,
+    pub(super) phase: Phase,
+    /// Under which request and function id it was last requested.
+    pub(super) request: Option<(u16, RanFunctionId)>,
+    pub(super) deadline: Option<Time>,
+    /// Unsubscribed, but the deletion has not had its turn yet.
+    pub(super) unwanted: bool,
+    pub(super) gaps: Gaps,
+}
+
+impl Subscription {
+    pub(super) fn is_leaving(&self) -> bool {
+        self.unwanted || matches!(self.phase, Phase::Deleting { .. })
+    }
+}
+
+/// Losses by the gaps in the running numbers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gaps {
+    last: Option<u16>,
+    lost: u64,
+    /// The agent gives no numbers.
+    unknown: bool,
+}
+
+impl Gaps {
+    pub(super) fn see(&mut self, sn: Option<u16>) {
+        let Some(sn) = sn else {
+            self.unknown = true;
+            return;
+        };
+        if let Some(last) = self.last {
+            let missing = sn.wrapping_sub(last).wrapping_sub(1);
+            // Backwards is a new start of the agent; so is zero after a gap too long to be one.
+            let restart = missing >= 1 << 15 || (sn == 0 && missing > RESTART_GAP);
+            self.lost += if restart { 0 } else { u64::from(missing) };
+        }
+        self.last = Some(sn);
+    }
+
+    /// A new subscription counts from anew.
+    pub(super) fn restart(&mut self) {
+        self.last = None;
+    }
+
+    pub(super) fn lost(&self) -> Option<u64> {
+        (!self.unknown).then_some(self.lost)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    last: u64,
+    by_handle: BTreeMap<SubscriptionHandle, Subscription>,
+    by_node: BTreeMap<GlobalE2NodeId, BTreeSet<SubscriptionHandle>>,
+    /// Those whose turn to be requested or deleted is to come.
+    wanting: BTreeSet<SubscriptionHandle>,
+    /// How many are requested or being deleted.
+    outstanding: usize,
+    deadlines: BTreeSet<(Time, SubscriptionHandle)>,
+}
+
+impl Subscriptions {
+    pub(super) fn add(
+        &mut self,
+        node: GlobalE2NodeId,
+        function: FunctionRef,
+        details: RicSubscriptionDetails,
+        standing: Option<StandingHandle>,
+    ) -> SubscriptionHandle {
+        self.last += 1;
+        let handle = SubscriptionHandle(self.last);
+        let (phase, gaps) = (Phase::Idle, Gaps::default());
+        let subscription = Subscription {
+            node,
+            function,
+            details,
+            standing,
+            phase,
+            request: None,
+            deadline: None,
+            unwanted: false,
+            gaps,
+        };
+        self.by_handle.insert(handle, subscription);
+        self.by_node.entry(node).or_default().insert(handle);
+        self.wanting.insert(handle);
+        handle
+    }
+
+    pub(super) fn get(&self, handle: SubscriptionHandle) -> Option<&Subscription> {
+        self.by_handle.get(&handle)
+    }
+
+    pub(super) fn get_mut(&mut self, handle: SubscriptionHandle) -> Option<&mut Subscription> {
+        self.by_handle.get_mut(&handle)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_handle.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SubscriptionHandle, &Subscription)> {
+        self.by_handle.iter().map(|(handle, s)| (*handle, s))
+    }
+
+    pub(super) fn of_node(&self, node: &GlobalE2NodeId) -> Vec<SubscriptionHandle> {
+        self.by_node.get(node).map(|set| set.iter().copied().collect()).unwrap_or_default()
+    }
+
+    pub(super) fn remove(&mut self, handle: SubscriptionHandle) -> Option<Subscription> {
+        self.set(handle, Phase::Idle, None);
+        self.wanting.remove(&handle);
+        let subscription = self.by_handle.remove(&handle)?;
+        if let Some(set) = self.by_node.get_mut(&subscription.node) {
+            set.remove(&handle);
+            if set.is_empty() {
+                self.by_node.remove(&subscription.node);
+            }
+        }
+        Some(subscription)
+    }
+
+    /// Changes phase and deadline; keeps the books.
+    pub(super) fn set(&mut self, handle: SubscriptionHandle, phase: Phase, deadline: Option<Time>) {
+        let Some(s) = self.by_handle.get_mut(&handle) else { return };
+        let under_way = |p| matches!(p, Phase::Requested { .. } | Phase::Deleting { .. });
+        self.outstanding += usize::from(under_way(phase));
+        self.outstanding -= usize::from(under_way(s.phase));
+        if let Some(at) = s.deadline {
+            self.deadlines.remove(&(at, handle));
+        }
+        if let Some(at) = deadline {
+            self.deadlines.insert((at, handle));
+        }
+        (s.phase, s.deadline) = (phase, deadline);
+    }
+
+    /// Its turn is to come.
+    pub(super) fn want(&mut self, handle: SubscriptionHandle) {
+        self.wanting.insert(handle);
+    }
+
+    /// Nothing is under way any more, and nothing will be until somebody wants it.
+    pub(super) fn park(&mut self, handle: SubscriptionHandle) {
+        self.wanting.remove(&handle);
+        self.set(handle, Phase::Idle, None);
+        if let Some(s) = self.by_handle.get_mut(&handle) {
+            s.request = None;
+        }
+    }
+
+    /// The next whose turn has come.
+    pub(super) fn next_turn(&mut self, limit: usize) -> Option<SubscriptionHandle> {
+        if self.outstanding < limit { self.wanting.pop_first() } else { None }
+    }
+
+    pub(super) fn has_turn(&self, limit: usize) -> bool {
+        self.outstanding < limit && !self.wanting.is_empty()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn expired(&self, now: Time) -> Option<SubscriptionHandle> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, handle)| *handle)
+    }
+
+    /// The connection is lost: nothing is under way any more, everything is wanted again. Returns what was leaving.
+    pub(super) fn start_over(&mut self) -> Vec<(SubscriptionHandle, GlobalE2NodeId)> {
+        let all: Vec<_> = self.by_handle.keys().copied().collect();
+        let mut left = Vec::new();
+        for handle in all {
+            self.park(handle);
+            let Some(s) = self.by_handle.get(&handle) else { continue };
+            if s.unwanted {
+                left.push((handle, s.node));
+                self.remove(handle);
+            }
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_counted_over_the_wrap_and_not_over_a_restart() {
+        let lost = |numbers: &[u16]| {
+            let mut gaps = Gaps::default();
+            numbers.iter().for_each(|n| gaps.see(Some(*n)));
+            gaps.lost()
+        };
+        assert_eq!(lost(&[5, 6, 9, 10]), Some(2));
+        assert_eq!(lost(&[65_534, 1]), Some(2));
+        assert_eq!(lost(&[40_000, 0, 1]), Some(0));
+        assert_eq!(lost(&[100, 3, 4]), Some(0));
+        let mut gaps = Gaps::default();
+        gaps.see(None);
+        assert_eq!(gaps.lost(), None);
+    }
+}

@@ -1,0 +1,565 @@
+//! The xApp against a RIC made of messages, in virtual time.
+#![cfg(feature = "xapp")]
+#![allow(clippy::unwrap_used)]
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::xapp::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e42::{self, ConnectedNode};
+use std::time::Duration;
+
+const S: Duration = Duration::from_secs(1);
+const OID: &str = "1.2.3";
+
+struct Bench {
+    xapp: Xapp,
+    now: Time,
+    version: Version,
+    connects: usize,
+    closes: Vec<CloseReason>,
+    events: Vec<XappEvent>,
+    sent: Vec<e42::Message>,
+    deaf: bool,
+}
+
+impl Bench {
+    fn new(config: XappConfig) -> Self {
+        let (version, xapp) = (config.version, Xapp::new(config));
+        let (closes, events, sent) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bench =
+            Self { xapp, now: Time::ZERO, version, connects: 0, closes, events, sent, deaf: false };
+        bench.input(XappInput::Wake);
+        bench
+    }
+
+    /// Set up, with these nodes.
+    fn up(config: XappConfig, nodes: &[u32]) -> Self {
+        let mut bench = Self::new(config);
+        bench.set_up(7, nodes);
+        bench
+    }
+
+    fn set_up(&mut self, xapp_id: u16, nodes: &[u32]) {
+        self.input(XappInput::Connected);
+        assert!(matches!(self.take()[..], [e42::Message::SetupRequest(_)]));
+        self.accept(xapp_id, nodes);
+        assert!(self.xapp.is_ready(), "{:?}", self.events);
+    }
+
+    fn accept(&mut self, xapp_id: u16, nodes: &[u32]) {
+        let nodes = nodes.iter().map(|n| node(*n)).collect();
+        self.receive(&e42::Message::SetupResponse(e42::SetupResponse { xapp_id, nodes }));
+    }
+
+    fn input(&mut self, input: XappInput) {
+        self.xapp.handle(self.now, input);
+        self.drain();
+    }
+
+    fn receive(&mut self, message: &e42::Message) {
+        let pdu = e42::encode(message, self.version).unwrap().into();
+        self.input(XappInput::Received { pdu });
+    }
+
+    fn answer(&mut self, message: Message) {
+        self.receive(&e42::Message::E2(message));
+    }
+
+    fn take(&mut self) -> Vec<e42::Message> {
+        std::mem::take(&mut self.sent)
+    }
+
+    fn events(&mut self) -> Vec<XappEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn pass(&mut self, d: Duration) {
+        let end = self.now + d;
+        let mut idle = 0;
+        while let Some(at) = self.xapp.wake_at().filter(|at| *at <= end) {
+            idle = if at > self.now { 0 } else { idle + 1 };
+            assert!(idle < 100, "the xApp wants to be woken over and over at {:?}", self.now);
+            self.now = at.max(self.now);
+            self.input(XappInput::Wake);
+        }
+        self.now = end;
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.xapp.poll() {
+            match output {
+                XappOutput::Connect { .. } => self.connects += 1,
+                XappOutput::Close { reason } => self.closes.push(reason),
+                XappOutput::Event(event) => self.events.push(event),
+                XappOutput::Transmit if self.deaf => self.xapp.transport_full(),
+                XappOutput::Transmit => {
+                    while let Some(frame) = self.xapp.transmit(self.now) {
+                        let decoded = e42::decode(&frame.to_bytes(), self.version).unwrap();
+                        assert!(decoded.deviations.is_empty());
+                        self.sent.push(decoded.message);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The subscription requests sent since, as (request id, node).
+    fn requests(&mut self) -> Vec<(u16, GlobalE2NodeId)> {
+        let requests = self.take().into_iter().map(|m| match m {
+            e42::Message::SubscriptionRequest(m) => (m.request_id.requestor, m.node_id),
+            other => panic!("{other:?}"),
+        });
+        requests.collect()
+    }
+
+    fn admit(&mut self, requestor: u16) {
+        let (function_id, admitted, not_admitted) = (70, vec![0], Some(vec![]));
+        let request_id = id(requestor);
+        let response = RicSubscriptionResponse { request_id, function_id, admitted, not_admitted };
+        self.answer(Message::RicSubscriptionResponse(response));
+    }
+
+    fn indicate(&mut self, requestor: u16, sn: Option<u16>) {
+        self.answer(Message::RicIndication(RicIndication {
+            request_id: id(requestor),
+            function_id: 70,
+            action_id: 0,
+            sn,
+            kind: RicIndicationType::Report,
+            header: Bytes::from_static(b"head"),
+            message: Bytes::from_static(b"message"),
+            call_process_id: None,
+        }));
+    }
+}
+
+fn id(requestor: u16) -> RicRequestId {
+    RicRequestId { requestor, instance: 0 }
+}
+
+fn node_id(n: u32) -> GlobalE2NodeId {
+    GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32)
+}
+
+fn node(n: u32) -> ConnectedNode {
+    let function = |id, oid: &str| RanFunctionItem {
+        id,
+        definition: Bytes::from_static(b"def"),
+        revision: 1,
+        oid: Some(oid.into()),
+    };
+    let component = ComponentConfigItem {
+        interface: ComponentInterfaceType::Ng,
+        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
+        configuration: ComponentConfiguration::default(),
+    };
+    ConnectedNode { node_id: node_id(n), components: vec![component], functions: vec![function(70, OID)] }
+}
+
+fn config() -> XappConfig {
+    XappConfig::new("ric")
+}
+
+fn flexric() -> XappConfig {
+    XappConfig { dialect: Dialect::FlexRic, ..config() }
+}
+
+fn subscribe(bench: &mut Bench, n: u32) -> SubscriptionHandle {
+    let trigger = Bytes::from_static(&[10, 0, 0, 0]);
+    let handle = bench.xapp.subscribe(node_id(n), OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+    bench.pass(Duration::ZERO);
+    handle
+}
+
+fn node_event(connected: &[u32], removed: &[u32]) -> e42::Message {
+    let connected = connected.iter().map(|n| node(*n)).collect();
+    let removed = removed.iter().map(|n| node_id(*n)).collect();
+    e42::Message::NodeEvent(e42::NodeEvent { xapp_id: 7, connected, removed })
+}
+
+#[test]
+fn only_our_dialect_asks_for_node_events() {
+    for (config, wants) in [(config(), true), (flexric(), false)] {
+        let mut bench = Bench::new(config);
+        bench.input(XappInput::Connected);
+        let sent = bench.take();
+        let [e42::Message::SetupRequest(m)] = &sent[..] else { panic!("{sent:?}") };
+        assert_eq!(m.wants_node_events, wants);
+        bench.accept(9, &[5]);
+        let expected = [XappEvent::Ready { xapp_id: 9 }, XappEvent::NodeAdded { node: node_id(5) }];
+        assert_eq!(bench.events(), expected);
+    }
+}
+
+#[test]
+fn a_subscription_delivers_and_counts_its_gaps() {
+    let mut bench = Bench::up(config(), &[5]);
+    let handle = subscribe(&mut bench, 5);
+    assert_eq!(bench.requests(), [(1, node_id(5))]);
+    bench.admit(1);
+    bench.events();
+    for sn in [0, 1, 4] {
+        bench.indicate(1, Some(sn));
+    }
+    let events = bench.events();
+    let XappEvent::Indication { handle: h, node, indication } = &events[0] else { panic!("{events:?}") };
+    assert_eq!((*h, *node, &indication.message[..], events.len()), (handle, node_id(5), &b"message"[..], 3));
+    assert_eq!((bench.xapp.lost(handle), bench.xapp.lost_total()), (Some(2), Some(2)));
+    bench.indicate(1, None);
+    assert_eq!((bench.xapp.lost(handle), bench.xapp.lost_total()), (None, None));
+    bench.indicate(99, Some(0));
+    assert_eq!(bench.xapp.counters().stray, 1);
+
+    bench.xapp.unsubscribe(handle);
+    bench.pass(Duration::ZERO);
+    assert!(
+        matches!(bench.take()[..], [e42::Message::SubscriptionDeleteRequest(m)] if m.request_id == id(1))
+    );
+    bench.events();
+    let response = RicSubscriptionDeleteResponse { request_id: id(1), function_id: 70 };
+    bench.answer(Message::RicSubscriptionDeleteResponse(response));
+    assert_eq!(bench.events(), [XappEvent::Unsubscribed { handle, node: node_id(5) }]);
+    assert_eq!(bench.xapp.subscriptions(), (0, 0));
+}
+
+#[test]
+fn an_indication_is_a_slice_of_what_was_received() {
+    let mut bench = Bench::up(config(), &[5]);
+    subscribe(&mut bench, 5);
+    bench.admit(1);
+    bench.events();
+    let (header, message) = (&[][..], &[7; 900][..]);
+    let mut pdu = Vec::new();
+    let (sn, kind) = (Some(1), RicIndicationType::Report);
+    let (request_id, function_id, action_id, call_process_id) = (id(1), 70, 0, None);
+    fast::Indication { request_id, function_id, action_id, sn, kind, header, message, call_process_id }
+        .encode(&mut pdu)
+        .unwrap();
+    let pdu = Bytes::from(pdu);
+    bench.input(XappInput::Received { pdu: pdu.clone() });
+    let events = bench.events();
+    let [XappEvent::Indication { indication, .. }] = &events[..] else { panic!("{events:?}") };
+    assert!(pdu.as_ptr_range().contains(&indication.message.as_ptr()));
+}
+
+#[test]
+fn what_was_subscribed_is_restored_after_a_reconnect_once_and_under_the_same_handles() {
+    let mut bench = Bench::up(config(), &[5, 6]);
+    let handles = [subscribe(&mut bench, 5), subscribe(&mut bench, 6)];
+    assert_eq!(bench.requests().len(), 2);
+    bench.admit(1);
+    bench.admit(2);
+    bench.input(XappInput::Disconnected);
+    assert_eq!(bench.xapp.subscriptions(), (0, 2));
+    bench.pass(S);
+    bench.events();
+    // Node 6 comes later.
+    bench.set_up(8, &[5]);
+    let restored = bench.requests();
+    assert_eq!(restored.iter().map(|r| r.1).collect::<Vec<_>>(), [node_id(5)]);
+    bench.admit(restored[0].0);
+    let resubscribed = XappEvent::Subscribed { handle: handles[0], node: node_id(5), not_admitted: vec![] };
+    assert!(bench.events().contains(&resubscribed));
+    bench.receive(&node_event(&[6], &[]));
+    let late = bench.requests();
+    assert_eq!(late.len(), 1);
+    bench.admit(late[0].0);
+    assert_eq!(bench.xapp.subscriptions(), (2, 2));
+    assert_eq!(bench.xapp.node_of(handles[1]), Some(node_id(6)));
+    bench.pass(60 * S);
+    assert!(bench.requests().is_empty());
+}
+
+#[test]
+fn reconnecting_backs_off_to_at_most_a_second() {
+    let mut bench = Bench::new(config());
+    let mut delays = Vec::new();
+    for _ in 0..30 {
+        bench.input(XappInput::Disconnected);
+        let delay = bench.xapp.wake_at().unwrap().since(bench.now);
+        delays.push(delay);
+        bench.pass(delay);
+    }
+    assert!(delays.iter().all(|d| *d <= S) && delays[29] >= S / 2 && delays[0] <= S / 20);
+    assert_eq!(bench.connects, 31);
+}
+
+#[test]
+fn standing_subscriptions_follow_the_nodes() {
+    let mut bench = Bench::up(config(), &[5]);
+    let trigger = Bytes::from_static(&[1, 0, 0, 0]);
+    let standing = bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+    bench.pass(Duration::ZERO);
+    assert_eq!(bench.requests(), [(1, node_id(5))]);
+    bench.admit(1);
+    bench.receive(&node_event(&[6], &[]));
+    assert_eq!(bench.requests(), [(2, node_id(6))]);
+    bench.admit(2);
+    bench.receive(&node_event(&[], &[5]));
+    assert_eq!(bench.xapp.subscriptions(), (1, 1));
+    bench.events();
+    bench.xapp.unsubscribe_all(standing);
+    bench.pass(Duration::ZERO);
+    assert_eq!(bench.take().len(), 1);
+    bench.receive(&node_event(&[7], &[]));
+    assert!(bench.take().is_empty());
+}
+
+#[test]
+fn nodes_that_are_not_listed_again_are_given_up_after_a_while() {
+    let mut bench = Bench::up(config(), &[5, 6]);
+    bench.input(XappInput::Disconnected);
+    bench.pass(S);
+    bench.set_up(8, &[6]);
+    bench.events();
+    assert_eq!(bench.xapp.nodes().count(), 1);
+    bench.pass(S);
+    assert!(bench.events().is_empty());
+    bench.pass(2 * S);
+    assert_eq!(bench.events(), [XappEvent::NodeRemoved { node: node_id(5) }]);
+}
+
+#[test]
+fn flexric_is_asked_again_for_its_nodes() {
+    let mut bench = Bench::up(flexric(), &[5]);
+    let trigger = Bytes::from_static(&[1, 0, 0, 0]);
+    bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+    bench.pass(Duration::ZERO);
+    bench.requests();
+    bench.admit(1);
+    bench.events();
+    bench.pass(S);
+    assert!(matches!(&bench.take()[..], [e42::Message::SetupRequest(m)] if !m.wants_node_events));
+    bench.accept(8, &[6]);
+    let sent = bench.take();
+    let [e42::Message::SubscriptionRequest(m)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((m.node_id, m.xapp_id), (node_id(6), 8));
+    let events = bench.events();
+    assert!(events.contains(&XappEvent::NodeRemoved { node: node_id(5) }));
+    // A repeated request would be a second subscription there.
+    bench.pass(Duration::from_millis(900));
+    bench.take();
+    bench.pass(6 * S);
+    let repeated = bench
+        .take()
+        .into_iter()
+        .filter(|m| matches!(m, e42::Message::SubscriptionRequest(r) if r.request_id == m_id(&sent)));
+    assert_eq!(repeated.count(), 0);
+}
+
+fn m_id(sent: &[e42::Message]) -> RicRequestId {
+    match &sent[0] {
+        e42::Message::SubscriptionRequest(m) => m.request_id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_unanswered_request_is_repeated_as_it_was_then_given_up() {
+    let mut bench = Bench::up(config(), &[5]);
+    let handle = subscribe(&mut bench, 5);
+    let first = bench.take();
+    bench.pass(5 * S);
+    assert_eq!(bench.take(), first);
+    bench.pass(5 * S);
+    assert_eq!(bench.take(), first);
+    bench.events();
+    bench.pass(5 * S);
+    assert!(matches!(bench.take()[..], [e42::Message::SubscriptionDeleteRequest(_)]));
+    let failure = Failure::Unanswered;
+    assert_eq!(bench.events(), [XappEvent::SubscriptionFailed { handle, node: node_id(5), failure }]);
+    // And tried anew, under another id.
+    bench.pass(S);
+    assert_eq!(bench.requests(), [(2, node_id(5))]);
+}
+
+#[test]
+fn a_refused_subscription_waits_for_its_node_to_be_announced_anew() {
+    let mut bench = Bench::up(config(), &[5]);
+    let handle = subscribe(&mut bench, 5);
+    bench.take();
+    bench.events();
+    let cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+    let failure = RicSubscriptionFailure {
+        request_id: id(1),
+        function_id: 70,
+        not_admitted: None,
+        cause: Some(cause),
+        diagnostics: None,
+    };
+    bench.answer(Message::RicSubscriptionFailure(failure.clone()));
+    let failed = XappEvent::SubscriptionFailed { handle, node: node_id(5), failure: Failure::Cause(cause) };
+    assert_eq!(bench.events(), [failed]);
+    bench.pass(60 * S);
+    assert!(bench.take().is_empty());
+    bench.receive(&node_event(&[], &[5]));
+    bench.receive(&node_event(&[5], &[]));
+    assert_eq!(bench.requests(), [(2, node_id(5))]);
+    // A node that is not ready is tried again by itself.
+    let cause = Some(Cause::RicRequest(CauseRicRequest::SystemNotReady));
+    bench.answer(Message::RicSubscriptionFailure(RicSubscriptionFailure {
+        request_id: id(2),
+        cause,
+        ..failure
+    }));
+    bench.pass(S);
+    assert_eq!(bench.requests(), [(3, node_id(5))]);
+    bench.admit(3);
+    // The end of an active one.
+    let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
+    let subscriptions = vec![SubscriptionWithCause { request_id: id(3), function_id: 70, cause }];
+    bench.answer(Message::RicSubscriptionDeleteRequired(RicSubscriptionDeleteRequired { subscriptions }));
+    assert_eq!(bench.xapp.subscriptions(), (0, 1));
+}
+
+#[test]
+fn controls_are_answered_refused_or_time_out() {
+    let mut bench = Bench::up(config(), &[5]);
+    let empty = Bytes::new;
+    let ping = |bench: &mut Bench, ack| {
+        let handle = bench.xapp.control(node_id(5), OID, empty(), Bytes::from_static(b"x"), ack).unwrap();
+        bench.drain();
+        let sent = bench.take();
+        let [e42::Message::ControlRequest(m)] = &sent[..] else { panic!("{sent:?}") };
+        (handle, m.request_id)
+    };
+    bench.events();
+    let (handle, request_id) = ping(&mut bench, true);
+    let (function_id, call_process_id, status) = (70, None, None);
+    let outcome = Some(Bytes::from_static(b"ok"));
+    let acknowledge =
+        RicControlAcknowledge { request_id, function_id, call_process_id, status, outcome: outcome.clone() };
+    bench.answer(Message::RicControlAcknowledge(acknowledge));
+    assert_eq!(bench.events(), [XappEvent::ControlAcknowledged { handle, outcome }]);
+    let (handle, request_id) = ping(&mut bench, false);
+    let cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+    let (call_process_id, outcome, diagnostics) = (None, None, None);
+    let failure = RicControlFailure { request_id, function_id, call_process_id, cause, outcome, diagnostics };
+    bench.answer(Message::RicControlFailure(failure));
+    let failed = |handle, failure| XappEvent::ControlFailed { handle, failure, outcome: None };
+    assert_eq!(bench.events(), [failed(handle, Failure::Cause(cause))]);
+    let (handle, _) = ping(&mut bench, true);
+    bench.pass(5 * S);
+    assert_eq!(bench.events(), [failed(handle, Failure::Unanswered)]);
+    let (handle, _) = ping(&mut bench, true);
+    bench.input(XappInput::Disconnected);
+    assert!(bench.events().contains(&failed(handle, Failure::Disconnected)));
+    let refused = bench.xapp.control(node_id(5), OID, empty(), empty(), true);
+    assert_eq!(refused, Err(ControlError::NotReady));
+    bench.pass(S);
+    bench.set_up(8, &[5]);
+    for ack in [false, true] {
+        for _ in 0..1_024 {
+            ping(&mut bench, ack);
+        }
+    }
+    assert_eq!(
+        bench.xapp.control(node_id(5), OID, empty(), empty(), true),
+        Err(ControlError::TooMany(1_024))
+    );
+    assert_eq!(bench.xapp.control(node_id(6), OID, empty(), empty(), true), Err(ControlError::UnknownNode));
+    assert_eq!(bench.xapp.control(node_id(5), 1, empty(), empty(), true), Err(ControlError::UnknownFunction));
+}
+
+#[test]
+fn a_storm_of_subscriptions_is_sent_in_portions() {
+    let mut config = config();
+    config.limits.outstanding = 10;
+    config.limits.subscriptions = 100;
+    let mut bench = Bench::up(config, &[5]);
+    let trigger = |n: u8| Bytes::copy_from_slice(&[n, 1, 0, 0]);
+    for n in 0..100 {
+        bench.xapp.subscribe(node_id(5), OID, trigger(n), vec![ActionToBeSetup::report(0)]).unwrap();
+    }
+    let refused = bench.xapp.subscribe(node_id(5), OID, trigger(0), vec![ActionToBeSetup::report(0)]);
+    assert_eq!(refused, Err(SubscribeError::TooMany(100)));
+    bench.pass(Duration::ZERO);
+    let mut served = 0;
+    loop {
+        let requests = bench.requests();
+        assert!(requests.len() <= 10);
+        if requests.is_empty() {
+            break;
+        }
+        for (requestor, _) in requests {
+            bench.admit(requestor);
+            served += 1;
+        }
+    }
+    assert_eq!((served, bench.xapp.subscriptions()), (100, (100, 100)));
+}
+
+#[test]
+fn a_refused_setup_waits_and_a_ric_that_does_not_read_is_left() {
+    let mut bench = Bench::new(config());
+    bench.input(XappInput::Connected);
+    bench.take();
+    let (cause, time_to_wait) = (Cause::Misc(CauseMisc::ControlProcessingOverload), Some(TimeToWait::V2s));
+    let (transaction_id, diagnostics, tnl) = (Some(0), None, None);
+    let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics, tnl };
+    bench.receive(&e42::Message::SetupFailure(failure));
+    bench.pass(2 * S - Duration::from_millis(1));
+    assert!(bench.take().is_empty());
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.take().len(), 1);
+    bench.input(XappInput::Received { pdu: Bytes::from_static(b"HTTP/1.1") });
+    assert!(matches!(bench.closes[..], [CloseReason::NotE42(_)]));
+    bench.pass(2 * S);
+    bench.set_up(7, &[5]);
+    bench.deaf = true;
+    while bench.closes.len() == 1 {
+        let message = Bytes::from(vec![0; 10_000]);
+        bench.xapp.control(node_id(5), OID, Bytes::new(), message, false).unwrap();
+        bench.pass(Duration::ZERO);
+    }
+    assert!(matches!(bench.closes[1], CloseReason::OutboxFull(_)));
+}
+
+/// splitmix64.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[test]
+fn no_bytes_in_any_state_bring_an_xapp_down() {
+    let mut state = 11;
+    for run in 0..200 {
+        let config =
+            XappConfig { version: Version::ALL[run % 3], ..if run % 2 == 0 { config() } else { flexric() } };
+        let version = config.version;
+        let mut bench = Bench::new(config);
+        for _ in 0..50 {
+            match random(&mut state) % 16 {
+                0 => bench.input(XappInput::Connected),
+                1 => bench.input(XappInput::Disconnected),
+                2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
+                3 => bench.accept(7, &[(random(&mut state) % 3) as u32]),
+                4 => {
+                    subscribe(&mut bench, 1);
+                }
+                5 => bench.admit((random(&mut state) % 5) as u16),
+                6 => bench.xapp.unsubscribe(SubscriptionHandle(random(&mut state) % 8)),
+                7 => bench.receive(&node_event(&[1], &[2])),
+                8 => {
+                    let _ = bench.xapp.control(node_id(1), OID, Bytes::new(), Bytes::new(), true);
+                }
+                9 => bench.receive(&node_event(&[], &[1])),
+                _ => {
+                    let name = Message::NAMES[random(&mut state) as usize % Message::NAMES.len()];
+                    let message = Message::random(name, random(&mut state), version);
+                    let mut pdu = message.and_then(|m| encode(&m, version).ok()).unwrap_or_default();
+                    for _ in 0..random(&mut state) % 3 {
+                        let at = random(&mut state) as usize % pdu.len().max(1);
+                        if let Some(octet) = pdu.get_mut(at) {
+                            *octet = random(&mut state) as u8;
+                        }
+                    }
+                    bench.input(XappInput::Received { pdu: pdu.into() });
+                }
+            }
+        }
+    }
+}
