@@ -1,4 +1,21 @@
 //! Policy as sans-IO IApps: monitoring and xApp hosting.
-
+//!
+//! | module | iApp |
+//! |---|---|
+//! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
+//! | [`ping`] | round trips through a node's HW function |
+//! | [`xapps`] | which xApps may join, what they see, and which are there |
+//!
+//! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
 #[cfg(feature = "serve")]
 pub mod http;
+pub mod monitor;
+pub mod ping;
+pub mod xapps;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The value behind a lock. A holder that panicked left a statistic half written at worst: not worth a second panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

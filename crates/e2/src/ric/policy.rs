@@ -43,6 +43,8 @@ pub enum NodeFilter {
     Plmns(Vec<Plmn>),
     /// These, and the parts of these base stations.
     Nodes(Vec<GlobalE2NodeId>),
+    /// The same by their names as people write them (`gnb 505.01 5`, `gnb 505.01 5/du 1`).
+    Named(Vec<String>),
 }
 
 impl NodeFilter {
@@ -51,6 +53,10 @@ impl NodeFilter {
         match self {
             Self::All => true,
             Self::Plmns(plmns) => plmns.contains(&node.plmn()),
+            Self::Named(names) => {
+                let (part, whole) = (node.to_string(), node.base_station().to_string());
+                names.iter().any(|name| *name == part || *name == whole)
+            }
             Self::Nodes(nodes) => nodes.contains(node) || nodes.contains(&node.base_station()),
         }
     }

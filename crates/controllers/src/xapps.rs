@@ -1,0 +1,171 @@
+//! Hosting of xApps: who may join, as which tenant, what it sees and how much it may ask for; and who is there.
+use crate::lock;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{
+    IApp, IAppInput, IAppOutbox, NodeFilter, PeerInfo, Tenant, XappGrant, XappInfo, XappLimits, XappPolicy,
+};
+use ranlab_wire::e2ap::{Cause, CauseMisc, GlobalE2NodeId, Plmn, RanFunctionItem};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// One rule: the first whose pattern matches a peer decides about it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XappRule {
+    /// The peer's address as the transport prints it; a trailing `*` stands for any rest.
+    pub peer: String,
+    /// On whose behalf its xApps act. Rules with the same tenant share nothing but that.
+    #[serde(default)]
+    pub tenant: String,
+    /// Networks whose nodes they see, as `MCC.MNC`; together with `nodes` empty: all nodes.
+    #[serde(default)]
+    pub plmns: Vec<String>,
+    /// Nodes that they see, as they are printed (`gnb 505.01 5`); parts are seen with their base station.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// Subscriptions of one xApp over all nodes; absent: the RIC's bound.
+    pub subscriptions: Option<usize>,
+    /// Controls of one xApp under way; absent: the RIC's bound.
+    pub requests: Option<usize>,
+    /// Whether they may control, rather than observe alone.
+    #[serde(default = "yes")]
+    pub control: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A mistake in a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum XappRuleError {
+    /// Not a network.
+    #[error("rule {rule}: {text:?} is no network; write MCC.MNC, e.g. 505.01")]
+    Plmn {
+        /// Number of the rule, from one.
+        rule: usize,
+        /// What was written.
+        text: String,
+    },
+    /// Networks and nodes in one rule.
+    #[error("rule {0} names both networks and nodes; name one of them")]
+    Both(usize),
+    /// Observers and controllers cannot be told apart once they act for the same tenant.
+    #[error("rule {rule} gives tenant {tenant:?} another right to control than a rule before")]
+    Control {
+        /// Number of the rule, from one.
+        rule: usize,
+        /// Which.
+        tenant: String,
+    },
+}
+
+/// A policy made of rules. A peer that no rule matches is refused.
+#[derive(Debug, Clone)]
+pub struct XappRules {
+    rules: Vec<(String, XappGrant)>,
+    may_control: BTreeMap<Tenant, bool>,
+}
+
+impl XappRules {
+    /// Checks the rules.
+    pub fn new(rules: &[XappRule]) -> Result<Self, XappRuleError> {
+        let mut made = Self { rules: Vec::new(), may_control: BTreeMap::new() };
+        for (i, rule) in rules.iter().enumerate() {
+            let tenant = Tenant::new(&rule.tenant);
+            let nodes = node_filter(i + 1, rule)?;
+            if *made.may_control.entry(tenant.clone()).or_insert(rule.control) != rule.control {
+                return Err(XappRuleError::Control { rule: i + 1, tenant: rule.tenant.clone() });
+            }
+            let limits = XappLimits {
+                subscriptions: rule.subscriptions.unwrap_or(usize::MAX),
+                requests: rule.requests.unwrap_or(usize::MAX),
+            };
+            made.rules.push((rule.peer.clone(), XappGrant { tenant, nodes, limits }));
+        }
+        Ok(made)
+    }
+}
+
+fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError> {
+    match (from.plmns.is_empty(), from.nodes.is_empty()) {
+        (true, true) => Ok(NodeFilter::All),
+        (true, false) => Ok(NodeFilter::Named(from.nodes.clone())),
+        (false, false) => Err(XappRuleError::Both(rule)),
+        (false, true) => {
+            let plmn =
+                |text: &String| plmn(text).ok_or_else(|| XappRuleError::Plmn { rule, text: text.clone() });
+            from.plmns.iter().map(plmn).collect::<Result<_, _>>().map(NodeFilter::Plmns)
+        }
+    }
+}
+
+/// `MCC.MNC`, the latter of two or three digits.
+fn plmn(text: &str) -> Option<Plmn> {
+    let (mcc, mnc) = text.split_once('.')?;
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let valid = mcc.len() == 3 && (2..=3).contains(&mnc.len()) && digits(mcc) && digits(mnc);
+    valid.then(|| Some(Plmn::new(mcc.parse().ok()?, mnc.parse().ok()?, mnc.len() as u8)))?
+}
+
+fn matches(pattern: &str, peer: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == peer, |start| peer.starts_with(start))
+}
+
+impl XappPolicy for XappRules {
+    fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
+        let rule = self.rules.iter().find(|(pattern, _)| matches(pattern, peer.peer));
+        rule.map(|(_, grant)| grant.clone()).ok_or(Cause::Misc(CauseMisc::OmIntervention))
+    }
+
+    fn may_control(&self, grant: &XappGrant, _: &GlobalE2NodeId, _: &RanFunctionItem) -> Result<(), Cause> {
+        match self.may_control.get(&grant.tenant) {
+            Some(true) => Ok(()),
+            _ => Err(Cause::Misc(CauseMisc::OmIntervention)),
+        }
+    }
+}
+
+/// Which xApps are there; reads what a [`Registry`] has heard.
+#[derive(Debug, Clone, Default)]
+pub struct RegistryHandle(Arc<Mutex<BTreeMap<u16, XappInfo>>>);
+
+impl RegistryHandle {
+    /// The xApps in order of their ids.
+    pub fn xapps(&self) -> Vec<XappInfo> {
+        lock(&self.0).values().cloned().collect()
+    }
+}
+
+/// An iApp that keeps the list of xApps.
+#[derive(Debug, Default)]
+pub struct Registry(RegistryHandle);
+
+impl Registry {
+    /// A registry and the door to its list.
+    pub fn new() -> (Self, RegistryHandle) {
+        let handle = RegistryHandle::default();
+        (Self(handle.clone()), handle)
+    }
+}
+
+impl IApp for Registry {
+    fn name(&self) -> &str {
+        "xapps"
+    }
+
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
+        let mut xapps = lock(&self.0.0);
+        match input {
+            IAppInput::XappAdded(info) => {
+                xapps.insert(info.id, info.clone());
+            }
+            IAppInput::XappRemoved(info) => {
+                xapps.remove(&info.id);
+            }
+            _ => {}
+        }
+    }
+}

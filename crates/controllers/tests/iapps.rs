@@ -1,0 +1,263 @@
+//! The iApps in a RIC, with scripted agents and xApps, in virtual time.
+#![allow(clippy::unwrap_used)]
+use bytes::Bytes;
+use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig};
+use ranlab_controllers::ping::{Ping, PingConfig};
+use ranlab_controllers::xapps::{Registry, XappRule, XappRuleError, XappRules};
+use ranlab_e2::Time;
+use ranlab_e2::ric::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::mac::MacUe;
+use ranlab_wire::e2sm::rlc::RlcBearer;
+use ranlab_wire::e2sm::{hw, mac, plain, rlc};
+use ranlab_wire::e42;
+use std::time::Duration;
+
+struct Bench {
+    ric: Ric,
+    now: Time,
+    replies: Vec<Bytes>,
+}
+
+const AGENT: ConnId = ConnId(1);
+
+impl Bench {
+    fn new(config: RicConfig) -> Self {
+        Self { ric: Ric::new(config), now: Time::from_nanos(1), replies: Vec::new() }
+    }
+
+    fn connect(&mut self, conn: ConnId, side: Side, peer: &str) {
+        self.ric.handle(self.now, RicInput::Connected { conn, side, peer: peer.into() });
+    }
+
+    fn send(&mut self, message: Message) {
+        let pdu = encode(&message, Version::V2_03).unwrap().into();
+        self.send_bytes(AGENT, pdu);
+    }
+
+    fn send_bytes(&mut self, conn: ConnId, pdu: Bytes) {
+        self.ric.handle(self.now, RicInput::Received { conn, pdu });
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        while let Some(output) = self.ric.poll() {
+            let RicOutput::Transmit(conn) = output else { continue };
+            while let Some(frame) = self.ric.transmit(self.now, conn) {
+                self.replies.push(frame.to_bytes());
+            }
+        }
+    }
+
+    fn pass(&mut self, duration: Duration) {
+        self.now += duration;
+        self.ric.handle(self.now, RicInput::Wake);
+        self.collect();
+    }
+
+    fn got(&mut self) -> Vec<Message> {
+        let replies = std::mem::take(&mut self.replies);
+        replies.iter().map(|b| decode(b, Version::V2_03).unwrap().message).collect()
+    }
+
+    fn set_up(&mut self, oids: &[&str]) {
+        let item = |(i, oid): (usize, &&str)| RanFunctionItem {
+            id: 200 + i as u16,
+            definition: Bytes::new(),
+            revision: 1,
+            oid: Some((*oid).to_owned()),
+        };
+        let component = ComponentConfigItem {
+            interface: ComponentInterfaceType::Ng,
+            id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
+            configuration: ComponentConfiguration::default(),
+        };
+        self.send(Message::E2SetupRequest(E2SetupRequest {
+            transaction_id: Some(0),
+            node_id: GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32),
+            functions: Some(oids.iter().enumerate().map(item).collect()),
+            components_v1: None,
+            components: Some(vec![component]),
+        }));
+    }
+
+    /// Admits all requests; their ids by function.
+    fn admit(&mut self) -> Vec<(RanFunctionId, RicRequestId)> {
+        let mut ids = Vec::new();
+        for message in self.got() {
+            let Message::RicSubscriptionRequest(r) = message else { continue };
+            ids.push((r.function_id, r.request_id));
+            self.send(Message::RicSubscriptionResponse(RicSubscriptionResponse {
+                request_id: r.request_id,
+                function_id: r.function_id,
+                admitted: vec![0],
+                not_admitted: None,
+            }));
+        }
+        ids
+    }
+
+    fn indicate(
+        &mut self,
+        (function_id, request_id): (RanFunctionId, RicRequestId),
+        sn: u16,
+        message: Vec<u8>,
+    ) {
+        self.send(Message::RicIndication(RicIndication {
+            request_id,
+            function_id,
+            action_id: 0,
+            sn: Some(sn),
+            kind: RicIndicationType::Report,
+            header: Bytes::from_static(&plain::INDICATION_HEADER),
+            message: message.into(),
+            call_process_id: None,
+        }));
+    }
+}
+
+#[test]
+fn the_monitor_keeps_the_latest_of_every_ue() {
+    let mut b = Bench::new(RicConfig::default());
+    let (monitor, handle) = Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() });
+    b.ric.add_iapp(Box::new(monitor));
+    b.connect(AGENT, Side::E2, "agent");
+    b.set_up(&["1.2.3", mac::OID, rlc::OID]);
+    let ids = b.admit();
+    assert_eq!(ids.iter().map(|i| i.0).collect::<Vec<_>>(), [201, 202]);
+    let report = |rntis: &[u32], tbs: u64, tstamp: i64| {
+        let mut out = Vec::new();
+        let ues = rntis.iter().map(|&rnti| MacUe { rnti, dl_aggr_tbs: tbs, ..MacUe::default() });
+        plain::encode_list(&mut out, ues.collect::<Vec<_>>(), tstamp).unwrap();
+        out
+    };
+    b.indicate(ids[0], 0, report(&[1, 2], 100, 7));
+    b.indicate(ids[0], 3, report(&[2, 3], 200, 8));
+    let mut bearers = Vec::new();
+    plain::encode_list(&mut bearers, vec![RlcBearer { rnti: 2, ..RlcBearer::default() }; 2], 9).unwrap();
+    b.indicate(ids[1], 0, bearers);
+    b.indicate(ids[1], 1, vec![1, 2, 3]);
+    let snapshot = handle.snapshot();
+    let node = &snapshot[0];
+    // UE 1 is gone with the second report; UE 2 has both kinds.
+    assert_eq!(node.ues.keys().copied().collect::<Vec<_>>(), [2, 3]);
+    let ue = &node.ues[&2];
+    assert_eq!((ue.mac.unwrap().dl_aggr_tbs, ue.rlc.len(), ue.pdcp.len()), (200, 2, 0));
+    assert_eq!(
+        (node.reports[0].model, node.reports[0].lost, node.reports[0].tstamp_us),
+        (Model::Mac, Some(2), Some(8))
+    );
+    assert_eq!((node.reports[1].malformed, handle.totals()), (1, (4, 1, 2)));
+}
+
+#[test]
+fn the_monitor_tries_again_what_failed() {
+    let mut b = Bench::new(RicConfig::default());
+    let (monitor, _handle) = Monitor::new(MonitorConfig::default());
+    b.ric.add_iapp(Box::new(monitor));
+    b.connect(AGENT, Side::E2, "agent");
+    b.set_up(&[mac::OID]);
+    let got = b.got();
+    let Some(Message::RicSubscriptionRequest(r)) = got.last() else { panic!("{got:?}") };
+    b.send(Message::RicSubscriptionFailure(RicSubscriptionFailure {
+        request_id: r.request_id,
+        function_id: r.function_id,
+        not_admitted: None,
+        cause: Some(Cause::Misc(CauseMisc::Unspecified)),
+        diagnostics: None,
+    }));
+    assert!(b.got().is_empty());
+    b.pass(Duration::from_secs(5));
+    assert_eq!(b.admit().len(), 1);
+    // A second setup of the node leaves the monitor with one subscription.
+    b.set_up(&[mac::OID]);
+    assert_eq!(b.admit().len(), 1);
+    assert_eq!(b.ric.snapshot().nodes[0].subscriptions.len(), 1);
+}
+
+#[test]
+fn pings_are_timed_and_lost_ones_do_not_stop_it() {
+    let mut b = Bench::new(RicConfig::default());
+    let (ping, handle) = Ping::new(PingConfig { size: 100, count: 3, ..PingConfig::default() });
+    b.ric.add_iapp(Box::new(ping));
+    b.connect(AGENT, Side::E2, "agent");
+    b.set_up(&[hw::OID]);
+    let id = b.admit()[0];
+    for n in 0..3 {
+        let got = b.got();
+        let [Message::RicControlRequest(r)] = &got[..] else { panic!("{got:?}") };
+        if n == 1 {
+            b.pass(Duration::from_secs(1));
+            continue;
+        }
+        b.now += Duration::from_micros(70);
+        let echo = r.message.to_vec();
+        b.indicate(id, n, echo);
+    }
+    let result = handle.result();
+    assert_eq!((result.sent, result.rtts), (3, vec![Duration::from_micros(70); 2]));
+    assert!(handle.is_done());
+}
+
+fn rule(peer: &str, tenant: &str) -> XappRule {
+    XappRule {
+        peer: peer.into(),
+        tenant: tenant.into(),
+        plmns: Vec::new(),
+        nodes: Vec::new(),
+        subscriptions: None,
+        requests: None,
+        control: true,
+    }
+}
+
+#[test]
+fn rules_decide_who_joins_and_what_is_seen() {
+    let local = XappRule { plmns: vec!["505.01".into()], control: false, ..rule("127.0.0.1:*", "local") };
+    let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("10.*", "remote") };
+    let policy = XappRules::new(&[local.clone(), remote]).unwrap();
+    let mut b = Bench::new(RicConfig { policy: Box::new(policy), ..RicConfig::default() });
+    let (registry, list) = Registry::new();
+    b.ric.add_iapp(Box::new(registry));
+    b.connect(AGENT, Side::E2, "agent");
+    b.set_up(&[mac::OID]);
+    b.got();
+    let functions =
+        vec![RanFunctionItem { id: 1, definition: Bytes::new(), revision: 0, oid: Some("1".into()) }];
+    let request = e42::Message::SetupRequest(e42::SetupRequest { functions, wants_node_events: false });
+    let request: Bytes = e42::encode(&request, Version::V2_03).unwrap().into();
+    let mut join = |n: u64, peer: &str| {
+        b.connect(ConnId(n), Side::E42, peer);
+        b.send_bytes(ConnId(n), request.clone());
+        let reply = b.replies.pop().unwrap();
+        match e42::decode(&reply, Version::V2_03).unwrap().message {
+            e42::Message::SetupResponse(r) => Some(r.nodes.len()),
+            _ => None,
+        }
+    };
+    assert_eq!(
+        (join(2, "127.0.0.1:9"), join(3, "10.0.0.1:9"), join(4, "192.0.2.1:9")),
+        (Some(1), Some(0), None)
+    );
+    let tenants: Vec<_> = list.xapps().iter().map(|x| (x.id, x.tenant.name().to_owned())).collect();
+    assert_eq!(tenants, [(7, "local".to_owned()), (8, "remote".to_owned())]);
+    let control = e42::Message::ControlRequest(e42::ControlRequest {
+        xapp_id: 7,
+        node_id: GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32),
+        request_id: RicRequestId { requestor: 1, instance: 0 },
+        function_id: 200,
+        call_process_id: None,
+        header: Bytes::new(),
+        message: Bytes::new(),
+        ack_request: None,
+    });
+    b.send_bytes(ConnId(2), e42::encode(&control, Version::V2_03).unwrap().into());
+    assert!(matches!(b.got()[..], [Message::RicControlFailure(_)]));
+    b.ric.handle(b.now, RicInput::Disconnected { conn: ConnId(2) });
+    assert_eq!(list.xapps().len(), 1);
+
+    let bad = XappRule { plmns: vec!["505".into()], ..rule("*", "") };
+    assert_eq!(XappRules::new(&[bad]).unwrap_err(), XappRuleError::Plmn { rule: 1, text: "505".into() });
+    let other = XappRule { control: true, ..local.clone() };
+    assert!(matches!(XappRules::new(&[local, other]), Err(XappRuleError::Control { rule: 2, .. })));
+}
