@@ -148,12 +148,10 @@ impl IApp for Ping {
             IAppInput::Subscribed { .. } => self.send(now, out),
             IAppInput::Indication { indication, .. } => self.echoed(now, indication.message, out),
             IAppInput::Timer(u64::MAX) => self.send(now, out),
-            IAppInput::Timer(token) => {
-                // The echo of this one has not come; a later one is none of this timer's business.
-                if self.waiting.is_some_and(|(seq, _)| u64::from(seq) == token) {
-                    self.waiting = None;
-                    self.send(now, out);
-                }
+            // The echo of this one has not come. A timer of an earlier one is void.
+            IAppInput::Timer(token) if self.waiting.is_some_and(|(seq, _)| u64::from(seq) == token) => {
+                self.waiting = None;
+                self.send(now, out);
             }
             IAppInput::SubscriptionFailed { subscription, .. }
             | IAppInput::SubscriptionEnded { subscription, .. }
