@@ -8,6 +8,7 @@
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
+//! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 #![deny(missing_docs)]
 
 pub mod e2ap;
@@ -16,3 +17,4 @@ pub mod e42;
 pub mod gtpu;
 pub mod packet;
 pub mod per;
+pub mod pfcp;

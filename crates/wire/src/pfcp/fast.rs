@@ -1,0 +1,144 @@
+//! A response read in place: what is needed to find its request and to go on.
+//!
+//! Only the usual elements are read here. Anything else (usage reports, failed rules, vendors' elements, faults) is
+//! left to [`decode`](super::decode): [`Response::read`] answers `None`. Tests hold both equal.
+use super::{Cause, FTeid, Header, Ies, PdrId, Reader, Value, message_type};
+
+/// A response to a session request or a heartbeat, borrowed from its octets.
+#[derive(Debug, Clone, Copy)]
+pub struct Response<'a> {
+    /// See [`message_type`].
+    pub message_type: u8,
+    /// The requester's session.
+    pub seid: Option<u64>,
+    /// The request's number.
+    pub sequence: u32,
+    /// Absent in a heartbeat.
+    pub cause: Option<Cause>,
+    /// What the user plane calls the session it has established.
+    pub up_seid: Option<u64>,
+    /// What the user plane chose for the rules.
+    pub created_pdrs: CreatedPdrs<'a>,
+}
+
+impl<'a> Response<'a> {
+    /// Reads a response; `None` where only the general decoder can tell.
+    pub fn read(datagram: &'a [u8]) -> Option<Self> {
+        let (header, elements, _) = Header::read(datagram).ok()?;
+        if Header::needs_seid(header.message_type) != header.seid.is_some() {
+            return None;
+        }
+        let mut response = Self {
+            message_type: header.message_type,
+            seid: header.seid,
+            sequence: header.sequence,
+            cause: None,
+            up_seid: None,
+            created_pdrs: CreatedPdrs { ies: Ies::new(elements) },
+        };
+        match header.message_type {
+            message_type::SESSION_ESTABLISHMENT_RESPONSE => {
+                response.walk(elements, &[60, 19, 57, 8, 40], true)?;
+                if response.cause?.is_accepted() && response.up_seid.is_none() {
+                    return None;
+                }
+            }
+            message_type::SESSION_MODIFICATION_RESPONSE => response.walk(elements, &[19, 8, 40], false)?,
+            message_type::SESSION_DELETION_RESPONSE => response.walk(elements, &[19, 40], false)?,
+            message_type::HEARTBEAT_RESPONSE => {
+                let mut ies = Ies::new(elements);
+                let (96, [_, _, _, _]) = ies.next()?.ok()? else { return None };
+                return ies.next().is_none().then_some(response);
+            }
+            _ => return None,
+        }
+        response.cause.is_some().then_some(response)
+    }
+
+    /// Reads the elements; each at most once but Created PDR, and none but `usual`.
+    fn walk(&mut self, elements: &[u8], usual: &[u16], node_id: bool) -> Option<()> {
+        let mut seen_node_id = !node_id;
+        let mut seen_offending = false;
+        for element in Ies::new(elements) {
+            let (number, value) = element.ok()?;
+            if !usual.contains(&number) {
+                return None;
+            }
+            let fresh = match number {
+                60 => match value {
+                    [kind, _, _, _, _] if kind & 0x0f == 0 => !std::mem::replace(&mut seen_node_id, true),
+                    [kind, rest @ ..] if kind & 0x0f == 1 && rest.len() == 16 => {
+                        !std::mem::replace(&mut seen_node_id, true)
+                    }
+                    _ => return None,
+                },
+                19 => self.cause.replace(Cause(*value.first()?)).is_none(),
+                57 => self.up_seid.replace(seid(value)?).is_none(),
+                40 => value.len() == 2 && !std::mem::replace(&mut seen_offending, true),
+                _ => {
+                    created_tunnel(value)?;
+                    true
+                }
+            };
+            if !fresh {
+                return None;
+            }
+        }
+        seen_node_id.then_some(())
+    }
+}
+
+/// What the user plane chose, in the order of the message.
+#[derive(Debug, Clone, Copy)]
+pub struct CreatedPdrs<'a> {
+    ies: Ies<'a>,
+}
+
+/// A rule and the tunnel that the user plane chose for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreatedTunnel {
+    /// The rule.
+    pub pdr_id: PdrId,
+    /// Its tunnel.
+    pub f_teid: Option<FTeid>,
+}
+
+impl Iterator for CreatedPdrs<'_> {
+    type Item = CreatedTunnel;
+
+    fn next(&mut self) -> Option<CreatedTunnel> {
+        loop {
+            if let (8, value) = self.ies.next()?.ok()? {
+                return created_tunnel(value);
+            }
+        }
+    }
+}
+
+fn created_tunnel(value: &[u8]) -> Option<CreatedTunnel> {
+    let (mut pdr_id, mut f_teid) = (None, None);
+    for element in Ies::new(value) {
+        let fresh = match element.ok()? {
+            (56, [a, b]) => pdr_id.replace(PdrId(u16::from_be_bytes([*a, *b]))).is_none(),
+            (21, value) => f_teid.replace(FTeid::take(&mut Reader::new(value)).ok()?).is_none(),
+            _ => false,
+        };
+        if !fresh {
+            return None;
+        }
+    }
+    Some(CreatedTunnel { pdr_id: pdr_id?, f_teid })
+}
+
+/// The SEID of an F-SEID whose addresses are there.
+fn seid(value: &[u8]) -> Option<u64> {
+    let (flags, rest) = value.split_first()?;
+    let addresses = match flags & 3 {
+        1 => 16,
+        2 => 4,
+        3 => 20,
+        _ => return None,
+    };
+    let (seid, rest) = rest.split_first_chunk()?;
+    (rest.len() >= addresses).then_some(u64::from_be_bytes(*seid))
+}

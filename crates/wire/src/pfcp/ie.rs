@@ -1,0 +1,284 @@
+//! Information elements (§8.1): type, length, value; and the tables that groups and messages are declared with.
+use super::{Fault, FaultKind, Random};
+use bytes::Bytes;
+
+/// An element as it came: of a type unknown here, unexpected, repeated, or optional and unreadable.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RawIe {
+    /// Bit 15 marks a vendor's, whose value begins with an enterprise number.
+    pub ie_type: u16,
+    /// Its octets.
+    pub value: Bytes,
+}
+
+/// The elements of a message or a group, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Ies<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Ies<'a> {
+    /// The elements in these octets.
+    pub fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+}
+
+impl<'a> Iterator for Ies<'a> {
+    type Item = Result<(u16, &'a [u8]), Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let Some((&[t1, t2, l1, l2], rest)) = self.rest.split_first_chunk::<4>() else {
+            self.rest = &[];
+            return Some(Err(FaultKind::Length.of(0)));
+        };
+        let ie_type = u16::from_be_bytes([t1, t2]);
+        let len = usize::from(u16::from_be_bytes([l1, l2]));
+        let Some((value, rest)) = rest.split_at_checked(len) else {
+            self.rest = &[];
+            return Some(Err(FaultKind::Length.of(ie_type)));
+        };
+        self.rest = rest;
+        Some(Ok((ie_type, value)))
+    }
+}
+
+/// Where elements are written to; remembers whether one was too long.
+#[derive(Debug, Default)]
+pub struct Writer {
+    pub(super) out: Vec<u8>,
+    pub(super) too_long: Option<usize>,
+}
+
+impl Writer {
+    /// Appends octets.
+    pub fn put(&mut self, octets: &[u8]) {
+        self.out.extend_from_slice(octets);
+    }
+
+    /// Appends an element whose value `content` writes.
+    pub fn element(&mut self, ie_type: u16, content: impl FnOnce(&mut Self)) {
+        self.put(&ie_type.to_be_bytes());
+        let at = self.out.len();
+        self.put(&[0, 0]);
+        content(self);
+        self.length(at, at + 2);
+    }
+
+    /// Fills the length field at `at` for what was written from `from` on.
+    pub(super) fn length(&mut self, at: usize, from: usize) {
+        let len = self.out.len() - from;
+        match u16::try_from(len) {
+            Ok(short) => self.out[at..at + 2].copy_from_slice(&short.to_be_bytes()),
+            Err(_) => self.too_long = self.too_long.or(Some(len)),
+        }
+    }
+}
+
+/// A value that ends too early; who knows its element names it.
+const CUT_SHORT: Fault = Fault { ie_type: 0, kind: FaultKind::Length };
+
+/// Octets of a value on their way in.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(octets: &'a [u8]) -> Self {
+        Self { rest: octets }
+    }
+
+    /// The next `N` octets; a value that ends before is of invalid length.
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(CUT_SHORT)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    pub(super) fn octet(&mut self) -> Result<u8, Fault> {
+        self.take::<1>().map(|[octet]| octet)
+    }
+
+    pub(super) fn slice(&mut self, len: usize) -> Result<&'a [u8], Fault> {
+        let (head, rest) = self.rest.split_at_checked(len).ok_or(CUT_SHORT)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    pub(super) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// `N` octets if the flag is set.
+    pub(super) fn when<const N: usize>(&mut self, flag: bool) -> Result<Option<[u8; N]>, Fault> {
+        if flag { self.take().map(Some) } else { Ok(None) }
+    }
+}
+
+/// The value of an information element: written, read, made up.
+pub trait Value: Sized {
+    /// Appends the value's octets.
+    fn put(&self, writer: &mut Writer);
+    /// Reads the value; octets beyond what is known belong to later releases and are ignored (§8.1.1).
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault>;
+    /// Any valid value.
+    fn random(random: &mut Random) -> Self;
+}
+
+/// Reads one element; a fault without a name gets this element's.
+pub(super) fn take_value<T: Value>(ie_type: u16, octets: &[u8]) -> Result<T, Fault> {
+    T::take(&mut Reader::new(octets)).map_err(|fault| match fault.ie_type {
+        0 => Fault { ie_type, ..fault },
+        _ => fault,
+    })
+}
+
+/// Puts a value where it belongs, unless one is there: of repeated elements the first counts (§7.6.10).
+pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl FnOnce() -> RawIe) -> Taken {
+    match value {
+        Ok(_) if slot.is_some() => Ok(Some(raw())),
+        Ok(value) => {
+            *slot = Some(value);
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// An element's fate: stored, kept raw, or a reason to refuse the message.
+pub(super) type Taken = Result<Option<RawIe>, Fault>;
+
+/// Declares a group of elements, or a message, one line for each element:
+/// `number => field: presence Type`. Presences, after the tables of TS 29.244:
+///
+/// * `M` mandatory: missing or unreadable, the message is refused;
+/// * `C` conditional: an `Option`; unreadable, the message is refused; when it has to be there is for `check` to say;
+/// * `O` optional: an `Option`; unreadable, it is kept among `others`;
+/// * `List` any number, `List1` at least one.
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        $name:ident {
+            $( $(#[$field_meta:meta])* $number:literal => $field:ident : $presence:ident $type:ty ),* $(,)?
+        }
+        $(check $check:expr)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct $name {
+            $( $(#[$field_meta])* pub $field: $crate::pfcp::ie::table!(@type $presence $type), )*
+            /// Elements not known here, repeated, or optional and unreadable: kept, not acted on.
+            pub others: Vec<$crate::pfcp::RawIe>,
+        }
+
+        impl $crate::pfcp::ie::Value for $name {
+            fn put(&self, writer: &mut $crate::pfcp::ie::Writer) {
+                $( $crate::pfcp::ie::table!(@put $presence self.$field, $number, writer); )*
+                for other in &self.others {
+                    writer.element(other.ie_type, |writer| writer.put(&other.value));
+                }
+            }
+
+            fn take(reader: &mut $crate::pfcp::ie::Reader<'_>) -> Result<Self, $crate::pfcp::Fault> {
+                $( let mut $field: $crate::pfcp::ie::table!(@slot $presence $type) = Default::default(); )*
+                let mut others = Vec::new();
+                for element in $crate::pfcp::Ies::new(reader.rest()) {
+                    let (number, octets) = element?;
+                    let raw = || $crate::pfcp::RawIe {
+                        ie_type: number,
+                        value: bytes::Bytes::copy_from_slice(octets),
+                    };
+                    let other = match number {
+                        $( $number => $crate::pfcp::ie::table!(@take $presence $type, $field, $number, octets, raw)?, )*
+                        _ => Some(raw()),
+                    };
+                    others.extend(other);
+                }
+                let group = Self {
+                    $( $field: $crate::pfcp::ie::table!(@done $presence $field, $number), )*
+                    others,
+                };
+                $( $crate::pfcp::ie::check::<Self>($check, &group)?; )?
+                Ok(group)
+            }
+
+            fn random(random: &mut $crate::pfcp::Random) -> Self {
+                let make = |random: &mut $crate::pfcp::Random| Self {
+                    $( $field: $crate::pfcp::ie::table!(@random $presence random), )*
+                    others: random.others(),
+                };
+                let group = make(random);
+                $( if $crate::pfcp::ie::check::<Self>($check, &group).is_err() {
+                    return random.with_every_option(make);
+                } )?
+                group
+            }
+        }
+
+    };
+    (@type M $type:ty) => { $type };
+    (@type C $type:ty) => { Option<$type> };
+    (@type O $type:ty) => { Option<$type> };
+    (@type List $type:ty) => { Vec<$type> };
+    (@type List1 $type:ty) => { Vec<$type> };
+    (@slot M $type:ty) => { Option<$type> };
+    (@slot C $type:ty) => { Option<$type> };
+    (@slot O $type:ty) => { Option<$type> };
+    (@slot List $type:ty) => { Vec<$type> };
+    (@slot List1 $type:ty) => { Vec<$type> };
+    (@put M $value:expr, $number:literal, $writer:ident) => {
+        $writer.element($number, |writer| $crate::pfcp::ie::Value::put(&$value, writer))
+    };
+    (@put $any:ident $value:expr, $number:literal, $writer:ident) => {
+        for value in $value.iter() {
+            $writer.element($number, |writer| $crate::pfcp::ie::Value::put(value, writer));
+        }
+    };
+    (@take O $type:ty, $field:ident, $number:literal, $octets:ident, $raw:ident) => {
+        match $crate::pfcp::ie::take_value::<$type>($number, $octets) {
+            Ok(value) => $crate::pfcp::ie::set(&mut $field, Ok(value), $raw),
+            Err(_) => Ok(Some($raw())),
+        }
+    };
+    (@take List $type:ty, $field:ident, $number:literal, $octets:ident, $raw:ident) => {{
+        let _ = $raw;
+        $crate::pfcp::ie::take_value::<$type>($number, $octets).map(|value| {
+            $field.push(value);
+            None
+        })
+    }};
+    (@take List1 $type:ty, $field:ident, $number:literal, $octets:ident, $raw:ident) => {
+        $crate::pfcp::ie::table!(@take List $type, $field, $number, $octets, $raw)
+    };
+    (@take $any:ident $type:ty, $field:ident, $number:literal, $octets:ident, $raw:ident) => {
+        $crate::pfcp::ie::set(&mut $field, $crate::pfcp::ie::take_value::<$type>($number, $octets), $raw)
+    };
+    (@done M $field:ident, $number:literal) => {
+        $field.ok_or_else(|| $crate::pfcp::FaultKind::MissingMandatory.of($number))?
+    };
+    (@done List1 $field:ident, $number:literal) => {
+        if $field.is_empty() {
+            return Err($crate::pfcp::FaultKind::MissingMandatory.of($number));
+        } else {
+            $field
+        }
+    };
+    (@done $any:ident $field:ident, $number:literal) => { $field };
+    (@random M $random:ident) => { $crate::pfcp::ie::Value::random($random) };
+    (@random List $random:ident) => { $random.list(0) };
+    (@random List1 $random:ident) => { $random.list(1) };
+    (@random $any:ident $random:ident) => { $random.option() };
+}
+pub(super) use table;
+
+/// Runs a table's check: the type of an element that is missing although another one asks for it.
+pub(super) fn check<T>(missing: impl FnOnce(&T) -> Option<u16>, group: &T) -> Result<(), Fault> {
+    match missing(group) {
+        Some(ie_type) => Err(FaultKind::MissingConditional.of(ie_type)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,180 @@
+//! The messages (TS 29.244 §7.3 to §7.5) and their codec.
+mod node;
+mod session;
+
+pub use node::*;
+pub use session::*;
+
+use super::ie::{Reader, Value, Writer};
+use super::{DecodeError, EncodeError, Fault, Header, Random};
+
+/// Declares the message types: `number Name`.
+macro_rules! messages {
+    ($( $(#[$meta:meta])* $number:literal $constant:ident $name:ident; )*) => {
+        /// Message types (§7.3).
+        pub mod message_type {
+            $( $(#[$meta])* pub const $constant: u8 = $number; )*
+        }
+
+        /// Any message.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        // Messages live for a moment on the stack; a box around each would cost more than the copy.
+        #[allow(clippy::large_enum_variant)]
+        pub enum Message {
+            $( $(#[$meta])* $name($name), )*
+        }
+
+        impl Message {
+            /// Every type of message, with its name.
+            pub const TYPES: &[(u8, &str)] = &[$( ($number, stringify!($name)), )*];
+
+            /// See [`message_type`].
+            pub fn message_type(&self) -> u8 {
+                match self {
+                    $( Self::$name(_) => $number, )*
+                }
+            }
+
+            /// A random valid message of a type, `None` if the type is unknown.
+            pub fn random(message_type: u8, random: &mut Random) -> Option<Self> {
+                match message_type {
+                    $( $number => Some(Self::$name(Value::random(random))), )*
+                    _ => None,
+                }
+            }
+
+            fn put(&self, writer: &mut Writer) {
+                match self {
+                    $( Self::$name(message) => message.put(writer), )*
+                }
+            }
+
+            fn take(message_type: u8, elements: &[u8]) -> Option<Result<Self, Fault>> {
+                let reader = &mut Reader::new(elements);
+                match message_type {
+                    $( $number => Some(Value::take(reader).map(Self::$name)), )*
+                    _ => None,
+                }
+            }
+        }
+
+        $(
+            impl From<$name> for Message {
+                fn from(message: $name) -> Self {
+                    Self::$name(message)
+                }
+            }
+        )*
+    };
+}
+
+messages! {
+    /// Are you there?
+    1 HEARTBEAT_REQUEST HeartbeatRequest;
+    /// I am.
+    2 HEARTBEAT_RESPONSE HeartbeatResponse;
+    /// Shall we work together?
+    5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest;
+    /// Its answer.
+    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse;
+    /// What changed about a node.
+    7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest;
+    /// Its answer.
+    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse;
+    /// The end of working together.
+    9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage;
+    /// Its answer.
+    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse;
+    /// The answer to another version.
+    11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse;
+    /// Paths of the user plane that failed or recovered.
+    12 NODE_REPORT_REQUEST NodeReportRequest;
+    /// Its answer.
+    13 NODE_REPORT_RESPONSE NodeReportResponse;
+    /// Forget sets of sessions.
+    14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest;
+    /// Its answer.
+    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse;
+    /// A new session.
+    50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest;
+    /// Its answer.
+    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse;
+    /// What changes about a session.
+    52 SESSION_MODIFICATION_REQUEST SessionModificationRequest;
+    /// Its answer.
+    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse;
+    /// A session's end.
+    54 SESSION_DELETION_REQUEST SessionDeletionRequest;
+    /// Its answer.
+    55 SESSION_DELETION_RESPONSE SessionDeletionResponse;
+    /// What the user plane has to say about a session.
+    56 SESSION_REPORT_REQUEST SessionReportRequest;
+    /// Its answer.
+    57 SESSION_REPORT_RESPONSE SessionReportResponse;
+}
+
+/// A message with its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdu {
+    /// The header as received.
+    pub header: Header,
+    /// What it says.
+    pub message: Message,
+}
+
+impl Pdu {
+    /// A message to a session (`Some`; 0 where the peer's SEID is unknown) or to a node (`None`).
+    pub fn new(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Self {
+        let message = message.into();
+        Self { header: Header::new(message.message_type(), seid, sequence), message }
+    }
+
+    /// Appends the message to `out`, which stays as it was if it cannot be written.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let header = Header { message_type: self.message.message_type(), ..self.header };
+        let needed = Header::needs_seid(header.message_type);
+        if needed != header.seid.is_some() {
+            return Err(EncodeError::Seid { message_type: header.message_type, needed });
+        }
+        let start = out.len();
+        let mut writer = Writer { out: std::mem::take(out), too_long: None };
+        header.put(&mut writer.out);
+        self.message.put(&mut writer);
+        writer.length(start + 2, start + 4);
+        *out = writer.out;
+        match writer.too_long {
+            Some(len) => {
+                out.truncate(start);
+                Err(EncodeError::TooLong { len })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A message as octets; see [`Pdu::encode`].
+pub fn encode(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Result<Vec<u8>, EncodeError> {
+    let mut out = Vec::new();
+    Pdu::new(message, seid, sequence).encode(&mut out)?;
+    Ok(out)
+}
+
+/// Reads the first message of a datagram and returns the octets behind it: another message if
+/// [`Header::follow_on`] says so, otherwise padding that nobody reads.
+///
+/// Allocates for what the octets hold, in proportion to their number; announced lengths allocate nothing.
+pub fn decode(datagram: &[u8]) -> Result<(Pdu, &[u8]), DecodeError> {
+    let (header, elements, rest) = Header::read(datagram)?;
+    let unknown = DecodeError::UnknownMessage { header };
+    if !Message::TYPES.iter().any(|(number, _)| *number == header.message_type) {
+        return Err(unknown);
+    }
+    if Header::needs_seid(header.message_type) != header.seid.is_some() {
+        return Err(DecodeError::SeidFlag { header });
+    }
+    match Message::take(header.message_type, elements) {
+        Some(Ok(message)) => Ok((Pdu { header, message }, rest)),
+        Some(Err(fault)) => Err(DecodeError::Element { header, fault }),
+        None => Err(unknown),
+    }
+}

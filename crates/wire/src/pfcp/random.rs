@@ -1,0 +1,86 @@
+//! A source of random valid messages for properties, fuzzing and the comparison with other codecs.
+use super::ie::Value;
+use super::{MAX_RANDOM_LIST, RawIe};
+
+/// Makes up valid values from a seed: the same on any machine.
+#[derive(Debug)]
+pub struct Random {
+    state: u64,
+    every_option: bool,
+    strangers: bool,
+}
+
+impl Random {
+    /// Values from a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed, every_option: false, strangers: false }
+    }
+
+    /// Also puts elements in that nobody knows, a vendor's among them.
+    #[must_use]
+    pub fn with_strangers(mut self) -> Self {
+        self.strangers = true;
+        self
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    pub fn draw(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, which is not 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.draw() % n
+    }
+
+    /// Yes or no.
+    pub fn flag(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// Some octets, at least `least`.
+    pub(super) fn octets(&mut self, least: usize, most: usize) -> Vec<u8> {
+        let len = least + self.below((most - least + 1) as u64) as usize;
+        (0..len).map(|_| self.draw() as u8).collect()
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.draw() as u8)
+    }
+
+    /// A value, perhaps.
+    pub(super) fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.every_option || self.flag() { Some(make(self)) } else { None }
+    }
+
+    pub(super) fn option<T: Value>(&mut self) -> Option<T> {
+        self.maybe(T::random)
+    }
+
+    pub(super) fn list<T: Value>(&mut self, least: usize) -> Vec<T> {
+        let least = if self.every_option { 1 } else { least };
+        let len = least + self.below((MAX_RANDOM_LIST - least + 1) as u64) as usize;
+        (0..len).map(|_| T::random(self)).collect()
+    }
+
+    /// Makes a value with every optional part, for one that failed its conditions without.
+    pub(super) fn with_every_option<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.every_option, true);
+        let value = make(self);
+        self.every_option = before;
+        value
+    }
+
+    pub(super) fn others(&mut self) -> Vec<RawIe> {
+        if !self.strangers || self.below(4) != 0 {
+            return Vec::new();
+        }
+        // An enterprise number of nobody's and a type from the spare range.
+        let ie_type = if self.flag() { 0x8001 } else { 30_000 };
+        vec![RawIe { ie_type, value: [&[0xff, 0xfe][..], &self.octets(0, 9)].concat().into() }]
+    }
+}

@@ -1,0 +1,12 @@
+//! Values of information elements (TS 29.244 §8.2).
+mod address;
+mod flags;
+mod number;
+mod qos;
+mod usage;
+
+pub use address::*;
+pub use flags::*;
+pub use number::*;
+pub use qos::*;
+pub use usage::*;

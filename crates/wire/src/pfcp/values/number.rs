@@ -1,0 +1,330 @@
+//! Values that are one number, and opaque octets.
+use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::{Fault, FaultKind, Random};
+use bytes::Bytes;
+
+/// A value that is one big-endian number; `mask` are the bits that are not spare.
+macro_rules! number {
+    ($( $(#[$meta:meta])* $name:ident($type:ty) & $mask:expr; )*) => { $(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        pub struct $name(pub $type);
+
+        impl Value for $name {
+            fn put(&self, writer: &mut Writer) {
+                writer.put(&(self.0 & $mask).to_be_bytes());
+            }
+            fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+                Ok(Self(<$type>::from_be_bytes(reader.take()?) & $mask))
+            }
+            fn random(random: &mut Random) -> Self {
+                Self(random.draw() as $type & $mask)
+            }
+        }
+    )* };
+}
+
+number! {
+    /// Packet Detection Rule ID (IE 56).
+    PdrId(u16) & u16::MAX;
+    /// FAR ID (IE 108); the top bit marks an identifier that the user plane predefined.
+    FarId(u32) & u32::MAX;
+    /// QER ID (IE 109).
+    QerId(u32) & u32::MAX;
+    /// URR ID (IE 81), also Linked URR ID (IE 82).
+    UrrId(u32) & u32::MAX;
+    /// BAR ID (IE 88).
+    BarId(u8) & u8::MAX;
+    /// Precedence (IE 29): the rule with the lowest value is tried first.
+    Precedence(u32) & u32::MAX;
+    /// QER Correlation ID (IE 28).
+    QerCorrelationId(u32) & u32::MAX;
+    /// Recovery Time Stamp (IE 96): seconds since 1900, when the peer started. Must not change while it runs.
+    RecoveryTimeStamp(u32) & u32::MAX;
+    /// Start, end, first or last packet's time (IE 75, 76, 69, 70): seconds since 1900.
+    NtpSeconds(u32) & u32::MAX;
+    /// A duration in seconds (IE 32, 64, 67, 71, 74, 117).
+    Seconds(u32) & u32::MAX;
+    /// Averaging Window (IE 157), milliseconds.
+    AveragingWindow(u32) & u32::MAX;
+    /// UR-SEQN (IE 104): counts the reports of a URR.
+    UrSeqn(u32) & u32::MAX;
+    /// QFI (IE 124): QoS flow identifier, 0 to 63.
+    Qfi(u8) & 0x3f;
+    /// RQI (IE 123): 1 asks for reflective QoS.
+    Rqi(u8) & 0x01;
+    /// Paging Policy Indicator (IE 158), 0 to 7.
+    PagingPolicyIndicator(u8) & 0x07;
+    /// Source or Destination Interface (IE 20, 42).
+    Interface(u8) & 0x0f;
+    /// 3GPP Interface Type (IE 160).
+    InterfaceType(u8) & 0x3f;
+    /// PDN Type (IE 113).
+    PdnType(u8) & 0x07;
+    /// Cause (IE 19).
+    Cause(u8) & u8::MAX;
+    /// Offending IE (IE 40): the type of the element to blame.
+    OffendingIe(u16) & u16::MAX;
+    /// Transport Level Marking (IE 30): type of service and its mask.
+    TransportLevelMarking(u16) & u16::MAX;
+    /// Downlink Data Notification Delay (IE 46), in 50 ms.
+    NotificationDelay(u8) & u8::MAX;
+    /// A timer in 3GPP's short form (IE 47, 112): unit in three bits, value in five.
+    ShortTimer(u8) & u8::MAX;
+}
+
+impl Interface {
+    /// Access: towards the base station.
+    pub const ACCESS: Self = Self(0);
+    /// Core: towards the data network.
+    pub const CORE: Self = Self(1);
+    /// SGi-LAN or N6-LAN.
+    pub const N6_LAN: Self = Self(2);
+    /// The control plane function.
+    pub const CP_FUNCTION: Self = Self(3);
+}
+
+impl InterfaceType {
+    /// N3 of 3GPP access.
+    pub const N3_3GPP: Self = Self(11);
+    /// N6.
+    pub const N6: Self = Self(17);
+}
+
+impl PdnType {
+    /// IPv4.
+    pub const IPV4: Self = Self(1);
+    /// IPv6.
+    pub const IPV6: Self = Self(2);
+    /// IPv4 and IPv6.
+    pub const IPV4V6: Self = Self(3);
+}
+
+impl Cause {
+    /// Request accepted.
+    pub const ACCEPTED: Self = Self(1);
+    /// Request rejected, no reason given.
+    pub const REJECTED: Self = Self(64);
+    /// No such session.
+    pub const CONTEXT_NOT_FOUND: Self = Self(65);
+    /// Offending IE says which.
+    pub const MANDATORY_IE_MISSING: Self = Self(66);
+    /// Offending IE says which.
+    pub const CONDITIONAL_IE_MISSING: Self = Self(67);
+    /// Of the message, or of the offending element.
+    pub const INVALID_LENGTH: Self = Self(68);
+    /// Offending IE says which.
+    pub const MANDATORY_IE_INCORRECT: Self = Self(69);
+    /// A Forwarding Policy that is not configured.
+    pub const INVALID_FORWARDING_POLICY: Self = Self(70);
+    /// The choice of a TEID that the user plane does not offer.
+    pub const INVALID_F_TEID_ALLOCATION: Self = Self(71);
+    /// No association with the sender.
+    pub const NO_ASSOCIATION: Self = Self(72);
+    /// Failed Rule ID says which.
+    pub const RULE_FAILURE: Self = Self(73);
+    /// Too much to do.
+    pub const CONGESTION: Self = Self(74);
+    /// Nothing left.
+    pub const NO_RESOURCES: Self = Self(75);
+    /// The request asks for something not offered.
+    pub const SERVICE_NOT_SUPPORTED: Self = Self(76);
+    /// Something broke.
+    pub const SYSTEM_FAILURE: Self = Self(77);
+
+    /// Whether the request was granted: accepted, fully (1) or in part (2, 3 of later releases).
+    pub fn is_accepted(self) -> bool {
+        (1..64).contains(&self.0)
+    }
+}
+
+/// Outer Header Removal (IE 95).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OuterHeaderRemoval {
+    /// What to remove: 0 GTP-U/UDP/IPv4, 1 GTP-U/UDP/IPv6, 6 GTP-U/UDP/IP …
+    pub description: u8,
+    /// Extension headers to delete; bit 1: the PDU session container.
+    pub extension_headers: Option<u8>,
+}
+
+impl OuterHeaderRemoval {
+    /// GTP-U/UDP/IPv4.
+    pub const GTPU_UDP_IPV4: Self = Self { description: 0, extension_headers: None };
+    /// GTP-U/UDP/IPv6.
+    pub const GTPU_UDP_IPV6: Self = Self { description: 1, extension_headers: None };
+    /// GTP-U/UDP over either version.
+    pub const GTPU_UDP_IP: Self = Self { description: 6, extension_headers: None };
+}
+
+impl Value for OuterHeaderRemoval {
+    fn put(&self, writer: &mut Writer) {
+        writer.put(&[self.description]);
+        writer.put(self.extension_headers.as_slice());
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        Ok(Self { description: reader.octet()?, extension_headers: reader.octet().ok() })
+    }
+    fn random(random: &mut Random) -> Self {
+        Self { description: random.below(7) as u8, extension_headers: random.maybe(|_| 1) }
+    }
+}
+
+/// DL Buffering Suggested Packet Count (IE 48): one octet, two for numbers beyond 255.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SuggestedPacketCount(pub u16);
+
+impl Value for SuggestedPacketCount {
+    fn put(&self, writer: &mut Writer) {
+        match u8::try_from(self.0) {
+            Ok(short) => writer.put(&[short]),
+            Err(_) => writer.put(&self.0.to_be_bytes()),
+        }
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        match *reader.rest() {
+            [short] => Ok(Self(short.into())),
+            [high, low, ..] => Ok(Self(u16::from_be_bytes([high, low]))),
+            [] => Err(FaultKind::Length.of(0)),
+        }
+    }
+    fn random(random: &mut Random) -> Self {
+        Self(random.draw() as u16 >> random.below(16))
+    }
+}
+
+/// Failed Rule ID (IE 114): the rule that could not be made or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailedRuleId {
+    /// A packet detection rule.
+    Pdr(PdrId),
+    /// A forwarding action rule.
+    Far(FarId),
+    /// A QoS enforcement rule.
+    Qer(QerId),
+    /// A usage reporting rule.
+    Urr(UrrId),
+    /// A buffering action rule.
+    Bar(BarId),
+}
+
+impl Default for FailedRuleId {
+    fn default() -> Self {
+        Self::Pdr(PdrId::default())
+    }
+}
+
+impl Value for FailedRuleId {
+    fn put(&self, writer: &mut Writer) {
+        match self {
+            Self::Pdr(id) => (writer.put(&[0]), id.put(writer)),
+            Self::Far(id) => (writer.put(&[1]), id.put(writer)),
+            Self::Qer(id) => (writer.put(&[2]), id.put(writer)),
+            Self::Urr(id) => (writer.put(&[3]), id.put(writer)),
+            Self::Bar(id) => (writer.put(&[4]), id.put(writer)),
+        };
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        match reader.octet()? & 0x1f {
+            0 => PdrId::take(reader).map(Self::Pdr),
+            1 => FarId::take(reader).map(Self::Far),
+            2 => QerId::take(reader).map(Self::Qer),
+            3 => UrrId::take(reader).map(Self::Urr),
+            4 => BarId::take(reader).map(Self::Bar),
+            _ => Err(FaultKind::Value.of(0)),
+        }
+    }
+    fn random(random: &mut Random) -> Self {
+        match random.below(5) {
+            0 => Self::Pdr(PdrId::random(random)),
+            1 => Self::Far(FarId::random(random)),
+            2 => Self::Qer(QerId::random(random)),
+            3 => Self::Urr(UrrId::random(random)),
+            _ => Self::Bar(BarId::random(random)),
+        }
+    }
+}
+
+/// Octets that mean something to the peer alone: Application ID (IE 24), Activate or Deactivate Predefined Rules
+/// (IE 106, 107).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Opaque(pub Bytes);
+
+impl Value for Opaque {
+    fn put(&self, writer: &mut Writer) {
+        writer.put(&self.0);
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        Ok(Self(Bytes::copy_from_slice(reader.rest())))
+    }
+    fn random(random: &mut Random) -> Self {
+        let len = 1 + random.below(8);
+        Self((0..len).map(|_| b'a' + random.below(26) as u8).collect())
+    }
+}
+
+/// Network Instance (IE 22) or APN/DNN (IE 159): a name. The standard wants DNS labels for an APN and leaves the
+/// network instance open; user planes differ, so the octets are kept as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct NetworkName(pub Bytes);
+
+impl NetworkName {
+    /// The name as DNS labels: a length before each part, which is cut to 63 octets (RFC 1035 §2.3.4).
+    pub fn labels(name: &str) -> Self {
+        let mut octets = Vec::with_capacity(name.len() + 1);
+        for label in name.split('.').map(str::as_bytes) {
+            let label = &label[..label.len().min(63)];
+            octets.push(label.len() as u8);
+            octets.extend_from_slice(label);
+        }
+        Self(octets.into())
+    }
+
+    /// The name as plain text.
+    pub fn text(name: &str) -> Self {
+        Self(Bytes::copy_from_slice(name.as_bytes()))
+    }
+
+    /// The name behind the octets, whichever way it is written.
+    pub fn name(&self) -> String {
+        let mut parts = Vec::new();
+        let mut rest = &self.0[..];
+        while let Some((&len, tail)) = rest.split_first() {
+            let Some((label, tail)) = tail.split_at_checked(usize::from(len)) else {
+                return String::from_utf8_lossy(&self.0).into_owned();
+            };
+            parts.push(String::from_utf8_lossy(label));
+            rest = tail;
+        }
+        parts.join(".")
+    }
+}
+
+impl Value for NetworkName {
+    fn put(&self, writer: &mut Writer) {
+        writer.put(&self.0);
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        Ok(Self(Bytes::copy_from_slice(reader.rest())))
+    }
+    fn random(random: &mut Random) -> Self {
+        if random.flag() { Self::labels("ims.mnc001") } else { Self::labels("internet") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_in_both_writings() {
+        assert_eq!(&NetworkName::labels("internet").0[..], b"\x08internet");
+        assert_eq!(NetworkName::labels("ims.mnc001").name(), "ims.mnc001");
+        assert_eq!(NetworkName::text("internet").name(), "internet");
+    }
+
+    #[test]
+    fn causes_below_64_are_acceptances() {
+        assert!(Cause::ACCEPTED.is_accepted() && Cause(2).is_accepted());
+        assert!(!Cause(0).is_accepted() && !Cause::REJECTED.is_accepted());
+    }
+}
