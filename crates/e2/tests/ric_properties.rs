@@ -250,8 +250,7 @@ fn answer(w: &mut World, conn: ConnId, message: Message, how: u8) {
         }
         _ => return,
     };
-    let bytes = encode(&reply, Version::V2_03).unwrap();
-    w.send_bytes(conn, bytes);
+    w.send(conn, reply);
 }
 
 proptest! {
