@@ -92,7 +92,6 @@ pub(crate) struct Driver<M: Machine> {
 struct Inner<M: Machine> {
     machine: M,
     links: BTreeMap<M::Key, Link>,
-    dirty: Vec<M::Key>,
     armed: Option<Time>,
     events: Box<dyn FnMut(M::Event)>,
 }
@@ -112,7 +111,6 @@ struct LinkState {
     changed: Notify,
     blocked: Cell<bool>,
     closed: Cell<bool>,
-    dirty: Cell<bool>,
 }
 
 impl<M: Machine> Driver<M> {
@@ -126,7 +124,6 @@ impl<M: Machine> Driver<M> {
         let inner = Inner {
             machine,
             links: BTreeMap::new(),
-            dirty: Vec::new(),
             armed: None,
             events: Box::new(events),
         };
@@ -349,19 +346,17 @@ impl<M: Machine> Inner<M> {
             let mut closed: Vec<M::Key> = Vec::new();
             while let Some(action) = self.machine.poll() {
                 match action {
-                    Action::Transmit(key) => self.mark(key),
+                    // At once: what the machine wants sent before it closes a link is gone after the next poll. A
+                    // machine says this once per link and batch, so a batch is one write.
+                    Action::Transmit(key) => self.flush(key, now),
                     Action::Close { key, reason } => {
                         tracing::debug!(?key, reason, "closing");
                         closed.push(key);
-                        self.mark(key);
                     }
                     Action::Connect { key, address } => after.connects.push((key, address)),
                     Action::Event(event) => after.events.push(event),
                 }
             }
-            let mut dirty = std::mem::take(&mut self.dirty);
-            dirty.drain(..).for_each(|key| self.flush(key, now));
-            self.dirty = dirty;
             if closed.is_empty() {
                 break;
             }
@@ -377,18 +372,9 @@ impl<M: Machine> Inner<M> {
         after
     }
 
-    fn mark(&mut self, key: M::Key) {
-        if let Some(link) = self.links.get(&key)
-            && !link.state.dirty.replace(true)
-        {
-            self.dirty.push(key);
-        }
-    }
-
     /// Writes what waits for a link, as far as the socket takes it.
     fn flush(&mut self, key: M::Key, now: Time) {
         let Some(link) = self.links.get_mut(&key) else { return };
-        link.state.dirty.set(false);
         if link.state.blocked.get() {
             return;
         }
