@@ -1,7 +1,7 @@
 //! An agent on sockets: what a base station embeds.
 use crate::driver::{Action, Driver, Machine, Owned};
 use crate::events::Events;
-use crate::transport::{Address, SocketOptions};
+use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId};
 use ranlab_e2::{Frame, Time};
@@ -59,13 +59,8 @@ impl AgentHandle {
     pub fn start(agent: Agent, options: SocketOptions) -> Self {
         let events = Events::default();
         let sink: Events<AgentEvent> = events.clone();
-        let driver = Driver::start(agent, options, crate::transport::MAX_PDU_BYTES, move |event| {
-            // Nobody is obliged to listen: what nobody takes is only the latest.
-            if sink.is_high() {
-                sink.take();
-            }
-            sink.push(event);
-        });
+        let driver =
+            Driver::start(agent, options, MAX_PDU_BYTES, events.high(), move |event| sink.push_latest(event));
         Self { driver: Rc::new(driver), events }
     }
 

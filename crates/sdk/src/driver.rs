@@ -82,8 +82,8 @@ impl<M: Machine> Drop for Owned<M> {
 pub(crate) struct Driver<M: Machine> {
     inner: RefCell<Inner<M>>,
     timer: Notify,
-    /// While set, nothing is read: the user has not taken what came before. See [`Driver::pause`].
-    paused: Cell<bool>,
+    /// While set, nothing is read: the user has not taken what came before.
+    paused: Rc<Cell<bool>>,
     stopped: Cell<bool>,
     options: transport::SocketOptions,
     max_pdu: usize,
@@ -114,23 +114,20 @@ struct LinkState {
 }
 
 impl<M: Machine> Driver<M> {
-    /// A driver around `machine`; `events` hears what the machine tells, on this thread.
+    /// A driver around `machine`; `events` hears what the machine tells, on this thread, and sets `paused` when it
+    /// has heard too much (then [`resume`](Self::resume)).
     pub(crate) fn start(
         machine: M,
         options: transport::SocketOptions,
         max_pdu: usize,
+        paused: Rc<Cell<bool>>,
         events: impl FnMut(M::Event) + 'static,
     ) -> Owned<M> {
-        let inner = Inner {
-            machine,
-            links: BTreeMap::new(),
-            armed: None,
-            events: Box::new(events),
-        };
+        let inner = Inner { machine, links: BTreeMap::new(), armed: None, events: Box::new(events) };
         let driver = Rc::new(Self {
             inner: RefCell::new(inner),
             timer: Notify::new(),
-            paused: Cell::new(false),
+            paused,
             stopped: Cell::new(false),
             options,
             max_pdu,
@@ -164,12 +161,10 @@ impl<M: Machine> Driver<M> {
         look(&self.inner.borrow().machine)
     }
 
-    /// Stops or resumes reading on all links: back-pressure for a user who does not keep up.
-    pub(crate) fn pause(&self, paused: bool) {
-        if self.paused.replace(paused) && !paused {
-            let inner = self.inner.borrow();
-            inner.links.values().for_each(|link| link.state.changed.notify_one());
-        }
+    /// Resumes reading on all links, after `paused` had stopped it.
+    pub(crate) fn resume(&self) {
+        self.paused.set(false);
+        self.inner.borrow().links.values().for_each(|link| link.state.changed.notify_one());
     }
 
     /// Adds an open stream as a link. The machine must know `key` already.

@@ -1,5 +1,5 @@
 //! From a machine to its user: a queue with a high-water mark that stops the reading, so that it stays bounded.
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use tokio::sync::Notify;
@@ -13,23 +13,39 @@ const LOW_WATER: usize = 256;
 pub(crate) struct Events<E> {
     queue: Rc<RefCell<VecDeque<E>>>,
     ready: Rc<Notify>,
+    /// Tells the driver not to read on.
+    high: Rc<Cell<bool>>,
 }
 
 impl<E> Clone for Events<E> {
     fn clone(&self) -> Self {
-        Self { queue: self.queue.clone(), ready: self.ready.clone() }
+        Self { queue: self.queue.clone(), ready: self.ready.clone(), high: self.high.clone() }
     }
 }
 
 impl<E> Default for Events<E> {
     fn default() -> Self {
-        Self { queue: Rc::default(), ready: Rc::default() }
+        Self { queue: Rc::default(), ready: Rc::default(), high: Rc::default() }
     }
 }
 
 impl<E> Events<E> {
     pub(crate) fn push(&self, event: E) {
-        self.queue.borrow_mut().push_back(event);
+        let mut queue = self.queue.borrow_mut();
+        queue.push_back(event);
+        if queue.len() >= HIGH_WATER {
+            self.high.set(true);
+        }
+        self.ready.notify_one();
+    }
+
+    /// As [`push`](Self::push), but of what nobody takes only the latest stays: nobody is obliged to listen.
+    pub(crate) fn push_latest(&self, event: E) {
+        let mut queue = self.queue.borrow_mut();
+        if queue.len() >= HIGH_WATER {
+            queue.pop_front();
+        }
+        queue.push_back(event);
         self.ready.notify_one();
     }
 
@@ -45,13 +61,13 @@ impl<E> Events<E> {
         }
     }
 
-    /// Whether so many wait that reading should stop.
-    pub(crate) fn is_high(&self) -> bool {
-        self.queue.borrow().len() >= HIGH_WATER
+    /// The flag that stops the reading.
+    pub(crate) fn high(&self) -> Rc<Cell<bool>> {
+        self.high.clone()
     }
 
-    /// Whether so few are left that reading may resume.
-    pub(crate) fn is_low(&self) -> bool {
-        self.queue.borrow().len() <= LOW_WATER
+    /// Whether reading was stopped and so few are left that it may go on.
+    pub(crate) fn may_resume(&self) -> bool {
+        self.high.get() && self.queue.borrow().len() <= LOW_WATER
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a base station's agent | [`AgentHandle`] |
 //! | a RIC with iApps | [`RicHandle`] |
-//! | an xApp | `XappHandle` |
+//! | an xApp | [`XappHandle`] |
 //!
 //! Everything lives on one thread; [`run`] provides it. [`e2`] and [`wire`] are re-exported: users need no other crate.
 #![deny(missing_docs)]
@@ -16,6 +16,7 @@ mod events;
 mod ric;
 mod run;
 pub mod transport;
+mod xapp;
 
 pub use agent::AgentHandle;
 pub use clock::now;
@@ -23,3 +24,4 @@ pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
 pub use ric::RicHandle;
 pub use run::run;
+pub use xapp::XappHandle;

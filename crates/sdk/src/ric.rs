@@ -98,21 +98,22 @@ impl RicHandle {
         let (events, replies) = (Events::default(), Rc::new(Replies::default()));
         let (sink, waiting): (Events<RicEvent>, _) = (events.clone(), replies.clone());
         let max_pdu = config.limits.pdu_bytes;
-        let driver = Driver::start(Ric::new(config), options.clone(), max_pdu, move |event| match event {
-            RicEvent::Reply(reply) => {
-                if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
-                    // Who asked may have gone; then nobody wants the reply.
-                    let _ = asker.send(reply);
-                }
-            }
-            event => {
-                // Nobody is obliged to listen: what nobody takes is only the latest.
-                if sink.is_high() {
-                    sink.take();
-                }
-                sink.push(event);
-            }
-        });
+        let driver =
+            Driver::start(
+                Ric::new(config),
+                options.clone(),
+                max_pdu,
+                events.high(),
+                move |event| match event {
+                    RicEvent::Reply(reply) => {
+                        if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
+                            // Who asked may have gone; then nobody wants the reply.
+                            let _ = asker.send(reply);
+                        }
+                    }
+                    event => sink.push_latest(event),
+                },
+            );
         let next_conn = Rc::new(Cell::new(1));
         Self(Rc::new(Shared { driver, events, replies, next_conn, options, listeners: RefCell::default() }))
     }
