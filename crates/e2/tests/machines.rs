@@ -1,0 +1,245 @@
+//! Agents, RIC and xApp together, in virtual time, over links that lose nothing unless they break.
+#![cfg(all(feature = "agent", feature = "ric", feature = "xapp"))]
+#![allow(clippy::unwrap_used)]
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::*;
+use ranlab_e2::functions::hw::Hw;
+use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
+use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_e2::xapp::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::hw::{self, HwTrigger, Ping};
+use ranlab_wire::e2sm::{mac, per};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const C0: ControllerId = ControllerId(0);
+
+struct Blob;
+
+impl StatsSource for Blob {
+    fn fill(&mut self, _: Time, _: UeFilter<'_>, out: &mut Vec<u8>) {
+        out.extend([7; 3_000]);
+    }
+}
+
+/// The peer with number `n`: agents first, the xApp last; each with its connection at the RIC.
+struct World {
+    now: Time,
+    ric: Ric,
+    agents: Vec<Agent>,
+    xapp: Xapp,
+    conns: Vec<Option<ConnId>>,
+    last_conn: u64,
+    /// While the RIC is down, connections are refused.
+    down: bool,
+    events: Vec<XappEvent>,
+}
+
+fn agent(n: u32) -> Agent {
+    let component = ComponentConfigItem {
+        interface: ComponentInterfaceType::Ng,
+        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
+        configuration: ComponentConfiguration::default(),
+    };
+    let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
+    let mut agent = Agent::new(AgentConfig { seed: u64::from(n), ..AgentConfig::new(id, vec![component]) });
+    agent.register(Box::new(PeriodicReport::mac(Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
+    agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
+    agent.add_controller(Time::ZERO, "ric".into()).unwrap();
+    agent
+}
+
+impl World {
+    fn new(agents: u32) -> Self {
+        let agents: Vec<_> = (1..=agents).map(agent).collect();
+        let conns = vec![None; agents.len() + 1];
+        let (ric, xapp) = (Ric::new(RicConfig::default()), Xapp::new(XappConfig::new("ric")));
+        let (now, last_conn, down, events) = (Time::ZERO, 0, false, Vec::new());
+        Self { now, ric, agents, xapp, conns, last_conn, down, events }
+    }
+
+    fn tell(&mut self, peer: usize, connected: bool) {
+        match self.agents.get_mut(peer) {
+            Some(a) if connected => a.handle(self.now, AgentInput::Connected { controller: C0 }),
+            Some(a) => a.handle(self.now, AgentInput::Disconnected { controller: C0 }),
+            None if connected => self.xapp.handle(self.now, XappInput::Connected),
+            None => self.xapp.handle(self.now, XappInput::Disconnected),
+        }
+    }
+
+    fn connect(&mut self, peer: usize) {
+        if self.down {
+            return self.tell(peer, false);
+        }
+        self.last_conn += 1;
+        let conn = ConnId(self.last_conn);
+        self.conns[peer] = Some(conn);
+        let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
+        self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("{peer}") });
+        self.tell(peer, true);
+    }
+
+    /// Breaks a connection at both ends.
+    fn cut(&mut self, peer: usize) {
+        if let Some(conn) = self.conns[peer].take() {
+            self.ric.handle(self.now, RicInput::Disconnected { conn });
+            self.tell(peer, false);
+        }
+        self.run();
+    }
+
+    /// Does all that follows until nothing does.
+    fn run(&mut self) {
+        let mut busy = true;
+        while busy {
+            busy = false;
+            for peer in 0..self.agents.len() {
+                while let Some(output) = self.agents[peer].poll() {
+                    busy = true;
+                    match output {
+                        AgentOutput::Connect { .. } => self.connect(peer),
+                        AgentOutput::Close { reason, .. } => panic!("agent {peer} closes: {reason}"),
+                        AgentOutput::Transmit { .. } => {
+                            while let Some(frame) = self.agents[peer].transmit(self.now, C0) {
+                                let Some(conn) = self.conns[peer] else { continue };
+                                self.ric.handle(self.now, RicInput::Received { conn, pdu: frame.to_bytes() });
+                            }
+                        }
+                        AgentOutput::Event(_) => {}
+                    }
+                }
+            }
+            while let Some(output) = self.xapp.poll() {
+                busy = true;
+                match output {
+                    XappOutput::Connect { .. } => self.connect(self.agents.len()),
+                    XappOutput::Close { reason } => panic!("the xApp closes: {reason}"),
+                    XappOutput::Event(event) => self.events.push(event),
+                    XappOutput::Transmit => {
+                        while let Some(frame) = self.xapp.transmit(self.now) {
+                            let Some(conn) = self.conns[self.agents.len()] else { continue };
+                            self.ric.handle(self.now, RicInput::Received { conn, pdu: frame.to_bytes() });
+                        }
+                    }
+                }
+            }
+            while let Some(output) = self.ric.poll() {
+                busy = true;
+                match output {
+                    RicOutput::Close { conn, reason } => panic!("the RIC closes {conn:?}: {reason}"),
+                    RicOutput::Event(_) => {}
+                    RicOutput::Transmit(conn) => {
+                        while let Some(frame) = self.ric.transmit(self.now, conn) {
+                            let pdu = frame.to_bytes();
+                            match self.conns.iter().position(|c| *c == Some(conn)) {
+                                Some(p) if p < self.agents.len() => {
+                                    self.agents[p]
+                                        .handle(self.now, AgentInput::Received { controller: C0, pdu });
+                                }
+                                Some(_) => self.xapp.handle(self.now, XappInput::Received { pdu }),
+                                None => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, d: Duration) {
+        let end = self.now + d;
+        // Calls from outside leave outputs, too.
+        self.run();
+        loop {
+            let agents = self.agents.iter().filter_map(Agent::wake_at);
+            let next = agents.chain(self.xapp.wake_at()).chain(self.ric.wake_at()).min();
+            let Some(at) = next.filter(|at| *at <= end) else { break };
+            self.now = self.now.max(at);
+            let now = self.now;
+            self.agents.iter_mut().for_each(|a| a.handle(now, AgentInput::Wake));
+            self.ric.handle(now, RicInput::Wake);
+            self.xapp.handle(now, XappInput::Wake);
+            self.run();
+        }
+        self.now = end;
+    }
+
+    fn subscribed(&self) -> (usize, usize, usize) {
+        let (active, all) = self.xapp.subscriptions();
+        (active, all, self.agents.iter().map(Agent::subscriptions).sum())
+    }
+
+    fn indications(&mut self) -> usize {
+        let events = std::mem::take(&mut self.events);
+        events.iter().filter(|e| matches!(e, XappEvent::Indication { .. })).count()
+    }
+}
+
+fn monitor(world: &mut World) {
+    let trigger = Bytes::from_static(&[10, 0, 0, 0]);
+    world.xapp.subscribe_all(mac::OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+    world.pass(100 * MS);
+}
+
+#[test]
+fn statistics_reach_the_xapp_without_a_gap() {
+    let mut world = World::new(10);
+    monitor(&mut world);
+    assert_eq!(world.subscribed(), (10, 10, 10));
+    world.indications();
+    world.pass(1_000 * MS);
+    assert_eq!((world.indications(), world.xapp.lost_total()), (1_000, Some(0)));
+    assert_eq!(world.xapp.counters().stray, 0);
+}
+
+#[test]
+fn a_ping_comes_back() {
+    let mut world = World::new(1);
+    world.pass(100 * MS);
+    let node = *world.xapp.nodes().next().unwrap().0;
+    let encoded = |trigger: &HwTrigger| {
+        let mut out = Vec::new();
+        per::encode(trigger, &mut out).unwrap();
+        Bytes::from(out)
+    };
+    let actions = vec![ActionToBeSetup::report(0)];
+    world.xapp.subscribe(node, hw::OID, encoded(&HwTrigger::OnControl), actions).unwrap();
+    world.pass(MS);
+    let mut ping = Vec::new();
+    per::encode(&Ping { seq: 1, t_send_ns: 2, payload: Bytes::from_static(&[9; 1_500]) }, &mut ping).unwrap();
+    let ping = Bytes::from(ping);
+    let handle = world.xapp.control(node, hw::OID, Bytes::new(), ping.clone(), true).unwrap();
+    world.events.clear();
+    world.pass(MS);
+    let echoed =
+        |e: &XappEvent| matches!(e, XappEvent::Indication { indication, .. } if indication.message == ping);
+    assert!(world.events.iter().any(echoed), "{:?}", world.events);
+    assert!(world.events.contains(&XappEvent::ControlAcknowledged { handle, outcome: None }));
+}
+
+#[test]
+fn lost_agents_xapps_and_rics_come_back_with_their_subscriptions() {
+    let mut world = World::new(5);
+    monitor(&mut world);
+    for peer in [0, 3, 5] {
+        world.cut(peer);
+        world.pass(1_500 * MS);
+        assert_eq!(world.subscribed(), (5, 5, 5), "after the loss of {peer}");
+    }
+    world.indications();
+    world.pass(100 * MS);
+    assert_eq!(world.indications(), 50);
+    // The RIC dies and comes back 200 ms later: within 3 s all is as it was, and nothing twice.
+    world.ric = Ric::new(RicConfig::default());
+    world.down = true;
+    (0..6).for_each(|peer| world.cut(peer));
+    world.pass(200 * MS);
+    world.down = false;
+    world.pass(3_000 * MS);
+    assert_eq!(world.subscribed(), (5, 5, 5));
+    world.indications();
+    world.pass(100 * MS);
+    assert_eq!((world.indications(), world.xapp.lost_total()), (50, Some(0)));
+}
