@@ -1,0 +1,177 @@
+//! A rig whose truth is known: the harness is tested against it, not against a system.
+
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp, StandardNormal};
+
+use crate::record::Recorder;
+use crate::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use crate::schema::{Key, Kind};
+use crate::usl::Usl;
+
+/// Follows laws that its settings state. All results depend on the seed, the point and the repeat alone.
+#[derive(Debug, Default, Clone)]
+pub struct MockRig {
+    up: bool,
+}
+
+impl Rig for MockRig {
+    fn describe(&self) -> RigDescription {
+        let any = |path: &str, comment: &str| Key::new(path, Kind::positive(), comment);
+        RigDescription {
+            name: "mock".to_owned(),
+            comment: "a system that follows known laws, for trying the harness out".to_owned(),
+            keys: vec![
+                Key::new("sut.law", Kind::choice(&["usl", "queue", "stall"]), "what the system does")
+                    .or("usl"),
+                any("sut.lambda", "throughput of one worker")
+                    .unit("1/s")
+                    .or(1000.0)
+                    .when("sut.law", &["usl"]),
+                any("sut.sigma", "contention").or(0.05).when("sut.law", &["usl"]),
+                any("sut.kappa", "crosstalk").or(0.002).when("sut.law", &["usl"]),
+                any("sut.cap", "a link that lets no more through")
+                    .unit("1/s")
+                    .optional()
+                    .when("sut.law", &["usl"]),
+                Key::new("sut.noise", Kind::share(), "relative standard deviation of throughput")
+                    .or(0.03)
+                    .when("sut.law", &["usl"]),
+                any("sut.service_us", "mean service time")
+                    .unit("us")
+                    .or(100.0)
+                    .when("sut.law", &["queue", "stall"]),
+                Key::new("sut.stall", Kind::Span, "one pause of the server")
+                    .or(Duration::from_millis(500))
+                    .when("sut.law", &["stall"]),
+                Key::new("sut.build", Kind::Text, "name of the variant; changes nothing").or("a"),
+                Key::new("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency")
+                    .unit("workers")
+                    .or(1),
+                any("load.rate", "requests, offered whatever the system does").unit("1/s").or(5000.0),
+                Key::new("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "requests of a repeat")
+                    .or(2000),
+                Key::new("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO),
+                Key::new(
+                    "load.fails",
+                    Kind::choice(&["never", "crash", "hang", "panic", "missing"]),
+                    "what goes wrong",
+                )
+                .or("never"),
+            ],
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::ZERO,
+        }
+    }
+
+    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        self.up = true;
+        match run.text("load.fails") {
+            Some("missing") => Err(RigError::Environment("a part that does not exist".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn warm_up(&mut self, _run: &Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        run.stop.sleep(run.span("load.takes").unwrap_or_default())?;
+        match run.text("load.fails") {
+            Some("crash") => return Err(RigError::Sut("exited with signal 11".to_owned())),
+            Some("hang") => run.stop.sleep(Duration::from_secs(3600))?,
+            // Stands for a defect of a rig.
+            #[allow(clippy::panic)]
+            Some("panic") => panic!("a defect of the rig"),
+            _ => {}
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
+        let rate = run.number("load.rate").unwrap_or(1.0);
+        match run.text("sut.law") {
+            Some("queue") => queue(run, recorder, &mut rng, rate, Duration::ZERO),
+            Some("stall") => queue(run, recorder, &mut rng, rate, run.span("sut.stall").unwrap_or_default()),
+            _ => Ok(usl(run, recorder, &mut rng, rate)),
+        }
+    }
+
+    fn tear_down(&mut self) {
+        self.up = false;
+    }
+}
+
+fn metrics() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::{Histogram, Scalar, Series};
+    vec![
+        Metric::new("throughput", "1/s", Scalar, Higher, "requests done in a second"),
+        Metric::new("loss_ratio", "", Scalar, Lower, "lost by sent"),
+        Metric::new("sut.cpu_cores", "cores", Series, Lower, "cores that the system keeps busy"),
+        Metric::new("rtt_us", "us", Histogram, Lower, "reply time from the intended send time"),
+        Metric::new("rtt_us_service", "us", Histogram, Lower, "reply time from the actual send time"),
+        Metric::new("lateness_us", "us", Histogram, Neither, "how late the generator was"),
+    ]
+}
+
+/// Throughput of the scaling law with noise; what is offered beyond it is lost.
+fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) -> Outcome {
+    let number = |path| run.number(path).unwrap_or_default();
+    let workers = number("load.workers");
+    let law = Usl { lambda: number("sut.lambda"), sigma: number("sut.sigma"), kappa: number("sut.kappa") };
+    let noise: f64 = StandardNormal.sample(rng);
+    let capacity = law.at(workers) * (1.0 + number("sut.noise") * noise).max(0.0);
+    let capacity = run.number("sut.cap").map_or(capacity, |cap| capacity.min(cap));
+    recorder.scalar("throughput", capacity);
+    let lost = ((rate - capacity) / rate).max(0.0);
+    recorder.scalar("loss_ratio", lost);
+    for second in 0..10 {
+        let wobble: f64 = StandardNormal.sample(rng);
+        recorder.sample("sut.cpu_cores", run.duration * second / 10, workers * (0.9 + 0.01 * wobble));
+    }
+    for _ in 0..100 {
+        let latency: f64 = Exp::new(capacity.max(1.0) / 1e6).map_or(0.0, |exp| exp.sample(rng));
+        recorder.value("rtt_us", latency as u64);
+    }
+    if lost > 0.0 { Outcome::Degraded } else { Outcome::Ok }
+}
+
+/// A single server with exponential service fed by Poisson arrivals (M/M/1) in virtual time, started in equilibrium.
+fn queue(
+    run: &Run<'_>,
+    recorder: &mut Recorder,
+    rng: &mut ChaCha8Rng,
+    rate: f64,
+    stall: Duration,
+) -> Result<Outcome, RigError> {
+    let service_us = run.number("sut.service_us").unwrap_or(1.0);
+    let requests = run.number("load.requests").unwrap_or(1.0) as u64;
+    let load = rate * service_us / 1e6;
+    let refuse = |_| RigError::Rig("rate and service time must be above 0".to_owned());
+    let (gap, service) = (Exp::new(rate / 1e6).map_err(refuse)?, Exp::new(1.0 / service_us).map_err(refuse)?);
+    // Waiting time in equilibrium: none with probability 1 - load, otherwise exponential.
+    let mut free_us = match Exp::new((1.0 - load).max(1e-9) / service_us) {
+        Ok(waiting) if load < 1.0 && rng.random::<f64>() < load => waiting.sample(rng),
+        _ => 0.0,
+    };
+    let (mut now_us, mut busy_us) = (0.0, 0.0);
+    let stall_at = requests / 2;
+    for request in 0..requests {
+        now_us += gap.sample(rng);
+        let pause = if request == stall_at { stall.as_micros() as f64 } else { 0.0 };
+        let work = service.sample(rng);
+        let sent_us = if stall.is_zero() { now_us } else { f64::max(now_us, free_us) };
+        free_us = f64::max(now_us, free_us) + work + pause;
+        busy_us += work;
+        // Tenths of a microsecond would be lost in whole microseconds; the bias is below the histogram's own.
+        recorder.value("rtt_us", (free_us - now_us).round() as u64);
+        recorder.value("rtt_us_service", (free_us - sent_us).round() as u64);
+        recorder.value("lateness_us", (sent_us - now_us).round() as u64);
+    }
+    recorder.scalar("throughput", requests as f64 / free_us * 1e6);
+    recorder.scalar("loss_ratio", 0.0);
+    recorder.sample("sut.cpu_cores", run.duration / 2, busy_us / now_us.max(1.0));
+    Ok(if load >= 1.0 { Outcome::Overloaded } else { Outcome::Ok })
+}

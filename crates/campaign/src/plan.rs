@@ -1,0 +1,124 @@
+//! From a scenario to the points that are measured, and how long that will take.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rig::RigDescription;
+use crate::scenario::{Scenario, Search, SweepMode, applies};
+use crate::schema::Presence;
+use crate::value::Value;
+
+/// The points of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// In the order of the axes.
+    pub points: Vec<Point>,
+    /// Time that one repeat of one point is expected to take.
+    pub repeat_expected: Duration,
+    /// Time after which a repeat is given up.
+    pub repeat_timeout: Duration,
+    /// Repeats of each point.
+    pub repeats: u32,
+}
+
+/// One combination of the axes' values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Place in the plan, from 0.
+    pub index: usize,
+    /// The axes and their values here, in the order of the scenario.
+    pub axes: Vec<(String, Value)>,
+    /// Every setting of the rig, defaults included.
+    pub settings: BTreeMap<String, Value>,
+}
+
+impl Point {
+    /// Whether each of these settings has that value here.
+    pub fn matches(&self, filter: &BTreeMap<String, Value>) -> bool {
+        filter.iter().all(|(path, value)| self.settings.get(path).is_some_and(|own| own.same(value)))
+    }
+
+    /// `load.nodes=10 load.ues=50`, or `(no axes)`.
+    pub fn label(&self) -> String {
+        if self.axes.is_empty() {
+            return "(no axes)".to_owned();
+        }
+        self.axes.iter().map(|(path, value)| format!("{path}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Plan {
+    /// Expands a checked scenario.
+    pub fn new(scenario: &Scenario, rig: &RigDescription) -> Self {
+        let points = combinations(scenario)
+            .into_iter()
+            .enumerate()
+            .map(|(index, axes)| {
+                let settings = complete(scenario, rig, &axes);
+                Point { index, axes, settings }
+            })
+            .collect();
+        let measure = &scenario.measure;
+        let trials = match &scenario.search {
+            // A bisection needs about this many halvings; its bound is the scenario's.
+            Some(
+                Search::Rate { min, max, precision, trials, .. }
+                | Search::Knee { min, max, precision, trials, .. },
+            ) => {
+                let halvings =
+                    ((max - min).max(0.0) / (min.max(max / 10.0) * precision)).max(2.0).log2().ceil();
+                (halvings as u32 + 2).min(*trials)
+            }
+            Some(Search::Tune { trials, .. }) => *trials,
+            None => 1,
+        };
+        let repeat_expected = rig.set_up + (measure.warm_up + measure.duration) * trials;
+        let repeat_timeout = measure.timeout.unwrap_or(repeat_expected * 3 + Duration::from_secs(60));
+        Self { points, repeat_expected, repeat_timeout, repeats: measure.repeats }
+    }
+
+    /// Expected time of the whole campaign.
+    pub fn expected(&self) -> Duration {
+        self.repeat_expected * self.repeats * u32::try_from(self.points.len()).unwrap_or(u32::MAX)
+    }
+}
+
+fn combinations(scenario: &Scenario) -> Vec<Vec<(String, Value)>> {
+    let axes = &scenario.sweep.axes;
+    let entry = |axis: usize, value: usize| (axes[axis].path.clone(), axes[axis].values[value].clone());
+    match scenario.sweep.mode {
+        SweepMode::None => vec![(0..axes.len()).map(|axis| entry(axis, 0)).collect()],
+        SweepMode::Joint if axes.is_empty() => vec![Vec::new()],
+        SweepMode::Joint => (0..axes[0].values.len())
+            .map(|value| (0..axes.len()).map(|axis| entry(axis, value)).collect())
+            .collect(),
+        SweepMode::Outer => (0..axes.len()).fold(vec![Vec::new()], |points, axis| {
+            points
+                .into_iter()
+                .flat_map(|point: Vec<(String, Value)>| {
+                    (0..axes[axis].values.len()).map(move |value| {
+                        let mut point = point.clone();
+                        point.push(entry(axis, value));
+                        point
+                    })
+                })
+                .collect()
+        }),
+    }
+}
+
+/// The scenario's settings with the axes' values; keys of choices that are not taken here go, those of the taken come.
+fn complete(scenario: &Scenario, rig: &RigDescription, axes: &[(String, Value)]) -> BTreeMap<String, Value> {
+    let mut settings = scenario.settings.clone();
+    settings.extend(axes.iter().cloned());
+    for key in &rig.keys {
+        if !applies(key, &settings, &rig.keys) {
+            settings.remove(&key.path);
+        } else if let (Presence::Default(value), false) = (&key.presence, settings.contains_key(&key.path)) {
+            settings.insert(key.path.clone(), value.clone());
+        }
+    }
+    settings
+}

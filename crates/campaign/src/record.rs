@@ -1,0 +1,310 @@
+//! What a rig writes down while it measures: scalars, series over time, distributions from intended send times.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::rig::HISTOGRAM_SUFFIXES;
+
+/// Significant digits of every distribution: values are exact within 0.1 %.
+const DIGITS: u8 = 3;
+/// The most samples of one series; further ones are counted and dropped.
+pub const SERIES_SAMPLES_MAX: usize = 100_000;
+/// The most metrics of one repeat; further ones are counted and dropped.
+pub const METRICS_MAX: usize = 1_000;
+
+/// Takes a repeat's measurements. What does not fit its bounds is dropped and counted in [`Recording::dropped`].
+#[derive(Debug)]
+pub struct Recorder {
+    duration: Duration,
+    trim: Duration,
+    scalars: BTreeMap<String, f64>,
+    series: BTreeMap<String, Vec<(Duration, f64)>>,
+    histograms: BTreeMap<String, Histogram<u64>>,
+    dropped: u64,
+}
+
+/// A finished repeat's measurements.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recording {
+    /// Every metric by name, those derived from series and distributions included.
+    pub metrics: BTreeMap<String, f64>,
+    /// Samples over time (offset from the start of recording, value), untrimmed.
+    pub series: BTreeMap<String, Vec<(Duration, f64)>>,
+    /// Distributions.
+    pub distributions: BTreeMap<String, Distribution>,
+    /// Samples that did not fit the recorder's bounds.
+    pub dropped: u64,
+}
+
+impl Recorder {
+    /// For a repeat of that length, with `trim` cut from both ends.
+    pub fn new(duration: Duration, trim: Duration) -> Self {
+        let (scalars, series, histograms) = Default::default();
+        Self { duration, trim, scalars, series, histograms, dropped: 0 }
+    }
+
+    /// A single number. A second one replaces the first.
+    pub fn scalar(&mut self, name: &str, value: f64) {
+        if self.scalars.len() >= METRICS_MAX && !self.scalars.contains_key(name) || !value.is_finite() {
+            self.dropped += 1;
+            return;
+        }
+        self.scalars.insert(name.to_owned(), value);
+    }
+
+    /// A sample taken `at` after the start of recording.
+    pub fn sample(&mut self, name: &str, at: Duration, value: f64) {
+        let full = self.series.len() >= METRICS_MAX && !self.series.contains_key(name);
+        let samples = if full { None } else { Some(self.series.entry(name.to_owned()).or_default()) };
+        match samples {
+            Some(samples) if samples.len() < SERIES_SAMPLES_MAX && value.is_finite() => {
+                samples.push((at, value))
+            }
+            _ => self.dropped += 1,
+        }
+    }
+
+    /// A value of a distribution, in the unit that the metric's name says.
+    pub fn value(&mut self, name: &str, value: u64) {
+        self.values(name, value, 1);
+    }
+
+    /// The same value several times.
+    pub fn values(&mut self, name: &str, value: u64, count: u64) {
+        if self.histograms.len() >= METRICS_MAX && !self.histograms.contains_key(name) {
+            self.dropped += count;
+            return;
+        }
+        if !self.histograms.contains_key(name) {
+            // Fails for digits above 5 only.
+            let Ok(histogram) = Histogram::new(DIGITS) else { return };
+            self.histograms.insert(name.to_owned(), histogram);
+        }
+        if let Some(histogram) = self.histograms.get_mut(name) {
+            // An automatically resized histogram refuses nothing but what exceeds memory.
+            if histogram.record_n(value, count).is_err() {
+                self.dropped += count;
+            }
+        }
+    }
+
+    /// The reply to a request that *should* have been sent at `intended`, in the trimmed window only.
+    ///
+    /// A generator that waits for a stalled system sends late; timed from the sending it would miss the stall
+    /// (coordinated omission). `<name>` holds the time from `intended`; `<name>_service` the time from `sent`;
+    /// `lateness_us` how late the generator was. Times are offsets from the start of recording.
+    pub fn reply_us(&mut self, name: &str, intended: Duration, sent: Duration, done: Duration) {
+        if !self.inside(intended) {
+            return;
+        }
+        self.value(name, micros(done.saturating_sub(intended)));
+        self.value(&format!("{name}_service"), micros(done.saturating_sub(sent)));
+        self.value("lateness_us", micros(sent.saturating_sub(intended)));
+    }
+
+    /// A request that should have been sent at `intended` and has not been answered at the end: at least as late as that.
+    pub fn unanswered_us(&mut self, name: &str, intended: Duration) {
+        if self.inside(intended) {
+            self.value(name, micros(self.duration.saturating_sub(intended)));
+        }
+    }
+
+    /// Whether an instant lies in the trimmed window.
+    pub fn inside(&self, at: Duration) -> bool {
+        at >= self.trim && at <= self.duration.saturating_sub(self.trim)
+    }
+
+    /// Derives metrics: a series gives the mean of its trimmed window, a distribution its percentiles. A scalar of the
+    /// same name wins.
+    pub fn finish(self) -> Recording {
+        let mut metrics = BTreeMap::new();
+        for (name, samples) in &self.series {
+            let inside: Vec<f64> =
+                samples.iter().filter(|(at, _)| self.inside(*at)).map(|(_, value)| *value).collect();
+            if !inside.is_empty() {
+                metrics.insert(name.clone(), inside.iter().sum::<f64>() / inside.len() as f64);
+            }
+        }
+        let distributions: BTreeMap<String, Distribution> = self
+            .histograms
+            .into_iter()
+            .map(|(name, histogram)| (name, Distribution::of(&histogram)))
+            .collect();
+        for (name, distribution) in &distributions {
+            for (suffix, value) in distribution.metrics() {
+                metrics.insert(format!("{name}_{suffix}"), value);
+            }
+        }
+        metrics.extend(self.scalars);
+        Recording { metrics, series: self.series, distributions, dropped: self.dropped }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The instants at which an open-loop generator should send, whatever the system does.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    gap: Duration,
+    next: Duration,
+}
+
+impl Schedule {
+    /// A constant rate; `per_second` above 0.
+    pub fn constant(per_second: f64) -> Self {
+        Self { gap: Duration::from_secs_f64(1.0 / per_second.max(1e-9)), next: Duration::ZERO }
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let now = self.next;
+        self.next += self.gap;
+        Some(now)
+    }
+}
+
+/// A distribution as values with counts, sorted; a thousand times smaller than the histogram it comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Value and how often, ascending.
+    pub counts: Vec<(u64, u64)>,
+}
+
+impl Distribution {
+    fn of(histogram: &Histogram<u64>) -> Self {
+        Self {
+            counts: histogram
+                .iter_recorded()
+                .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+                .collect(),
+        }
+    }
+
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The smallest value that a share of all values does not exceed; 0 if there are none.
+    pub fn quantile(&self, share: f64) -> u64 {
+        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (value, count) in &self.counts {
+            seen += count;
+            if seen >= rank {
+                return *value;
+            }
+        }
+        self.counts.last().map_or(0, |(value, _)| *value)
+    }
+
+    /// Mean; 0 if there are no values.
+    pub fn mean(&self) -> f64 {
+        let count = self.count();
+        if count == 0 {
+            return 0.0;
+        }
+        self.counts.iter().map(|(value, count)| *value as f64 * *count as f64).sum::<f64>() / count as f64
+    }
+
+    /// This and another one together.
+    pub fn merge(&mut self, other: &Self) {
+        let mut counts: BTreeMap<u64, u64> = self.counts.iter().copied().collect();
+        for (value, count) in &other.counts {
+            *counts.entry(*value).or_default() += count;
+        }
+        self.counts = counts.into_iter().collect();
+    }
+
+    /// The metrics under their suffixes.
+    fn metrics(&self) -> [(&'static str, f64); HISTOGRAM_SUFFIXES.len()] {
+        let max = self.counts.last().map_or(0, |(value, _)| *value);
+        let quantile = |share| self.quantile(share) as f64;
+        let [mean, p50, p75, p90, p99, p999, largest, n] = HISTOGRAM_SUFFIXES;
+        [
+            (mean, self.mean()),
+            (p50, quantile(0.5)),
+            (p75, quantile(0.75)),
+            (p90, quantile(0.9)),
+            (p99, quantile(0.99)),
+            (p999, quantile(0.999)),
+            (largest, max as f64),
+            (n, self.count() as f64),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_stalled_server_shows_its_true_p99() {
+        // One request each millisecond for 10 s; each takes 0.1 ms, but at 5 s the server stalls for 1 s and the
+        // generator, waiting for its reply, sends the backlog at once.
+        let mut recorder = Recorder::new(MS * 10_000, Duration::ZERO);
+        let mut free = Duration::ZERO;
+        for intended in Schedule::constant(1000.0).take(10_000) {
+            let sent = intended.max(free);
+            let stalled = intended == MS * 5_000;
+            let done = sent + if stalled { MS * 1_000 } else { MS / 10 };
+            free = done;
+            recorder.reply_us("rtt_us", intended, sent, done);
+        }
+        let metrics = recorder.finish().metrics;
+        // 1,000 of 10,000 requests fell into the stall (the backlog drains ten times as fast): the truth.
+        assert!(metrics["rtt_us_p99"] > 850_000.0, "{metrics:?}");
+        // What a closed loop would have reported.
+        assert!(metrics["rtt_us_service_p99"] < 200.0, "{metrics:?}");
+        assert!(metrics["lateness_us_p99"] > 850_000.0);
+    }
+
+    #[test]
+    fn trim_cuts_both_ends_of_series_and_replies() {
+        let mut recorder = Recorder::new(MS * 10, MS * 2);
+        for at in 0..=10 {
+            recorder.sample("cpu", MS * at, if (2..=8).contains(&at) { 1.0 } else { 100.0 });
+            recorder.reply_us("rtt_us", MS * at, MS * at, MS * (at + 1));
+        }
+        let recording = recorder.finish();
+        assert_eq!(recording.metrics["cpu"], 1.0);
+        assert_eq!(recording.metrics["rtt_us_n"], 7.0);
+        assert_eq!(recording.series["cpu"].len(), 11);
+    }
+
+    #[test]
+    fn bounds_drop_and_count() {
+        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        for at in 0..SERIES_SAMPLES_MAX + 5 {
+            recorder.sample("x", MS * at as u32, 1.0);
+        }
+        recorder.scalar("nan", f64::NAN);
+        let recording = recorder.finish();
+        assert_eq!((recording.series["x"].len(), recording.dropped), (SERIES_SAMPLES_MAX, 6));
+    }
+
+    #[test]
+    fn quantiles_are_the_histograms() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        for value in 1..5000_u64 {
+            histogram.record(value * value % 70_001).unwrap();
+            recorder.value("v", value * value % 70_001);
+        }
+        let distribution = &recorder.finish().distributions["v"];
+        for share in [0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            let expected = histogram.value_at_quantile(share);
+            assert!(histogram.equivalent(distribution.quantile(share), expected), "{share}");
+        }
+    }
+}

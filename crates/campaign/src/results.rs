@@ -1,0 +1,197 @@
+//! What a campaign has measured so far, and the journal in which it is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::plan::Point;
+use crate::record::{Distribution, Recording};
+use crate::rig::{Metric, Outcome};
+use crate::scenario::Scenario;
+use crate::stats::{Summary, summarise};
+use crate::value::Value;
+
+/// A finished repeat of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// Index of the point.
+    pub point: usize,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Its place in the order of measuring, from 0.
+    pub position: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Why, if it is not `ok`.
+    pub reason: String,
+    /// What was measured.
+    pub recording: Recording,
+    /// When it began, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// How long it took, bringing up and down included.
+    pub elapsed: Duration,
+}
+
+/// Where finished repeats are kept. One call of [`commit`](Self::commit) keeps a repeat entirely or not at all.
+pub trait Journal {
+    /// The (point, repeat) pairs that need not be measured again.
+    ///
+    /// # Errors
+    /// The medium's fault.
+    fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError>;
+
+    /// Keeps a repeat.
+    ///
+    /// # Errors
+    /// The medium's fault; the campaign stops, nothing of the repeat is kept.
+    fn commit(&mut self, finished: &Finished) -> Result<(), JournalError>;
+}
+
+/// The journal's medium failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the campaign's results cannot be kept: {0}")]
+pub struct JournalError(pub String);
+
+/// Keeps results in memory: for tests and for campaigns of one sitting.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    /// In the order of measuring.
+    pub finished: Vec<Finished>,
+}
+
+impl Journal for MemoryJournal {
+    fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError> {
+        Ok(self.finished.iter().map(|finished| (finished.point, finished.repeat)).collect())
+    }
+
+    fn commit(&mut self, finished: &Finished) -> Result<(), JournalError> {
+        self.finished.push(finished.clone());
+        Ok(())
+    }
+}
+
+/// Everything that judging, drawing and comparing need.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// What was asked.
+    pub scenario: Scenario,
+    /// What the rig measures.
+    pub metrics: Vec<Metric>,
+    /// Facts about the machine, as the host's meters give them.
+    pub host: serde_json::Value,
+    /// Versions of the tool and of the system under test.
+    pub versions: serde_json::Value,
+    /// The points in the order of the plan, with their repeats in order.
+    pub points: Vec<PointResult>,
+}
+
+/// A point and its finished repeats.
+#[derive(Debug, Clone)]
+pub struct PointResult {
+    /// The point.
+    pub point: Point,
+    /// Its repeats in order.
+    pub runs: Vec<Finished>,
+}
+
+impl Results {
+    /// Sorts finished repeats to their points.
+    pub fn new(
+        scenario: Scenario,
+        metrics: Vec<Metric>,
+        points: Vec<Point>,
+        finished: Vec<Finished>,
+    ) -> Self {
+        let mut points: Vec<PointResult> =
+            points.into_iter().map(|point| PointResult { point, runs: Vec::new() }).collect();
+        for run in finished {
+            if let Some(point) = points.get_mut(run.point) {
+                point.runs.push(run);
+            }
+        }
+        for point in &mut points {
+            point.runs.sort_by_key(|run| run.repeat);
+        }
+        Self { scenario, metrics, host: serde_json::Value::Null, versions: serde_json::Value::Null, points }
+    }
+
+    /// The declared metric to which a name such as `rtt_us_p99` belongs.
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
+    }
+
+    /// The unit of a metric, empty if it has none.
+    pub fn unit(&self, name: &str) -> &str {
+        self.metric(name).map_or("", |metric| if name.ends_with("_n") { "" } else { &metric.unit })
+    }
+
+    /// Names of all metrics that some repeat has, sorted.
+    pub fn metric_names(&self) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        for run in self.points.iter().flat_map(|point| &point.runs) {
+            for name in run.recording.metrics.keys() {
+                if !names.contains(name) {
+                    names.insert(name.clone());
+                }
+            }
+        }
+        names.into_iter().collect()
+    }
+
+    /// The points with these settings.
+    pub fn matching<'a>(
+        &'a self,
+        filter: &'a BTreeMap<String, Value>,
+    ) -> impl Iterator<Item = &'a PointResult> {
+        self.points.iter().filter(|point| point.point.matches(filter))
+    }
+
+    /// How many points have each outcome, the best first.
+    pub fn outcomes(&self) -> Vec<(Outcome, usize)> {
+        Outcome::ALL
+            .into_iter()
+            .map(|outcome| {
+                (outcome, self.points.iter().filter(|point| point.outcome() == Some(outcome)).count())
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+impl PointResult {
+    /// Values of a metric over the repeats that count.
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        let counting = self.runs.iter().filter(|run| run.outcome.counts());
+        counting.filter_map(|run| run.recording.metrics.get(metric).copied()).collect()
+    }
+
+    /// Mean and interval of a metric over the repeats that count; `None` if none has it.
+    pub fn summary(&self, metric: &str, confidence: f64) -> Option<Summary> {
+        summarise(&self.values(metric), confidence)
+    }
+
+    /// The outcome of most repeats, of equals the worse one; `None` before the first repeat.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let count = |outcome: Outcome| self.runs.iter().filter(|run| run.outcome == outcome).count();
+        Outcome::ALL.into_iter().filter(|outcome| count(*outcome) > 0).max_by_key(|outcome| count(*outcome))
+    }
+
+    /// The reason of the first repeat that has the point's outcome.
+    pub fn reason(&self) -> &str {
+        let outcome = self.outcome();
+        self.runs.iter().find(|run| Some(run.outcome) == outcome).map_or("", |run| &run.reason)
+    }
+
+    /// A distribution over all repeats that count.
+    pub fn distribution(&self, metric: &str) -> Option<Distribution> {
+        let mut all: Option<Distribution> = None;
+        for run in self.runs.iter().filter(|run| run.outcome.counts()) {
+            if let Some(distribution) = run.recording.distributions.get(metric) {
+                match &mut all {
+                    Some(all) => all.merge(distribution),
+                    None => all = Some(distribution.clone()),
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,314 @@
+//! The door for a system under test: a [`Rig`] brings it up, loads it, measures, and takes it down again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Point;
+use crate::record::Recorder;
+use crate::schema::Key;
+
+/// A system under test with its load and its meters. One file of the `rigs` library each.
+///
+/// For each repeat of each point the runner calls [`prepare`](Self::prepare), [`warm_up`](Self::warm_up),
+/// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down), the last one also after
+/// a failure, a time-out or Ctrl-C. A rig watches [`Run::stop`] and returns soon after it says so.
+pub trait Rig: Send {
+    /// What it can be told, what it measures and what it needs. Always the same answer.
+    fn describe(&self) -> RigDescription;
+    /// Brings the system up and waits until it serves.
+    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError>;
+    /// Loads it for [`Run::warm_up`] without recording.
+    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError>;
+    /// Loads it for [`Run::duration`] and records.
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
+    /// Takes everything down, whatever state it is in; called twice it does nothing the second time.
+    fn tear_down(&mut self);
+}
+
+/// What a rig says about itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RigDescription {
+    /// Name in a scenario's `rig = "…"`.
+    pub name: String,
+    /// One line for people.
+    pub comment: String,
+    /// The keys of its own sections (`sut.*`, `load.*`).
+    pub keys: Vec<Key>,
+    /// What it measures.
+    pub metrics: Vec<Metric>,
+    /// What the environment must have; `doctor` and the runner's first message use it.
+    pub needs: Vec<Need>,
+    /// Time to bring the system up and down, for the expected duration of a campaign.
+    pub set_up: Duration,
+}
+
+/// Something that a rig measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Name with the unit last (`sut.cpu_cores`, `rtt_us`).
+    pub name: String,
+    /// Unit as people read it.
+    pub unit: String,
+    /// Which way is good.
+    pub better: Better,
+    /// What a recorder takes for it.
+    pub kind: MetricKind,
+    /// One line for people: what it is and where it is taken.
+    pub comment: String,
+}
+
+/// Which direction of a metric a user wishes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Throughput.
+    Higher,
+    /// Latency, cost.
+    Lower,
+    /// Neither, such as a size.
+    Neither,
+}
+
+/// How a metric is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricKind {
+    /// One number for each repeat.
+    Scalar,
+    /// Samples over time; the metric is their mean within the trimmed window.
+    Series,
+    /// A distribution; the metrics are `<name>_mean`, `_p50`, `_p75`, `_p90`, `_p99`, `_p999`, `_max` and `_n`.
+    Histogram,
+}
+
+/// The suffixes under which a distribution becomes metrics.
+pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "p999", "max", "n"];
+
+impl Metric {
+    /// A metric of that kind.
+    pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
+        Self { name: name.to_owned(), unit: unit.to_owned(), better, kind, comment: comment.to_owned() }
+    }
+
+    /// The names under which its numbers are found.
+    pub fn names(&self) -> Vec<String> {
+        match self.kind {
+            MetricKind::Scalar | MetricKind::Series => vec![self.name.clone()],
+            MetricKind::Histogram => {
+                HISTOGRAM_SUFFIXES.iter().map(|suffix| format!("{}_{suffix}", self.name)).collect()
+            }
+        }
+    }
+}
+
+impl RigDescription {
+    /// The metric to which a name such as `rtt_us_p99` belongs.
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
+    }
+
+    /// Every name that a plot or an expectation may use.
+    pub fn metric_names(&self) -> Vec<String> {
+        self.metrics.iter().flat_map(Metric::names).collect()
+    }
+}
+
+/// Something that a rig needs from the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// What (`"chromium"`, `"2 free cores"`, `"SCTP in the kernel"`).
+    pub what: String,
+    /// Why, and what is done without it.
+    pub why: String,
+    /// Whether it is there; `Err` says how to get it.
+    pub met: Result<(), String>,
+}
+
+/// What became of a repeat of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Measured; the system did all that was asked.
+    Ok,
+    /// Measured; the system did less than was asked (losses, late replies) but kept working.
+    Degraded,
+    /// Measured; the system could not follow the load at all.
+    Overloaded,
+    /// The system crashed, hung or refused.
+    SutFailed,
+    /// The repeat did not end in its time.
+    Timeout,
+    /// The measurement cannot be trusted (steal, pressure, a late generator).
+    Invalid,
+    /// The environment lacks something.
+    Unmeasurable,
+}
+
+impl Outcome {
+    /// Every outcome, the best first.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::Degraded,
+        Self::Overloaded,
+        Self::SutFailed,
+        Self::Timeout,
+        Self::Invalid,
+        Self::Unmeasurable,
+    ];
+
+    /// As results spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Overloaded => "overloaded",
+            Self::SutFailed => "sut_failed",
+            Self::Timeout => "timeout",
+            Self::Invalid => "invalid",
+            Self::Unmeasurable => "unmeasurable",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// Whether its numbers count in means, plots and verdicts.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)
+    }
+}
+
+/// Why a rig could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RigError {
+    /// The system under test's fault.
+    #[error("the system under test failed: {0}")]
+    Sut(String),
+    /// The machine's fault: something is missing. Other points may work.
+    #[error("the environment lacks something: {0}")]
+    Environment(String),
+    /// The rig's own fault.
+    #[error("the rig failed: {0}")]
+    Rig(String),
+    /// [`Run::stop`] said so.
+    #[error("stopped before the end")]
+    Stopped,
+}
+
+impl RigError {
+    /// The outcome that a repeat with this error has.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Sut(_) => Outcome::SutFailed,
+            Self::Environment(_) => Outcome::Unmeasurable,
+            Self::Rig(_) => Outcome::Invalid,
+            Self::Stopped => Outcome::Timeout,
+        }
+    }
+}
+
+/// What a rig is asked to do: one repeat of one point.
+#[derive(Debug, Clone)]
+pub struct Run<'a> {
+    /// The point; its settings are complete and of the types that the rig's schema states.
+    pub point: &'a Point,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// For everything random in the load; differs between points and repeats, the same when resumed.
+    pub seed: u64,
+    /// How long to load before recording.
+    pub warm_up: Duration,
+    /// How long to record.
+    pub duration: Duration,
+    /// When to give up.
+    pub stop: Stop,
+    /// Settings that a search replaces, above those of the point.
+    pub(crate) overrides: BTreeMap<String, crate::value::Value>,
+}
+
+impl<'a> Run<'a> {
+    /// A run outside a campaign, for a rig's own tests.
+    pub fn new(point: &'a Point, repeat: u32, seed: u64, duration: Duration) -> Self {
+        let stop = Stop::never();
+        Self { point, repeat, seed, warm_up: Duration::ZERO, duration, stop, overrides: BTreeMap::new() }
+    }
+
+    /// The value of a key, a search's choice before the point's.
+    pub fn value(&self, path: &str) -> Option<&crate::value::Value> {
+        self.overrides.get(path).or_else(|| self.point.settings.get(path))
+    }
+
+    /// A number (spans in seconds); `None` if the key is absent or no number.
+    pub fn number(&self, path: &str) -> Option<f64> {
+        self.value(path)?.number()
+    }
+
+    /// A length of time.
+    pub fn span(&self, path: &str) -> Option<Duration> {
+        self.value(path)?.span()
+    }
+
+    /// Text.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.value(path)?.text()
+    }
+}
+
+/// Tells a rig to give up: the user's wish or the point's time-out. Cheap to clone and to ask.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    wish: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    /// Never, until [`Self::wish`] is called.
+    pub fn never() -> Self {
+        Self { wish: Arc::new(AtomicBool::new(false)), deadline: None }
+    }
+
+    /// The same wish with a deadline.
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        Self { wish: Arc::clone(&self.wish), deadline: Some(deadline) }
+    }
+
+    /// Asks to stop, for all clones (Ctrl-C).
+    pub fn wish(&self) {
+        self.wish.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the user asked.
+    pub fn wished(&self) -> bool {
+        self.wish.load(Ordering::Relaxed)
+    }
+
+    /// Whether to give up now.
+    pub fn now(&self) -> bool {
+        self.wished() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Sleeps in slices so that a stop is heard within 20 ms.
+    ///
+    /// # Errors
+    /// [`RigError::Stopped`] if it has to stop before the time is over.
+    pub fn sleep(&self, time: Duration) -> Result<(), RigError> {
+        let end = Instant::now() + time;
+        loop {
+            if self.now() {
+                return Err(RigError::Stopped);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+        }
+    }
+}

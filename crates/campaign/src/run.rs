@@ -1,0 +1,307 @@
+//! The runner: measures what is not yet finished, in a shuffled and interleaved order, and journals each repeat.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use crate::plan::{Plan, Point};
+use crate::record::Recording;
+use crate::results::{Finished, Journal, JournalError};
+use crate::rig::{Need, Outcome, Rig, RigError, Stop};
+use crate::scenario::{Order, Scenario};
+
+mod repeat;
+
+/// How long after its deadline a rig may take to notice it, before it is given up for lost.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// What the command line draws.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Before the first repeat.
+    Started {
+        /// Repeats to measure now.
+        to_do: usize,
+        /// Repeats that an earlier session finished.
+        done_before: usize,
+        /// Expected time of this session.
+        expected: Duration,
+    },
+    /// A repeat begins.
+    Measuring {
+        /// Index of the point.
+        point: usize,
+        /// [`Point::label`].
+        label: String,
+        /// Which repeat.
+        repeat: u32,
+    },
+    /// A repeat is finished and kept.
+    Finished {
+        /// Index of the point.
+        point: usize,
+        /// Which repeat.
+        repeat: u32,
+        /// What became of it.
+        outcome: Outcome,
+        /// Why, if it is not `ok`.
+        reason: String,
+        /// Repeats still to do.
+        left: usize,
+        /// Expected remaining time, from the pace so far.
+        remaining: Duration,
+    },
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Session {
+    /// Repeats that this session finished.
+    pub finished: usize,
+    /// Whether the user stopped it; running again resumes.
+    pub stopped: bool,
+}
+
+/// Why a session could not go on. What is finished is kept; running again resumes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The environment's fault.
+    #[error("the environment lacks what rig \"{rig}\" needs: {}", list(needs))]
+    Needs {
+        /// Name of the rig.
+        rig: String,
+        /// What is missing.
+        needs: Vec<Need>,
+    },
+    /// The medium's fault.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The rig's fault: it hangs where it must not. The repeat is kept as a time-out.
+    #[error("the rig did not return {} s after its deadline at {point}; start again to resume with the next point", GRACE.as_secs())]
+    RigLost {
+        /// Label of the point.
+        point: String,
+    },
+}
+
+fn list(needs: &[Need]) -> String {
+    let one = |need: &Need| match &need.met {
+        Ok(()) => need.what.clone(),
+        Err(how) => format!("{} ({}; {how})", need.what, need.why),
+    };
+    needs.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The order of measuring, the same for the same seed: every point once, shuffled, then every point again.
+pub fn order(scenario: &Scenario, plan: &Plan) -> Vec<(usize, u32)> {
+    let mut order = Vec::with_capacity(plan.points.len() * plan.repeats as usize);
+    for repeat in 0..plan.repeats {
+        let mut points: Vec<usize> = (0..plan.points.len()).collect();
+        if scenario.measure.order == Order::Random {
+            points.shuffle(&mut ChaCha8Rng::seed_from_u64(seed_of(
+                scenario.measure.seed,
+                usize::MAX,
+                repeat,
+            )));
+        }
+        order.extend(points.into_iter().map(|point| (point, repeat)));
+    }
+    order
+}
+
+/// The seed of a repeat: the same whenever it is measured.
+pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
+    // splitmix64 over the three, so that neighbours share nothing.
+    let mut state = seed;
+    for part in [point as u64, u64::from(repeat)] {
+        state = state.wrapping_add(part).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        state ^= state >> 31;
+    }
+    state
+}
+
+/// Measures every repeat that the journal does not have. `stop` ends the session after tearing down; the repeat under
+/// way is then not kept.
+///
+/// # Errors
+/// The environment's, the medium's or the rig's fault; see [`RunError`].
+pub fn run(
+    rig: Box<dyn Rig>,
+    scenario: &Scenario,
+    plan: &Plan,
+    journal: &mut dyn Journal,
+    stop: &Stop,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<Session, RunError> {
+    let description = rig.describe();
+    let missing: Vec<Need> = description.needs.into_iter().filter(|need| need.met.is_err()).collect();
+    if !missing.is_empty() {
+        return Err(RunError::Needs { rig: description.name, needs: missing });
+    }
+    let done = journal.finished()?;
+    let all = order(scenario, plan);
+    let to_do: Vec<(u32, usize, u32)> = (0..)
+        .zip(all.iter().copied())
+        .filter(|(_, (point, repeat))| !done.contains(&(*point, *repeat)))
+        .map(|(position, (point, repeat))| (position, point, repeat))
+        .collect();
+    let expected = plan.repeat_expected * u32::try_from(to_do.len()).unwrap_or(u32::MAX);
+    on_event(Event::Started { to_do: to_do.len(), done_before: all.len() - to_do.len(), expected });
+    let worker = Worker::start(rig, scenario.clone());
+    let begun = Instant::now();
+    let mut session = Session { finished: 0, stopped: false };
+    for (position, point, repeat) in to_do.iter().copied() {
+        if stop.wished() {
+            session.stopped = true;
+            break;
+        }
+        let point = &plan.points[point];
+        on_event(Event::Measuring { point: point.index, label: point.label(), repeat });
+        let (reply, started_unix_ms, elapsed) = worker.measure(point, repeat, plan.repeat_timeout, stop);
+        let lost = reply.is_none();
+        let reply = reply.unwrap_or_else(|| Reply::lost(plan.repeat_timeout));
+        if stop.wished() && reply.stopped {
+            session.stopped = true;
+            break;
+        }
+        let finished = Finished {
+            point: point.index,
+            repeat,
+            position,
+            outcome: reply.outcome,
+            reason: reply.reason,
+            recording: reply.recording,
+            started_unix_ms,
+            elapsed,
+        };
+        journal.commit(&finished)?;
+        session.finished += 1;
+        let left = to_do.len() - session.finished;
+        let remaining = begun.elapsed().mul_f64(left as f64 / session.finished as f64);
+        let Finished { outcome, reason, .. } = finished;
+        on_event(Event::Finished { point: point.index, repeat, outcome, reason, left, remaining });
+        if lost {
+            return Err(RunError::RigLost { point: point.label() });
+        }
+    }
+    Ok(session)
+}
+
+/// What became of a repeat.
+struct Reply {
+    outcome: Outcome,
+    reason: String,
+    recording: Recording,
+    /// The rig gave up because it was told to.
+    stopped: bool,
+}
+
+impl Reply {
+    fn lost(timeout: Duration) -> Self {
+        let reason = format!("did not end within {} s and did not react", timeout.as_secs());
+        Self { outcome: Outcome::Timeout, reason, recording: Recording::default(), stopped: true }
+    }
+}
+
+struct Job {
+    point: Point,
+    repeat: u32,
+    stop: Stop,
+}
+
+/// The rig lives on a thread of its own, so that one that hangs does not take the campaign with it.
+struct Worker {
+    jobs: Sender<Job>,
+    replies: Receiver<Reply>,
+}
+
+impl Worker {
+    fn start(mut rig: Box<dyn Rig>, scenario: Scenario) -> Self {
+        let (jobs, inbox) = channel::<Job>();
+        let (outbox, replies) = channel();
+        let scenario = Arc::new(scenario);
+        std::thread::spawn(move || {
+            while let Ok(job) = inbox.recv() {
+                let reply = guarded(&mut *rig, &scenario, &job);
+                if outbox.send(reply).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { jobs, replies }
+    }
+
+    fn measure(
+        &self,
+        point: &Point,
+        repeat: u32,
+        timeout: Duration,
+        stop: &Stop,
+    ) -> (Option<Reply>, u64, Duration) {
+        let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let started_unix_ms = u64::try_from(started.as_millis()).unwrap_or(u64::MAX);
+        let begun = Instant::now();
+        let stop = stop.with_deadline(begun + timeout);
+        let sent = self.jobs.send(Job { point: point.clone(), repeat, stop: stop.clone() });
+        let mut give_up = begun + timeout + GRACE;
+        let reply = loop {
+            if sent.is_err() {
+                break None;
+            }
+            if stop.wished() {
+                give_up = give_up.min(Instant::now() + GRACE);
+            }
+            // Short waits, so that the user's wish is heard.
+            let wait = give_up.saturating_duration_since(Instant::now()).min(Duration::from_millis(200));
+            match self.replies.recv_timeout(wait) {
+                Ok(reply) => break Some(reply),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < give_up => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break None,
+            }
+        };
+        (reply, started_unix_ms, begun.elapsed())
+    }
+}
+
+/// A repeat with everything that may go wrong in a rig turned into an outcome. Always tears down.
+fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job) -> Reply {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop)
+    }));
+    // A tear-down that panics leaves the rig in no worse a state than before.
+    let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.tear_down()));
+    let failed = |outcome, reason: String, stopped| Reply {
+        outcome,
+        reason,
+        recording: Recording::default(),
+        stopped,
+    };
+    match result {
+        Ok(Ok((outcome, mut reason, recording))) => {
+            if torn.is_err() {
+                reason.push_str(" (the rig panicked while tearing down)");
+            }
+            Reply { outcome, reason, recording, stopped: false }
+        }
+        Ok(Err(RigError::Stopped)) => {
+            failed(Outcome::Timeout, "did not end within its time".to_owned(), true)
+        }
+        Ok(Err(error)) => failed(error.outcome(), error.to_string(), false),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            failed(Outcome::Invalid, format!("the rig panicked: {text}"), false)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use crate::mock::MockRig;
+use crate::results::{MemoryJournal, Results};
+use crate::scenario::{Overrides, SweepMode};
+
+use super::*;
+
+fn scenario(text: &str) -> Scenario {
+    let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
+    match Scenario::parse(&text, "test.toml", &Overrides::default(), &[MockRig::default().describe()]) {
+        Ok(scenario) => scenario,
+        Err(errors) => panic!("{errors}"),
+    }
+}
+
+fn run_all(text: &str) -> (Results, Session, Vec<Event>) {
+    let scenario = scenario(text);
+    let rig = MockRig::default();
+    let plan = Plan::new(&scenario, &rig.describe());
+    let (mut journal, mut events) = (MemoryJournal::default(), Vec::new());
+    let metrics = rig.describe().metrics;
+    let session =
+        run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |event| events.push(event))
+            .unwrap();
+    (Results::new(scenario, metrics, plan.points, journal.finished), session, events)
+}
+
+#[test]
+fn repeats_are_interleaved_and_shuffled_by_seed() {
+    let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3, 4, 5, 6]\n[measure]\nrepeats = 3");
+    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    let first = order(&scenario, &plan);
+    assert_eq!(first, order(&scenario, &plan));
+    for (repeat, block) in first.chunks(6).enumerate() {
+        let mut points: Vec<usize> = block.iter().map(|(point, _)| *point).collect();
+        assert!(block.iter().all(|(_, own)| *own == repeat as u32));
+        points.sort_unstable();
+        assert_eq!(points, [0, 1, 2, 3, 4, 5]);
+    }
+    assert_ne!(
+        first[..6].iter().map(|(p, _)| p).collect::<Vec<_>>(),
+        first[6..12].iter().map(|(p, _)| p).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn every_outcome_is_kept_and_the_campaign_goes_on() {
+    let (results, session, events) = run_all(
+        "[load]\nrate = 500.0\n[sweep.axes]\n\"load.fails\" = [\"never\", \"crash\", \"panic\", \"missing\", \"hang\"]\n\
+         [measure]\nrepeats = 2\ntimeout = \"100ms\"",
+    );
+    let outcomes: Vec<Outcome> = results.points.iter().map(|point| point.outcome().unwrap()).collect();
+    use Outcome::*;
+    assert_eq!(outcomes, [Ok, SutFailed, Invalid, Unmeasurable, Timeout]);
+    assert_eq!((session.finished, session.stopped), (10, false));
+    assert_eq!(results.points[1].reason(), "the system under test failed: exited with signal 11");
+    assert_eq!(results.points[2].reason(), "the rig panicked: a defect of the rig");
+    assert!(results.points[1].summary("throughput", 0.95).is_none(), "a failed point has no numbers");
+    assert!(matches!(events[0], Event::Started { to_do: 10, done_before: 0, .. }));
+    assert!(matches!(events.last(), Some(Event::Finished { left: 0, .. })));
+}
+
+#[test]
+fn a_journal_that_knows_a_repeat_is_not_asked_for_it_again() {
+    let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 2");
+    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    let mut journal = MemoryJournal::default();
+    let stop = Stop::never();
+    let mut seen = 0;
+    let session = run(Box::new(MockRig::default()), &scenario, &plan, &mut journal, &stop, &mut |event| {
+        if matches!(event, Event::Finished { .. }) {
+            seen += 1;
+            if seen == 4 {
+                stop.wish();
+            }
+        }
+    });
+    assert_eq!(session.unwrap(), Session { finished: 4, stopped: true });
+    let again = Stop::never();
+    let rest =
+        run(Box::new(MockRig::default()), &scenario, &plan, &mut journal, &again, &mut |_| {}).unwrap();
+    assert_eq!(rest, Session { finished: 2, stopped: false });
+    let mut whole = MemoryJournal::default();
+    run(Box::new(MockRig::default()), &scenario, &plan, &mut whole, &again, &mut |_| {}).unwrap();
+    for (ours, theirs) in journal.finished.iter().zip(&whole.finished) {
+        assert_eq!((ours.point, ours.repeat, ours.position), (theirs.point, theirs.repeat, theirs.position));
+        assert_eq!(ours.recording, theirs.recording);
+    }
+}
+
+#[test]
+fn an_axis_brings_the_keys_of_its_choice() {
+    let scenario = scenario("[sweep.axes]\n\"sut.law\" = [\"usl\", \"queue\"]");
+    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    assert!(
+        plan.points[0].settings.contains_key("sut.sigma")
+            && !plan.points[0].settings.contains_key("sut.service_us")
+    );
+    assert!(
+        !plan.points[1].settings.contains_key("sut.sigma")
+            && plan.points[1].settings.contains_key("sut.service_us")
+    );
+    assert_eq!(scenario.sweep.mode, SweepMode::Outer);
+}
+
+#[test]
+fn a_rate_search_finds_the_capacity_of_each_point() {
+    let (results, ..) = run_all(
+        "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[sweep.axes]\n\"load.workers\" = [1, 4]\n[measure]\nrepeats = 2\n\
+         [search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100.0\nmax = 100000.0\nprecision = 0.005",
+    );
+    for (point, capacity) in results.points.iter().zip([1000.0, 4000.0]) {
+        let found = point.summary("search.load", 0.95).unwrap().mean;
+        assert!(found <= capacity && found > 0.99 * capacity, "{found} of {capacity}");
+        assert_eq!(point.values("loss_ratio"), [0.0, 0.0]);
+    }
+}
+
+#[test]
+fn a_knee_is_found_against_an_objective() {
+    // M/M/1 with 100 us of service: p99 = 100 us * ln(100) / (1 - load) is 2 ms at a load of 0.77.
+    let (results, ..) = run_all(
+        "[sut]\nlaw = \"queue\"\n[load]\nrequests = 50000\n[measure]\nrepeats = 3\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
+         min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
+    );
+    let found = results.points[0].summary("search.load", 0.95).unwrap();
+    assert!((7200.0..8200.0).contains(&found.mean), "{found:?}");
+}
+
+#[test]
+fn knobs_are_tuned_under_a_budget() {
+    let (results, ..) = run_all(
+        "[sut]\nnoise = 0.0\n[measure]\nrepeats = 1\n[search]\ntype = \"tune\"\nmetric = \"throughput\"\ntrials = 12\n\
+         [search.knobs]\n\"load.workers\" = [1, 2, 4, 8, 16, 32]\n\"sut.sigma\" = [0.01, 0.5]",
+    );
+    let point = &results.points[0];
+    assert!(
+        point.reason().contains("load.workers = 16") && point.reason().contains("sut.sigma = 0.01"),
+        "{}",
+        point.reason()
+    );
+    assert_eq!(point.values("search.trials"), [12.0]);
+}
+
+/// p-th percentile of the time in an M/M/1 system: -ln(1-p) / (1/service - rate).
+fn sojourn_us(p: f64, service_us: f64, rate: f64) -> f64 {
+    -(1.0 - p).ln() / (1.0 / service_us - rate / 1e6)
+}
+
+#[test]
+fn queueing_theory_lies_within_the_stated_intervals() {
+    let (mut held, mut all) = (0, 0);
+    for seed in 0..12 {
+        let (results, ..) = run_all(&format!(
+            "[sut]\nlaw = \"queue\"\n[load]\nrequests = 20000\n[sweep.axes]\n\"load.rate\" = [3000.0, 5000.0, 7000.0]\n\
+             [measure]\nrepeats = 10\nseed = {seed}"
+        ));
+        for point in &results.points {
+            let rate = point.point.settings["load.rate"].number().unwrap();
+            for (name, p) in [("rtt_us_p50", 0.5), ("rtt_us_p90", 0.9), ("rtt_us_p99", 0.99)] {
+                let summary = point.summary(name, 0.95).unwrap();
+                let (low, high) = summary.interval();
+                let truth = sojourn_us(p, 100.0, rate);
+                assert!(
+                    (summary.mean / truth - 1.0).abs() < 0.08,
+                    "{name} at {rate}: {summary:?}, truth {truth}"
+                );
+                held += u32::from(low <= truth && truth <= high);
+                all += 1;
+            }
+        }
+    }
+    assert!(f64::from(held) >= 0.92 * f64::from(all), "{held} of {all} intervals hold the truth");
+}
+
+#[test]
+fn a_stalled_server_shows_its_true_p99() {
+    // 2,000 requests in 0.4 s, then a stall of 0.5 s: half of all requests wait for it.
+    let (results, ..) = run_all("[sut]\nlaw = \"stall\"\n[measure]\nrepeats = 5");
+    let point = &results.points[0];
+    assert!(point.summary("rtt_us_p99", 0.95).unwrap().mean > 450_000.0);
+    assert!(point.summary("rtt_us_service_p99", 0.95).unwrap().mean < 2_000.0);
+}

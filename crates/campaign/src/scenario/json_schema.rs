@@ -1,0 +1,83 @@
+//! The scenario language as a JSON schema, for editors.
+
+use serde_json::{Map, Value, json};
+
+use crate::rig::RigDescription;
+use crate::schema::{Key, Presence};
+
+use super::core;
+
+/// A JSON schema (2020-12) of the scenarios of these rigs.
+pub fn json_schema(rigs: &[RigDescription]) -> Value {
+    let variants: Vec<Value> = rigs.iter().map(rig_schema).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ranlab scenario",
+        "oneOf": variants,
+    })
+}
+
+fn rig_schema(rig: &RigDescription) -> Value {
+    let mut root = object();
+    for key in core::top().iter().chain(&core::measure()).chain(&rig.keys) {
+        insert(&mut root, &key.path.split('.').collect::<Vec<_>>(), key);
+    }
+    root["title"] = json!(rig.name);
+    root["description"] = json!(rig.comment);
+    let properties = &mut root["properties"];
+    properties["rig"] = json!({"const": rig.name});
+    let mut axes = Map::new();
+    let mut settings = Map::new();
+    for key in &rig.keys {
+        let value = key.kind.json_schema();
+        axes.insert(key.path.clone(), json!({"type": "array", "minItems": 1, "items": value}));
+        settings.insert(key.path.clone(), key.kind.json_schema());
+    }
+    let axes = json!({"type": "object", "properties": axes, "additionalProperties": false});
+    let settings = json!({"type": "object", "properties": settings, "additionalProperties": false});
+    properties["sweep"] = table(&core::sweep(), &[("axes", axes.clone())]);
+    properties["search"] = table(&core::search(), &[("knobs", axes)]);
+    properties["plot"] =
+        json!({"type": "array", "items": table(&core::plot(), &[("filter", settings.clone())])});
+    let order = json!({"type": "array", "minItems": 2});
+    let extra = [("where", settings.clone()), ("against", settings), ("order", order)];
+    properties["expect"] = json!({"type": "array", "items": table(&core::expect(), &extra)});
+    root
+}
+
+fn object() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+/// One table whose keys have the form `section.leaf`.
+fn table(keys: &[Key], extra: &[(&str, Value)]) -> Value {
+    let mut root = object();
+    for key in keys {
+        insert(&mut root, &[key.leaf()], key);
+    }
+    for (name, schema) in extra {
+        root["properties"][*name] = schema.clone();
+    }
+    root
+}
+
+fn insert(node: &mut Value, path: &[&str], key: &Key) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if rest.is_empty() {
+        let mut schema = key.kind.json_schema();
+        let unit = if key.unit.is_empty() { String::new() } else { format!(" [{}]", key.unit) };
+        schema["description"] = json!(format!("{}{unit}", key.comment));
+        match &key.presence {
+            Presence::Default(value) => schema["default"] = value.to_json(),
+            // A file that extends another one need not repeat what that one says, so nothing else is `required`.
+            Presence::Required | Presence::Optional => {}
+        }
+        node["properties"][*first] = schema;
+        return;
+    }
+    let child = &mut node["properties"][*first];
+    if !child.is_object() {
+        *child = object();
+    }
+    insert(child, rest, key);
+}

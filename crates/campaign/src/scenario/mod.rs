@@ -1,0 +1,435 @@
+//! A scenario: what is swept, measured, drawn and expected; rig-specific sections are described by the rig.
+
+mod core;
+mod json_schema;
+mod read;
+mod template;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rig::{Metric, RigDescription};
+use crate::value::Value;
+
+pub use json_schema::json_schema;
+pub(crate) use read::applies;
+pub use template::template;
+
+/// The most points that a plan may have; a slip in an axis must not run for a year.
+pub const POINTS_MAX: usize = 100_000;
+
+/// A checked scenario with every default filled in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// What the reader sees first.
+    pub title: String,
+    /// A paragraph for the reader, or empty.
+    pub about: String,
+    /// What it reproduces.
+    pub paper: Option<Paper>,
+    /// Name of the rig.
+    pub rig: String,
+    /// The rig's own sections by dotted path, defaults included.
+    pub settings: BTreeMap<String, Value>,
+    /// The axes.
+    pub sweep: Sweep,
+    /// A search within each point.
+    pub search: Option<Search>,
+    /// How to measure.
+    pub measure: Measure,
+    /// What to draw.
+    pub plots: Vec<Plot>,
+    /// What to compare with.
+    pub expects: Vec<Expect>,
+    /// Shrunk to a smoke run: watermarked, never a reproduction.
+    pub quick: bool,
+}
+
+/// The published work that a scenario reproduces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paper {
+    /// Short name of the work.
+    pub work: String,
+    /// Figure, if it is one.
+    pub figure: Option<String>,
+    /// Table, if it is one.
+    pub table: Option<String>,
+}
+
+/// What is varied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// How axes combine.
+    pub mode: SweepMode,
+    /// Axes in the order of the file; in outer mode the last one varies fastest.
+    pub axes: Vec<Axis>,
+}
+
+/// How axes combine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepMode {
+    /// Every combination.
+    Outer,
+    /// First with first, second with second; all axes are of one length.
+    Joint,
+    /// The first value of each axis: a single point.
+    None,
+}
+
+impl SweepMode {
+    fn from_name(name: &str) -> Option<Self> {
+        [("outer", Self::Outer), ("joint", Self::Joint), ("none", Self::None)]
+            .into_iter()
+            .find_map(|(own, mode)| (own == name).then_some(mode))
+    }
+}
+
+/// A setting and the values that it takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// Dotted path of the setting.
+    pub path: String,
+    /// Its values in order.
+    pub values: Vec<Value>,
+}
+
+/// How to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Recorded time of each repeat, trims included.
+    pub duration: Duration,
+    /// Load before recording.
+    pub warm_up: Duration,
+    /// Cut from the beginning and the end of the recorded time.
+    pub trim: Duration,
+    /// Repeats of each point.
+    pub repeats: u32,
+    /// The most that one repeat may take, bringing up included; `None`: thrice the expected time and a minute.
+    pub timeout: Option<Duration>,
+    /// Seed of the order and of the load.
+    pub seed: u64,
+    /// Random by seed, or as given.
+    pub order: Order,
+    /// Confidence of intervals, such as 0.95.
+    pub confidence: f64,
+}
+
+/// In which order points are measured. Repeats are always interleaved: every point once, then every point again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Shuffled by seed within each repeat, so that drift of the machine does not look like an effect.
+    Random,
+    /// As the axes say.
+    Given,
+}
+
+/// A search within each point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Search {
+    /// The largest load with at most a ratio of loss: NDR with 0, PDR with more.
+    Rate {
+        /// Setting that is the load.
+        axis: String,
+        /// Smallest load tried.
+        min: f64,
+        /// Largest load tried.
+        max: f64,
+        /// Lost by sent that is allowed.
+        loss_ratio: f64,
+        /// Width of the result relative to itself at which the search ends.
+        precision: f64,
+        /// The most trials.
+        trials: u32,
+    },
+    /// The largest load at which a metric keeps an objective.
+    Knee {
+        /// Setting that is the load.
+        axis: String,
+        /// Smallest load tried.
+        min: f64,
+        /// Largest load tried.
+        max: f64,
+        /// Metric of the objective.
+        metric: String,
+        /// What it must not exceed.
+        at_most: f64,
+        /// Width of the result relative to itself at which the search ends.
+        precision: f64,
+        /// The most trials.
+        trials: u32,
+    },
+    /// The best setting of declared knobs under a budget.
+    Tune {
+        /// Metric to improve, in the direction that the rig says is better.
+        metric: String,
+        /// Knobs and their allowed values.
+        knobs: Vec<Axis>,
+        /// The most trials.
+        trials: u32,
+    },
+}
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plot {
+    /// Caption; empty: made from the axes.
+    pub title: String,
+    /// Its form.
+    pub kind: PlotKind,
+    /// Axis or metric across.
+    pub x: String,
+    /// Metric upwards.
+    pub y: String,
+    /// Axis whose values become series.
+    pub group_by: Option<String>,
+    /// Metric of a heat map's colour.
+    pub z: Option<String>,
+    /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
+    pub log: String,
+    /// Only points with these values.
+    pub filter: BTreeMap<String, Value>,
+}
+
+/// Forms of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlotKind {
+    /// Means with bands of confidence.
+    Lines,
+    /// Grouped bars with whiskers.
+    Bars,
+    /// Quartiles over repeats.
+    Box,
+    /// Means with whiskers.
+    Points,
+    /// Cumulative distribution of a histogram metric.
+    Cdf,
+    /// A series over time.
+    Series,
+    /// Colour over two axes.
+    Heat,
+    /// Throughput over concurrency with the fitted scaling law.
+    Usl,
+}
+
+impl PlotKind {
+    pub(crate) const NAMES: [(&'static str, Self); 8] = [
+        ("lines", Self::Lines),
+        ("bars", Self::Bars),
+        ("box", Self::Box),
+        ("points", Self::Points),
+        ("cdf", Self::Cdf),
+        ("series", Self::Series),
+        ("heat", Self::Heat),
+        ("usl", Self::Usl),
+    ];
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find_map(|(own, kind)| (own == name).then_some(kind))
+    }
+}
+
+/// A paper's number or law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expect {
+    /// Values that the points in question have.
+    #[serde(rename = "where")]
+    pub filter: BTreeMap<String, Value>,
+    /// Which metric.
+    pub metric: String,
+    /// What is expected of it.
+    pub law: Law,
+    /// Where the number comes from.
+    pub source: String,
+    /// Orders, ratios, mechanisms and exact bytes: a miss is a failure.
+    pub required: bool,
+}
+
+/// What is expected of a metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Law {
+    /// A value, within a share of it.
+    Value {
+        /// The paper's number.
+        value: f64,
+        /// Share of it by which ours may differ.
+        tolerance: f64,
+    },
+    /// Between bounds.
+    Bounds {
+        /// Smallest.
+        at_least: Option<f64>,
+        /// Largest.
+        at_most: Option<f64>,
+    },
+    /// By the metric at other points: `metric(where) / metric(against)`.
+    Ratio {
+        /// The other points; keys that are not named are as in `where`.
+        against: BTreeMap<String, Value>,
+        /// The ratio, if it is stated.
+        ratio: Option<f64>,
+        /// Share of it by which ours may differ.
+        tolerance: f64,
+        /// Smallest ratio.
+        at_least: Option<f64>,
+        /// Largest ratio.
+        at_most: Option<f64>,
+    },
+    /// The metric is largest at the first of these values of an axis, and falls from one to the next.
+    Order {
+        /// The axis.
+        along: String,
+        /// Its values, the largest metric first.
+        order: Vec<Value>,
+    },
+    /// How the metric goes along an axis.
+    Shape {
+        /// The axis.
+        along: String,
+        /// How.
+        shape: Shape,
+        /// Share of the mean (flat), or of the exponent (linear), that may be missed.
+        tolerance: f64,
+    },
+}
+
+/// How a metric goes along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Never falls by more than the tolerance.
+    Increasing,
+    /// Never rises by more than the tolerance.
+    Decreasing,
+    /// Stays within the tolerance of its mean.
+    Flat,
+    /// Growth exponent of one.
+    Linear,
+    /// Growth exponent below one.
+    Sublinear,
+    /// Growth exponent above one.
+    Superlinear,
+    /// Rises, then falls.
+    Peaked,
+}
+
+impl Shape {
+    pub(crate) const NAMES: [(&'static str, Self); 7] = [
+        ("increasing", Self::Increasing),
+        ("decreasing", Self::Decreasing),
+        ("flat", Self::Flat),
+        ("linear", Self::Linear),
+        ("sublinear", Self::Sublinear),
+        ("superlinear", Self::Superlinear),
+        ("peaked", Self::Peaked),
+    ];
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find_map(|(own, shape)| (own == name).then_some(shape))
+    }
+
+    /// As scenarios spell it.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find_map(|(name, shape)| (shape == self).then_some(name)).unwrap_or("")
+    }
+}
+
+/// Changes to a scenario from the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// `path=value` of each `--set`.
+    pub sets: Vec<String>,
+    /// `--quick`.
+    pub quick: bool,
+}
+
+impl Scenario {
+    /// Reads a file, what it extends and the overrides; `rigs` finds a rig's description by name and lists all names.
+    ///
+    /// # Errors
+    /// Every offence found, each with its file and line; the scenario's author's fault.
+    pub fn load(path: &Path, overrides: &Overrides, rigs: &[RigDescription]) -> Result<Self, ScenarioErrors> {
+        read::finish(tree::load(path)?, overrides, rigs)
+    }
+
+    /// Reads text; `extends` is relative to the working directory. `file` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn parse(
+        text: &str,
+        file: &str,
+        overrides: &Overrides,
+        rigs: &[RigDescription],
+    ) -> Result<Self, ScenarioErrors> {
+        read::finish(tree::parse(text, file, None)?, overrides, rigs)
+    }
+}
+
+/// Everything that results of a scenario may hold: the rig's metrics and those of a search.
+pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
+    let mut metrics = rig.metrics.clone();
+    if scenario.search.is_some() {
+        metrics.extend(read::search_metrics());
+    }
+    metrics
+}
+
+/// One offence in a scenario: a sentence and the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// File, or the `--set` that is wrong.
+    pub file: String,
+    /// Line from 1; 0: the file as a whole.
+    pub line: u32,
+    /// What is wrong and what is allowed.
+    pub sentence: String,
+}
+
+impl ScenarioError {
+    fn at(place: &tree::Place, sentence: impl Into<String>) -> Self {
+        Self { file: place.file.to_string(), line: place.line, sentence: sentence.into() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.sentence),
+            line => write!(f, "{}:{line}: {}", self.file, self.sentence),
+        }
+    }
+}
+
+/// Every offence in a scenario, in the order of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioErrors(pub Vec<ScenarioError>);
+
+impl fmt::Display for ScenarioErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            error.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ScenarioErrors {}
+
+impl From<ScenarioError> for ScenarioErrors {
+    fn from(error: ScenarioError) -> Self {
+        Self(vec![error])
+    }
+}

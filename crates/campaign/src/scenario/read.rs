@@ -1,0 +1,490 @@
+//! From a tree with places to a checked scenario. Every offence is collected; each is one sentence.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::rig::{Better, Metric, MetricKind, RigDescription};
+use crate::schema::{Key, Presence, nearest};
+use crate::value::Value;
+
+use super::tree::{self, Node, Tree};
+use super::{
+    Axis, Expect, Law, Measure, Order, Overrides, POINTS_MAX, Paper, Scenario, ScenarioError, ScenarioErrors,
+    Search, Sweep, SweepMode, core,
+};
+
+/// The most offences that are listed; more help nobody.
+const ERRORS_MAX: usize = 20;
+
+pub(super) fn finish(
+    mut root: Node,
+    overrides: &Overrides,
+    rigs: &[RigDescription],
+) -> Result<Scenario, ScenarioErrors> {
+    for set in &overrides.sets {
+        tree::set(&mut root, set)?;
+    }
+    let mut rig = find_rig(&root, rigs)?.clone();
+    if root.child("search").is_some() {
+        rig.metrics.extend(search_metrics());
+    }
+    let mut reader = Reader { rig: &rig, errors: Vec::new() };
+    let scenario = reader.scenario(&root);
+    reader.errors.truncate(ERRORS_MAX);
+    match scenario {
+        Some(mut scenario) if reader.errors.is_empty() => {
+            if overrides.quick {
+                shrink(&mut scenario);
+            }
+            Ok(scenario)
+        }
+        _ => Err(ScenarioErrors(reader.errors)),
+    }
+}
+
+/// What a search adds to the metrics of a rig.
+pub(crate) fn search_metrics() -> Vec<Metric> {
+    let scalar = |name, comment| Metric::new(name, "", MetricKind::Scalar, Better::Higher, comment);
+    vec![
+        scalar("search.load", "the largest load that passed a full trial"),
+        scalar("search.upper", "the smallest load that failed a full trial"),
+        scalar("search.best", "the metric at the best setting of the knobs"),
+        Metric::new("search.trials", "", MetricKind::Scalar, Better::Lower, "trials that the search took"),
+        Metric::new(
+            "search.tried",
+            "",
+            MetricKind::Series,
+            Better::Neither,
+            "what was tried, trial by trial",
+        ),
+    ]
+}
+
+fn find_rig<'a>(root: &Node, rigs: &'a [RigDescription]) -> Result<&'a RigDescription, ScenarioError> {
+    let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
+    let Some(node) = root.child("rig") else {
+        let there: Vec<&str> = root.entries().iter().map(|(key, _)| key.as_str()).collect();
+        let hint = nearest("rig", there).map(|key| format!(" (is `{key}` it?)")).unwrap_or_default();
+        return Err(root.error(format!("`rig` is missing{hint}; it is one of {}", quoted(&names))));
+    };
+    let name = node.value();
+    let found = name.as_ref().and_then(Value::text).and_then(|name| rigs.iter().find(|rig| rig.name == name));
+    found.ok_or_else(|| {
+        let name = name.map(|name| name.to_string()).unwrap_or_default();
+        let hint = nearest(&name, names.iter().copied())
+            .map(|near| format!("; `{near}` is the nearest"))
+            .unwrap_or_default();
+        node.error(format!("there is no rig `{name}`{hint}; it is one of {}", quoted(&names)))
+    })
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}
+
+mod refer;
+
+type Values = BTreeMap<String, Value>;
+
+struct Reader<'a> {
+    rig: &'a RigDescription,
+    errors: Vec<ScenarioError>,
+}
+
+impl Reader<'_> {
+    fn scenario(&mut self, root: &Node) -> Option<Scenario> {
+        self.sections(root);
+        let mut top = Vec::new();
+        let mut own = Vec::new();
+        for (key, node) in root.entries() {
+            let entry =
+                Node { place: node.place.clone(), tree: Tree::Table(vec![(key.clone(), node.clone())]) };
+            match key.as_str() {
+                "title" | "about" | "rig" | "paper" => entry.flatten("", &mut top),
+                key if self.rig.keys.iter().any(|rig_key| rig_key.section() == key) => {
+                    entry.flatten("", &mut own)
+                }
+                _ => {}
+            }
+        }
+        let top = self.check(root, &top, &core::top(), &[]);
+        let sweep = self.sweep(root);
+        let search = self.search(root);
+        let swept: Vec<String> = swept_paths(sweep.as_ref(), search.as_ref());
+        let keys = self.rig.keys.clone();
+        let settings = self.check(root, &own, &keys, &swept);
+        let measure = self.measure(root);
+        let plots = self.list(root, "plot").iter().filter_map(|node| self.plot(node)).collect();
+        let expects = self.list(root, "expect").iter().filter_map(|node| self.expect(node)).collect();
+        self.conditions(&own, &settings, sweep.as_ref());
+        let text = |key: &str| top.get(key).map(Value::to_string);
+        Some(Scenario {
+            title: text("title")?,
+            about: text("about").unwrap_or_default(),
+            paper: text("paper.work").map(|work| Paper {
+                work,
+                figure: text("paper.figure"),
+                table: text("paper.table"),
+            }),
+            rig: text("rig")?,
+            settings,
+            sweep: sweep?,
+            search,
+            measure: measure?,
+            plots,
+            expects,
+            quick: false,
+        })
+    }
+
+    /// Top-level keys that nobody knows.
+    fn sections(&mut self, root: &Node) {
+        let mut known: Vec<&str> =
+            core::SECTIONS.iter().copied().filter(|section| *section != "settings").collect();
+        for key in &self.rig.keys {
+            if !known.contains(&key.section()) {
+                known.push(key.section());
+            }
+        }
+        for (key, node) in root.entries() {
+            if !known.contains(&key.as_str()) {
+                self.errors.push(node.error(unknown(key, &known)));
+            }
+        }
+    }
+
+    fn measure(&mut self, root: &Node) -> Option<Measure> {
+        let values = self.section(root, "measure", &core::measure());
+        let span = |key: &str| values.get(key).and_then(Value::span);
+        let measure = Measure {
+            duration: span("measure.duration")?,
+            warm_up: span("measure.warm_up")?,
+            trim: span("measure.trim")?,
+            repeats: whole(&values, "measure.repeats")?,
+            timeout: span("measure.timeout"),
+            seed: whole(&values, "measure.seed")?,
+            order: if text(&values, "measure.order")? == "random" { Order::Random } else { Order::Given },
+            confidence: values.get("measure.confidence")?.number()?,
+        };
+        let node = root.child("measure").unwrap_or(root);
+        if measure.duration.is_zero() {
+            self.errors.push(node.error("`measure.duration` must be longer than 0s"));
+        }
+        if measure.trim * 2 >= measure.duration && !measure.trim.is_zero() {
+            self.errors.push(node.child("trim").unwrap_or(node).error(format!(
+                "`measure.trim` is cut from both ends and must be less than half of `measure.duration` ({})",
+                crate::value::format_span(measure.duration)
+            )));
+        }
+        Some(measure)
+    }
+
+    fn sweep(&mut self, root: &Node) -> Option<Sweep> {
+        let Some(node) = root.child("sweep") else {
+            return Some(Sweep { mode: SweepMode::None, axes: Vec::new() });
+        };
+        let values = self.section_but(root, "sweep", &core::sweep(), "axes");
+        let mode = SweepMode::from_name(text(&values, "sweep.mode")?)?;
+        let mut entries = Vec::new();
+        if let Some(axes) = node.child("axes") {
+            axes.flatten("", &mut entries);
+        }
+        let axes: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
+        if axes.len() < entries.len() {
+            return None;
+        }
+        if mode == SweepMode::Joint
+            && axes.windows(2).any(|pair| pair[0].values.len() != pair[1].values.len())
+        {
+            let lengths: Vec<_> =
+                axes.iter().map(|axis| format!("{} has {}", axis.path, axis.values.len())).collect();
+            let sentence = format!("axes of a joint sweep must be of one length: {}", lengths.join(", "));
+            self.errors.push(node.error(sentence));
+        }
+        let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
+        if mode == SweepMode::Outer && points > POINTS_MAX {
+            self.errors.push(node.error(format!("the sweep has {points} points; {POINTS_MAX} are allowed")));
+        }
+        Some(Sweep { mode, axes })
+    }
+
+    fn axis(&mut self, path: &str, node: &Node) -> Option<Axis> {
+        let Some(key) = self.rig.keys.iter().find(|key| key.path == path) else {
+            let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
+            self.errors.push(node.error(unknown(path, &known)));
+            return None;
+        };
+        let Tree::List(list) = &node.tree else {
+            self.errors
+                .push(node.error(format!("axis `{path}` must be a list of values, such as [1, 10, 100]")));
+            return None;
+        };
+        if list.is_empty() {
+            self.errors.push(node.error(format!("axis `{path}` is empty; it must have at least one value")));
+            return None;
+        }
+        let mut values: Vec<Value> = Vec::with_capacity(list.len());
+        for entry in list {
+            match entry.value().map(|value| key.kind.accept(&value)) {
+                Some(Ok(value)) if values.iter().any(|earlier| earlier.same(&value)) => {
+                    self.errors.push(entry.error(format!("axis `{path}` has the value {value} twice")));
+                    return None;
+                }
+                Some(Ok(value)) => values.push(value),
+                _ => {
+                    let sentence = format!("a value of axis `{path}` must be {}", key.kind.allowed());
+                    self.errors.push(entry.error(sentence));
+                    return None;
+                }
+            }
+        }
+        Some(Axis { path: path.to_owned(), values })
+    }
+
+    fn search(&mut self, root: &Node) -> Option<Search> {
+        let node = root.child("search")?;
+        let before = self.errors.len();
+        let values = self.section_but(root, "search", &core::search(), "knobs");
+        let kind = text(&values, "search.type")?;
+        let trials = whole(&values, "search.trials")?;
+        if kind == "tune" {
+            let mut entries = Vec::new();
+            if let Some(knobs) = node.child("knobs") {
+                knobs.flatten("", &mut entries);
+            }
+            let knobs: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
+            if knobs.is_empty() && self.errors.len() == before {
+                self.errors
+                    .push(node.error("a search of type \"tune\" needs [search.knobs] with lists of values"));
+            }
+            let metric = self.metric(node, "metric", text(&values, "search.metric")?)?;
+            return Some(Search::Tune { metric, knobs, trials });
+        }
+        let axis = text(&values, "search.axis")?.to_owned();
+        if let Some(key) = self.rig.keys.iter().find(|key| key.path == axis) {
+            if key.kind.accept(&Value::Float(1.0)).is_err() && key.kind.accept(&Value::Int(1)).is_err() {
+                self.errors
+                    .push(node.error(format!("`search.axis`: `{axis}` is no number, so it is no load")));
+            }
+        } else {
+            let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
+            self.errors.push(node.child("axis").unwrap_or(node).error(unknown(&axis, &known)));
+        }
+        let number = |key: &str| values.get(key).and_then(Value::number);
+        let (min, max) = (number("search.min")?, number("search.max")?);
+        if min >= max || min <= 0.0 {
+            self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
+        }
+        let precision = number("search.precision")?;
+        if kind == "knee" {
+            let metric = self.metric(node, "metric", text(&values, "search.metric")?)?;
+            return Some(Search::Knee {
+                axis,
+                min,
+                max,
+                metric,
+                at_most: number("search.at_most")?,
+                precision,
+                trials,
+            });
+        }
+        let loss_ratio = if kind == "ndr" { 0.0 } else { number("search.loss_ratio")? };
+        if self.rig.metric("loss_ratio").is_none() {
+            let sentence =
+                format!("rig \"{}\" measures no `loss_ratio`, which a rate search needs", self.rig.name);
+            self.errors.push(node.error(sentence));
+        }
+        Some(Search::Rate { axis, min, max, loss_ratio, precision, trials })
+    }
+
+    fn list<'n>(&mut self, root: &'n Node, key: &str) -> &'n [Node] {
+        match root.child(key).map(|node| (node, &node.tree)) {
+            None => &[],
+            Some((_, Tree::List(list))) => list,
+            Some((node, _)) => {
+                self.errors.push(node.error(format!("`{key}` is a list: write [[{key}]]")));
+                &[]
+            }
+        }
+    }
+
+    fn section(&mut self, root: &Node, name: &str, keys: &[Key]) -> Values {
+        self.section_but(root, name, keys, "")
+    }
+
+    fn section_but(&mut self, root: &Node, name: &str, keys: &[Key], except: &str) -> Values {
+        match root.child(name) {
+            Some(node) if !matches!(node.tree, Tree::Table(_)) => {
+                self.errors.push(node.error(format!("`{name}` is a section: write [{name}]")));
+                Values::new()
+            }
+            Some(node) => self.entry(node, name, keys, &[except]),
+            None => self.check(root, &[], keys, &[]),
+        }
+    }
+
+    /// The keys of one table; `except` are read by the caller.
+    fn entry(&mut self, node: &Node, name: &str, keys: &[Key], except: &[&str]) -> Values {
+        let mut kept = node.clone();
+        if let Tree::Table(entries) = &mut kept.tree {
+            entries.retain(|(key, _)| !except.contains(&key.as_str()));
+        }
+        let mut entries = Vec::new();
+        kept.flatten(name, &mut entries);
+        let mut known = keys.to_vec();
+        // So that a mistyped `knobs` finds its way; never written as such.
+        known.extend(
+            except
+                .iter()
+                .filter(|key| !key.is_empty())
+                .map(|key| Key::new(&format!("{name}.{key}"), crate::schema::Kind::Text, "").optional()),
+        );
+        self.check(node, &entries, &known, &[])
+    }
+
+    /// Values of the written keys and defaults of the others. `given` are set elsewhere (axes).
+    fn check(&mut self, home: &Node, entries: &[(String, Node)], keys: &[Key], given: &[String]) -> Values {
+        let mut values = Values::new();
+        for (path, node) in entries {
+            let Some(key) = keys.iter().find(|key| key.path == *path) else {
+                let known: Vec<&str> = keys.iter().map(|key| key.path.as_str()).collect();
+                self.errors.push(node.error(unknown(path, &known)));
+                continue;
+            };
+            match node.value().map(|value| key.kind.accept(&value)) {
+                Some(Ok(value)) => drop(values.insert(path.clone(), value)),
+                _ => {
+                    let unit = if key.unit.is_empty() { String::new() } else { format!(" ({})", key.unit) };
+                    self.errors.push(node.error(format!("`{path}` must be {}{unit}", key.kind.allowed())));
+                }
+            }
+        }
+        for key in keys {
+            if entries.iter().any(|(path, _)| *path == key.path) || !applies(key, &values, keys) {
+                continue;
+            }
+            match &key.presence {
+                Presence::Default(value) => drop(values.insert(key.path.clone(), value.clone())),
+                Presence::Required if !given.contains(&key.path) => {
+                    let sentence = format!(
+                        "`{}` is missing: {}; it must be {}",
+                        key.path,
+                        key.comment,
+                        key.kind.allowed()
+                    );
+                    self.errors.push(home.error(sentence));
+                }
+                Presence::Required | Presence::Optional => {}
+            }
+        }
+        values
+    }
+
+    /// Keys that are written but belong to another choice, whatever the axes choose.
+    fn conditions(&mut self, entries: &[(String, Node)], settings: &Values, sweep: Option<&Sweep>) {
+        for (path, node) in entries {
+            let Some((on, values)) =
+                self.rig.keys.iter().find(|key| key.path == *path).and_then(|key| key.when.clone())
+            else {
+                continue;
+            };
+            let mut chosen: Vec<String> = settings.get(&on).iter().map(|value| value.to_string()).collect();
+            let axis = sweep.and_then(|sweep| sweep.axes.iter().find(|axis| axis.path == on));
+            chosen.extend(axis.iter().flat_map(|axis| axis.values.iter().map(Value::to_string)));
+            if !chosen.iter().any(|chosen| values.contains(chosen)) {
+                let allowed: Vec<&str> = values.iter().map(String::as_str).collect();
+                let is = chosen.first().map_or("absent", String::as_str).to_owned();
+                self.errors.push(
+                    node.error(format!(
+                        "`{path}` belongs to `{on}` {}, but that is \"{is}\"",
+                        quoted(&allowed)
+                    )),
+                );
+            }
+        }
+    }
+}
+
+/// Whether a key exists beside these values.
+pub(crate) fn applies(key: &Key, values: &Values, keys: &[Key]) -> bool {
+    let Some((on, allowed)) = &key.when else { return true };
+    let default = || {
+        keys.iter().find(|key| key.path == *on).and_then(|key| match &key.presence {
+            Presence::Default(value) => Some(value.to_string()),
+            Presence::Required | Presence::Optional => None,
+        })
+    };
+    values.get(on).map(Value::to_string).or_else(default).is_some_and(|value| allowed.contains(&value))
+}
+
+fn unknown(path: &str, known: &[&str]) -> String {
+    let leaf = path.rsplit('.').next().unwrap_or(path);
+    let near = nearest(path, known.iter().copied())
+        .or_else(|| known.iter().copied().find(|key| key.rsplit('.').next() == Some(leaf)));
+    match near {
+        Some(near) => format!("unknown key `{path}`; `{near}` is the nearest"),
+        None => format!("unknown key `{path}`; known are {}", known.join(", ")),
+    }
+}
+
+fn text<'v>(values: &'v Values, key: &str) -> Option<&'v str> {
+    values.get(key).and_then(Value::text)
+}
+
+fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
+    if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
+}
+
+fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec<String> {
+    let mut paths: Vec<String> =
+        sweep.iter().flat_map(|sweep| sweep.axes.iter().map(|axis| axis.path.clone())).collect();
+    match search {
+        Some(Search::Rate { axis, .. } | Search::Knee { axis, .. }) => paths.push(axis.clone()),
+        Some(Search::Tune { knobs, .. }) => paths.extend(knobs.iter().map(|knob| knob.path.clone())),
+        None => {}
+    }
+    paths
+}
+
+/// A smoke run: a second a point, one repeat, the ends of each axis and what required expectations need.
+fn shrink(scenario: &mut Scenario) {
+    scenario.quick = true;
+    scenario.measure.duration = scenario.measure.duration.min(Duration::from_secs(1));
+    scenario.measure.warm_up = scenario.measure.warm_up.min(Duration::from_millis(200));
+    scenario.measure.trim = Duration::ZERO;
+    scenario.measure.repeats = 1;
+    let needed: Vec<&Expect> = scenario.expects.iter().filter(|expect| expect.required).collect();
+    // Values of a joint sweep stay together: the indices kept are those of any axis.
+    let keep = |axis: &Axis, index: usize| {
+        let value = &axis.values[index];
+        let named = |filter: &Values| filter.get(&axis.path).is_some_and(|named| named.same(value));
+        index == 0
+            || index + 1 == axis.values.len()
+            || needed.iter().any(|expect| match &expect.law {
+                Law::Ratio { against, .. } => named(&expect.filter) || named(against),
+                Law::Order { along, .. } | Law::Shape { along, .. } => {
+                    *along == axis.path || named(&expect.filter)
+                }
+                Law::Value { .. } | Law::Bounds { .. } => named(&expect.filter),
+            })
+    };
+    let axes = scenario.sweep.axes.clone();
+    let joint = scenario.sweep.mode == SweepMode::Joint;
+    for axis in &mut scenario.sweep.axes {
+        let kept = (0..axis.values.len())
+            .filter(
+                |&index| if joint { axes.iter().any(|axis| keep(axis, index)) } else { keep(axis, index) },
+            )
+            .map(|index| axis.values[index].clone())
+            .collect();
+        axis.values = kept;
+    }
+    match &mut scenario.search {
+        Some(Search::Rate { trials, precision, .. } | Search::Knee { trials, precision, .. }) => {
+            *trials = (*trials).min(6);
+            *precision = precision.max(0.1);
+        }
+        Some(Search::Tune { trials, .. }) => *trials = (*trials).min(4),
+        None => {}
+    }
+}

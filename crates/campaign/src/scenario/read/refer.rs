@@ -1,0 +1,198 @@
+//! Plots and expectations: what refers to settings and metrics.
+
+use crate::schema::{Kind, nearest};
+use crate::value::Value;
+
+use super::super::tree::{Node, Tree};
+use super::super::{Expect, Law, Plot, PlotKind, Shape, core};
+use super::{Reader, Values, text};
+
+impl Reader<'_> {
+    pub(super) fn plot(&mut self, node: &Node) -> Option<Plot> {
+        let before = self.errors.len();
+        let values = self.entry(node, "plot", &core::plot(), &["filter"]);
+        let filter = self.filter(node, "filter");
+        let x = text(&values, "plot.x")?.to_owned();
+        let y = text(&values, "plot.y")?.to_owned();
+        let written = text(&values, "plot.type").and_then(PlotKind::from_name);
+        let kind = written.unwrap_or_else(|| self.form(&x));
+        let axis_or_metric =
+            |reader: &mut Self, key: &str, name: &str| reader.axis_or_metric(node, key, name);
+        match kind {
+            // Across is the metric itself, or time.
+            PlotKind::Cdf | PlotKind::Series => {
+                self.declared(node, "y", &y);
+            }
+            PlotKind::Heat => {
+                axis_or_metric(self, "x", &x);
+                axis_or_metric(self, "y", &y);
+                match text(&values, "plot.z") {
+                    Some(z) => drop(self.metric(node, "z", z)),
+                    None => self.errors.push(node.error("a heat map needs `z`, the metric of its colour")),
+                }
+            }
+            _ => {
+                axis_or_metric(self, "x", &x);
+                self.metric(node, "y", &y);
+            }
+        }
+        let group_by = text(&values, "plot.group_by").map(str::to_owned);
+        if let Some(group) = &group_by {
+            self.setting(node, "group_by", group);
+        }
+        let plot = Plot {
+            title: text(&values, "plot.title").unwrap_or_default().to_owned(),
+            kind,
+            x,
+            y,
+            group_by,
+            z: text(&values, "plot.z").map(str::to_owned),
+            log: text(&values, "plot.log").unwrap_or_default().to_owned(),
+            filter,
+        };
+        (self.errors.len() == before).then_some(plot)
+    }
+
+    /// Lines over numbers, bars over anything else.
+    fn form(&self, x: &str) -> PlotKind {
+        match self.rig.keys.iter().find(|key| key.path == x).map(|key| &key.kind) {
+            Some(Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::List(_)) => PlotKind::Bars,
+            _ => PlotKind::Lines,
+        }
+    }
+
+    pub(super) fn expect(&mut self, node: &Node) -> Option<Expect> {
+        let before = self.errors.len();
+        let values = self.entry(node, "expect", &core::expect(), &["where", "against", "order"]);
+        let filter = self.filter(node, "where");
+        let against = self.filter(node, "against");
+        let metric = self.metric(node, "metric", text(&values, "expect.metric")?);
+        let law = self.law(node, &values, against);
+        let required = values.get("expect.required") == Some(&Value::Bool(true));
+        let source = text(&values, "expect.source").unwrap_or_default().to_owned();
+        (self.errors.len() == before).then_some(())?;
+        Some(Expect { filter, metric: metric?, law: law?, source, required })
+    }
+
+    fn law(&mut self, node: &Node, values: &Values, against: Values) -> Option<Law> {
+        let number = |key: &str| values.get(key).and_then(Value::number);
+        let (at_least, at_most) = (number("expect.at_least"), number("expect.at_most"));
+        let tolerance = number("expect.tolerance")?;
+        let along = text(values, "expect.along").map(str::to_owned);
+        if let Some(along) = &along {
+            self.setting(node, "along", along);
+        }
+        let bounded = at_least.is_some() || at_most.is_some();
+        let law = match (number("expect.value"), number("expect.ratio"), text(values, "expect.shape"), along)
+        {
+            (Some(value), None, None, None) if !bounded && against.is_empty() => {
+                Law::Value { value, tolerance }
+            }
+            (None, ratio, None, None) if !against.is_empty() && (ratio.is_some() || bounded) => {
+                Law::Ratio { against, ratio, tolerance, at_least, at_most }
+            }
+            (None, None, None, None) if bounded => Law::Bounds { at_least, at_most },
+            (None, None, Some(shape), Some(along)) => {
+                Law::Shape { along, shape: Shape::from_name(shape)?, tolerance }
+            }
+            (None, None, None, Some(along)) if node.child("order").is_some() => {
+                let order = node.child("order")?;
+                let key = self.rig.keys.iter().find(|key| key.path == along)?;
+                let Some(Value::List(list)) = order.value() else {
+                    self.errors.push(
+                        order.error("`order` must be a list of values of the axis, the largest metric first"),
+                    );
+                    return None;
+                };
+                let list: Result<Vec<_>, _> = list.iter().map(|value| key.kind.accept(value)).collect();
+                match list {
+                    Ok(list) if list.len() >= 2 => Law::Order { along, order: list },
+                    Ok(_) => {
+                        self.errors.push(order.error("`order` must name at least two values"));
+                        return None;
+                    }
+                    Err(allowed) => {
+                        self.errors.push(order.error(format!("a value of `order` must be {allowed}")));
+                        return None;
+                    }
+                }
+            }
+            _ => {
+                self.errors.push(node.error(
+                    "an expectation states exactly one of: `value`; `at_least`/`at_most`; `ratio` or bounds with \
+                     `against`; `shape` with `along`; `order` with `along`",
+                ));
+                return None;
+            }
+        };
+        Some(law)
+    }
+
+    /// A table of settings and the values that points must have.
+    fn filter(&mut self, node: &Node, key: &str) -> Values {
+        let mut entries = Vec::new();
+        if let Some(filter) = node.child(key) {
+            if !matches!(filter.tree, Tree::Table(_)) {
+                let sentence =
+                    format!("`{key}` must be a table of settings, such as {{ \"load.nodes\" = 10 }}");
+                self.errors.push(filter.error(sentence));
+            }
+            filter.flatten("", &mut entries);
+        }
+        let mut filter = Values::new();
+        for (path, node) in entries {
+            let Some(kind) =
+                self.rig.keys.iter().find(|rig_key| rig_key.path == path).map(|key| key.kind.clone())
+            else {
+                self.setting(&node, key, &path);
+                continue;
+            };
+            match node.value().map(|value| kind.accept(&value)) {
+                Some(Ok(value)) => drop(filter.insert(path, value)),
+                _ => self.errors.push(node.error(format!("`{key}`: `{path}` must be {}", kind.allowed()))),
+            }
+        }
+        filter
+    }
+
+    pub(super) fn metric(&mut self, node: &Node, key: &str, name: &str) -> Option<String> {
+        let known = self.rig.metric_names();
+        if known.iter().any(|known| known == name) {
+            return Some(name.to_owned());
+        }
+        self.no_such(node, key, "metric", name, &known);
+        None
+    }
+
+    /// A metric under its declared name, for plots of whole distributions and series.
+    fn declared(&mut self, node: &Node, key: &str, name: &str) {
+        let known: Vec<String> = self.rig.metrics.iter().map(|metric| metric.name.clone()).collect();
+        if !known.iter().any(|known| known == name) {
+            self.no_such(node, key, "metric", name, &known);
+        }
+    }
+
+    pub(super) fn setting(&mut self, node: &Node, key: &str, path: &str) {
+        let known: Vec<String> = self.rig.keys.iter().map(|key| key.path.clone()).collect();
+        if !known.iter().any(|known| known == path) {
+            self.no_such(node, key, "setting", path, &known);
+        }
+    }
+
+    fn axis_or_metric(&mut self, node: &Node, key: &str, name: &str) {
+        let mut known: Vec<String> = self.rig.keys.iter().map(|key| key.path.clone()).collect();
+        known.extend(self.rig.metric_names());
+        if !known.iter().any(|known| known == name) {
+            self.no_such(node, key, "setting or metric", name, &known);
+        }
+    }
+
+    fn no_such(&mut self, node: &Node, key: &str, what: &str, name: &str, known: &[String]) {
+        let hint = match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("; `{near}` is the nearest"),
+            None => format!("; rig \"{}\" has {}", self.rig.name, known.join(", ")),
+        };
+        let node = node.child(key).unwrap_or(node);
+        self.errors.push(node.error(format!("`{key}`: there is no {what} `{name}`{hint}")));
+    }
+}

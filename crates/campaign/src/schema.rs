@@ -1,0 +1,273 @@
+//! What may be written where: the one table from which checking, templates and the JSON schema are made.
+
+use crate::value::{UNITS_ALLOWED, Value, parse_span};
+
+/// A key that a scenario may set, by its dotted path (`load.activation.mean`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// Dotted path; the first part is the section.
+    pub path: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// What holds if it is not written.
+    pub presence: Presence,
+    /// Unit of a bare number (`"UEs"`, `"B"`), empty if none is needed.
+    pub unit: String,
+    /// One line for people.
+    pub comment: String,
+    /// The key exists only if another one has one of these values (`load.activation.type`, `["exponential"]`).
+    pub when: Option<(String, Vec<String>)>,
+}
+
+/// What a key holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number within bounds, both included.
+    Int {
+        /// Smallest.
+        min: i64,
+        /// Largest.
+        max: i64,
+    },
+    /// A number within bounds, both included.
+    Float {
+        /// Smallest.
+        min: f64,
+        /// Largest.
+        max: f64,
+    },
+    /// A length of time with its unit.
+    Span,
+    /// Any text.
+    Text,
+    /// One of a closed set.
+    Choice(Vec<String>),
+    /// Several of one kind.
+    List(Box<Self>),
+}
+
+/// Whether a key has to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Presence {
+    /// Must be written.
+    Required,
+    /// May be left out, and is then absent.
+    Optional,
+    /// May be left out, and then has this value.
+    Default(Value),
+}
+
+impl Key {
+    /// A required key; see [`Self::or`] and [`Self::optional`].
+    pub fn new(path: &str, kind: Kind, comment: &str) -> Self {
+        let (path, comment) = (path.to_owned(), comment.to_owned());
+        Self { path, kind, presence: Presence::Required, unit: String::new(), comment, when: None }
+    }
+
+    /// With a default.
+    pub fn or(mut self, default: impl Into<Value>) -> Self {
+        self.presence = Presence::Default(default.into());
+        self
+    }
+
+    /// Without a default, and not required.
+    pub fn optional(mut self) -> Self {
+        self.presence = Presence::Optional;
+        self
+    }
+
+    /// With a unit.
+    pub fn unit(mut self, unit: &str) -> Self {
+        unit.clone_into(&mut self.unit);
+        self
+    }
+
+    /// Only where another key has one of these values.
+    pub fn when(mut self, path: &str, values: &[&str]) -> Self {
+        self.when = Some((path.to_owned(), values.iter().map(|&value| value.to_owned()).collect()));
+        self
+    }
+
+    /// The first part of the path.
+    pub fn section(&self) -> &str {
+        self.path.split('.').next().unwrap_or(&self.path)
+    }
+
+    /// What the path says after the section.
+    pub fn name(&self) -> &str {
+        self.path.split_once('.').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// What the path ends in.
+    pub(crate) fn leaf(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or(&self.path)
+    }
+}
+
+impl Kind {
+    /// Any whole number from 0.
+    pub fn count() -> Self {
+        Self::Int { min: 0, max: i64::MAX }
+    }
+
+    /// Any number from 0.
+    pub fn positive() -> Self {
+        Self::Float { min: 0.0, max: f64::INFINITY }
+    }
+
+    /// Any number.
+    pub fn any_number() -> Self {
+        Self::Float { min: f64::NEG_INFINITY, max: f64::INFINITY }
+    }
+
+    /// A number from 0 to 1.
+    pub fn share() -> Self {
+        Self::Float { min: 0.0, max: 1.0 }
+    }
+
+    /// One of these.
+    pub fn choice(values: &[&str]) -> Self {
+        Self::Choice(values.iter().map(|&value| value.to_owned()).collect())
+    }
+
+    /// The value as this kind means it, or the words after "must be".
+    pub fn accept(&self, value: &Value) -> Result<Value, String> {
+        match (self, value) {
+            (Self::Bool, Value::Bool(_)) => Ok(value.clone()),
+            (Self::Int { min, max }, Value::Int(int)) if (min..=max).contains(&int) => Ok(value.clone()),
+            (Self::Float { min, max }, Value::Int(_) | Value::Float(_)) => match value.number() {
+                Some(number) if (*min..=*max).contains(&number) => Ok(Value::Float(number)),
+                _ => Err(self.allowed()),
+            },
+            (Self::Span, Value::Span(_)) => Ok(value.clone()),
+            (Self::Span, Value::Text(text)) => {
+                parse_span(text).map(Value::Span).ok_or_else(|| self.allowed())
+            }
+            (Self::Text, Value::Text(_)) => Ok(value.clone()),
+            (Self::Text, Value::Span(_)) => Ok(Value::Text(value.to_string())),
+            (Self::Choice(choices), Value::Text(text)) if choices.contains(text) => Ok(value.clone()),
+            (Self::List(kind), Value::List(list)) => {
+                Ok(Value::List(list.iter().map(|value| kind.accept(value)).collect::<Result<_, _>>()?))
+            }
+            _ => Err(self.allowed()),
+        }
+    }
+
+    /// What is allowed, in words that follow "must be".
+    pub fn allowed(&self) -> String {
+        match self {
+            Self::Bool => "true or false".to_owned(),
+            Self::Int { min, max } => {
+                format!("a whole number{}", bounds(&min, *min > i64::MIN, &max, *max < i64::MAX))
+            }
+            Self::Float { min, max } => {
+                format!("a number{}", bounds(&min, min.is_finite(), &max, max.is_finite()))
+            }
+            Self::Span => format!("a time such as \"50ms\" (units: {UNITS_ALLOWED})"),
+            Self::Text => "text in quotes".to_owned(),
+            Self::Choice(choices) => {
+                let quoted: Vec<_> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
+                format!("one of {}", quoted.join(", "))
+            }
+            Self::List(kind) => format!("a list, each entry {}", kind.allowed()),
+        }
+    }
+
+    /// A JSON schema of the value.
+    pub fn json_schema(&self) -> serde_json::Value {
+        use serde_json::json;
+        match self {
+            Self::Bool => json!({"type": "boolean"}),
+            Self::Int { min, max } => {
+                let mut schema = json!({"type": "integer"});
+                if *min > i64::MIN {
+                    schema["minimum"] = json!(min);
+                }
+                if *max < i64::MAX {
+                    schema["maximum"] = json!(max);
+                }
+                schema
+            }
+            Self::Float { min, max } => {
+                let mut schema = json!({"type": "number"});
+                if min.is_finite() {
+                    schema["minimum"] = json!(min);
+                }
+                if max.is_finite() {
+                    schema["maximum"] = json!(max);
+                }
+                schema
+            }
+            Self::Span => json!({"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s|min|h)$"}),
+            Self::Text => json!({"type": "string"}),
+            Self::Choice(choices) => json!({"enum": choices}),
+            Self::List(kind) => json!({"type": "array", "items": kind.json_schema()}),
+        }
+    }
+}
+
+fn bounds(min: &dyn std::fmt::Display, has_min: bool, max: &dyn std::fmt::Display, has_max: bool) -> String {
+    match (has_min, has_max) {
+        (true, true) => format!(" from {min} to {max}"),
+        (true, false) => format!(" of at least {min}"),
+        (false, true) => format!(" of at most {max}"),
+        (false, false) => String::new(),
+    }
+}
+
+/// The candidate that a mistyped word was probably meant to be.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(2);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits between two words (Damerau-Levenshtein, adjacent transpositions count one).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_the_one_that_was_meant() {
+        let keys = ["load.nodes", "load.ues", "load.period", "sut.type"];
+        assert_eq!(nearest("load.node", keys), Some("load.nodes"));
+        assert_eq!(nearest("load.eus", keys), Some("load.ues"));
+        assert_eq!(nearest("entirely.different", keys), None);
+    }
+
+    #[test]
+    fn a_kind_says_what_it_would_take() {
+        let kind = Kind::Int { min: 1, max: 50 };
+        assert_eq!(kind.accept(&Value::Int(50)), Ok(Value::Int(50)));
+        assert_eq!(kind.accept(&Value::Int(51)), Err("a whole number from 1 to 50".to_owned()));
+        assert_eq!(
+            Kind::choice(&["a", "b"]).accept(&Value::from("c")),
+            Err("one of \"a\", \"b\"".to_owned())
+        );
+        assert_eq!(Kind::share().accept(&Value::Int(1)), Ok(Value::Float(1.0)));
+    }
+}

@@ -1,0 +1,320 @@
+//! Searches within a point, as pure machines: they ask for a trial and are told what it gave.
+
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// One trial that a search asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// Load to offer.
+    pub load: f64,
+    /// Share of the full duration: early trials are short, the bounds that count are full ones.
+    pub duration_share: f64,
+}
+
+/// What a rate search found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The largest load that passed a full trial; `None`: not even the smallest did.
+    pub lower: Option<f64>,
+    /// The smallest load that failed a full trial; `None`: not even the largest did, so the true value is above.
+    pub upper: Option<f64>,
+    /// Whether the width that was asked for was reached within the trials.
+    pub precise: bool,
+    /// How many trials it took.
+    pub trials: u32,
+}
+
+/// Shares of the full duration and multiples of the final precision of each phase.
+const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
+
+/// The largest load that passes, by bisection in the manner of MLRsearch: short trials narrow the interval, longer
+/// ones confirm both of its ends, and an end that a longer trial contradicts moves outwards by doubled widths.
+#[derive(Debug, Clone)]
+pub struct RateSearch {
+    min: f64,
+    max: f64,
+    precision: f64,
+    trials_max: u32,
+    trials: u32,
+    phase: usize,
+    /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
+    passed: Option<(f64, usize)>,
+    failed: Option<(f64, usize)>,
+    /// Width of the last outward step.
+    step: f64,
+    asked: Option<Trial>,
+}
+
+impl RateSearch {
+    /// Between `min` and `max` (above 0), to a width of `precision` relative to the load.
+    pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
+        let (passed, failed, asked) = (None, None, None);
+        Self { min, max, precision, trials_max, trials: 0, phase: 0, passed, failed, step: 0.0, asked }
+    }
+
+    /// The next trial; `None`: the search is over.
+    pub fn next_trial(&mut self) -> Option<Trial> {
+        while self.trials < self.trials_max {
+            let (share, factor) = PHASES[self.phase];
+            if let Some(load) = self.next_load(self.precision * factor) {
+                let trial = Trial { load, duration_share: share };
+                self.asked = Some(trial);
+                return Some(trial);
+            }
+            if self.phase + 1 == PHASES.len() {
+                return None;
+            }
+            self.phase += 1;
+            self.step = 0.0;
+        }
+        None
+    }
+
+    /// What the trial gave.
+    pub fn report(&mut self, pass: bool) {
+        let Some(Trial { load, .. }) = self.asked.take() else { return };
+        self.trials += 1;
+        let phase = self.phase;
+        if pass {
+            self.passed = Some((load, phase));
+            // A shorter trial's verdict against this load is void.
+            if self.failed.is_some_and(|(failed, _)| failed <= load) {
+                self.failed = None;
+            }
+        } else {
+            self.failed = Some((load, phase));
+            if self.passed.is_some_and(|(passed, _)| passed >= load) {
+                self.passed = None;
+            }
+        }
+    }
+
+    /// What is known now.
+    pub fn found(&self) -> Found {
+        let full = PHASES.len() - 1;
+        let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
+        let upper = self.failed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
+        let precise = match (lower, upper) {
+            (Some(lower), Some(upper)) => upper - lower <= self.precision * upper * (1.0 + 1e-9),
+            (Some(lower), None) => lower >= self.max,
+            (None, Some(upper)) => upper <= self.min,
+            (None, None) => false,
+        };
+        Found { lower, upper, precise, trials: self.trials }
+    }
+
+    fn next_load(&mut self, precision: f64) -> Option<f64> {
+        match (self.passed, self.failed) {
+            // The far ends first: a system that follows everything is known after one trial of each phase.
+            (None, None) => Some(self.max),
+            (Some((passed, phase)), None) if passed >= self.max => (phase < self.phase).then_some(self.max),
+            (None, Some((failed, phase))) if failed <= self.min => (phase < self.phase).then_some(self.min),
+            (None, Some((failed, _))) => Some(self.outwards(failed, -1.0)),
+            (Some((passed, _)), None) => Some(self.outwards(passed, 1.0)),
+            (Some((passed, passed_phase)), Some((failed, failed_phase))) => {
+                if failed - passed > precision * failed {
+                    return Some((passed + failed) / 2.0);
+                }
+                if passed_phase < self.phase {
+                    return Some(passed);
+                }
+                (failed_phase < self.phase).then_some(failed)
+            }
+        }
+    }
+
+    fn outwards(&mut self, from: f64, sign: f64) -> f64 {
+        // The very first step goes to the far end: nothing is known between the bounds.
+        if self.step == 0.0 && self.phase == 0 {
+            self.step = self.max - self.min;
+            return if sign < 0.0 { self.min } else { self.max };
+        }
+        self.step = if self.step == 0.0 { self.precision * from * 2.0 } else { self.step * 2.0 };
+        (from + sign * self.step).clamp(self.min, self.max)
+    }
+}
+
+/// The best of a grid of knobs under a budget of trials, without knowing what they mean: half of the budget looks
+/// around at random, the other half changes one knob of the best setting at a time.
+#[derive(Debug, Clone)]
+pub struct TuneSearch {
+    sizes: Vec<usize>,
+    trials_max: u32,
+    rng: ChaCha8Rng,
+    tried: Vec<(Vec<usize>, Option<f64>)>,
+    asked: Option<Vec<usize>>,
+}
+
+impl TuneSearch {
+    /// Over knobs with so many values each. A metric where less is better is reported negated.
+    pub fn new(sizes: Vec<usize>, trials_max: u32, seed: u64) -> Self {
+        Self { sizes, trials_max, rng: ChaCha8Rng::seed_from_u64(seed), tried: Vec::new(), asked: None }
+    }
+
+    /// The index of each knob's value to try next; `None`: the budget or the grid is used up.
+    pub fn next_trial(&mut self) -> Option<Vec<usize>> {
+        let grid = self.sizes.iter().fold(1_usize, |grid, size| grid.saturating_mul(*size));
+        if self.tried.len() >= self.trials_max as usize || self.tried.len() >= grid || grid == 0 {
+            return None;
+        }
+        let exploring = self.tried.len() * 2 < self.trials_max as usize;
+        let choice = if exploring { self.random() } else { self.neighbour().or_else(|| self.random()) };
+        let choice = choice.or_else(|| self.first_untried(grid))?;
+        self.asked = Some(choice.clone());
+        Some(choice)
+    }
+
+    /// What the trial gave, larger is better; `None`: it could not be measured.
+    pub fn report(&mut self, score: Option<f64>) {
+        if let Some(asked) = self.asked.take() {
+            self.tried.push((asked, score));
+        }
+    }
+
+    /// The best setting and its score.
+    pub fn best(&self) -> Option<(&[usize], f64)> {
+        self.tried
+            .iter()
+            .filter_map(|(choice, score)| Some((choice.as_slice(), (*score)?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// How many trials were made.
+    pub fn trials(&self) -> u32 {
+        self.tried.len() as u32
+    }
+
+    fn untried(&self, choice: &[usize]) -> bool {
+        self.tried.iter().all(|(tried, _)| tried != choice)
+    }
+
+    fn random(&mut self) -> Option<Vec<usize>> {
+        for _ in 0..64 {
+            let choice: Vec<usize> = self.sizes.iter().map(|&size| self.rng.random_range(0..size)).collect();
+            if self.untried(&choice) {
+                return Some(choice);
+            }
+        }
+        None
+    }
+
+    fn neighbour(&mut self) -> Option<Vec<usize>> {
+        let best = self.best()?.0.to_vec();
+        let mut knobs: Vec<usize> = (0..self.sizes.len()).collect();
+        knobs.shuffle(&mut self.rng);
+        for knob in knobs {
+            let untried: Vec<Vec<usize>> = (0..self.sizes[knob])
+                .map(|value| {
+                    let mut choice = best.clone();
+                    choice[knob] = value;
+                    choice
+                })
+                .filter(|choice| self.untried(choice))
+                .collect();
+            if let Some(choice) = untried.choose(&mut self.rng) {
+                return Some(choice.clone());
+            }
+        }
+        None
+    }
+
+    /// A grid that is nearly used up is walked through.
+    fn first_untried(&self, grid: usize) -> Option<Vec<usize>> {
+        (0..grid.min(self.tried.len() + 1)).map(|index| self.nth(index)).find(|choice| self.untried(choice))
+    }
+
+    fn nth(&self, mut index: usize) -> Vec<usize> {
+        self.sizes
+            .iter()
+            .map(|&size| {
+                let value = index % size;
+                index /= size;
+                value
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(mut search: RateSearch, mut passes: impl FnMut(Trial) -> bool) -> Found {
+        while let Some(trial) = search.next_trial() {
+            let pass = passes(trial);
+            search.report(pass);
+        }
+        search.found()
+    }
+
+    #[test]
+    fn the_threshold_is_found_to_the_precision_that_was_asked_for() {
+        for threshold in [1.5, 17.0, 423.7, 999.0] {
+            let found = search(RateSearch::new(1.0, 1000.0, 0.005, 60), |trial| trial.load <= threshold);
+            let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+            assert!(lower <= threshold && threshold < upper, "{found:?}");
+            assert!(upper - lower <= 0.005 * upper, "{found:?}");
+            assert!(found.precise && found.trials < 30, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn beyond_either_end_it_says_so() {
+        let above = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| true);
+        assert_eq!((above.lower, above.upper, above.precise), (Some(1000.0), None, true));
+        let below = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| false);
+        assert_eq!((below.lower, below.upper, below.precise), (None, Some(1.0), true));
+    }
+
+    #[test]
+    fn short_trials_that_flatter_are_corrected_by_full_ones() {
+        // A buffer hides overload from short trials: they pass up to twice the true rate.
+        let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
+            trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }
+        });
+        let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+        assert!(lower <= 400.0 && upper > 400.0 && upper - lower <= 0.01 * upper, "{found:?}");
+    }
+
+    #[test]
+    fn the_budget_of_trials_is_kept() {
+        let mut seen = 0;
+        let found = search(RateSearch::new(1.0, 1000.0, 1e-4, 7), |trial| {
+            seen += 1;
+            trial.load < 500.0
+        });
+        assert_eq!((seen, found.trials, found.precise), (7, 7, false));
+    }
+
+    #[test]
+    fn tuning_finds_a_ridge_with_half_of_the_grid() {
+        let mut hits = 0;
+        for seed in 0..50 {
+            let mut search = TuneSearch::new(vec![6, 5, 4], 60, seed);
+            while let Some(choice) = search.next_trial() {
+                let score = 100.0
+                    - (choice[0] as f64 - 4.0).powi(2)
+                    - (choice[1] as f64 - 1.0).powi(2)
+                    - (choice[2] as f64 - 2.0).powi(2);
+                search.report(Some(score));
+            }
+            assert!(search.trials() <= 60);
+            hits += u32::from(search.best().unwrap().0 == [4, 1, 2]);
+        }
+        assert!(hits >= 48, "{hits} of 50 seeds found the optimum");
+    }
+
+    #[test]
+    fn a_small_grid_is_exhausted_and_nothing_is_tried_twice() {
+        let mut search = TuneSearch::new(vec![2, 3], 100, 1);
+        let mut seen = Vec::new();
+        while let Some(choice) = search.next_trial() {
+            assert!(!seen.contains(&choice));
+            seen.push(choice);
+            search.report(None);
+        }
+        assert_eq!((seen.len(), search.best().is_none()), (6, true));
+    }
+}

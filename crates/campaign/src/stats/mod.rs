@@ -1,0 +1,194 @@
+//! Honest numbers: intervals over repeats, spread of the same against the same, significance.
+
+mod special;
+
+pub use special::{student_p, student_quantile};
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+/// A metric over repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Summary {
+    /// Mean over repeats.
+    pub mean: f64,
+    /// Half width of the interval of the mean; `None` for a single repeat, about whose spread nothing is known.
+    pub half_width: Option<f64>,
+    /// Sample standard deviation; 0 for a single repeat.
+    pub deviation: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Repeats.
+    pub n: usize,
+}
+
+impl Summary {
+    /// The interval; a single repeat is its own.
+    pub fn interval(&self) -> (f64, f64) {
+        let half = self.half_width.unwrap_or(0.0);
+        (self.mean - half, self.mean + half)
+    }
+}
+
+/// Mean with Student's interval; `None` without values.
+pub fn summarise(values: &[f64], confidence: f64) -> Option<Summary> {
+    if values.is_empty() {
+        return None;
+    }
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = if n > 1 { (squares / (n - 1) as f64).sqrt() } else { 0.0 };
+    let half_width = (n > 1)
+        .then(|| student_quantile((1.0 + confidence) / 2.0, (n - 1) as f64) * deviation / (n as f64).sqrt());
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(Summary { mean, half_width, deviation, min, max, n })
+}
+
+/// Quartiles as box plots draw them: minimum, first, median, third, maximum (linear interpolation).
+pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some([0.0, 0.25, 0.5, 0.75, 1.0].map(|share| {
+        let at = share * last as f64;
+        let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+        low + (high - low) * at.fract()
+    }))
+}
+
+/// Welch's test: the probability of means at least this far apart if both samples had one mean. `None` if either
+/// sample has fewer than two values. Two samples without any spread differ surely or not at all.
+pub fn welch_p(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (a, b) = (summarise(a, 0.95)?, summarise(b, 0.95)?);
+    if a.n < 2 || b.n < 2 {
+        return None;
+    }
+    let (va, vb) = (a.deviation.powi(2) / a.n as f64, b.deviation.powi(2) / b.n as f64);
+    if va + vb <= 0.0 {
+        return Some(if (a.mean - b.mean).abs() > 0.0 { 0.0 } else { 1.0 });
+    }
+    let t = (a.mean - b.mean) / (va + vb).sqrt();
+    let freedom = (va + vb).powi(2) / (va.powi(2) / (a.n - 1) as f64 + vb.powi(2) / (b.n - 1) as f64);
+    Some(student_p(t, freedom))
+}
+
+/// Holm's correction: with many comparisons some look significant by chance. In the order of the input.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut corrected = vec![0.0; p_values.len()];
+    let mut floor: f64 = 0.0;
+    for (rank, &index) in order.iter().enumerate() {
+        floor = floor.max((p_values[index] * (p_values.len() - rank) as f64).min(1.0));
+        corrected[index] = floor;
+    }
+    corrected
+}
+
+/// Fewest repeats of a point from which a spread of halves says something.
+const AA_REPEATS: usize = 4;
+/// Random splits of the repeats of each point.
+const AA_SPLITS: usize = 64;
+
+/// The A/A spread: repeats of the *same* point, split at random into two halves, differ by less than this share of
+/// their mean in 95 of 100 splits. No smaller difference between different things is claimed. `None` with fewer than
+/// four repeats everywhere.
+pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut spreads = Vec::new();
+    for values in points.iter().filter(|values| values.len() >= AA_REPEATS) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        if mean == 0.0 {
+            continue;
+        }
+        let mut shuffled = values.clone();
+        for _ in 0..AA_SPLITS {
+            shuffled.shuffle(&mut rng);
+            let (a, b) = shuffled.split_at(shuffled.len() / 2);
+            let mean_of = |half: &[f64]| half.iter().sum::<f64>() / half.len() as f64;
+            spreads.push(((mean_of(a) - mean_of(b)) / mean).abs());
+        }
+    }
+    spreads.sort_by(f64::total_cmp);
+    let at = ((spreads.len() as f64 * 0.95).ceil() as usize).checked_sub(1)?;
+    spreads.get(at).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+
+    #[test]
+    fn the_interval_is_students() {
+        // t(0.975, 4) = 2.776445; mean 3, deviation sqrt(2.5).
+        let summary = summarise(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();
+        assert_eq!((summary.mean, summary.n, summary.min, summary.max), (3.0, 5, 1.0, 5.0));
+        assert!((summary.half_width.unwrap() - 2.776_445 * (2.5_f64 / 5.0).sqrt()).abs() < 1e-5);
+        assert_eq!(summarise(&[7.0], 0.95).unwrap().half_width, None);
+        assert_eq!(summarise(&[], 0.95), None);
+    }
+
+    #[test]
+    fn the_interval_holds_what_it_promises() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let held = (0..1000)
+            .filter(|_| {
+                let values: Vec<f64> =
+                    (0..5).map(|_| 10.0 + Distribution::<f64>::sample(&StandardNormal, &mut rng)).collect();
+                let (low, high) = summarise(&values, 0.95).unwrap().interval();
+                (low..=high).contains(&10.0)
+            })
+            .count();
+        assert!((930..=970).contains(&held), "{held} of 1000");
+    }
+
+    #[test]
+    fn welch_agrees_with_the_textbook() {
+        // Reference values by the definition: t = -2.8352, 27.88 degrees of freedom, p = 0.00845.
+        let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
+        let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 31.3];
+        let p = welch_p(&a, &b).unwrap();
+        assert!((0.001..0.01).contains(&p), "{p}");
+        assert_eq!(welch_p(&[1.0], &b), None);
+        assert_eq!(welch_p(&[1.0, 1.0], &[2.0, 2.0]), Some(0.0));
+        assert_eq!(welch_p(&[1.0, 1.0], &[1.0, 1.0]), Some(1.0));
+    }
+
+    #[test]
+    fn holm_raises_and_keeps_the_order() {
+        let corrected = holm(&[0.01, 0.04, 0.03]);
+        for (ours, textbook) in corrected.iter().zip([0.03, 0.06, 0.06]) {
+            assert!((ours - textbook).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_same_against_the_same_differs_by_its_noise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let points: Vec<Vec<f64>> = (0..50)
+            .map(|_| {
+                (0..10)
+                    .map(|_| 100.0 + 5.0 * Distribution::<f64>::sample(&StandardNormal, &mut rng))
+                    .collect()
+            })
+            .collect();
+        // Halves of five: deviation of the difference is 5 % * sqrt(2/5), twice that covers 95 %.
+        let spread = aa_spread(&points, 1).unwrap();
+        assert!((0.05..0.075).contains(&spread), "{spread}");
+        assert_eq!(aa_spread(&[vec![1.0, 2.0]], 1), None);
+    }
+
+    #[test]
+    fn quartiles_interpolate() {
+        assert_eq!(quartiles(&[4.0, 1.0, 3.0, 2.0]), Some([1.0, 1.75, 2.5, 3.25, 4.0]));
+        assert_eq!(quartiles(&[]), None);
+    }
+}

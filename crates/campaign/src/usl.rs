@@ -1,0 +1,460 @@
+//! The Universal Scalability Law: X(n) = λn / (1 + σ(n-1) + κn(n-1)), fitted with intervals and with doubts.
+
+use serde::Serialize;
+
+use crate::stats::student_quantile;
+
+/// Fewer distinct concurrencies than this fit three parameters exactly and say nothing.
+pub const CONCURRENCIES_MIN: usize = 4;
+/// Gauss-Newton steps; it converges in about ten.
+const STEPS_MAX: usize = 200;
+/// Measured values within this share of a known cap are the cap's, not the system's.
+const CAP_MARGIN: f64 = 0.02;
+
+/// The law's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Usl {
+    /// Throughput of one.
+    pub lambda: f64,
+    /// Contention: the share that cannot be done in parallel.
+    pub sigma: f64,
+    /// Crosstalk between each pair.
+    pub kappa: f64,
+}
+
+impl Usl {
+    /// Throughput at a concurrency.
+    pub fn at(&self, n: f64) -> f64 {
+        self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
+    }
+
+    /// The concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that already the second one costs
+    /// more than it brings, or κ = 0, so that there is no peak.
+    pub fn n_max(&self) -> Option<f64> {
+        (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
+    }
+}
+
+/// A fitted law.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UslFit {
+    /// Best parameters, none below 0.
+    pub usl: Usl,
+    /// Interval of λ.
+    pub lambda: (f64, f64),
+    /// Interval of σ.
+    pub sigma: (f64, f64),
+    /// Interval of κ.
+    pub kappa: (f64, f64),
+    /// Confidence with which all three intervals hold *together* (Bonferroni).
+    pub confidence: f64,
+    /// Concurrency of the peak; see [`Usl::n_max`].
+    pub n_max: Option<f64>,
+    /// Share of the variance of the logarithm that the law explains.
+    pub r_squared: f64,
+    /// Root mean square of the relative residuals.
+    pub residual: f64,
+    /// The range of concurrencies that was measured.
+    pub measured: (f64, f64),
+    /// What a reader must know before believing it.
+    pub flags: Vec<UslFlag>,
+}
+
+/// Doubts about a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum UslFlag {
+    /// σ ≥ 1: there is no peak; one alone is best.
+    SigmaAtLeastOne,
+    /// The peak lies beyond what was measured.
+    PeakExtrapolated,
+    /// Points at a known cap (a link, a quota) were left out; scaling beyond is unknown.
+    Capped {
+        /// Smallest concurrency that reached it.
+        from: f64,
+    },
+    /// The last points stand still although the law does not: probably an unknown cap.
+    Plateau,
+    /// Without bounds σ or κ would be negative: scaling better than linear, which the law does not know.
+    Superlinear,
+    /// The law misses the points by more than 10 %.
+    PoorFit,
+}
+
+impl UslFlag {
+    /// For people.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::SigmaAtLeastOne => {
+                "contention is 1 or more: there is no peak, a single one is best".to_owned()
+            }
+            Self::PeakExtrapolated => "the peak lies beyond what was measured and is extrapolated".to_owned(),
+            Self::Capped { from } => {
+                format!(
+                    "from {from} on a cap was reached; those points say nothing about the system and were left out"
+                )
+            }
+            Self::Plateau => {
+                "the last points stand still: look for a cap (link, quota, generator)".to_owned()
+            }
+            Self::Superlinear => {
+                "scales better than linear somewhere, which the law does not know".to_owned()
+            }
+            Self::PoorFit => "the law misses the points by more than 10 %".to_owned(),
+        }
+    }
+}
+
+/// Why no law could be fitted.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UslError {
+    /// Too few distinct concurrencies.
+    #[error("a scaling law needs {CONCURRENCIES_MIN} different concurrencies below any cap; there are {0}")]
+    TooFew(usize),
+    /// Concurrency or throughput not above 0.
+    #[error("concurrency and throughput must be finite and above 0")]
+    NotPositive,
+    /// The points determine no parameters.
+    #[error("the points determine no scaling law")]
+    Singular,
+}
+
+/// Fits the law to (concurrency, throughput) of all repeats by least squares of the *relative* error. `cap`: a known
+/// limit of throughput outside the system.
+///
+/// # Errors
+/// The data's fault: too few points, or such that determine nothing.
+pub fn fit(samples: &[(f64, f64)], confidence: f64, cap: Option<f64>) -> Result<UslFit, UslError> {
+    if samples.iter().any(|(n, x)| !(n.is_finite() && x.is_finite() && *n > 0.0 && *x > 0.0)) {
+        return Err(UslError::NotPositive);
+    }
+    let capped = |x: f64| cap.is_some_and(|cap| x >= cap * (1.0 - CAP_MARGIN));
+    let capped_from =
+        samples.iter().filter(|(_, x)| capped(*x)).map(|(n, _)| *n).fold(f64::INFINITY, f64::min);
+    let below: Vec<(f64, f64)> =
+        samples.iter().copied().filter(|(n, x)| !capped(*x) && *n < capped_from).collect();
+    let mut distinct: Vec<f64> = below.iter().map(|(n, _)| *n).collect();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    if distinct.len() < CONCURRENCIES_MIN {
+        return Err(UslError::TooFew(distinct.len()));
+    }
+    let measured = (distinct[0], distinct[distinct.len() - 1]);
+    let free = descend(&below, linear_start(&below).ok_or(UslError::Singular)?, false);
+    let bounded = descend(&below, clamp(free), true);
+    let usl = Usl { lambda: bounded[0], sigma: bounded[1], kappa: bounded[2] };
+    let freedom = (below.len() - 3) as f64;
+    let variance = residuals(&below, free).iter().map(|r| r * r).sum::<f64>() / freedom;
+    let covariance = inverse(normal(&below, free)).ok_or(UslError::Singular)?;
+    // Each interval is widened so that all three hold together.
+    let t = student_quantile(1.0 - (1.0 - confidence) / 6.0, freedom);
+    let interval = |index: usize| {
+        let half = t * (variance * covariance[index][index].max(0.0)).sqrt();
+        ((free[index] - half).max(0.0), (free[index] + half).max(0.0))
+    };
+    let bounded_residuals = residuals(&below, bounded);
+    let residual = (bounded_residuals.iter().map(|r| r * r).sum::<f64>() / below.len() as f64).sqrt();
+    let mut flags = Vec::new();
+    if capped_from.is_finite() {
+        flags.push(UslFlag::Capped { from: capped_from });
+    }
+    if usl.sigma >= 1.0 {
+        flags.push(UslFlag::SigmaAtLeastOne);
+    }
+    if usl.n_max().is_some_and(|n_max| n_max > measured.1) {
+        flags.push(UslFlag::PeakExtrapolated);
+    }
+    // More negative than noise explains.
+    let negative =
+        |index: usize| free[index] < -2.0 * (variance * covariance[index][index].max(0.0)).sqrt() - 1e-9;
+    if negative(1) || negative(2) {
+        flags.push(UslFlag::Superlinear);
+    }
+    if capped_from.is_infinite() && plateau(&below, &distinct) {
+        flags.push(UslFlag::Plateau);
+    }
+    if residual > 0.1 {
+        flags.push(UslFlag::PoorFit);
+    }
+    Ok(UslFit {
+        usl,
+        lambda: interval(0),
+        sigma: interval(1),
+        kappa: interval(2),
+        confidence,
+        n_max: usl.n_max(),
+        r_squared: r_squared(&below, &bounded_residuals),
+        residual,
+        measured,
+        flags,
+    })
+}
+
+type Parameters = [f64; 3];
+
+/// n/X is linear in 1/λ, σ/λ and κ/λ: a start that needs no guess.
+fn linear_start(samples: &[(f64, f64)]) -> Option<Parameters> {
+    let (mut matrix, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
+    for (n, x) in samples {
+        // Weights make the error relative: d(n/X) = (n/X) * dX/X.
+        let weight = x / n;
+        let row = [1.0, n - 1.0, n * (n - 1.0)].map(|term| term * weight);
+        for i in 0..3 {
+            right[i] += row[i];
+            for j in 0..3 {
+                matrix[i][j] += row[i] * row[j];
+            }
+        }
+    }
+    let inverse = inverse(matrix)?;
+    let solution: Vec<f64> = (0..3).map(|i| (0..3).map(|j| inverse[i][j] * right[j]).sum()).collect();
+    let start = [1.0 / solution[0], solution[1] / solution[0], solution[2] / solution[0]];
+    let mean_one = samples.iter().map(|(n, x)| x / n).fold(0.0, f64::max);
+    // A hopeless start (1/λ not positive) falls back to the steepest point.
+    Some(if start[0].is_finite() && start[0] > 0.0 { start } else { [mean_one, 0.1, 0.01] })
+}
+
+fn clamp(parameters: Parameters) -> Parameters {
+    [parameters[0], parameters[1].max(0.0), parameters[2].max(0.0)]
+}
+
+/// ln X measured - ln X of the law; infinite where the law has no value.
+fn residuals(samples: &[(f64, f64)], [lambda, sigma, kappa]: Parameters) -> Vec<f64> {
+    let law = Usl { lambda, sigma, kappa };
+    samples
+        .iter()
+        .map(|(n, x)| {
+            let predicted = law.at(*n);
+            if predicted > 0.0 { x.ln() - predicted.ln() } else { f64::INFINITY }
+        })
+        .collect()
+}
+
+/// Derivatives of ln X by λ, σ and κ at a concurrency.
+fn gradient(n: f64, [lambda, sigma, kappa]: Parameters) -> [f64; 3] {
+    let denominator = 1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0);
+    [1.0 / lambda, -(n - 1.0) / denominator, -n * (n - 1.0) / denominator]
+}
+
+fn normal(samples: &[(f64, f64)], parameters: Parameters) -> [[f64; 3]; 3] {
+    let mut matrix = [[0.0; 3]; 3];
+    for (n, _) in samples {
+        let row = gradient(*n, parameters);
+        for i in 0..3 {
+            for j in 0..3 {
+                matrix[i][j] += row[i] * row[j];
+            }
+        }
+    }
+    matrix
+}
+
+/// Levenberg-Marquardt on the logarithms; `bounded` keeps σ and κ at 0 or above by projection.
+fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Parameters {
+    let cost = |parameters| residuals(samples, parameters).iter().map(|r| r * r).sum::<f64>();
+    let (mut best, mut best_cost, mut damping) = (start, cost(start), 1e-3);
+    for _ in 0..STEPS_MAX {
+        let mut matrix = normal(samples, best);
+        // A parameter that rests on its bound and wants to cross it stays there.
+        let errors = residuals(samples, best);
+        let mut right = [0.0; 3];
+        for ((n, _), error) in samples.iter().zip(&errors) {
+            let row = gradient(*n, best);
+            for i in 0..3 {
+                right[i] += row[i] * error;
+            }
+        }
+        for i in 0..3 {
+            if bounded && i > 0 && best[i] <= 0.0 && right[i] < 0.0 {
+                right[i] = 0.0;
+                matrix[i] = [0.0; 3];
+                matrix.iter_mut().for_each(|row| row[i] = 0.0);
+                matrix[i][i] = 1.0;
+            }
+            matrix[i][i] *= 1.0 + damping;
+        }
+        let Some(inverse) = inverse(matrix) else { break };
+        let mut next = best;
+        for i in 0..3 {
+            next[i] += (0..3).map(|j| inverse[i][j] * right[j]).sum::<f64>();
+        }
+        let next = if bounded { clamp(next) } else { next };
+        let next_cost = if next[0] > 0.0 { cost(next) } else { f64::INFINITY };
+        if next_cost < best_cost {
+            let gain = best_cost - next_cost;
+            (best, best_cost, damping) = (next, next_cost, damping / 10.0);
+            if gain < 1e-14 * (1e-12 + best_cost) {
+                break;
+            }
+        } else {
+            damping *= 10.0;
+            if damping > 1e12 {
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// Inverse of a symmetric 3 by 3 matrix, scaled so that parameters of different sizes do not matter.
+fn inverse(matrix: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
+    let scale = [0, 1, 2].map(|i| if matrix[i][i] > 0.0 { 1.0 / matrix[i][i].sqrt() } else { 1.0 });
+    let m = [0, 1, 2].map(|i| [0, 1, 2].map(|j| matrix[i][j] * scale[i] * scale[j]));
+    let minor = |i: usize, j: usize| {
+        let (a, b, c, d) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
+        m[a][c] * m[b][d] - m[a][d] * m[b][c]
+    };
+    let determinant = (0..3).map(|j| m[0][j] * minor(0, j)).sum::<f64>();
+    if determinant.abs() < 1e-13 {
+        return None;
+    }
+    Some([0, 1, 2].map(|i| [0, 1, 2].map(|j| minor(j, i) / determinant * scale[i] * scale[j])))
+}
+
+fn r_squared(samples: &[(f64, f64)], residuals: &[f64]) -> f64 {
+    let mean = samples.iter().map(|(_, x)| x.ln()).sum::<f64>() / samples.len() as f64;
+    let total: f64 = samples.iter().map(|(_, x)| (x.ln() - mean).powi(2)).sum();
+    let left: f64 = residuals.iter().map(|r| r * r).sum();
+    if total > 0.0 { 1.0 - left / total } else { 0.0 }
+}
+
+/// Whether the throughput stands still from some concurrency on (three or more, within 2 %) although the law of the
+/// points before says that it should go on growing.
+fn plateau(samples: &[(f64, f64)], distinct: &[f64]) -> bool {
+    let mean_at = |n: f64| {
+        let values: Vec<f64> = samples.iter().filter(|(own, _)| *own == n).map(|(_, x)| *x).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let last = distinct[distinct.len() - 1];
+    let level = mean_at(last);
+    let still = distinct.iter().rev().take_while(|n| (mean_at(**n) / level - 1.0).abs() <= 0.02).count();
+    let (grew, stood) = distinct.split_at(distinct.len() - still);
+    if still < 3 || grew.len() < CONCURRENCIES_MIN || last / stood[0] < 1.2 {
+        return false;
+    }
+    let before: Vec<(f64, f64)> = samples.iter().copied().filter(|(n, _)| grew.contains(n)).collect();
+    let law = linear_start(&before).map(|start| descend(&before, clamp(start), true));
+    law.is_some_and(|[lambda, sigma, kappa]| Usl { lambda, sigma, kappa }.at(stood[1]) > 1.05 * level)
+}
+
+/// What a printed n_max is worth beside the printed parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PrintedPeak {
+    /// Peak of the printed parameters; `None` if σ ≥ 1.
+    pub formula: Option<f64>,
+    /// The range that rounding of the printed parameters allows.
+    pub range: Option<(f64, f64)>,
+    /// Whether formula, rounded down, and print are one number.
+    pub agrees: bool,
+    /// Whether some parameters that round to the printed ones give the printed peak.
+    pub within_rounding: bool,
+}
+
+/// Cross-checks a published row: parameters with the unit of their last printed digit, and the printed peak.
+pub fn check_printed(sigma: f64, sigma_unit: f64, kappa: f64, kappa_unit: f64, printed: f64) -> PrintedPeak {
+    let peak = |sigma: f64, kappa: f64| Usl { lambda: 1.0, sigma, kappa }.n_max();
+    let range = peak(sigma + sigma_unit / 2.0, kappa + kappa_unit / 2.0)
+        .zip(peak((sigma - sigma_unit / 2.0).max(0.0), (kappa - kappa_unit / 2.0).max(1e-12)));
+    let formula = peak(sigma, kappa);
+    let within_rounding = range.is_some_and(|(low, high)| printed >= low.floor() && printed <= high.floor());
+    PrintedPeak { formula, range, agrees: formula.map(f64::floor) == Some(printed), within_rounding }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+
+    fn noisy(law: Usl, noise: f64, repeats: usize, seed: u64) -> Vec<(f64, f64)> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        (1..=16)
+            .flat_map(|n| std::iter::repeat_n(f64::from(n), repeats))
+            .map(|n| (n, law.at(n) * (1.0 + noise * Distribution::<f64>::sample(&StandardNormal, &mut rng))))
+            .collect()
+    }
+
+    #[test]
+    fn parameters_are_recovered_within_the_stated_intervals() {
+        for law in [
+            Usl { lambda: 2.5, sigma: 0.002, kappa: 0.008 },
+            Usl { lambda: 2.9, sigma: 0.32, kappa: 0.007 },
+            Usl { lambda: 0.6, sigma: 1.09, kappa: 0.02 },
+            Usl { lambda: 6.1, sigma: 0.06, kappa: 0.016 },
+            Usl { lambda: 1e6, sigma: 0.1, kappa: 0.0 },
+        ] {
+            let held = (0..100)
+                .filter(|&seed| {
+                    let fit = fit(&noisy(law, 0.03, 3, seed), 0.95, None).unwrap();
+                    let inside = |(low, high): (f64, f64), truth: f64| low <= truth && truth <= high;
+                    inside(fit.lambda, law.lambda)
+                        && inside(fit.sigma, law.sigma)
+                        && inside(fit.kappa, law.kappa)
+                })
+                .count();
+            assert!(held >= 93, "{law:?}: {held} of 100 seeds");
+        }
+    }
+
+    #[test]
+    fn exact_data_give_exact_parameters() {
+        let law = Usl { lambda: 995.65, sigma: 0.0267, kappa: 0.000_769 };
+        let fit = fit(&noisy(law, 0.0, 1, 0), 0.95, None).unwrap();
+        assert!((fit.usl.lambda / law.lambda - 1.0).abs() < 1e-6);
+        assert!((fit.usl.sigma - law.sigma).abs() < 1e-6 && (fit.usl.kappa - law.kappa).abs() < 1e-6);
+        assert!(fit.r_squared > 0.999_999);
+        assert_eq!(fit.flags, [UslFlag::PeakExtrapolated]);
+    }
+
+    /// TIPSY, §V-C: the parameters and n_max of Figure 12 as printed.
+    #[test]
+    fn tipsys_printed_peaks_against_the_formula() {
+        let ovs = check_printed(0.002, 0.001, 0.008, 0.001, 10.0);
+        assert!((ovs.formula.unwrap() - 11.17).abs() < 0.01);
+        assert_eq!(
+            (ovs.agrees, ovs.within_rounding),
+            (false, true),
+            "11 by the formula; rounding of κ reaches 10"
+        );
+        let bess = check_printed(0.32, 0.01, 0.007, 0.001, 9.0);
+        assert!((bess.formula.unwrap() - 9.86).abs() < 0.01 && bess.agrees);
+        let lagopus = check_printed(1.09, 0.01, 0.020, 0.001, 2.0);
+        assert_eq!((lagopus.formula, lagopus.agrees), (None, false), "σ above 1 has no peak");
+        let eswitch = check_printed(0.06, 0.01, 0.016, 0.001, 5.0);
+        assert!((eswitch.formula.unwrap() - 7.66).abs() < 0.01);
+        assert_eq!((eswitch.agrees, eswitch.within_rounding), (false, false), "the link's cap, not the law");
+    }
+
+    #[test]
+    fn a_known_cap_is_left_out_and_said() {
+        let law = Usl { lambda: 6.1, sigma: 0.02, kappa: 0.004 };
+        let samples: Vec<(f64, f64)> =
+            noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(22.4))).collect();
+        let fitted = fit(&samples, 0.95, Some(22.4)).unwrap_err();
+        assert_eq!(fitted, UslError::TooFew(3), "three points below the cap decide nothing");
+        let samples: Vec<(f64, f64)> =
+            noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(35.0))).collect();
+        let fitted = fit(&samples, 0.95, Some(35.0)).unwrap();
+        assert!((fitted.usl.sigma - law.sigma).abs() < 0.01, "{fitted:?}");
+        assert!(matches!(fitted.flags[0], UslFlag::Capped { .. }));
+        let unaware = fit(&samples, 0.95, None).unwrap();
+        assert!(unaware.flags.contains(&UslFlag::Plateau), "{unaware:?}");
+    }
+
+    #[test]
+    fn doubts_are_flagged() {
+        assert_eq!(fit(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)], 0.95, None), Err(UslError::TooFew(3)));
+        assert_eq!(fit(&[(0.0, 1.0)], 0.95, None), Err(UslError::NotPositive));
+        let serial =
+            fit(&noisy(Usl { lambda: 0.6, sigma: 1.3, kappa: 0.02 }, 0.01, 2, 1), 0.95, None).unwrap();
+        assert!(serial.flags.contains(&UslFlag::SigmaAtLeastOne) && serial.n_max.is_none());
+        let samples: Vec<(f64, f64)> = (1..=8).map(|n| (f64::from(n), f64::from(n).powf(1.3))).collect();
+        assert!(fit(&samples, 0.95, None).unwrap().flags.contains(&UslFlag::Superlinear));
+        let clean =
+            fit(&noisy(Usl { lambda: 2.5, sigma: 0.02, kappa: 0.01 }, 0.01, 3, 3), 0.95, None).unwrap();
+        assert_eq!(clean.flags, []);
+    }
+}

@@ -1,0 +1,156 @@
+//! The scenario language from outside: malformed files as data, inheritance, overrides, templates, the JSON schema.
+
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_campaign::scenario::{Overrides, Scenario, json_schema, template};
+use ranlab_campaign::value::Value;
+
+fn rigs() -> Vec<RigDescription> {
+    vec![MockRig::default().describe()]
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// `tests/malformed/expected.txt`: `name: sentence`; `{}` is the file, `{dir}` its directory. A sentence may be the
+/// beginning of the real one, where the rest is a list or another library's words.
+#[test]
+fn malformed_scenarios_get_one_sentence_with_file_and_line() {
+    let malformed = directory().join("malformed");
+    let expected = std::fs::read_to_string(malformed.join("expected.txt")).unwrap();
+    let mut wrong = Vec::new();
+    for line in expected.lines() {
+        let (name, sentence) = line.split_once(": ").unwrap();
+        let path = malformed.join(format!("{name}.toml"));
+        let expected = sentence
+            .replace("{}", &path.display().to_string())
+            .replace("{dir}", &malformed.display().to_string());
+        match Scenario::load(&path, &Overrides::default(), &rigs()) {
+            Ok(_) => wrong.push(format!("{name} was accepted")),
+            Err(errors) => {
+                let text = errors.to_string();
+                if errors.0.len() != 1 || !text.starts_with(&expected) {
+                    wrong.push(format!("{name}:\n   is {text}\n  not {expected}"));
+                }
+            }
+        }
+    }
+    assert!(expected.lines().count() >= 30);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn several_offences_are_all_told() {
+    let text = "title = \"t\"\nrig = \"mock\"\n[load]\nworker = 1\nrate = \"x\"\n[measure]\nrepeat = 3\n";
+    let errors = Scenario::parse(text, "a.toml", &Overrides::default(), &rigs()).unwrap_err();
+    let lines: Vec<u32> = errors.0.iter().map(|error| error.line).collect();
+    assert_eq!(lines, [4, 5, 7], "{errors}");
+}
+
+#[test]
+fn a_file_extends_another_and_set_has_the_last_word() {
+    let over =
+        Overrides { sets: vec!["load.workers=7".to_owned(), "measure.repeats = 2".to_owned()], quick: false };
+    let scenario = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap();
+    assert_eq!(scenario.title, "child");
+    assert_eq!(scenario.settings["load.workers"], Value::Int(7));
+    assert_eq!(scenario.settings["load.rate"], Value::Float(300.0), "from the parent");
+    assert_eq!(scenario.settings["sut.lambda"], Value::Float(5.0), "the child's own");
+    assert_eq!(scenario.measure.repeats, 2);
+    let axes: Vec<&str> = scenario.sweep.axes.iter().map(|axis| axis.path.as_str()).collect();
+    assert_eq!(axes, ["sut.sigma"], "a sweep is replaced as a whole");
+    let sets = vec!["sweep.axes.sut.sigma=[0.1, 0.2, 0.3]".to_owned(), "sut.build=release".to_owned()];
+    let over = Overrides { sets, quick: false };
+    let scenario = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap();
+    assert_eq!(scenario.sweep.axes[0].values.len(), 3);
+    assert_eq!(scenario.settings["sut.build"], Value::from("release"));
+    let over = Overrides { sets: vec!["load.wrokers=7".to_owned()], quick: false };
+    let errors = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap_err();
+    assert_eq!(
+        errors.to_string(),
+        "--set load.wrokers=7: unknown key `load.wrokers`; `load.workers` is the nearest"
+    );
+}
+
+#[test]
+fn axes_multiply_or_zip_in_the_order_of_the_file() {
+    let points = |mode: &str| {
+        let text = format!(
+            "title = \"t\"\nrig = \"mock\"\n[sweep]\nmode = \"{mode}\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\nsut.sigma = [0.1, 0.2]\n"
+        );
+        let scenario = Scenario::parse(&text, "t", &Overrides::default(), &rigs()).unwrap();
+        let plan = Plan::new(&scenario, &rigs()[0]);
+        plan.points.iter().map(|point| point.label()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        points("outer"),
+        [
+            "load.workers=1 sut.sigma=0.1",
+            "load.workers=1 sut.sigma=0.2",
+            "load.workers=2 sut.sigma=0.1",
+            "load.workers=2 sut.sigma=0.2"
+        ]
+    );
+    assert_eq!(points("joint"), ["load.workers=1 sut.sigma=0.1", "load.workers=2 sut.sigma=0.2"]);
+    assert_eq!(points("none"), ["load.workers=1 sut.sigma=0.1"]);
+}
+
+#[test]
+fn quick_keeps_the_ends_of_axes_and_what_required_expectations_need() {
+    let over = Overrides { sets: Vec::new(), quick: true };
+    let scenario = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap();
+    assert_eq!(scenario.sweep.axes[0].values, [0.0, 0.1, 0.4].map(Value::Float));
+    assert!(scenario.quick && scenario.measure.repeats == 1);
+    assert!(scenario.measure.duration.as_secs() <= 1);
+}
+
+#[test]
+fn the_expected_duration_counts_every_repeat() {
+    let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\n\
+                duration = \"8s\"\nwarm_up = \"2s\"\nrepeats = 4\n";
+    let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs()).unwrap();
+    assert_eq!(Plan::new(&scenario, &rigs()[0]).expected().as_secs(), 120);
+}
+
+#[test]
+fn a_new_scenario_names_every_key_and_runs_as_it_is() {
+    let rig = &rigs()[0];
+    let text = template(rig);
+    let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &rigs()).unwrap();
+    assert_eq!(scenario.sweep.axes.len(), 1);
+    assert_eq!(scenario.plots.len(), 1);
+    for key in &rig.keys {
+        assert!(text.contains(key.name()) && text.contains(&key.comment), "{} is not in\n{text}", key.path);
+    }
+    let plain =
+        Scenario::parse("title = \"t\"\nrig = \"mock\"\n", "t", &Overrides::default(), &rigs()).unwrap();
+    for (path, value) in &plain.settings {
+        assert_eq!(scenario.settings[path], *value, "{path}: the template writes the default");
+    }
+    assert_eq!(scenario.measure, plain.measure);
+}
+
+#[test]
+fn a_resolved_scenario_survives_storage() {
+    let scenario =
+        Scenario::load(&directory().join("scenarios/child.toml"), &Overrides::default(), &rigs()).unwrap();
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn the_json_schema_knows_every_key() {
+    let schema = json_schema(&rigs());
+    let rig = &schema["oneOf"][0];
+    assert_eq!(rig["properties"]["load"]["properties"]["workers"]["minimum"], 1);
+    assert_eq!(rig["properties"]["load"]["properties"]["workers"]["default"], 1);
+    assert_eq!(rig["properties"]["sut"]["properties"]["law"]["enum"][1], "queue");
+    assert_eq!(rig["properties"]["measure"]["properties"]["repeats"]["maximum"], 1000);
+    assert_eq!(rig["properties"]["rig"]["const"], "mock");
+    assert_eq!(rig["additionalProperties"], false);
+    assert!(rig["properties"]["sweep"]["properties"]["axes"]["properties"]["load.workers"].is_object());
+}
