@@ -54,6 +54,17 @@ def main():
         seed("plain_decode", file.read_bytes())
     for ping in ("00000000000000000000000000000000", "006000000100800102030405060708000461626364"):
         seed("hw_decode", bytes.fromhex(ping))
+    # Scripts, as src/lib.rs reads them: operation, then message, version, seed, treatment.
+    node, setup = bytes([0x04]), bytes([0x04, 3, 0, 1, 0])
+    xapp, e42_setup = bytes([0x34]), bytes([0x34, 0, 3, 0, 1, 0])
+    subscribe, control = bytes([0x34, 1, 3, 0, 1, 0]), bytes([0x34, 3, 3, 0, 1, 0])
+    answer, indicate = bytes([0x07, 3, 0, 2, 0]), bytes([0x06, 3, 0, 3, 0])
+    seed("ric_machine", node + setup + xapp + e42_setup + subscribe + answer + 3 * indicate + control)
+    seed("ric_machine", xapp + e42_setup + subscribe + node + setup + bytes([0x01, 0x00, 4, 0x04]) + setup)
+    accept, request = bytes([0x04, 3, 0, 1, 0]), bytes([0x06, 3, 0, 5, 0])
+    seed("agent_machine", node + accept + request + bytes([0x08, 3, 0, 1, 0, 0x00, 4]) + request)
+    listed = bytes([0x04, 4, 3, 0, 1, 0])
+    seed("xapp_machine", bytes([0, 0x12, 0x04]) + listed + bytes([0x04, 5, 3, 0, 5, 0, 0x01, 0x00, 4, 0x04]) + listed)
     frames = b"".join(len(pdu).to_bytes(4, "big") + pdu for pdu in standard[:12])
     for head in (b"\xff\xff\xff\x00", b"\xff\xff\x07\x01", b"\x00\x20\xff\x01"):
         seed("framer", head + frames)

@@ -15,7 +15,7 @@ for target in "${targets[@]}"; do
     found=target/fuzz-corpus/$target
     mkdir -p "$found" "fuzz/corpus/$target"
     cargo +nightly fuzz run "$target" "$found" "fuzz/corpus/$target" -- \
-        -max_total_time="${FUZZ_SECONDS:-600}" -rss_limit_mb=1024 -timeout=5 -print_final_stats=1 ||
+        -max_total_time="${FUZZ_SECONDS:-600}" -rss_limit_mb=2048 -malloc_limit_mb=64 -timeout=5 -print_final_stats=1 ||
         failed+=("fuzz $target")
 done
 

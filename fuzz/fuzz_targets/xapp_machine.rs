@@ -1,0 +1,83 @@
+//! The xApp against any RIC: no panic, the tables stay within a small `XappLimits`.
+#![no_main]
+
+use bytes::Bytes;
+use libfuzzer_sys::fuzz_target;
+use ranlab_e2::OutboxLimits;
+use ranlab_e2::xapp::{Dialect, Xapp, XappConfig, XappInput, XappLimits, XappOutput};
+use ranlab_fuzz::{Keys, Script};
+use ranlab_wire::e2ap::ActionToBeSetup;
+
+const LIMITS: XappLimits = XappLimits {
+    subscriptions: 6,
+    standing: 2,
+    outstanding: 2,
+    controls: 2,
+    nodes: 3,
+    pdu_bytes: 4 << 10,
+    outbox: OutboxLimits {
+        control_bytes: 8 << 10,
+        indication_bytes: 4 << 10,
+        indication_age: std::time::Duration::from_millis(100),
+    },
+};
+
+fuzz_target!(|input: &[u8]| {
+    let mut script = Script::new(input);
+    let dialect = if script.octet() & 1 == 0 { Dialect::Ranlab } else { Dialect::FlexRic };
+    let mut xapp = Xapp::new(XappConfig { limits: LIMITS, dialect, ..XappConfig::new("ric") });
+    let mut keys = Keys::default();
+    let mut connection = Connection::None;
+    drive(&mut xapp, &script, &mut keys, &mut connection);
+    while let Some(op) = script.step() {
+        match (op & 0xf, connection) {
+            (0, _) | (_, Connection::None) => {
+                script.pass_time();
+                xapp.handle(script.now(), XappInput::Wake);
+            }
+            (1, _) => {
+                connection = Connection::None;
+                xapp.handle(script.now(), XappInput::Disconnected);
+            }
+            (2, _) => {
+                // Refused at the bound or for an unknown function: either is an answer.
+                let function = u16::from(op >> 4);
+                let _ = xapp.subscribe_all(function, Bytes::new(), vec![ActionToBeSetup::report(0)]);
+                xapp.handle(script.now(), XappInput::Wake);
+            }
+            (_, Connection::Asked) => {
+                connection = Connection::There;
+                xapp.handle(script.now(), XappInput::Connected);
+            }
+            (_, Connection::There) => {
+                let pdu = script.e42(&keys);
+                xapp.handle(script.now(), XappInput::Received { pdu });
+            }
+        }
+        drive(&mut xapp, &script, &mut keys, &mut connection);
+        assert!(xapp.nodes().count() <= LIMITS.nodes);
+        assert!(xapp.subscriptions().0 <= LIMITS.subscriptions);
+    }
+});
+
+#[derive(Clone, Copy)]
+enum Connection {
+    None,
+    Asked,
+    There,
+}
+
+fn drive(xapp: &mut Xapp, script: &Script<'_>, keys: &mut Keys, connection: &mut Connection) {
+    while let Some(output) = xapp.poll() {
+        match output {
+            XappOutput::Connect { .. } => *connection = Connection::Asked,
+            XappOutput::Transmit => {
+                while let Some(frame) = xapp.transmit(script.now()) {
+                    keys.learn(&frame.to_bytes());
+                }
+            }
+            XappOutput::Close { .. } => *connection = Connection::None,
+            XappOutput::Event(_) => {}
+        }
+    }
+}
