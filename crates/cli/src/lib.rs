@@ -16,3 +16,4 @@ pub mod pcap;
 pub mod peers;
 pub mod ric;
 pub mod verbs;
+pub mod xapp;

@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{doctor, emulate, exit, pcap, ric};
+use crate::{doctor, emulate, exit, pcap, ric, xapp};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +31,8 @@ enum Verb {
     Ric(ric::Arguments),
     /// Emulate base stations and their UEs towards a controller
     Emulate(emulate::Arguments),
+    /// Run an xApp that measures
+    Xapp(xapp::Arguments),
     /// Read and write captures of E2 and E42
     Pcap(pcap::Arguments),
     /// Tell what this machine has, lacks, and what to do about it
@@ -46,6 +48,7 @@ pub fn run() -> Result<(), Failure> {
     match verb {
         Verb::Ric(arguments) => ric::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
+        Verb::Xapp(arguments) => xapp::run(arguments, format),
         Verb::Pcap(arguments) => pcap::run(arguments, format),
         Verb::Doctor(arguments) => doctor::run(&arguments, format),
     }

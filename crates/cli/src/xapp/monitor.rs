@@ -1,0 +1,208 @@
+//! `ranlab xapp monitor`: rates, losses and age of statistics.
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hdrhistogram::Histogram;
+use ranlab_sdk::XappHandle;
+use ranlab_sdk::e2::functions::stats;
+use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
+use ranlab_sdk::transport::SocketOptions;
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
+use ranlab_sdk::wire::e2sm::plain::tstamp_us;
+use ranlab_sdk::wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use serde::Serialize;
+
+use crate::args::{self, Address, ServiceModel};
+use crate::exit::Failure;
+use crate::live;
+use crate::output::{Format, Output};
+
+/// Greatest age that is told apart.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
+/// Between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// Arguments of `xapp monitor`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json"
+)]
+pub struct Arguments {
+    /// The RIC's listener for xApps
+    #[arg(long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:36422")]
+    connect: Address,
+    /// Service models to subscribe, at every base station that has them
+    #[arg(long, value_delimiter = ',', default_value = "mac,rlc,pdcp,gtp")]
+    sm: Vec<ServiceModel>,
+    /// Report period
+    #[arg(long, default_value = "100ms", value_parser = args::duration)]
+    period: Duration,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
+    /// Version of E2AP whose numbering the RIC speaks
+    #[arg(long, value_name = "VERSION", default_value = "2.03")]
+    e2ap: Version,
+    /// Talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+    #[arg(long)]
+    flexric: bool,
+    /// Rest after each indication: a reader that does not keep up
+    #[arg(long, default_value = "0s", value_parser = args::duration, hide_short_help = true)]
+    rest: Duration,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Summary {
+    nodes: usize,
+    subscriptions: usize,
+    indications: u64,
+    bytes: u64,
+    lost: Option<u64>,
+    latency_us: Latency,
+    restored: u64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Latency {
+    p50: u64,
+    p99: u64,
+    max: u64,
+}
+
+struct Watch {
+    latency_us: Histogram<u64>,
+    indications: u64,
+    bytes: u64,
+    reconnects: u64,
+}
+
+pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    let trigger = stats::event_trigger(arguments.period).ok_or_else(|| {
+        Failure::Usage(format!(
+            "a report period is from {} ms to {} s",
+            stats::PERIOD_MS_MIN,
+            stats::PERIOD_MS_MAX / 1_000
+        ))
+    })?;
+    super::must_listen(&arguments.connect).await?;
+    let mut config = XappConfig { version: arguments.e2ap, ..XappConfig::new(arguments.connect.to_string()) };
+    if arguments.flexric {
+        config.dialect = Dialect::FlexRic;
+    }
+    let xapp = XappHandle::start(config, SocketOptions::default());
+    for sm in &arguments.sm {
+        xapp.subscribe_all(oid(*sm), trigger.to_vec().into(), vec![ActionToBeSetup::report(0)])
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    // Bounds and precision are constants that the histogram accepts.
+    #[allow(clippy::expect_used)]
+    let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("constant bounds");
+    let mut watch = Watch { latency_us, indications: 0, bytes: 0, reconnects: 0 };
+    let mut output = Output::new(format);
+    let end = live::end(arguments.duration);
+    tokio::pin!(end);
+    let mut tick = tokio::time::interval(PROGRESS);
+    tick.tick().await;
+    let (mut before, mut at) = (0, Instant::now());
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => break,
+            _ = tick.tick() => {
+                let summary = watch.summary(&xapp);
+                let rate = (watch.indications - before) as f64 / at.elapsed().as_secs_f64();
+                (before, at) = (watch.indications, Instant::now());
+                output.text(line(&summary, rate))?;
+                output.item(&summary)?;
+                output.flush()?;
+            }
+            event = xapp.next() => {
+                watch.take(&event);
+                // What is there already needs no wait.
+                for _ in 0..256 {
+                    let Some(event) = xapp.try_next() else { break };
+                    watch.take(&event);
+                    if !arguments.rest.is_zero() {
+                        tokio::time::sleep(arguments.rest).await;
+                    }
+                }
+            }
+        }
+    }
+    let summary = watch.summary(&xapp);
+    output.text(format_args!(
+        "{} nodes, {} subscriptions, {} indications, {} lost, latency p50 {} us, p99 {} us, max {} us",
+        summary.nodes,
+        summary.subscriptions,
+        summary.indications,
+        lost(&summary),
+        summary.latency_us.p50,
+        summary.latency_us.p99,
+        summary.latency_us.max
+    ))?;
+    output.finish(&summary)
+}
+
+impl Watch {
+    fn take(&mut self, event: &XappEvent) {
+        match event {
+            XappEvent::Indication { indication, .. } => {
+                self.indications += 1;
+                self.bytes += indication.message.len() as u64;
+                if let Some(sent) = tstamp_us(&indication.message) {
+                    let age = i128::from(wall_clock_us()) - i128::from(sent);
+                    self.latency_us.saturating_record(u64::try_from(age).unwrap_or(0).max(1));
+                }
+            }
+            XappEvent::Disconnected { .. } => self.reconnects += 1,
+            _ => {}
+        }
+    }
+
+    fn summary(&self, xapp: &XappHandle) -> Summary {
+        let h = &self.latency_us;
+        xapp.read(|xapp| Summary {
+            nodes: xapp.nodes().count(),
+            subscriptions: xapp.subscriptions().0,
+            indications: self.indications,
+            bytes: self.bytes,
+            lost: xapp.lost_total(),
+            latency_us: Latency {
+                p50: h.value_at_quantile(0.5),
+                p99: h.value_at_quantile(0.99),
+                max: h.max(),
+            },
+            restored: self.reconnects,
+        })
+    }
+}
+
+fn wall_clock_us() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn line(s: &Summary, rate: f64) -> String {
+    format!(
+        "{} nodes  {} subscriptions  {rate:.0} indications/s  {} lost  latency p50 {} us  p99 {} us",
+        s.nodes,
+        s.subscriptions,
+        lost(s),
+        s.latency_us.p50,
+        s.latency_us.p99
+    )
+}
+
+/// A base station that numbers nothing leaves losses unknown.
+fn lost(summary: &Summary) -> String {
+    summary.lost.map_or("unknown".to_owned(), |n| n.to_string())
+}
+
+fn oid(sm: ServiceModel) -> &'static str {
+    match sm {
+        ServiceModel::Hw => hw::OID,
+        ServiceModel::Mac => mac::OID,
+        ServiceModel::Rlc => rlc::OID,
+        ServiceModel::Pdcp => pdcp::OID,
+        ServiceModel::Gtp => gtp::OID,
+    }
+}
