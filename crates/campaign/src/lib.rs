@@ -1,15 +1,22 @@
 //! The experimenter, ignorant of radio: knows points, rigs and samples.
 #![deny(missing_docs)]
 
+pub mod compare;
+pub mod expect;
 pub mod mock;
 pub mod plan;
 pub mod record;
 pub mod results;
 pub mod rig;
 pub mod run;
+pub mod scaling;
 pub mod scenario;
 pub mod schema;
 pub mod search;
+pub mod size;
 pub mod stats;
+#[cfg(feature = "store")]
+pub mod store;
+pub mod table;
 pub mod usl;
 pub mod value;

@@ -1,0 +1,203 @@
+//! What changed between two campaigns, by how much, and how sure that is.
+
+use serde::Serialize;
+
+use crate::expect::short;
+use crate::results::{PointResult, Results};
+use crate::rig::Better;
+use crate::stats::{aa_spread, holm, welch_p};
+
+/// Corrected probability below which a difference is not chance.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Two campaigns side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// For people.
+    pub sentence: String,
+    /// Every shared metric of every shared point.
+    pub rows: Vec<Row>,
+    /// Points of the first without a partner in the second, and the reverse.
+    pub unmatched: (usize, usize),
+}
+
+/// A metric of a point in both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Label of the point.
+    pub point: String,
+    /// Which metric.
+    pub metric: String,
+    /// Mean of the first.
+    pub a: f64,
+    /// Mean of the second.
+    pub b: f64,
+    /// (b - a) / |a|; infinite if a is 0.
+    pub change: f64,
+    /// Welch's probability, corrected for the number of comparisons (Holm); `None` with a single repeat.
+    pub p: Option<f64>,
+    /// Smallest change that is claimed: the A/A spread of either campaign.
+    pub floor: Option<f64>,
+    /// What can be said.
+    pub finding: Finding,
+}
+
+/// What can be said of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Significant, above the A/A spread, and in the good direction.
+    Better,
+    /// The same in the bad direction.
+    Worse,
+    /// The same where no direction is good.
+    Changed,
+    /// Not distinguishable from the same against the same.
+    Same,
+    /// Too few repeats to say anything.
+    Unknown,
+}
+
+/// Compares these metrics (of all that both have, if none are named) at points with the same settings of `a`'s axes.
+pub fn compare(a: &Results, b: &Results, metrics: &[String]) -> Comparison {
+    let names: Vec<String> = if metrics.is_empty() {
+        let theirs = b.metric_names();
+        // Counts of samples are no result.
+        a.metric_names().into_iter().filter(|name| theirs.contains(name) && !name.ends_with("_n")).collect()
+    } else {
+        metrics.to_vec()
+    };
+    let pairs: Vec<(&PointResult, &PointResult)> =
+        a.points.iter().filter_map(|point| Some((point, partner(point, b)?))).collect();
+    let mut rows = Vec::new();
+    for name in &names {
+        let spreads = [a, b].map(|results| {
+            let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(name)).collect();
+            aa_spread(&values, results.scenario.measure.seed)
+        });
+        let floor = spreads.into_iter().flatten().reduce(f64::max);
+        rows.extend(pairs.iter().filter_map(|(ours, theirs)| row(name, ours, theirs, floor)));
+    }
+    correct(&mut rows);
+    for row in &mut rows {
+        row.finding = find(row, a.metric(&row.metric).map_or(Better::Neither, |metric| metric.better));
+    }
+    let unmatched = (a.points.len() - pairs.len(), b.points.len() - pairs.len().min(b.points.len()));
+    Comparison { sentence: sentence(&rows, pairs.len()), rows, unmatched }
+}
+
+fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
+    let axes = point.point.axes.iter().cloned().collect();
+    let mut partners = b.points.iter().filter(|other| other.point.matches(&axes));
+    partners.next().filter(|_| partners.next().is_none())
+}
+
+fn row(metric: &str, a: &PointResult, b: &PointResult, floor: Option<f64>) -> Option<Row> {
+    let (ours, theirs) = (a.values(metric), b.values(metric));
+    let mean =
+        |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let (mean_a, mean_b) = (mean(&ours)?, mean(&theirs)?);
+    let change = if mean_a == mean_b { 0.0 } else { (mean_b - mean_a) / mean_a.abs() };
+    let (point, metric) = (a.point.label(), metric.to_owned());
+    let p = welch_p(&ours, &theirs);
+    Some(Row { point, metric, a: mean_a, b: mean_b, change, p, floor, finding: Finding::Unknown })
+}
+
+fn correct(rows: &mut [Row]) {
+    let tested: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].p.is_some()).collect();
+    let raw: Vec<f64> = tested.iter().filter_map(|&index| rows[index].p).collect();
+    for (index, p) in tested.into_iter().zip(holm(&raw)) {
+        rows[index].p = Some(p);
+    }
+}
+
+fn find(row: &Row, better: Better) -> Finding {
+    let Some(p) = row.p else { return Finding::Unknown };
+    if p >= SIGNIFICANT || row.change == 0.0 || row.floor.is_some_and(|floor| row.change.abs() <= floor) {
+        return Finding::Same;
+    }
+    match (better, row.change > 0.0) {
+        (Better::Neither, _) => Finding::Changed,
+        (Better::Higher, true) | (Better::Lower, false) => Finding::Better,
+        (Better::Higher, false) | (Better::Lower, true) => Finding::Worse,
+    }
+}
+
+fn sentence(rows: &[Row], pairs: usize) -> String {
+    let of = |finding: Finding| rows.iter().filter(move |row| row.finding == finding);
+    if pairs == 0 {
+        return "The two campaigns share no point.".to_owned();
+    }
+    if rows.is_empty() {
+        return "The two campaigns share no measured metric.".to_owned();
+    }
+    if rows.iter().all(|row| row.finding == Finding::Unknown) {
+        return "Nothing can be said: at least two repeats of each point are needed on both sides."
+            .to_owned();
+    }
+    let side = |finding: Finding, word: &str| {
+        let largest = of(finding).max_by(|a, b| a.change.abs().total_cmp(&b.change.abs()))?;
+        let percent = short(largest.change * 100.0);
+        Some(format!(
+            "{word} in {} (most: {} by {percent} % at {})",
+            of(finding).count(),
+            largest.metric,
+            largest.point
+        ))
+    };
+    let sides =
+        [side(Finding::Better, "better"), side(Finding::Worse, "worse"), side(Finding::Changed, "changed")];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    let compared = rows.len();
+    if sides.is_empty() {
+        return format!("No difference: none of {compared} comparisons exceeds chance and the A/A spread.");
+    }
+    format!(
+        "Of {compared} comparisons the second is {}; the rest does not exceed chance or the A/A spread.",
+        sides.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockRig;
+    use crate::plan::Plan;
+    use crate::results::MemoryJournal;
+    use crate::rig::{Rig, Stop};
+    use crate::scenario::{Overrides, Scenario};
+
+    fn campaign(lambda: f64, seed: u32) -> Results {
+        let text = format!(
+            "title = \"t\"\nrig = \"mock\"\n[sut]\nlambda = {lambda:?}\n[load]\nrate = 100.0\n[sweep.axes]\n\
+             \"load.workers\" = [1, 2, 4, 8]\n[measure]\nrepeats = 10\nseed = {seed}\n"
+        );
+        let rig = MockRig::default();
+        let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
+        let plan = Plan::new(&scenario, &rig.describe());
+        let (mut journal, metrics) = (MemoryJournal::default(), rig.describe().metrics);
+        crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
+        Results::new(scenario, metrics, plan.points, journal.finished)
+    }
+
+    #[test]
+    fn the_same_system_does_not_differ_and_another_one_does() {
+        let metric = ["throughput".to_owned()];
+        let claims = (0..40)
+            .filter(|&seed| {
+                let same = compare(&campaign(1000.0, seed), &campaign(1000.0, seed + 1000), &metric);
+                same.rows.iter().any(|row| row.finding != Finding::Same)
+            })
+            .count();
+        assert!(claims <= 2, "{claims} of 40 comparisons of the same with the same claim a difference");
+        let other = compare(&campaign(1000.0, 1), &campaign(1150.0, 2), &metric);
+        assert!(other.rows.iter().all(|row| row.finding == Finding::Better), "{:?}", other.rows);
+        assert!(
+            other.sentence.starts_with("Of 4 comparisons the second is better in 4"),
+            "{}",
+            other.sentence
+        );
+        let reverse = compare(&campaign(1150.0, 2), &campaign(1000.0, 1), &metric);
+        assert!(reverse.rows.iter().all(|row| row.finding == Finding::Worse));
+    }
+}

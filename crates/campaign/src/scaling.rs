@@ -1,0 +1,94 @@
+//! How a cost grows with a load, and where an objective breaks.
+
+use serde::Serialize;
+
+use crate::stats::student_quantile;
+
+/// A power law through measured points.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Growth {
+    /// 1: linear; 2: quadratic.
+    pub exponent: f64,
+    /// Half width of the exponent's interval; `None` with two points.
+    pub half_width: Option<f64>,
+    /// Points used.
+    pub n: usize,
+}
+
+/// Fits y = a * x^e by least squares of the logarithms. Points not above 0 are left out; `None` with fewer than two
+/// different loads.
+pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
+    let logs: Vec<(f64, f64)> =
+        samples.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).map(|(x, y)| (x.ln(), y.ln())).collect();
+    let n = logs.len();
+    let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n as f64;
+    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+    let xx: f64 = logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let xy: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    if n < 2 || xx < 1e-12 {
+        return None;
+    }
+    let exponent = xy / xx;
+    let squares: f64 = logs.iter().map(|(x, y)| (y - mean_y - exponent * (x - mean_x)).powi(2)).sum();
+    let half_width = (n > 2).then(|| {
+        let freedom = (n - 2) as f64;
+        student_quantile((1.0 + confidence) / 2.0, freedom) * (squares / freedom / xx).sqrt()
+    });
+    Some(Growth { exponent, half_width, n })
+}
+
+/// Where an objective breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Knee {
+    /// Between two measured loads; `at` is interpolated.
+    Between {
+        /// Largest load below the first break.
+        kept: f64,
+        /// The first load that breaks it.
+        broken: f64,
+        /// Interpolated load.
+        at: f64,
+    },
+    /// The smallest load breaks it already.
+    Below(f64),
+    /// The largest load keeps it still.
+    Above(f64),
+}
+
+/// The first break of `metric <= at_most` along ascending (load, metric) points; `None` without points.
+pub fn knee(points: &[(f64, f64)], at_most: f64) -> Option<Knee> {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let last = *sorted.last()?;
+    Some(match sorted.iter().position(|(_, metric)| *metric > at_most) {
+        None => Knee::Above(last.0),
+        Some(0) => Knee::Below(sorted[0].0),
+        Some(first) => {
+            let ((kept, low), (broken, high)) = (sorted[first - 1], sorted[first]);
+            Knee::Between { kept, broken, at: kept + (broken - kept) * (at_most - low) / (high - low) }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_law_gives_its_exponent() {
+        let samples: Vec<_> = [1.0, 2.0, 5.0, 10.0].map(|x: f64| (x, 3.0 * x.powf(1.5))).to_vec();
+        let growth = growth(&samples, 0.95).unwrap();
+        assert!((growth.exponent - 1.5).abs() < 1e-9 && growth.half_width.unwrap() < 1e-6);
+        assert_eq!(super::growth(&[(1.0, 1.0), (1.0, 2.0)], 0.95), None);
+    }
+
+    #[test]
+    fn the_knee_is_the_first_break() {
+        let points = [(1.0, 10.0), (2.0, 20.0), (4.0, 60.0), (8.0, 30.0)];
+        assert_eq!(knee(&points, 40.0), Some(Knee::Between { kept: 2.0, broken: 4.0, at: 3.0 }));
+        assert_eq!(knee(&points, 5.0), Some(Knee::Below(1.0)));
+        assert_eq!(knee(&points, 100.0), Some(Knee::Above(8.0)));
+        assert_eq!(knee(&[], 1.0), None);
+    }
+}

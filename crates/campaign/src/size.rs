@@ -1,0 +1,266 @@
+//! Sizing: from measured capacity to instances, blades, racks, kW and mW per user.
+
+use serde::Serialize;
+
+use crate::usl::Usl;
+
+/// What has to be served, by what, on what.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Demand {
+    /// Users to serve.
+    pub subscribers: f64,
+    /// What each one needs, Mbit/s.
+    pub mbps_per_user: f64,
+    /// Sessions that each one begins in an hour.
+    pub sessions_per_ue_hour: f64,
+    /// Users of a cell, for the number of cells.
+    pub ues_per_cell: Option<f64>,
+    /// What the machines are.
+    pub blade: Blade,
+    /// Share of capacity that stays free.
+    pub headroom: f64,
+    /// Instances beyond those that the load needs (N+1: 1).
+    pub spare_instances: u32,
+}
+
+/// A machine.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Blade {
+    /// Cores.
+    pub cores: u32,
+    /// Power under load, W.
+    pub watts: f64,
+    /// Machines in a rack.
+    pub per_rack: u32,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Capacity {
+    /// Users that one core serves within the objective; infinite if they are no limit.
+    pub users_per_core: f64,
+    /// Throughput of one core, Mbit/s; infinite if it is no limit.
+    pub mbps_per_core: f64,
+    /// Sessions per second that one core begins; infinite if they are no limit.
+    pub sessions_per_s_per_core: f64,
+    /// Cores of an instance.
+    pub cores_per_instance: u32,
+    /// The scaling law over cores; `None`: only the linear answer.
+    pub law: Option<Usl>,
+    /// The range of cores that was measured.
+    pub cores_measured: (f64, f64),
+}
+
+/// A deployment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Deployment {
+    /// Users that one blade serves.
+    pub users_per_blade: f64,
+    /// Instances, spares included.
+    pub instances: u64,
+    /// Blades.
+    pub blades: u64,
+    /// Racks.
+    pub racks: u64,
+    /// Power, kW.
+    pub kw: f64,
+    /// Power for each user, mW.
+    pub mw_per_user: f64,
+    /// Cells behind it.
+    pub cells: Option<u64>,
+    /// Whether it rests on a number of cores outside the measured range.
+    pub extrapolated: bool,
+}
+
+/// Both answers: as if cores added up, and as the scaling law says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sizing {
+    /// Cores add up.
+    pub linear: Deployment,
+    /// Corrected by the law, if there is one.
+    pub corrected: Option<Deployment>,
+}
+
+/// The input's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SizeError {
+    /// A number that must be above 0.
+    #[error("`{0}` must be above 0")]
+    NotPositive(&'static str),
+    /// No share.
+    #[error("`headroom` must be at least 0 and below 1")]
+    Headroom,
+    /// An instance must fit a blade.
+    #[error("an instance of {instance} cores does not fit a blade of {blade}")]
+    InstanceTooLarge {
+        /// Cores of an instance.
+        instance: u32,
+        /// Cores of a blade.
+        blade: u32,
+    },
+}
+
+/// Sizes a deployment.
+///
+/// # Errors
+/// The input's fault; see [`SizeError`].
+pub fn size(demand: &Demand, capacity: &Capacity) -> Result<Sizing, SizeError> {
+    check(demand, capacity)?;
+    let cores = f64::from(capacity.cores_per_instance);
+    let linear = deploy(demand, capacity, cores);
+    // The law's gain of so many cores over one.
+    let corrected = capacity.law.map(|law| deploy(demand, capacity, law.at(cores) / law.at(1.0)));
+    Ok(Sizing { linear, corrected })
+}
+
+fn check(demand: &Demand, capacity: &Capacity) -> Result<(), SizeError> {
+    let positive = [
+        ("subscribers", demand.subscribers),
+        ("blade.cores", f64::from(demand.blade.cores)),
+        ("blade.watts", demand.blade.watts),
+        ("blade.per_rack", f64::from(demand.blade.per_rack)),
+        ("users_per_core", capacity.users_per_core),
+        ("mbps_per_core", capacity.mbps_per_core),
+        ("sessions_per_s_per_core", capacity.sessions_per_s_per_core),
+        ("cores_per_instance", f64::from(capacity.cores_per_instance)),
+    ];
+    if let Some((name, _)) = positive.into_iter().find(|(_, value)| value.is_nan() || *value <= 0.0) {
+        return Err(SizeError::NotPositive(name));
+    }
+    if !(0.0..1.0).contains(&demand.headroom) {
+        return Err(SizeError::Headroom);
+    }
+    if capacity.cores_per_instance > demand.blade.cores {
+        let (instance, blade) = (capacity.cores_per_instance, demand.blade.cores);
+        return Err(SizeError::InstanceTooLarge { instance, blade });
+    }
+    Ok(())
+}
+
+/// `gain`: how many single cores an instance is worth.
+fn deploy(demand: &Demand, capacity: &Capacity, gain: f64) -> Deployment {
+    let by_rate =
+        |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
+    let users_per_core = capacity
+        .users_per_core
+        .min(by_rate(capacity.mbps_per_core, demand.mbps_per_user))
+        .min(by_rate(capacity.sessions_per_s_per_core, demand.sessions_per_ue_hour / 3600.0));
+    let users_per_instance = users_per_core * gain * (1.0 - demand.headroom);
+    let instances_per_blade = u64::from(demand.blade.cores / capacity.cores_per_instance);
+    let instances = round_up(demand.subscribers / users_per_instance) + u64::from(demand.spare_instances);
+    let blades = instances.div_ceil(instances_per_blade);
+    let watts = blades as f64 * demand.blade.watts;
+    let cores = f64::from(capacity.cores_per_instance);
+    Deployment {
+        users_per_blade: users_per_instance * instances_per_blade as f64,
+        instances,
+        blades,
+        racks: blades.div_ceil(u64::from(demand.blade.per_rack)),
+        kw: watts / 1e3,
+        mw_per_user: watts * 1e3 / demand.subscribers,
+        cells: demand.ues_per_cell.map(|ues| round_up(demand.subscribers / ues)),
+        extrapolated: cores < capacity.cores_measured.0 || cores > capacity.cores_measured.1,
+    }
+}
+
+/// Upwards, but not because of the last bit of a quotient.
+fn round_up(value: f64) -> u64 {
+    (value - 1e-9 * value.abs()).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLADE: Blade = Blade { cores: 24, watts: 500.0, per_rack: 16 };
+
+    fn demand(subscribers: f64) -> Demand {
+        Demand {
+            subscribers,
+            mbps_per_user: 0.0,
+            sessions_per_ue_hour: 0.0,
+            ues_per_cell: None,
+            blade: BLADE,
+            headroom: 0.0,
+            spare_instances: 0,
+        }
+    }
+
+    fn capacity(users_per_core: f64) -> Capacity {
+        Capacity {
+            users_per_core,
+            mbps_per_core: f64::INFINITY,
+            sessions_per_s_per_core: f64::INFINITY,
+            cores_per_instance: 1,
+            law: None,
+            cores_measured: (1.0, 1.0),
+        }
+    }
+
+    /// Whether a number is the printed one to its printed digits; zeros at the end of 140 or 20 are not significant.
+    fn prints(value: f64, printed: u32) -> bool {
+        let mut unit = 1.0;
+        while f64::from(printed) % (unit * 10.0) == 0.0 {
+            unit *= 10.0;
+        }
+        ((value / unit).round() * unit) as u32 == printed
+    }
+
+    /// TIPSY, Table III and §VI: 24 cores and 500 W a blade, 16 blades a rack, linear scaling.
+    #[test]
+    fn tipsys_table_iii_comes_out_of_its_own_inputs() {
+        for (switch, subscribers, per_blade, blades, racks, kw, mw) in [
+            ("bng BESS", 768e3, 4320.0, 178, 12, 89, 116),
+            ("bng OVS", 768e3, 7200.0, 107, 7, 54, 70),
+            ("bng ESwitch", 768e3, 24000.0, 32, 2, 16, 21),
+            ("mgw BESS", 1e6, 3600.0, 278, 18, 140, 140),
+            ("mgw OVS", 1e6, 24000.0, 42, 3, 20, 20),
+            ("mgw ESwitch", 1e6, 64000.0, 16, 1, 8, 8),
+        ] {
+            let ours = size(&demand(subscribers), &capacity(per_blade / 24.0)).unwrap().linear;
+            assert_eq!((ours.blades, ours.racks), (blades, racks), "{switch}");
+            assert!((ours.users_per_blade - per_blade).abs() < 1e-6);
+            assert!(prints(ours.kw, kw), "{switch}: {} kW, printed {kw}", ours.kw);
+            assert!(prints(ours.mw_per_user, mw), "{switch}: {} mW, printed {mw}", ours.mw_per_user);
+        }
+    }
+
+    /// TIPSY, §VI: 1 Gbit/s a core and 3 Mbit/s a user, or 300 users a core, make 2,560 cores for 768,000 users.
+    #[test]
+    fn the_papers_own_derivation() {
+        let demand = Demand { mbps_per_user: 3.0, ..demand(768e3) };
+        let capacity = Capacity { mbps_per_core: 1024.0, ..capacity(300.0) };
+        let ours = size(&demand, &capacity).unwrap().linear;
+        assert_eq!((ours.instances, ours.blades, ours.racks), (2560, 107, 7));
+    }
+
+    #[test]
+    fn the_law_headroom_and_spares_cost_machines() {
+        let law = Usl { lambda: 2.5, sigma: 0.002, kappa: 0.008 };
+        let one = Capacity {
+            cores_per_instance: 12,
+            law: Some(law),
+            cores_measured: (1.0, 10.0),
+            ..capacity(300.0)
+        };
+        let sizing = size(&demand(768e3), &one).unwrap();
+        let corrected = sizing.corrected.unwrap();
+        assert_eq!(sizing.linear.blades, 107);
+        // X(12) / (12 X(1)) = 1 / (1 + 0.022 + 1.056) = 0.4812.
+        assert_eq!(corrected.blades, 222);
+        assert!(corrected.extrapolated, "12 cores were not measured");
+        let spare =
+            Demand { headroom: 0.2, spare_instances: 1, ues_per_cell: Some(100.0), ..demand(24_000.0) };
+        let ours = size(&spare, &capacity(100.0)).unwrap().linear;
+        assert_eq!((ours.instances, ours.cells), (301, Some(240)));
+    }
+
+    #[test]
+    fn impossible_inputs_are_named() {
+        assert_eq!(size(&demand(0.0), &capacity(1.0)), Err(SizeError::NotPositive("subscribers")));
+        assert_eq!(size(&Demand { headroom: 1.0, ..demand(1.0) }, &capacity(1.0)), Err(SizeError::Headroom));
+        let large = Capacity { cores_per_instance: 25, ..capacity(1.0) };
+        assert_eq!(size(&demand(1.0), &large), Err(SizeError::InstanceTooLarge { instance: 25, blade: 24 }));
+    }
+}

@@ -1,0 +1,156 @@
+//! Whole campaigns on a file: killed and resumed, queried, refused.
+#![cfg(feature = "store")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::{Rig, Stop};
+use ranlab_campaign::run::{Session, run};
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::store::{Header, Load, Store, StoreError};
+use ranlab_campaign::value::Value;
+
+const THIRTY_POINTS: &str = "title = \"t\"\nrig = \"mock\"\n[load]\ntakes = \"2ms\"\n[sweep.axes]\n\
+    \"load.workers\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"sut.sigma\" = [0.0, 0.1, 0.5]\n[measure]\nrepeats = 3\n";
+
+/// A file of its own for each test; removed before use.
+fn file(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign");
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join(name);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+    }
+    path
+}
+
+fn scenario(text: &str) -> (Scenario, Plan) {
+    let description = MockRig::default().describe();
+    let scenario =
+        Scenario::parse(text, "test.toml", &Overrides::default(), std::slice::from_ref(&description))
+            .unwrap();
+    let plan = Plan::new(&scenario, &description);
+    (scenario, plan)
+}
+
+fn open(path: &Path, scenario: &Scenario, plan: &Plan) -> Result<Store, StoreError> {
+    let metrics = MockRig::default().describe().metrics;
+    let (host, versions) = (serde_json::json!({"cores": 2}), serde_json::json!({"ranlab": "0.1.0"}));
+    Store::open(path, &Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions })
+}
+
+fn measure(path: &Path, text: &str) -> Session {
+    let (scenario, plan) = scenario(text);
+    let mut store = open(path, &scenario, &plan).unwrap();
+    run(Box::new(MockRig::default()), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {}).unwrap()
+}
+
+/// Everything but timestamps.
+fn timeless(path: &Path) -> Vec<String> {
+    let results = Store::read(path).unwrap().results(Load::All).unwrap();
+    let runs = results.points.iter().flat_map(|point| &point.runs);
+    runs.map(|run| {
+        format!(
+            "{} {} {} {:?} {} {:?}",
+            run.point, run.repeat, run.position, run.outcome, run.reason, run.recording
+        )
+    })
+    .collect()
+}
+
+/// Not a test of its own: what `a_killed_campaign_resumes…` starts in another process.
+#[test]
+fn child() {
+    if let Some(path) = std::env::var_os("RANLAB_CAMPAIGN_CHILD") {
+        measure(Path::new(&path), THIRTY_POINTS);
+    }
+}
+
+#[test]
+fn a_killed_campaign_resumes_without_losing_or_repeating_a_point() {
+    let whole = file("whole.db");
+    assert_eq!(measure(&whole, THIRTY_POINTS).finished, 90);
+    let expected = timeless(&whole);
+    assert_eq!(expected.len(), 90);
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(20);
+    let mut interrupted = 0;
+    for kill in 0..20 {
+        let path = file(&format!("killed-{kill}.db"));
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child", "--nocapture"])
+            .env("RANLAB_CAMPAIGN_CHILD", &path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..350)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let before = Store::read(&path).map(|store| store.results(Load::All).unwrap());
+        let kept: usize =
+            before.iter().flat_map(|results| &results.points).map(|point| point.runs.len()).sum();
+        let session = measure(&path, THIRTY_POINTS);
+        assert_eq!(session.finished, 90 - kept, "what was finished is neither lost nor measured again");
+        assert_eq!(timeless(&path), expected, "kill {kill} after {kept} repeats");
+        interrupted += usize::from((1..90).contains(&kept));
+    }
+    // The machine's speed decides how many; none would prove nothing.
+    assert!(interrupted > 0, "no kill fell into the campaign");
+}
+
+#[test]
+fn a_file_of_another_scenario_is_refused_and_one_with_other_plots_is_not() {
+    let path = file("other.db");
+    let text = "title = \"t\"\nrig = \"mock\"\n[measure]\nrepeats = 1\n";
+    measure(&path, text);
+    let (other, plan) = scenario(&text.replace("repeats = 1", "repeats = 2"));
+    let error = open(&path, &other, &plan).unwrap_err().to_string();
+    assert!(error.contains("[measure] differs"), "{error}");
+    let plot = format!("{text}[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n");
+    assert_eq!(measure(&path, &plot).finished, 0);
+    assert_eq!(Store::read(&path).unwrap().results(Load::Metrics).unwrap().scenario.plots.len(), 1);
+    let foreign = file("foreign.db");
+    std::fs::write(&foreign, "no database").unwrap();
+    assert!(matches!(Store::read(&foreign), Err(StoreError::NoCampaign(_) | StoreError::Sqlite(_))));
+}
+
+#[test]
+fn sql_reads_and_never_writes() {
+    let path = file("query.db");
+    measure(&path, THIRTY_POINTS);
+    let store = Store::read(&path).unwrap();
+    let rows = store
+        .query("SELECT label, avg(value) AS mean FROM results WHERE metric = 'throughput' GROUP BY point ORDER BY mean DESC")
+        .unwrap();
+    assert_eq!(
+        (rows.columns.as_slice(), rows.rows.len()),
+        (&["label".to_owned(), "mean".to_owned()][..], 30)
+    );
+    assert_eq!(rows.rows[0][0], Some(Value::from("load.workers=10 sut.sigma=0")));
+    for sql in ["DELETE FROM points", "DROP TABLE points", "INSERT INTO names VALUES (99, 'x')", "nonsense"] {
+        assert!(matches!(store.query(sql), Err(StoreError::Query(_))), "{sql}");
+    }
+    assert_eq!(store.query("SELECT count(*) FROM points").unwrap().rows[0][0], Some(Value::Int(30)));
+}
+
+#[test]
+fn csv_has_a_line_for_each_point() {
+    let path = file("csv.db");
+    measure(&path, THIRTY_POINTS);
+    let results: Results = Store::read(&path).unwrap().results(Load::Metrics).unwrap();
+    let csv = ranlab_campaign::table::csv(&results);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 31);
+    assert!(
+        lines[0].starts_with("load.workers,sut.sigma,outcome,repeats,loss_ratio,loss_ratio_ci"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[1].starts_with("1,0,ok,3,") || lines[1].starts_with("1,0,degraded,3,"), "{}", lines[1]);
+}
