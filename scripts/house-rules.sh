@@ -56,6 +56,7 @@ crate_rules() {
 declare -A may_import=(
     [wire]="" [model]="" [net]="" [host]="" [campaign]=""
     [e2]="wire"
+    [machines]="wire"
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
     [controllers]="e2 wire sdk"

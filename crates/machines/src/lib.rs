@@ -1,0 +1,14 @@
+//! Endpoints of the protocols beside E2 as pure machines: time and bytes in, bytes, events and the next deadline out.
+//!
+//! | module | speaks |
+//! |---|---|
+//! | [`n4`] | PFCP, both ends: session management function and user plane function |
+//!
+//! One contract. A driver (sockets, virtual time, a test) tells what happened with `handle(now, Input)`, asks what
+//! follows with `poll()` until `None`, and calls `handle(now, Wake)` no later than `wake_at()`.
+#![deny(missing_docs)]
+
+pub mod n4;
+mod time;
+
+pub use time::Time;

@@ -1,0 +1,582 @@
+//! The UPF's end: associations with SMFs, sessions and their rules, reports.
+mod types;
+
+pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
+
+use crate::Time;
+use crate::n4::cache::Cache;
+use crate::n4::ledger::{Done, Kind, Ledger};
+use crate::n4::requests::{Answer, Expired, Requests};
+use crate::n4::rules::{RuleFault, Session};
+use crate::n4::smf::is_request;
+use ranlab_wire::pfcp::*;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::SocketAddr;
+
+#[derive(Debug)]
+struct Association {
+    recovery: RecoveryTimeStamp,
+    next_heartbeat: Option<Time>,
+    unanswered: u8,
+}
+
+/// The machine: see the [module](super).
+#[derive(Debug)]
+pub struct Upf {
+    settings: UpfSettings,
+    associations: BTreeMap<SocketAddr, Association>,
+    sessions: HashMap<u64, Session>,
+    /// Uplink TEID to session.
+    tunnels: HashMap<u32, u64>,
+    next_seid: u64,
+    next_teid: u32,
+    held: Cache,
+    requests: Requests<(SocketAddr, u64)>,
+    outputs: VecDeque<UpfOutput>,
+    counters: UpfCounters,
+}
+
+/// Reports and heartbeats under way.
+const WINDOW: usize = 1 << 12;
+
+/// What a request leads to.
+// It lives for a moment on the stack.
+#[allow(clippy::large_enum_variant)]
+enum Reply {
+    Message(Message, Option<u64>),
+    Silence,
+}
+
+impl Upf {
+    /// A machine without associations.
+    pub fn new(settings: UpfSettings) -> Self {
+        Self {
+            held: Cache::new(settings.dialect.demands.holding, settings.held_answers),
+            requests: Requests::new(WINDOW, 1, settings.retransmission),
+            settings,
+            associations: BTreeMap::new(),
+            sessions: HashMap::new(),
+            tunnels: HashMap::new(),
+            next_seid: 1,
+            next_teid: 1,
+            outputs: VecDeque::new(),
+            counters: UpfCounters::default(),
+        }
+    }
+
+    /// Tells what happened.
+    pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
+        if let UpfInput::Received(from, datagram) = input {
+            self.receive(now, from, datagram);
+        }
+        while let Some(expired) = self.requests.expired(now) {
+            match expired {
+                Expired::Again(datagram, (to, _)) => self.outputs.push_back(UpfOutput::Send(to, datagram)),
+                Expired::Lost(done) => self.unanswered(done),
+            }
+        }
+        self.heartbeats(now);
+    }
+
+    /// What follows; `None` when there is nothing more.
+    pub fn poll(&mut self) -> Option<UpfOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`Upf::handle`] with [`UpfInput::Wake`] at the latest.
+    pub fn wake_at(&self) -> Option<Time> {
+        let heartbeat = self.associations.values().filter_map(|association| association.next_heartbeat).min();
+        [self.requests.wake_at(), heartbeat].into_iter().flatten().min()
+    }
+
+    /// A session by the SEID at this end.
+    pub fn session(&self, seid: u64) -> Option<&Session> {
+        self.sessions.get(&seid)
+    }
+
+    /// The session whose uplink packets come through this tunnel.
+    pub fn by_tunnel(&self, teid: u32) -> Option<u64> {
+        self.tunnels.get(&teid).copied()
+    }
+
+    /// Sessions that exist.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// What came in and what became of it.
+    pub fn counters(&self) -> UpfCounters {
+        self.counters
+    }
+
+    /// The account of its own requests.
+    pub fn ledger(&self) -> &Ledger {
+        &self.requests.ledger
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &UpfSettings {
+        &self.settings
+    }
+
+    /// Answers held.
+    pub fn held_answers(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Reports about a session; `false` if it does not exist or too many reports are under way.
+    pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
+        let Some(session) = self.sessions.get(&seid) else { return false };
+        let (peer, cp_seid) = (session.peer, session.cp_f_seid.seid);
+        self.ask(now, peer, seid, Kind::Report, report.into(), Some(cp_seid))
+    }
+
+    /// Reports that a packet waits for a session's UE.
+    pub fn report_downlink_data(&mut self, now: Time, seid: u64, pdr_id: PdrId) -> bool {
+        let downlink_data_report = DownlinkDataReport { pdr_ids: vec![pdr_id], ..Default::default() };
+        let report = SessionReportRequest {
+            report_type: ReportType::new(ReportType::DLDR),
+            downlink_data_report: Some(downlink_data_report),
+            ..Default::default()
+        };
+        self.report(now, seid, report)
+    }
+
+    fn ask(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        about: u64,
+        kind: Kind,
+        message: Message,
+        seid: Option<u64>,
+    ) -> bool {
+        let mut out = Vec::new();
+        let Ok(sequence) = self.requests.begin(now, now, kind, (to, about)) else { return false };
+        if Pdu::new(message, seid, sequence).encode(&mut out).is_err() {
+            // It runs into its timer; a report too long is the caller's fault and is seen as lost.
+            return false;
+        }
+        self.requests.keep(sequence, &out);
+        self.outputs.push_back(UpfOutput::Send(to, out));
+        true
+    }
+
+    fn heartbeats(&mut self, now: Time) {
+        let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
+        let due = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
+        let due: Vec<SocketAddr> = due
+            .map(|(peer, association)| {
+                association.next_heartbeat = Some(now + interval);
+                *peer
+            })
+            .collect();
+        let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
+        for peer in due {
+            let request = HeartbeatRequest { recovery_time_stamp, ..Default::default() };
+            self.ask(now, peer, 0, Kind::Heartbeat, request.into(), None);
+        }
+    }
+
+    /// A heartbeat or report of ours that was given up.
+    fn unanswered(&mut self, done: Done<(SocketAddr, u64)>) {
+        if done.kind != Kind::Heartbeat {
+            self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
+            return;
+        }
+        let peer = done.about.0;
+        let Some(association) = self.associations.get_mut(&peer) else { return };
+        association.unanswered = association.unanswered.saturating_add(1);
+        let patience = self.settings.dialect.demands.heartbeat.map_or(u8::MAX, |(_, retries)| retries);
+        if association.unanswered >= patience {
+            self.release(peer);
+        }
+    }
+
+    fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let message_type = datagram.get(1).copied().unwrap_or(0);
+        match decode(datagram) {
+            Ok((pdu, _)) if is_request(pdu.header.message_type) => self.serve(now, from, pdu),
+            Ok((pdu, _)) => self.answered(now, pdu),
+            Err(DecodeError::Version { sequence, .. }) => {
+                self.counters.refused += 1;
+                self.counters.requests += 1;
+                self.reply(now, from, sequence, VersionNotSupportedResponse::default().into(), None);
+            }
+            Err(error) => match error.refusal() {
+                Some((header, cause, offending)) if is_request(message_type) => {
+                    self.refuse(now, from, header, cause, offending);
+                }
+                _ if is_request(message_type) || datagram.len() < NODE_HEADER_LEN => {
+                    self.counters.dropped += 1
+                }
+                _ => self.requests.malformed(),
+            },
+        }
+    }
+
+    fn answered(&mut self, now: Time, pdu: Pdu) {
+        let cause = match &pdu.message {
+            Message::SessionReportResponse(response) => response.cause,
+            Message::NodeReportResponse(response) => response.cause,
+            _ => Cause::ACCEPTED,
+        };
+        let answer = self.requests.answered(now, pdu.header.sequence, pdu.header.message_type, cause);
+        if let Answer::First(done) | Answer::Late(done) = answer {
+            if done.kind == Kind::Heartbeat {
+                if let Some(association) = self.associations.get_mut(&done.about.0) {
+                    association.unanswered = 0;
+                }
+                if let Message::HeartbeatResponse(response) = pdu.message {
+                    self.note_recovery(done.about.0, response.recovery_time_stamp);
+                }
+            } else {
+                self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
+            }
+        }
+    }
+
+    /// Refuses a request that could not be read.
+    fn refuse(&mut self, now: Time, from: SocketAddr, header: Header, cause: Cause, offending: Option<u16>) {
+        self.counters.requests += 1;
+        self.counters.refused += 1;
+        let offending_ie = offending.filter(|ie_type| *ie_type != 0).map(OffendingIe);
+        let node_id: NodeId = self.settings.node.into();
+        let seid = header.seid.map(|seid| self.cp_seid(seid));
+        let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
+        let message: Message = match header.message_type {
+            message_type::HEARTBEAT_REQUEST => {
+                HeartbeatResponse { recovery_time_stamp, ..Default::default() }.into()
+            }
+            message_type::ASSOCIATION_SETUP_REQUEST => {
+                AssociationSetupResponse { node_id, cause, recovery_time_stamp, ..Default::default() }.into()
+            }
+            message_type::ASSOCIATION_UPDATE_REQUEST => {
+                AssociationUpdateResponse { node_id, cause, ..Default::default() }.into()
+            }
+            message_type::ASSOCIATION_RELEASE_REQUEST => {
+                AssociationReleaseResponse { node_id, cause, ..Default::default() }.into()
+            }
+            message_type::SESSION_SET_DELETION_REQUEST => {
+                SessionSetDeletionResponse { node_id, cause, offending_ie, ..Default::default() }.into()
+            }
+            message_type::SESSION_ESTABLISHMENT_REQUEST => {
+                SessionEstablishmentResponse { node_id, cause, offending_ie, ..Default::default() }.into()
+            }
+            message_type::SESSION_MODIFICATION_REQUEST => {
+                SessionModificationResponse { cause, offending_ie, ..Default::default() }.into()
+            }
+            message_type::SESSION_DELETION_REQUEST => {
+                SessionDeletionResponse { cause, offending_ie, ..Default::default() }.into()
+            }
+            _ => return,
+        };
+        let seid = Header::needs_seid(message.message_type()).then(|| seid.unwrap_or(0));
+        self.reply(now, from, header.sequence, message, seid);
+    }
+
+    /// What the SMF calls the session that we call so; 0 if there is none.
+    fn cp_seid(&self, seid: u64) -> u64 {
+        self.sessions.get(&seid).map_or(0, |session| session.cp_f_seid.seid)
+    }
+
+    fn reply(&mut self, now: Time, to: SocketAddr, sequence: u32, message: Message, seid: Option<u64>) {
+        let mut out = Vec::new();
+        if Pdu::new(message, seid, sequence).encode(&mut out).is_ok() {
+            self.held.hold(now, to, sequence, &out);
+            self.outputs.push_back(UpfOutput::Send(to, out));
+        }
+    }
+
+    fn serve(&mut self, now: Time, from: SocketAddr, pdu: Pdu) {
+        let Header { sequence, seid, .. } = pdu.header;
+        if let Some(answer) = self.held.find(now, from, sequence) {
+            let answer = answer.to_vec();
+            self.counters.duplicates += 1;
+            self.outputs.push_back(UpfOutput::Send(from, answer));
+            return;
+        }
+        self.counters.requests += 1;
+        let seid = seid.unwrap_or(0);
+        let reply = match pdu.message {
+            Message::HeartbeatRequest(request) => {
+                self.note_recovery(from, request.recovery_time_stamp);
+                let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
+                Reply::Message(HeartbeatResponse { recovery_time_stamp, ..Default::default() }.into(), None)
+            }
+            Message::AssociationSetupRequest(request) => self.associate(now, from, &request),
+            Message::AssociationUpdateRequest(_) => {
+                let cause = self.if_associated(from);
+                let node_id = self.settings.node.into();
+                Reply::Message(
+                    AssociationUpdateResponse { node_id, cause, ..Default::default() }.into(),
+                    None,
+                )
+            }
+            Message::AssociationReleaseRequestMessage(_) => {
+                let cause = self.if_associated(from);
+                self.release(from);
+                let node_id = self.settings.node.into();
+                Reply::Message(
+                    AssociationReleaseResponse { node_id, cause, ..Default::default() }.into(),
+                    None,
+                )
+            }
+            Message::SessionSetDeletionRequest(_) => {
+                let cause = self.if_associated(from);
+                self.delete_all(from);
+                let node_id = self.settings.node.into();
+                Reply::Message(
+                    SessionSetDeletionResponse { node_id, cause, ..Default::default() }.into(),
+                    None,
+                )
+            }
+            Message::SessionEstablishmentRequest(request) => self.establish(from, request),
+            Message::SessionModificationRequest(request) => self.modify(from, seid, request),
+            Message::SessionDeletionRequest(request) => self.delete(from, seid, &request),
+            // Reports and the like are for an SMF to answer.
+            _ => Reply::Silence,
+        };
+        match reply {
+            Reply::Message(message, seid) => self.reply(now, from, sequence, message, seid),
+            Reply::Silence => self.counters.silent += 1,
+        }
+    }
+
+    fn if_associated(&mut self, from: SocketAddr) -> Cause {
+        if self.associations.contains_key(&from) {
+            Cause::ACCEPTED
+        } else {
+            self.counters.refused += 1;
+            Cause::NO_ASSOCIATION
+        }
+    }
+
+    fn associate(&mut self, now: Time, from: SocketAddr, request: &AssociationSetupRequest) -> Reply {
+        let known = self.associations.contains_key(&from);
+        let room = known || self.associations.len() < self.settings.max_associations;
+        let demands = self.settings.dialect.demands;
+        if room {
+            self.note_recovery(from, request.recovery_time_stamp);
+            let next_heartbeat = demands.heartbeat.map(|(interval, _)| now + interval);
+            let recovery = request.recovery_time_stamp;
+            self.associations.insert(from, Association { recovery, next_heartbeat, unanswered: 0 });
+            self.outputs.push_back(UpfOutput::Event(UpfEvent::Associated(from)));
+        } else {
+            self.counters.refused += 1;
+        }
+        let chooses = if demands.chooses_teid { UpFunctionFeatures::FTUP } else { 0 };
+        let response = AssociationSetupResponse {
+            node_id: self.settings.node.into(),
+            cause: if room { Cause::ACCEPTED } else { Cause::NO_RESOURCES },
+            recovery_time_stamp: RecoveryTimeStamp(self.settings.recovery_time_stamp),
+            up_function_features: Some(UpFunctionFeatures::new(UpFunctionFeatures::EMPU | chooses)),
+            ..Default::default()
+        };
+        Reply::Message(response.into(), None)
+    }
+
+    /// An SMF that has started anew knows no session: its sessions go, if the dialect minds.
+    fn note_recovery(&mut self, peer: SocketAddr, recovery: RecoveryTimeStamp) {
+        let Some(association) = self.associations.get_mut(&peer) else { return };
+        let changed = association.recovery != recovery;
+        association.recovery = recovery;
+        if changed && self.settings.dialect.demands.purges_on_recovery {
+            self.delete_all(peer);
+        }
+    }
+
+    fn release(&mut self, peer: SocketAddr) {
+        if self.associations.remove(&peer).is_some() {
+            let sessions = self.delete_all(peer);
+            self.outputs.push_back(UpfOutput::Event(UpfEvent::Released(peer, sessions)));
+        }
+    }
+
+    fn delete_all(&mut self, peer: SocketAddr) -> usize {
+        let mut seids: Vec<u64> =
+            self.sessions.iter().filter(|(_, s)| s.peer == peer).map(|(seid, _)| *seid).collect();
+        seids.sort_unstable();
+        for seid in &seids {
+            self.forget(*seid);
+        }
+        seids.len()
+    }
+
+    fn forget(&mut self, seid: u64) {
+        if let Some(session) = self.sessions.remove(&seid) {
+            for teid in session.uplink_teids() {
+                self.tunnels.remove(&teid);
+            }
+            self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
+        }
+    }
+
+    fn establish(&mut self, from: SocketAddr, request: SessionEstablishmentRequest) -> Reply {
+        let demands = self.settings.dialect.demands;
+        let cp_seid = request.cp_f_seid.seid;
+        let narrow = |far: &CreateFar| far.apply_action.octets() < demands.apply_action_least;
+        if request.create_fars.iter().any(narrow) {
+            return Reply::Silence;
+        }
+        let node_id: NodeId = self.settings.node.into();
+        let outcome = self.install(from, request);
+        let mut response = SessionEstablishmentResponse { node_id, ..Default::default() };
+        match outcome {
+            Ok((seid, created_pdrs)) => {
+                response.cause = Cause::ACCEPTED;
+                response.up_f_seid = Some(FSeid { seid, addresses: self.settings.node.into() });
+                response.created_pdrs = created_pdrs;
+                self.outputs.push_back(UpfOutput::Event(UpfEvent::Established(seid)));
+            }
+            Err(fault) => {
+                self.counters.refused += 1;
+                response.cause = fault.cause;
+                response.failed_rule_id = fault.failed;
+            }
+        }
+        Reply::Message(response.into(), Some(cp_seid))
+    }
+
+    fn install(
+        &mut self,
+        from: SocketAddr,
+        request: SessionEstablishmentRequest,
+    ) -> Result<(u64, Vec<CreatedPdr>), RuleFault> {
+        let demands = self.settings.dialect.demands;
+        if !self.associations.contains_key(&from) {
+            return Err(Cause::NO_ASSOCIATION.into());
+        }
+        if self.sessions.len() >= self.settings.max_sessions {
+            return Err(Cause::NO_RESOURCES.into());
+        }
+        let instances = request.create_pdrs.iter().filter_map(|pdr| pdr.pdi.network_instance.as_ref());
+        if demands.labels && instances.into_iter().any(|name| *name == NetworkName::text(&name.name())) {
+            return Err(Cause::NO_RESOURCES.into());
+        }
+        let mut session = Session::establish(request, from, &demands)?;
+        let seid = self.next_seid;
+        let created = self.take_tunnels(seid, &mut session)?;
+        self.next_seid += 1;
+        self.sessions.insert(seid, session);
+        Ok((seid, created))
+    }
+
+    /// Chooses tunnels where that is wished for, and refuses those that another session has.
+    fn take_tunnels(&mut self, seid: u64, session: &mut Session) -> Result<Vec<CreatedPdr>, RuleFault> {
+        for pdr in &session.pdrs {
+            if let Some(FTeid::Assigned { teid, .. }) = pdr.pdi.f_teid
+                && self.tunnels.get(&teid).is_some_and(|owner| *owner != seid)
+            {
+                let failed = Some(FailedRuleId::Pdr(pdr.pdr_id));
+                return Err(RuleFault { cause: Cause::RULE_FAILURE, failed });
+            }
+        }
+        let mut created = Vec::new();
+        let mut shared: Vec<(u8, FTeid)> = Vec::new();
+        for pdr in &mut session.pdrs {
+            if let Some(FTeid::Choose { id, .. }) = pdr.pdi.f_teid {
+                let same = shared.iter().find(|(other, _)| Some(*other) == id).map(|(_, f_teid)| *f_teid);
+                let f_teid = same.unwrap_or_else(|| {
+                    let (teid, addresses) = (self.free_teid(), self.settings.node.into());
+                    FTeid::Assigned { teid, addresses }
+                });
+                shared.extend(id.map(|id| (id, f_teid)));
+                pdr.pdi.f_teid = Some(f_teid);
+                created.push(CreatedPdr { pdr_id: pdr.pdr_id, f_teid: Some(f_teid), ..Default::default() });
+            }
+        }
+        self.tunnels.extend(session.uplink_teids().map(|teid| (teid, seid)));
+        Ok(created)
+    }
+
+    /// A TEID that no session has; never 0, which error indications use.
+    fn free_teid(&mut self) -> u32 {
+        loop {
+            let teid = self.next_teid;
+            self.next_teid = self.next_teid.wrapping_add(1).max(1);
+            // Sessions are far fewer than TEIDs, so this ends.
+            if !self.tunnels.contains_key(&teid) {
+                return teid;
+            }
+        }
+    }
+
+    fn modify(&mut self, from: SocketAddr, seid: u64, request: SessionModificationRequest) -> Reply {
+        let demands = self.settings.dialect.demands;
+        let narrow = |action: Option<ApplyAction>| {
+            action.is_some_and(|action| action.octets() < demands.apply_action_least)
+        };
+        if request.update_fars.iter().any(|far| narrow(far.apply_action))
+            || request.create_fars.iter().any(|far| narrow(Some(far.apply_action)))
+        {
+            return Reply::Silence;
+        }
+        let mut response = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
+        let cp_seid = self.cp_seid_of(from, seid);
+        match self.change(from, seid, request) {
+            Ok(created_pdrs) => response.created_pdrs = created_pdrs,
+            Err(fault) => {
+                self.counters.refused += 1;
+                response.cause = fault.cause;
+                response.failed_rule_id = fault.failed;
+            }
+        }
+        Reply::Message(response.into(), Some(cp_seid))
+    }
+
+    fn change(
+        &mut self,
+        from: SocketAddr,
+        seid: u64,
+        request: SessionModificationRequest,
+    ) -> Result<Vec<CreatedPdr>, RuleFault> {
+        let demands = self.settings.dialect.demands;
+        let before = self.sessions.get(&seid).filter(|session| session.peer == from);
+        let before = before.ok_or(RuleFault { cause: Cause::CONTEXT_NOT_FOUND, failed: None })?;
+        let mut end_markers = Vec::new();
+        for update in &request.update_fars {
+            let change = update.update_forwarding_parameters.as_ref();
+            if change.and_then(|c| c.sm_req_flags).is_some_and(|f| f.contains(SmReqFlags::SNDEM)) {
+                let far = before.fars.iter().find(|far| far.far_id == update.far_id);
+                let way = far.and_then(|far| far.forwarding_parameters.as_ref());
+                end_markers.extend(way.and_then(|way| way.outer_header_creation));
+            }
+        }
+        let drop_buffered = request.sm_req_flags.is_some_and(|flags| flags.contains(SmReqFlags::DROBU));
+        let old: Vec<u32> = before.uplink_teids().collect();
+        let mut next = before.modified(request, &demands)?;
+        let created = self.take_tunnels(seid, &mut next)?;
+        for teid in old {
+            if !next.uplink_teids().any(|kept| kept == teid) {
+                self.tunnels.remove(&teid);
+            }
+        }
+        self.sessions.insert(seid, next);
+        let event = UpfEvent::Modified { seid, end_markers, drop_buffered };
+        self.outputs.push_back(UpfOutput::Event(event));
+        Ok(created)
+    }
+
+    fn delete(&mut self, from: SocketAddr, seid: u64, request: &SessionDeletionRequest) -> Reply {
+        let node_id_came = request.node_id.is_some() || request.others.iter().any(|ie| ie.ie_type == 60);
+        if self.settings.dialect.demands.no_node_id_in_deletion && node_id_came {
+            return Reply::Silence;
+        }
+        let cp_seid = self.cp_seid_of(from, seid);
+        let mut response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
+        if self.sessions.get(&seid).is_some_and(|session| session.peer == from) {
+            self.forget(seid);
+        } else {
+            self.counters.refused += 1;
+            response.cause = Cause::CONTEXT_NOT_FOUND;
+        }
+        Reply::Message(response.into(), Some(cp_seid))
+    }
+
+    /// As [`Upf::cp_seid`], but 0 for who does not own the session.
+    fn cp_seid_of(&self, from: SocketAddr, seid: u64) -> u64 {
+        let own = self.sessions.get(&seid).filter(|session| session.peer == from);
+        own.map_or(0, |session| session.cp_f_seid.seid)
+    }
+}

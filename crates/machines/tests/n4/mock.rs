@@ -1,0 +1,86 @@
+//! The mock's known behaviour, seen by the SMF.
+use super::*;
+
+fn mocked(mock: MockSettings, n1: u8) -> Pair {
+    let settings = SmfSettings {
+        retransmission: Retransmission { t1: Duration::from_millis(100), n1 },
+        ..smf_settings(Dialect::STRICT_REL17)
+    };
+    let mut pair = pair_of(settings, upf_settings(Dialect::STRICT_REL17), mock, Impairments::delay(DELAY));
+    pair.smf.associate(pair.now).unwrap();
+    pair.run_until(at(500));
+    pair.smf_events.clear();
+    pair
+}
+
+/// Establishments at a fixed rate; (latency from the intended time, latency from the sending) of each.
+fn paced(pair: &mut Pair, count: u32, interval: Duration) -> Vec<(Duration, Duration)> {
+    for n in 0..count {
+        pair.smf.establish(pair.now, pair.now, spec(n)).unwrap();
+        let end = pair.now + interval;
+        pair.run_until(end);
+    }
+    let end = pair.now + Duration::from_secs(2);
+    pair.run_until(end);
+    let done = pair.smf_events.iter().filter_map(|event| match event {
+        SmfEvent::Done(done) if done.outcome == Outcome::Ok => {
+            Some((done.ended - done.intended, done.ended - done.sent))
+        }
+        _ => None,
+    });
+    done.collect()
+}
+
+#[test]
+fn the_service_time_is_the_latency_below_capacity_and_the_queue_grows_above() {
+    let service = Duration::from_micros(1_000);
+    let mock = MockSettings { service, ..Default::default() };
+    let unloaded = paced(&mut mocked(mock, 0), 50, service * 2);
+    assert_eq!(unloaded.len(), 50);
+    assert!(unloaded.iter().all(|&(latency, _)| latency == service + DELAY * 2));
+    // Twice the capacity: each waits half a service time longer than the one before.
+    let overloaded = paced(&mut mocked(mock, 0), 50, service / 2);
+    assert_eq!(overloaded[49].0, service + DELAY * 2 + 49 * (service / 2));
+}
+
+#[test]
+fn losses_are_exact() {
+    let mut pair = mocked(MockSettings { loss_permille: 250, seed: 3, ..Default::default() }, 3);
+    paced(&mut pair, 200, Duration::from_millis(1));
+    // The association may have been lost on the way as well; all of it is in the account.
+    let ledger = pair.smf.ledger();
+    assert_eq!(ledger.total(|counts| counts.retransmissions + counts.lost), pair.upf.lost);
+    assert!(pair.upf.lost > 20 && ledger.balanced());
+
+    let full = MockSettings { service: Duration::from_millis(1), queue: 10, ..Default::default() };
+    let mut pair = mocked(full, 0);
+    for n in 0..30 {
+        pair.smf.establish(pair.now, pair.now, spec(n)).unwrap();
+    }
+    let end = pair.now + Duration::from_secs(1);
+    pair.run_until(end);
+    let counts = *pair.smf.ledger().of(Kind::Establishment);
+    assert_eq!((counts.ok, counts.lost, pair.upf.overflowed), (10, 20, 20));
+}
+
+#[test]
+fn a_linear_scan_shows_as_latency_that_grows_with_live_sessions() {
+    let scan_per_session = Duration::from_micros(10);
+    let mock = MockSettings { scan_per_session, ..Default::default() };
+    let latencies = paced(&mut mocked(mock, 0), 100, Duration::from_millis(2));
+    assert_eq!(latencies[0].0, DELAY * 2);
+    assert_eq!(latencies[99].0, DELAY * 2 + 99 * scan_per_session);
+}
+
+#[test]
+fn a_late_sender_sees_its_delay_from_the_intended_time_only() {
+    let mut pair = mocked(MockSettings::default(), 0);
+    let intended = pair.now;
+    pair.run_until(intended + Duration::from_millis(7));
+    pair.smf.establish(pair.now, intended, spec(1)).unwrap();
+    let end = pair.now + Duration::from_millis(1);
+    pair.run_until(end);
+    let Some(SmfEvent::Done(done)) = pair.smf_events.first() else { panic!() };
+    assert_eq!(done.ended - done.sent, DELAY * 2);
+    assert_eq!(done.ended - done.intended, DELAY * 2 + Duration::from_millis(7));
+}
