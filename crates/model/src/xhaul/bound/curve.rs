@@ -1,0 +1,254 @@
+//! Arrival curves: what flows send at most in any window, as work for a stage, and what links make of their sums.
+
+use super::super::network::{Flow, Network, Stage, StageId};
+use super::super::pattern::Envelope;
+use super::super::scheduler::{Scheduler, WIRE_PREEMPTION_BYTES};
+use super::super::time::Ps;
+use super::{Curves, Guest};
+
+/// Rounding of clocks and of rates: a few steps of a picosecond.
+const ROUNDING_PS: Ps = 8;
+
+/// The arrival curve of one flow at one stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) envelope: Envelope,
+    /// A straight line over the steps.
+    straight: bool,
+}
+
+impl Arrival {
+    /// The curve of a flow at its source; `None` if nothing limits it.
+    pub(super) fn of(flow: &Flow, curves: Curves) -> Option<Self> {
+        let mut envelope = flow.pattern.envelope()?;
+        if flow.clock.drift_ppb != 0 {
+            let faster = u128::from(envelope.period_ps) * u128::from(flow.clock.drift_ppb.unsigned_abs());
+            // A ten-thousandth of the period at most.
+            envelope.period_ps = envelope.period_ps.saturating_sub((faster / 1_000_000_000) as Ps + 1).max(1);
+            envelope.jitter_ps += ROUNDING_PS;
+        }
+        let straight = curves == Curves::TokenBuckets && envelope.frames == 1;
+        Some(Self { envelope, straight })
+    }
+
+    /// The curve behind something that delays by up to `more_ps` more than it does at least.
+    pub(super) fn later(mut self, more_ps: Ps) -> Self {
+        self.envelope.jitter_ps += more_ps;
+        self
+    }
+
+    /// `amount` for each release in any window of length `window_ps`; `open`: the window without its end.
+    fn releases_times(&self, amount: u64, window_ps: Ps, open: bool) -> u64 {
+        let reach = window_ps + self.envelope.jitter_ps;
+        let period = self.envelope.period_ps;
+        if self.straight {
+            let more = (u128::from(amount) * u128::from(reach)).div_ceil(u128::from(period));
+            return amount.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
+        }
+        let releases = if open { reach.div_ceil(period).max(1) } else { reach / period + 1 };
+        releases.saturating_mul(amount)
+    }
+
+    /// Windows up to `end_ps` in which the curve steps.
+    fn steps(&self, end_ps: Ps) -> impl Iterator<Item = Ps> + use<> {
+        let Envelope { period_ps, jitter_ps, .. } = self.envelope;
+        let count = if self.straight { 0 } else { (end_ps + jitter_ps) / period_ps };
+        let first = jitter_ps / period_ps + 1;
+        (first..=count).map(move |index| index * period_ps - jitter_ps)
+    }
+}
+
+/// How much work a frame is to a stage.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// Its octets on the wire, and `extra_bytes` more.
+    Bytes { ps_per_byte: Ps, extra_bytes: u64 },
+    /// The same for every frame.
+    Frame(Ps),
+}
+
+impl Work {
+    pub(super) fn of_release(self, envelope: &Envelope) -> Ps {
+        match self {
+            Self::Bytes { ps_per_byte, extra_bytes } => {
+                (envelope.bytes + envelope.frames * extra_bytes) * ps_per_byte
+            }
+            Self::Frame(ps) => envelope.frames * ps,
+        }
+    }
+
+    pub(super) fn of_frame(self, bytes: u32) -> Ps {
+        match self {
+            Self::Bytes { ps_per_byte, extra_bytes } => (u64::from(bytes) + extra_bytes) * ps_per_byte,
+            Self::Frame(ps) => ps,
+        }
+    }
+}
+
+/// The sum of several flows' work at a stage, cut to what the links before it can bring.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sum {
+    groups: Vec<Group>,
+}
+
+/// Flows over the same link, or one flow from its source.
+#[derive(Debug, Clone)]
+struct Group {
+    from: Option<StageId>,
+    flows: Vec<(Arrival, Ps)>,
+    line: Option<Line>,
+}
+
+/// `burst + (window + slack) * numerator / denominator`.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    burst: Ps,
+    slack: Ps,
+    numerator: u128,
+    denominator: u128,
+}
+
+impl Sum {
+    /// The sum over `guests` as work for this stage; `delay_ps` more may have passed for each before it counts.
+    pub(super) fn new<'g>(
+        network: &Network,
+        guests: impl Iterator<Item = &'g Guest>,
+        work: Work,
+        delay_ps: Ps,
+    ) -> Self {
+        let mut groups: Vec<(Group, Vec<&Guest>)> = Vec::new();
+        for guest in guests {
+            let entry = (guest.arrival.later(delay_ps), work.of_release(&guest.arrival.envelope));
+            let known = groups.iter_mut().find(|(group, _)| guest.from.is_some() && group.from == guest.from);
+            match known {
+                Some((group, members)) => {
+                    group.flows.push(entry);
+                    members.push(guest);
+                }
+                None => {
+                    groups.push((Group { from: guest.from, flows: vec![entry], line: None }, vec![guest]));
+                }
+            }
+        }
+        let groups = groups.into_iter().map(|(mut group, members)| {
+            group.line = group.from.and_then(|from| Line::new(network, from, &members, work, delay_ps));
+            group
+        });
+        Self { groups: groups.collect() }
+    }
+
+    /// Both.
+    pub(super) fn and(mut self, mut other: Self) -> Self {
+        self.groups.append(&mut other.groups);
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The most work in a window of this length; `open`: the window without its end.
+    pub(super) fn at(&self, window_ps: Ps, open: bool) -> Ps {
+        self.groups.iter().map(|group| group.at(window_ps, open)).fold(0, Ps::saturating_add)
+    }
+
+    /// Work in a second of work time: above 1 nothing can keep up.
+    pub(super) fn utilisation(&self) -> f64 {
+        let flows = self.groups.iter().flat_map(|group| &group.flows);
+        flows.map(|(arrival, work)| *work as f64 / arrival.envelope.period_ps as f64).sum()
+    }
+
+    /// The windows up to `end_ps` between which the curve is straight, in order, from 0 to `end_ps`.
+    pub(super) fn corners(&self, end_ps: Ps) -> Vec<Ps> {
+        let mut corners = vec![0, end_ps];
+        for group in &self.groups {
+            let mut own: Vec<Ps> =
+                group.flows.iter().flat_map(|(arrival, _)| arrival.steps(end_ps)).collect();
+            own.extend([0, end_ps]);
+            own.sort_unstable();
+            own.dedup();
+            if group.line.is_some() {
+                for pair in own.windows(2) {
+                    corners.extend(group.crossing(pair[0], pair[1]).into_iter().flatten());
+                }
+            }
+            corners.append(&mut own);
+        }
+        corners.sort_unstable();
+        corners.dedup();
+        corners
+    }
+}
+
+impl Group {
+    fn sum(&self, window_ps: Ps, open: bool) -> Ps {
+        let flows = self.flows.iter();
+        flows
+            .map(|(arrival, work)| arrival.releases_times(*work, window_ps, open))
+            .fold(0, Ps::saturating_add)
+    }
+
+    fn at(&self, window_ps: Ps, open: bool) -> Ps {
+        let sum = self.sum(window_ps, open);
+        self.line.map_or(sum, |line| sum.min(line.at(window_ps)))
+    }
+
+    /// Where the line crosses the sum between two neighbouring steps: the windows before and behind.
+    fn crossing(&self, from: Ps, to: Ps) -> Option<[Ps; 2]> {
+        let line = self.line?;
+        let below = |window, open| line.at(window) < self.sum(window, open);
+        if to - from < 2 || below(from, false) == below(to, true) {
+            return None;
+        }
+        let (mut low, mut high) = (from, to);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if below(middle, false) == below(from, false) { low = middle } else { high = middle }
+        }
+        Some([low, high])
+    }
+}
+
+impl Line {
+    /// What the link behind `from` lets through of these flows.
+    fn new(network: &Network, from: StageId, members: &[&Guest], work: Work, delay_ps: Ps) -> Option<Self> {
+        let (Stage::Port(port), Work::Bytes { ps_per_byte, extra_bytes }) =
+            (&network.stages[usize::from(from)], work)
+        else {
+            return None;
+        };
+        let largest = |express: bool| {
+            let of = members.iter().filter(|guest| express == is_express(&port.scheduler, guest.class));
+            of.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
+        };
+        // A frame of each kind may have begun before the window: an express one inside a preemptable one.
+        let burst = largest(true) + largest(false);
+        let smallest = u128::from(members.iter().map(|guest| guest.arrival.envelope.smallest).min()?);
+        let forwarding = port.forwarding.max_ps() - port.forwarding.min_ps();
+        Some(Self {
+            burst,
+            slack: forwarding + delay_ps,
+            numerator: u128::from(ps_per_byte) * (smallest + u128::from(extra_bytes)),
+            denominator: u128::from(port.ps_per_byte()) * smallest,
+        })
+    }
+
+    fn at(&self, window_ps: Ps) -> Ps {
+        let more = (u128::from(window_ps + self.slack) * self.numerator).div_ceil(self.denominator);
+        self.burst.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    }
+}
+
+pub(super) fn is_express(scheduler: &Scheduler, class: u8) -> bool {
+    matches!(scheduler, Scheduler::Preemption { express_from } if class >= *express_from)
+}
+
+/// Work in octets on the wire at a port.
+pub(super) fn bytes(ps_per_byte: Ps) -> Work {
+    Work::Bytes { ps_per_byte, extra_bytes: 0 }
+}
+
+/// The same for frames that interrupt another one.
+pub(super) fn interrupting(ps_per_byte: Ps) -> Work {
+    Work::Bytes { ps_per_byte, extra_bytes: u64::from(WIRE_PREEMPTION_BYTES) }
+}

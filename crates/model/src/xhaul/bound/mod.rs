@@ -1,0 +1,238 @@
+//! What no simulation can exceed: worst-case delays by network calculus, for feed-forward networks.
+//!
+//! Stage by stage in topological order (total flow analysis): every flow has an arrival curve, what a stage may delay
+//! it by widens the curve for the next one. Flows that come over the same link cannot come faster than that link:
+//! their sum is cut to it ("line shaping"), so a burst that was stretched by the first link is not paid again at the
+//! second. Arithmetic is on integers and always rounded against us.
+//!
+//! | scheduler | what a frame waits for besides its own queue | reference |
+//! |---|---|---|
+//! | FIFO | nothing | Le Boudec and Thiran, Network Calculus, 1.4 |
+//! | strict priority | one frame of a lower class; higher classes until it starts | the same, 1.3 and 6.2 |
+//! | preemption | as above; express frames: at most 143 octets of a preemptable one; the others: 24 octets more for each express frame | IEEE 802.3 clause 99 |
+//! | gates | closed gates at the worst phase, the end of a window in which a frame no longer fits; nothing of that if all frames of the class are proved to meet an exclusive window | IEEE 802.1Q 8.6.8.4 |
+//! | host | the longest service; work that goes first at the worst phase; an interrupt | |
+
+mod curve;
+mod server;
+
+use super::network::{Network, NetworkError, Stage, StageId};
+use super::scheduler::{CLASSES, Scheduler};
+use super::time::Ps;
+use curve::Arrival;
+use server::Server;
+
+/// How arrival curves are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Curves {
+    /// Steps: so many octets at once, once in a period. The tightest that the patterns allow.
+    Steps,
+    /// Token buckets (burst and rate) for flows that send frames one by one; bursts of several frames stay steps.
+    TokenBuckets,
+}
+
+/// The longest delay of a flow's frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// From release to arrival at the destination, ps.
+    pub delay_ps: Ps,
+    /// The shortest it can be, ps.
+    pub least_ps: Ps,
+    /// The share of each stage of the way, with cable and forwarding behind it, ps.
+    pub hops_ps: Vec<Ps>,
+}
+
+/// Why there is no bound. The network is at fault, or the state of this art.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BoundError {
+    /// It cannot exist.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// Nothing limits what a flow sends.
+    #[error("flow {flow} has no arrival curve: only periodic, TDD and timer patterns have one")]
+    Unlimited {
+        /// Which flow.
+        flow: String,
+    },
+    /// Flows wait for one another in a circle.
+    #[error("not feed-forward: stage {stage} is on a circle of ways")]
+    Circle {
+        /// One stage of the circle.
+        stage: String,
+    },
+    /// More arrives than the stage can handle, or so nearly that nothing below 10 s can be promised.
+    #[error(
+        "stage {stage} is offered as much as it can handle, or more: no delay of class {class} is bounded"
+    )]
+    Overload {
+        /// Which stage.
+        stage: String,
+        /// The class that suffers.
+        class: u8,
+    },
+    /// A scheduler that is simulated only.
+    #[error("port {port}: bounds know FIFO, strict priority, preemption and gates")]
+    Scheduler {
+        /// Which port.
+        port: String,
+    },
+}
+
+/// The longest delay of each flow, in the network's order. Queues are taken to be long enough: where the simulation
+/// drops, these bounds hold for what arrives.
+pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
+    network.check()?;
+    let mut analysis = Analysis::new(network, curves)?;
+    for stage in order(network)? {
+        analysis.pass(stage)?;
+    }
+    Ok(analysis.flows.into_iter().map(|flow| flow.bound).collect())
+}
+
+/// A flow on its way through the analysis.
+struct Flow {
+    arrival: Arrival,
+    hop: usize,
+    bound: Bound,
+}
+
+/// A flow at a stage: what arrives, from which stage before it.
+#[derive(Clone, Copy)]
+struct Guest {
+    flow: usize,
+    class: u8,
+    arrival: Arrival,
+    from: Option<StageId>,
+    /// Since release: the least and the greatest delay until here.
+    delay: (Ps, Ps),
+}
+
+struct Analysis<'n> {
+    network: &'n Network,
+    flows: Vec<Flow>,
+}
+
+impl<'n> Analysis<'n> {
+    fn new(network: &'n Network, curves: Curves) -> Result<Self, BoundError> {
+        let flows = network.flows.iter().map(|flow| {
+            let arrival = Arrival::of(flow, curves);
+            let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
+            Ok(Flow { arrival, hop: 0, bound: Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new() } })
+        });
+        Ok(Self { network, flows: flows.collect::<Result<_, BoundError>>()? })
+    }
+
+    /// Adds one stage to the bounds of the flows that pass it; all stages before it have been added.
+    fn pass(&mut self, stage: StageId) -> Result<(), BoundError> {
+        let guests = self.guests(stage);
+        let mut hops = Vec::with_capacity(guests.len());
+        let mut waits = [0; CLASSES];
+        for guest in &guests {
+            hops.push(self.hop(stage, guest, &guests, &mut waits)?);
+        }
+        for (guest, (least, most)) in guests.iter().zip(hops) {
+            let flow = &mut self.flows[guest.flow];
+            flow.arrival = flow.arrival.later(most - least);
+            flow.hop += 1;
+            flow.bound.hops_ps.push(most);
+            flow.bound.delay_ps += most;
+            flow.bound.least_ps += least;
+        }
+        Ok(())
+    }
+
+    /// The flows that pass `stage`, the most urgent first.
+    fn guests(&self, stage: StageId) -> Vec<Guest> {
+        let flows = self.flows.iter().enumerate();
+        let mut guests: Vec<_> = flows
+            .filter_map(|(index, flow)| {
+                let path = &self.network.flows[index].path;
+                (path.get(flow.hop) == Some(&stage)).then(|| Guest {
+                    flow: index,
+                    class: self.network.flows[index].class,
+                    arrival: flow.arrival,
+                    from: flow.hop.checked_sub(1).map(|before| path[before]),
+                    delay: (flow.bound.least_ps, flow.bound.delay_ps),
+                })
+            })
+            .collect();
+        guests.sort_by_key(|guest| std::cmp::Reverse(guest.class));
+        guests
+    }
+
+    /// The least and the greatest delay of a guest at `stage`, with cable and forwarding. `waits` holds the longest
+    /// delay of each more urgent class, without those, and takes that of this one.
+    fn hop(
+        &self,
+        stage: StageId,
+        guest: &Guest,
+        guests: &[Guest],
+        waits: &mut [Ps; CLASSES],
+    ) -> Result<(Ps, Ps), BoundError> {
+        let config = &self.network.stages[usize::from(stage)];
+        let overload = || BoundError::Overload { stage: config.name().to_owned(), class: guest.class };
+        let server = match config {
+            Stage::Port(port) => {
+                let unknown = || BoundError::Scheduler { port: port.name.clone() };
+                Server::of_port(self.network, port, guest, guests, waits).ok_or_else(unknown)?
+            }
+            Stage::Host(host) => Server::of_host(self.network, host, guest, guests),
+        };
+        let mut most = server.delay_ps().ok_or_else(overload)?;
+        if let Stage::Port(port) = config
+            && let Scheduler::Gates(gates) = &port.scheduler
+        {
+            let met = server::meets_window(self.network, port, gates, guest, guests);
+            most = met.map_or(most, |met| met.min(most));
+        }
+        let wait = &mut waits[usize::from(guest.class)];
+        *wait = most.max(*wait);
+        let smallest = u64::from(guest.arrival.envelope.smallest);
+        Ok(match config {
+            Stage::Port(port) => {
+                let path = &self.network.flows[guest.flow].path;
+                let next = path.get(self.flows[guest.flow].hop + 1);
+                let cut = match next.map(|&next| &self.network.stages[usize::from(next)]) {
+                    Some(Stage::Port(next)) => {
+                        port.cuts_through(next, guest.class, guest.arrival.envelope.largest)
+                    }
+                    _ => None,
+                };
+                let sent = cut.map_or(smallest, |header| smallest.min(u64::from(header)));
+                let least = sent * port.ps_per_byte() + port.propagation_ps + port.forwarding.min_ps();
+                (least, most + port.propagation_ps + port.forwarding.max_ps())
+            }
+            Stage::Host(host) => (host.service.min_ps(), most + host.coalescing_ps),
+        })
+    }
+}
+
+/// The stages that flows pass, each behind all those before it on any way.
+fn order(network: &Network) -> Result<Vec<StageId>, BoundError> {
+    let mut before = vec![0_usize; network.stages.len()];
+    let mut after: Vec<Vec<StageId>> = vec![Vec::new(); network.stages.len()];
+    for flow in &network.flows {
+        for pair in flow.path.windows(2) {
+            after[usize::from(pair[0])].push(pair[1]);
+            before[usize::from(pair[1])] += 1;
+        }
+    }
+    // Network::check keeps the number of stages within 16 bits.
+    let mut ready: Vec<StageId> =
+        (0..before.len()).filter(|&stage| before[stage] == 0).map(|stage| stage as StageId).collect();
+    let mut ordered = Vec::with_capacity(before.len());
+    while let Some(stage) = ready.pop() {
+        ordered.push(stage);
+        for &next in &after[usize::from(stage)] {
+            before[usize::from(next)] -= 1;
+            if before[usize::from(next)] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    match before.iter().position(|&waiting| waiting > 0) {
+        Some(stage) => Err(BoundError::Circle { stage: network.stages[stage].name().to_owned() }),
+        None => Ok(ordered),
+    }
+}

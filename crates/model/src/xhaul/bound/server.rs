@@ -1,0 +1,358 @@
+//! What a stage promises to one flow's frames, and the longest delay that follows.
+
+use super::super::network::{Host, Network, Port};
+use super::super::pattern::Pattern;
+use super::super::scheduler::{CLASSES, Gates, Scheduler};
+use super::super::time::Ps;
+use super::Guest;
+use super::curve::{Sum, Work, bytes, interrupting, is_express};
+
+/// Octets on the wire of a preemptable frame that an express frame waits for at most: a frame or a rest of 123 octets
+/// can no longer be divided into 60 and 64, and has a preamble and a gap.
+const UNDIVIDED_WIRE_BYTES: u64 = 8 + 123 + 12;
+/// No delay beyond is called bounded.
+const DELAY_PS_MAX: Ps = 10 * super::super::time::S;
+/// Steps towards a busy period's end, at most.
+const STEPS_MAX: u32 = 100_000;
+/// The precision of a search, as a share of the result: one in so many.
+const PRECISION: Ps = 2_000;
+/// Tries of one search, at most; what is left then is taken at its worst.
+const TRIES_MAX: u32 = 20_000;
+
+/// A stage as one guest sees it.
+pub(super) struct Server {
+    /// Work that arrives before or with the frame in its own queue.
+    own: Sum,
+    /// Work that goes first whenever it comes.
+    higher: Sum,
+    /// Work that has begun when the frame comes.
+    blocking: Ps,
+    /// The smallest of the guest's frames, if nothing goes first once it has begun; zero otherwise.
+    undisturbed: Ps,
+    windows: Option<Windows>,
+    /// What a frame costs here.
+    work: Work,
+}
+
+/// Times at which a class is served: a gap, then a window, again and again.
+#[derive(Debug)]
+struct Windows {
+    pieces: Vec<(Ps, Ps)>,
+}
+
+impl Server {
+    /// A port as `guest` sees it; `None`: for a scheduler without a bound. `waits`: the longest delay here of each
+    /// more urgent class.
+    pub(super) fn of_port(
+        network: &Network,
+        port: &Port,
+        guest: &Guest,
+        guests: &[Guest],
+        waits: &[Ps; CLASSES],
+    ) -> Option<Self> {
+        let work = bytes(port.ps_per_byte());
+        let sum = |of: &dyn Fn(u8) -> bool, work| {
+            Sum::new(network, guests.iter().filter(|other| of(other.class)), work, 0)
+        };
+        let smallest = work.of_frame(guest.arrival.envelope.smallest);
+        let class = guest.class;
+        let base = Self {
+            own: sum(&|other| other == class, work),
+            higher: sum(&|other| other > class, work),
+            blocking: longest(guests, work, |other| other < class),
+            undisturbed: smallest,
+            windows: None,
+            work,
+        };
+        match &port.scheduler {
+            Scheduler::Fifo => {
+                Some(Self { own: sum(&|_| true, work), higher: Sum::default(), blocking: 0, ..base })
+            }
+            Scheduler::StrictPriority => Some(base),
+            Scheduler::Preemption { .. } => {
+                let express = |other| is_express(&port.scheduler, other);
+                if express(class) {
+                    let undivided = UNDIVIDED_WIRE_BYTES * port.ps_per_byte();
+                    let lower = longest(guests, work, |other| other < class && express(other));
+                    let blocking = longest(guests, work, |other| !express(other)).min(undivided).max(lower);
+                    return Some(Self { blocking, ..base });
+                }
+                let between = sum(&|other| other > class && !express(other), work);
+                let higher = between.and(sum(&express, interrupting(port.ps_per_byte())));
+                Some(Self { higher, undisturbed: 0, ..base })
+            }
+            Scheduler::Gates(gates) => Some(Self::behind_gates(network, gates, guest, guests, waits, base)),
+            _ => None,
+        }
+    }
+
+    /// What gates make of strict priority, `base`.
+    fn behind_gates(
+        network: &Network,
+        gates: &Gates,
+        guest: &Guest,
+        guests: &[Guest],
+        waits: &[Ps; CLASSES],
+        base: Self,
+    ) -> Self {
+        let class = guest.class;
+        let open = |other: u8| gates.entries.iter().map(move |entry| entry.open >> other & 1 == 1);
+        let together = |other: u8| open(class).zip(open(other)).any(|(own, other)| own && other);
+        let always_with = |other: u8| open(class).zip(open(other)).all(|(own, other)| !own || other);
+        let blocking = longest(guests, base.work, |other| other < class && together(other));
+        // Whatever waits together with this class may be the frame that no longer fits.
+        let guard =
+            longest(guests, base.work, |other| other >= class && together(other) && always_with(other));
+        let mut higher = Sum::default();
+        for other in class + 1..CLASSES as u8 {
+            if together(other) {
+                // Behind closed gates it may have gathered before the frame's own queue began to fill.
+                let gathered = if always_with(other) { 0 } else { waits[usize::from(other)] };
+                let of_class = guests.iter().filter(|guest| guest.class == other);
+                higher = higher.and(Sum::new(network, of_class, base.work, gathered));
+            }
+        }
+        let windows = Windows::of_gates(gates, usize::from(class), blocking, guard);
+        let undisturbed = if windows.is_some() { 0 } else { base.undisturbed };
+        Self { higher, blocking, undisturbed, windows, ..base }
+    }
+
+    /// A host as any guest sees it.
+    pub(super) fn of_host(network: &Network, host: &Host, guest: &Guest, guests: &[Guest]) -> Self {
+        let work = Work::Frame(host.service.max_ps());
+        debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
+        Self {
+            own: Sum::new(network, guests.iter(), work, host.coalescing_ps),
+            higher: Sum::default(),
+            blocking: 0,
+            undisturbed: 0,
+            windows: host
+                .contention
+                .filter(|&(_, busy, _)| busy > 0)
+                .map(|(period, busy, _)| Windows { pieces: vec![(busy, period - busy)] }),
+            work,
+        }
+    }
+
+    /// The longest time from arrival until the last bit is sent, or the work is done; `None`: no bound.
+    pub(super) fn delay_ps(&self) -> Option<Ps> {
+        let share = self.windows.as_ref().map_or(1.0, Windows::share);
+        if self.own.utilisation() + self.higher.utilisation() >= share {
+            return None;
+        }
+        let busy = self.busy_ps()?;
+        let mut best = 0;
+        for pair in self.own.corners(busy).windows(2) {
+            let (from, to) = (pair[0], pair[1]);
+            let (first, last) = (self.end(self.own.at(from, false))?, self.end(self.own.at(to, true))?);
+            best = best.max(first - from).max(last.saturating_sub(to));
+            let straight = self.higher.is_empty() && self.windows.is_none();
+            if !straight || to - from < 3 {
+                best = self.search(from, to, best)?;
+            }
+        }
+        Some(best)
+    }
+
+    /// The greatest delay of frames that arrive between `from` and `to` into the busy period, if that is above `best`:
+    /// no such frame ends behind what has arrived until `to`. Halves the interval until that says enough.
+    fn search(&self, from: Ps, to: Ps, mut best: Ps) -> Option<Ps> {
+        let mut open = vec![(from, to)];
+        let mut tries = 0;
+        while let Some((from, to)) = open.pop() {
+            tries += 1;
+            let above = self.end(self.own.at(to, true))?.saturating_sub(from);
+            if above <= best {
+                continue;
+            }
+            let precise = to - from <= (best / PRECISION).max(1);
+            if precise || tries > TRIES_MAX {
+                best = above;
+                continue;
+            }
+            let middle = from + (to - from) / 2;
+            best = best.max(self.end(self.own.at(middle, false))?.saturating_sub(middle));
+            open.push((from, middle));
+            open.push((middle, to));
+        }
+        Some(best)
+    }
+
+    /// When a frame is done of which `own` work has arrived since the busy period began, its own included.
+    fn end(&self, own: Ps) -> Option<Ps> {
+        let ahead = own.saturating_sub(self.undisturbed).saturating_add(self.blocking);
+        Some(self.least(|end| ahead.saturating_add(self.higher.at(end, false)))? + self.undisturbed)
+    }
+
+    /// The longest time without a pause.
+    fn busy_ps(&self) -> Option<Ps> {
+        let all = |end| self.own.at(end, false).saturating_add(self.higher.at(end, false));
+        self.least(|end| self.blocking.saturating_add(all(end)))
+    }
+
+    /// The first time at which the work that `arrived` until then can be done.
+    fn least(&self, arrived: impl Fn(Ps) -> Ps) -> Option<Ps> {
+        let mut end = 0;
+        for _ in 0..STEPS_MAX {
+            let work = arrived(end);
+            let next = self.windows.as_ref().map_or(work, |windows| windows.time_for(work));
+            if next > DELAY_PS_MAX {
+                return None;
+            }
+            if next == end {
+                return Some(end);
+            }
+            end = next;
+        }
+        None
+    }
+}
+
+/// The longest frame of the classes that `of` chooses.
+fn longest(guests: &[Guest], work: Work, of: impl Fn(u8) -> bool) -> Ps {
+    let chosen = guests.iter().filter(|guest| of(guest.class));
+    chosen.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
+}
+
+impl Windows {
+    /// The windows in which `class` is surely served: without `blocking` at the beginning and `guard` at the end.
+    /// `None`: always.
+    fn of_gates(gates: &Gates, class: usize, blocking: Ps, guard: Ps) -> Option<Self> {
+        let windows = gates.windows(class)?;
+        let cycle = gates.cycle_ps();
+        let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());
+        let off = |ps: Ps| if drift == 0 { 0 } else { ps / (1_000_000_000 / drift) + 8 };
+        let mut pieces: Vec<(Ps, Ps)> = Vec::new();
+        // Shifted by a cycle: the first gap begins with the end of the last window of the cycle before.
+        let mut closed_since = windows.last().map_or(0, |&(_, end)| end);
+        let mut lost = 0;
+        for (start, end) in windows {
+            let gap = start + cycle - closed_since;
+            let length = (end - start).saturating_sub(off(end - start));
+            let served = length.saturating_sub(blocking + guard);
+            lost += gap + off(gap) + off(end - start);
+            if served == 0 {
+                lost += length;
+            } else {
+                pieces.push((lost + blocking, served));
+                lost = guard;
+            }
+            closed_since = end + cycle;
+        }
+        // What is lost behind the last piece is lost before the first one.
+        if let Some(first) = pieces.first_mut() {
+            first.0 += lost;
+        }
+        Some(Self { pieces })
+    }
+
+    /// The share of time in which there is service.
+    fn share(&self) -> f64 {
+        let (gaps, served) = self.pieces.iter().fold((0, 0), |sum, piece| (sum.0 + piece.0, sum.1 + piece.1));
+        served as f64 / ((gaps + served) as f64).max(1.0)
+    }
+
+    /// The longest time in which this much work is done.
+    fn time_for(&self, work: Ps) -> Ps {
+        let served: Ps = self.pieces.iter().map(|piece| piece.1).sum();
+        let cycle: Ps = self.pieces.iter().map(|piece| piece.0 + piece.1).sum();
+        if work == 0 {
+            return 0;
+        }
+        if served == 0 {
+            return Ps::MAX;
+        }
+        let whole = (work - 1) / served;
+        let rest = work - whole * served;
+        let walk = |from: usize| {
+            let (mut left, mut time) = (rest, 0);
+            for &(gap, length) in self.pieces.iter().cycle().skip(from) {
+                if left <= length {
+                    return time + gap + left;
+                }
+                left -= length;
+                time += gap + length;
+            }
+            time
+        };
+        let longest = (0..self.pieces.len()).map(walk).max().unwrap_or(0);
+        whole.saturating_mul(cycle).saturating_add(longest)
+    }
+}
+
+/// The longest delay at a gated port whose class has windows for itself, if all its frames come and go within them:
+/// their sources keep a multiple of the cycle and no clock drifts. `None`: not proved.
+pub(super) fn meets_window(
+    network: &Network,
+    port: &Port,
+    gates: &Gates,
+    guest: &Guest,
+    guests: &[Guest],
+) -> Option<Ps> {
+    let class = guest.class;
+    let exclusive =
+        gates.entries.iter().all(|entry| entry.open >> class & 1 == 0 || entry.open == 1 << class);
+    if usize::from(class) >= CLASSES || !exclusive || gates.clock.drift_ppb != 0 {
+        return None;
+    }
+    let own = || guests.iter().filter(|other| other.class == class);
+    let work = bytes(port.ps_per_byte());
+    let server = Server {
+        work,
+        own: Sum::new(network, own(), work, 0),
+        higher: Sum::default(),
+        blocking: 0,
+        undisturbed: 0,
+        windows: None,
+    };
+    let delay = server.delay_ps()?;
+    let (windows, cycle) = (gates.windows(usize::from(class))?, gates.cycle_ps());
+    for other in own() {
+        let flow = &network.flows[other.flow];
+        let Pattern::Periodic { period_ps, releases, jitter_ps, .. } = flow.pattern else { return None };
+        if period_ps % cycle != 0 || flow.clock.drift_ppb != 0 {
+            return None;
+        }
+        for index in 0..u64::from(releases) {
+            let released = flow.clock.to_true(flow.offset_ps + flow.pattern.due(index)?);
+            let first = gates.clock.local(released + other.delay.0) % cycle;
+            let spread = other.delay.1 - other.delay.0 + jitter_ps;
+            let inside = |&(start, end): &(Ps, Ps)| {
+                let first = if first < start { first + cycle } else { first };
+                first >= start && first + spread + delay <= end
+            };
+            if !windows.iter().any(inside) {
+                return None;
+            }
+        }
+    }
+    Some(delay)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::scheduler::GateEntry;
+    use super::super::super::time::Clock;
+    use super::*;
+
+    #[test]
+    fn windows_of_gates_lose_their_ends_and_keep_the_cycle() {
+        let entries = [(30, 0), (20, 1), (10, 0), (25, 1), (15, 0)];
+        let entries = entries.iter().map(|&(duration_ps, open)| GateEntry { duration_ps, open }).collect();
+        let gates = Gates { entries, clock: Clock::default() };
+        let windows = Windows::of_gates(&gates, 0, 2, 3).unwrap();
+        assert_eq!(windows.pieces, [(45 + 2 + 3, 15), (3 + 10 + 2, 20)]);
+        let windows = Windows::of_gates(&gates, 0, 10, 12).unwrap();
+        assert_eq!(windows.pieces, [(45 + 20 + 10 + 10 + 12, 3)]);
+    }
+
+    #[test]
+    fn work_takes_longest_from_the_beginning_of_the_longest_gap() {
+        let windows = Windows { pieces: vec![(10, 5), (30, 5)] };
+        assert_eq!(windows.time_for(0), 0);
+        assert_eq!(windows.time_for(5), 35);
+        assert_eq!(windows.time_for(6), 46);
+        assert_eq!(windows.time_for(10), 50);
+        assert_eq!(windows.time_for(11), 81);
+    }
+}

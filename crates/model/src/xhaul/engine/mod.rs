@@ -1,0 +1,468 @@
+//! The simulation: one heap of events ordered by (time, sequence) drives sources, ports and hosts.
+
+mod host;
+mod port;
+mod shaping;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::network::{Network, NetworkError, Stage, StageId};
+use super::pattern::{Pattern, WIRE_GAP_BYTES};
+use super::stats::Delays;
+use super::time::{Ps, S};
+use host::HostState;
+use port::{PortState, Started};
+
+/// The longest simulated time: offsets and waiting stay within 64 bits of picoseconds.
+pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
+/// How long frames may still travel after the last one was sent; what is under way then is reported as unfinished.
+const DRAIN_PS_MAX: Ps = 10 * S;
+
+/// What a run is made of besides its network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// How long sources send, ps, at most 10^6 s; longer is cut to that. Frames under way then still arrive.
+    pub duration_ps: Ps,
+    /// Seed of everything random. Each source and stage has its own sequence.
+    pub seed: u64,
+}
+
+/// What happened to the frames of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// For each flow, in the network's order.
+    pub flows: Vec<FlowReport>,
+    /// The most that each stage held: octets on the wire in a queue of a port, frames waiting at a host.
+    pub backlog_max: Vec<u64>,
+    /// Frames dropped by each stage's full queue.
+    pub dropped: Vec<u64>,
+    /// Events handled.
+    pub events: u64,
+    /// A fingerprint of every delivery: equal for equal networks and options, on any machine.
+    pub digest: u64,
+}
+
+/// What happened to a flow's frames.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowReport {
+    /// The flow's name.
+    pub name: String,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames dropped by full queues.
+    pub dropped: u64,
+    /// Frames neither delivered nor dropped when the run ended.
+    pub unfinished: u64,
+    /// Delay and its variation over the delivered frames.
+    pub delays: Delays,
+    /// Where the time went: one for each stage of the way.
+    pub segments: Vec<Segment>,
+}
+
+/// The time that a flow's frames spent at one stage of their way. Over the segments, the sums of `waiting_ps`,
+/// `service_ps` and `transit_ps` are the sum of the one-way delays, if no frame was lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// The stage.
+    pub stage: StageId,
+    /// Frames that left it.
+    pub frames: u64,
+    /// In its queue, behind gates, interrupted or behind other work; sum over frames.
+    pub waiting_ps: u128,
+    /// On the line or being handled; sum over frames. With cut-through only until forwarding begins.
+    pub service_ps: u128,
+    /// In the cable and in the forwarding node; sum over frames.
+    pub transit_ps: u128,
+    /// The longest wait of a frame.
+    pub waiting_ps_max: Ps,
+}
+
+/// A network in motion.
+#[derive(Debug)]
+pub struct Simulation<'n> {
+    network: &'n Network,
+    heap: BinaryHeap<Event>,
+    sequence: u64,
+    now: Ps,
+    duration_ps: Ps,
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+    stages: Vec<StageState<'n>>,
+    flows: Vec<FlowState>,
+    events: u64,
+    digest: u64,
+}
+
+#[derive(Debug)]
+enum StageState<'n> {
+    Port(PortState<'n>),
+    Host(HostState<'n>),
+}
+
+#[derive(Debug)]
+struct FlowState {
+    releases: u64,
+    frames: u64,
+    dropped: u64,
+    /// When the next release of a Poisson flow is due on its own clock.
+    poisson_ps: Ps,
+    delays: Delays,
+    segments: Vec<Segment>,
+    random: ChaCha8Rng,
+}
+
+/// A frame under way.
+#[derive(Debug, Clone, Copy)]
+struct Packet {
+    flow: u32,
+    hop: u8,
+    class: u8,
+    /// Octets on the wire.
+    wire: u32,
+    /// Octets of the MAC frame that the current port has not sent yet.
+    left: u32,
+    sequence: u64,
+    born: Ps,
+    /// At the current stage.
+    arrived: Ps,
+    /// When an asynchronous shaper lets it go.
+    eligible: Ps,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Event {
+    at: Ps,
+    sequence: u64,
+    kind: Kind,
+    index: u32,
+    mark: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A source releases frames.
+    Release,
+    /// A packet arrives at its next stage, or at its destination.
+    Arrive,
+    /// A stage is done with what it does; the mark tells whether that was changed meanwhile.
+    Done,
+    /// A stage looks again: a gate moved, credit came back, an interrupt fires.
+    Wake,
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Reversed: the heap's greatest is the next.
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'n> Simulation<'n> {
+    /// Checks the network and sets it up at time zero.
+    pub fn new(network: &'n Network, options: Options) -> Result<Self, NetworkError> {
+        network.check()?;
+        let seeded = |kind: u64, index: usize| {
+            let mut random = ChaCha8Rng::seed_from_u64(options.seed);
+            random.set_stream(kind << 32 | index as u64);
+            random
+        };
+        let stages = network.stages.iter().enumerate().map(|(index, stage)| match stage {
+            Stage::Port(port) => StageState::Port(PortState::new(port, seeded(1, index))),
+            Stage::Host(host) => StageState::Host(HostState::new(host, seeded(1, index))),
+        });
+        let flows = network.flows.iter().enumerate().map(|(index, flow)| FlowState {
+            releases: 0,
+            frames: 0,
+            dropped: 0,
+            poisson_ps: 0,
+            delays: Delays::new(),
+            segments: flow.path.iter().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
+            random: seeded(2, index),
+        });
+        let mut simulation = Self {
+            network,
+            heap: BinaryHeap::with_capacity(1024),
+            sequence: 0,
+            now: 0,
+            duration_ps: options.duration_ps.min(DURATION_PS_MAX),
+            packets: Vec::new(),
+            free: Vec::new(),
+            stages: stages.collect(),
+            flows: flows.collect(),
+            events: 0,
+            digest: 0xCBF2_9CE4_8422_2325,
+        };
+        for flow in 0..simulation.flows.len() {
+            simulation.plan_release(flow);
+        }
+        Ok(simulation)
+    }
+
+    /// Runs to the end and says what happened.
+    pub fn run(mut self) -> Report {
+        let end = self.duration_ps + DRAIN_PS_MAX;
+        while let Some(event) = self.heap.pop() {
+            if event.at > end {
+                break;
+            }
+            self.now = event.at;
+            self.events += 1;
+            match event.kind {
+                Kind::Release => self.release(event.index as usize),
+                Kind::Arrive => self.arrive(event.index),
+                Kind::Done => self.done(event.index, event.mark),
+                Kind::Wake => self.wake(event.index),
+            }
+        }
+        self.report()
+    }
+
+    fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
+        self.sequence += 1;
+        self.heap.push(Event { at, sequence: self.sequence, kind, index, mark });
+    }
+
+    /// Plans the next release of a flow, unless it is beyond the end.
+    fn plan_release(&mut self, index: usize) {
+        let (flow, state) = (&self.network.flows[index], &mut self.flows[index]);
+        let due = match flow.pattern {
+            Pattern::Poisson { gap_ps, .. } => {
+                state.poisson_ps += exponential(gap_ps, state.random.next_u64());
+                Some(state.poisson_ps)
+            }
+            _ => flow.pattern.due(state.releases),
+        };
+        let Some(due) = due else { return };
+        let late = match flow.pattern {
+            Pattern::Periodic { jitter_ps, .. } if jitter_ps > 0 => state.random.next_u64() % (jitter_ps + 1),
+            _ => 0,
+        };
+        let at = flow.clock.to_true(flow.offset_ps + due + late).max(self.now);
+        if at < self.duration_ps {
+            self.plan(at, Kind::Release, index as u32, 0);
+        }
+    }
+
+    fn release(&mut self, index: usize) {
+        let network = self.network;
+        let flow = &network.flows[index];
+        let release = self.flows[index].releases;
+        self.flows[index].releases += 1;
+        for &wire in flow.pattern.frames(release) {
+            let packet = Packet {
+                flow: index as u32,
+                hop: 0,
+                class: flow.class,
+                wire,
+                left: wire - WIRE_GAP_BYTES,
+                sequence: self.flows[index].frames,
+                born: self.now,
+                arrived: self.now,
+                eligible: 0,
+            };
+            self.flows[index].frames += 1;
+            let id = self.keep(packet);
+            self.arrive(id);
+        }
+        self.plan_release(index);
+    }
+
+    fn keep(&mut self, packet: Packet) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.packets[id as usize] = packet;
+                id
+            }
+            None => {
+                self.packets.push(packet);
+                (self.packets.len() - 1) as u32
+            }
+        }
+    }
+
+    fn arrive(&mut self, id: u32) {
+        let packet = &mut self.packets[id as usize];
+        packet.arrived = self.now;
+        packet.left = packet.wire - WIRE_GAP_BYTES;
+        let flow = &self.network.flows[packet.flow as usize];
+        let Some(&stage) = flow.path.get(usize::from(packet.hop)) else { return self.deliver(id) };
+        let now = self.now;
+        let kept = match &mut self.stages[usize::from(stage)] {
+            StageState::Port(port) => {
+                let bucket = flow.regulator;
+                let kept = port.enqueue(now, id, bucket, &mut self.packets);
+                if kept && let Some((end, mark)) = port.preempt(now, id, &mut self.packets) {
+                    self.plan(end, Kind::Done, u32::from(stage), mark);
+                }
+                kept
+            }
+            StageState::Host(host) => host.enqueue(id),
+        };
+        if !kept {
+            self.flows[self.packets[id as usize].flow as usize].dropped += 1;
+            self.free.push(id);
+        }
+        self.start(stage);
+    }
+
+    fn deliver(&mut self, id: u32) {
+        let packet = self.packets[id as usize];
+        self.free.push(id);
+        let budget = self.network.flows[packet.flow as usize].budget_ps;
+        self.flows[packet.flow as usize].delays.record(packet.sequence, packet.born, self.now, budget);
+        for word in [u64::from(packet.flow), packet.sequence, self.now] {
+            self.digest = (self.digest ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        }
+    }
+
+    /// Lets a stage begin with the next packet, if it can.
+    fn start(&mut self, stage: StageId) {
+        let now = self.now;
+        match &mut self.stages[usize::from(stage)] {
+            StageState::Port(port) => match port.start(now, &mut self.packets) {
+                Started::Nothing => {}
+                Started::Wait(at) => self.plan(at, Kind::Wake, u32::from(stage), 0),
+                Started::Frame { id, end, mark } => {
+                    self.plan(end, Kind::Done, u32::from(stage), mark);
+                    self.cut_through(stage, id);
+                }
+            },
+            StageState::Host(host) => {
+                if let Some(at) = host.arm(now) {
+                    self.plan(at, Kind::Wake, u32::from(stage), 0);
+                } else if let Some(end) = host.start(now) {
+                    self.plan(end, Kind::Done, u32::from(stage), 0);
+                }
+            }
+        }
+    }
+
+    /// Forwards a frame that has just begun to be sent, if the far end does not wait for its end.
+    fn cut_through(&mut self, stage: StageId, id: u32) {
+        let packet = self.packets[id as usize];
+        let path = &self.network.flows[packet.flow as usize].path;
+        let next = path.get(usize::from(packet.hop) + 1).map(|&next| &self.network.stages[usize::from(next)]);
+        let (Stage::Port(port), Some(Stage::Port(next))) = (&self.network.stages[usize::from(stage)], next)
+        else {
+            return;
+        };
+        let Some(header) = port.cuts_through(next, packet.class, packet.wire) else { return };
+        let StageState::Port(state) = &mut self.stages[usize::from(stage)] else { return };
+        state.forwarded();
+        self.leave(stage, id, self.now, u64::from(header) * port.ps_per_byte());
+    }
+
+    fn done(&mut self, stage: u32, mark: u32) {
+        let stage = stage as StageId;
+        match &mut self.stages[usize::from(stage)] {
+            StageState::Port(port) => {
+                let Some(finished) = port.done(mark) else { return };
+                if let Some(id) = finished {
+                    let sending = u64::from(self.packets[id as usize].wire) * port.ps_per_byte;
+                    // Fragments cost more than the frame: what exceeds it counts as waiting.
+                    self.leave(stage, id, self.now - sending, sending);
+                }
+            }
+            StageState::Host(host) => {
+                if let Some((id, service)) = host.done() {
+                    self.leave(stage, id, self.now - service, service);
+                }
+            }
+        }
+        self.start(stage);
+    }
+
+    /// Accounts for a packet's time at `stage` and sends it on: its service of `service` begins at `from`.
+    fn leave(&mut self, stage: StageId, id: u32, from: Ps, service: Ps) {
+        let out = from + service;
+        let at = match &mut self.stages[usize::from(stage)] {
+            StageState::Port(port) => port.arrival(out),
+            StageState::Host(_) => out,
+        };
+        let packet = &mut self.packets[id as usize];
+        let segment = &mut self.flows[packet.flow as usize].segments[usize::from(packet.hop)];
+        let waiting = from - packet.arrived;
+        segment.frames += 1;
+        segment.waiting_ps += u128::from(waiting);
+        segment.waiting_ps_max = segment.waiting_ps_max.max(waiting);
+        segment.service_ps += u128::from(service);
+        segment.transit_ps += u128::from(at - out);
+        packet.hop += 1;
+        self.plan(at, Kind::Arrive, id, 0);
+    }
+
+    fn wake(&mut self, stage: u32) {
+        match &mut self.stages[stage as usize] {
+            StageState::Port(port) => port.woken(self.now),
+            StageState::Host(host) => host.interrupt(),
+        }
+        self.start(stage as StageId);
+    }
+
+    fn report(self) -> Report {
+        let flows = self.flows.into_iter().zip(&self.network.flows).map(|(state, flow)| FlowReport {
+            name: flow.name.clone(),
+            sent: state.frames,
+            dropped: state.dropped,
+            unfinished: state.frames - state.dropped - state.delays.count(),
+            delays: state.delays,
+            segments: state.segments,
+        });
+        let (backlog_max, dropped) = self
+            .stages
+            .iter()
+            .map(|stage| match stage {
+                StageState::Port(port) => (port.backlog_max, port.dropped),
+                StageState::Host(host) => (host.backlog_max, host.dropped),
+            })
+            .unzip();
+        Report { flows: flows.collect(), backlog_max, dropped, events: self.events, digest: self.digest }
+    }
+}
+
+/// An exponential duration of this mean from 64 random bits, at least 1 ps. In integers, because `ln` differs between
+/// machines in its last bit.
+fn exponential(mean_ps: Ps, random: u64) -> Ps {
+    // -log2(u / 2^64) = leading zeros + 1 - log2(mantissa in 1..2), whose digits come by repeated squaring.
+    let u = random | 1;
+    let zeros = u64::from(u.leading_zeros());
+    let mut mantissa = (u << zeros) >> 32;
+    let mut fraction: u64 = 0;
+    for _ in 0..24 {
+        mantissa = mantissa * mantissa >> 31;
+        fraction <<= 1;
+        if mantissa >> 32 != 0 {
+            mantissa >>= 1;
+            fraction |= 1;
+        }
+    }
+    let log2 = ((zeros + 1) << 24) - fraction;
+    // ln 2 in 2^-32.
+    (((u128::from(mean_ps) * u128::from(log2) * 2_977_044_472) >> 56) as Ps).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponential_durations_have_their_mean_and_their_median() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut all: Vec<_> = (0..100_001).map(|_| exponential(1_000_000, random.next_u64())).collect();
+        all.sort_unstable();
+        let mean = all.iter().sum::<Ps>() / all.len() as u64;
+        assert!((990_000..1_010_000).contains(&mean), "{mean}");
+        let median = all[50_000];
+        assert!((686_000..700_000).contains(&median), "{median}");
+    }
+}

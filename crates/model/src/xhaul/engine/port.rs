@@ -1,0 +1,252 @@
+//! A port at work: queues, the line, preemption.
+
+use std::collections::VecDeque;
+
+use rand_chacha::ChaCha8Rng;
+
+use super::super::network::Port;
+use super::super::pattern::WIRE_GAP_BYTES;
+use super::super::scheduler::{CLASSES, Scheduler, TokenBucket};
+use super::super::time::Ps;
+use super::Packet;
+use super::shaping::{Picked, Shaping};
+
+/// Preamble and start delimiter, octets.
+const PREAMBLE_BYTES: u64 = 8;
+/// Check sequence of a fragment and the gap behind it, octets.
+const FRAGMENT_END_BYTES: u64 = 4 + 12;
+/// What a fragment carries at least before its check sequence, octets: 64 with it.
+const FRAGMENT_BYTES_MIN: u64 = 60;
+/// What must be left of a frame for it to be interrupted, octets with its check sequence.
+const REST_BYTES_MIN: u64 = 64;
+
+#[derive(Debug)]
+pub(super) struct PortState<'n> {
+    pub(super) config: &'n Port,
+    pub(super) ps_per_byte: Ps,
+    pub(super) backlog_max: u64,
+    pub(super) dropped: u64,
+    queues: Queues,
+    queued_bytes: [u64; CLASSES],
+    line: Option<Sending>,
+    /// A frame of which a part was sent: no other preemptable frame may go before it.
+    interrupted: Option<u32>,
+    mark: u32,
+    wake_at: Ps,
+    /// When the last frame reached the far end's next queue: the link keeps order.
+    arrival_at: Ps,
+    shaping: Shaping,
+    random: ChaCha8Rng,
+}
+
+/// Packets that wait, by class.
+#[derive(Debug, Default)]
+pub(super) struct Queues {
+    pub(super) by_class: [VecDeque<u32>; CLASSES],
+    /// Bit of each class that is not empty.
+    pub(super) filled: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sending {
+    id: u32,
+    since: Ps,
+    /// The far end did not wait for the end.
+    forwarded: bool,
+    /// It stops before its end.
+    cut: bool,
+}
+
+/// What became of a chance to send.
+pub(super) enum Started {
+    /// Nothing to send, or busy.
+    Nothing,
+    /// Look again at this time.
+    Wait(Ps),
+    /// A frame is on the line until `end`.
+    Frame { id: u32, end: Ps, mark: u32 },
+}
+
+impl Queues {
+    pub(super) fn head(&self, class: usize) -> Option<u32> {
+        self.by_class[class].front().copied()
+    }
+
+    fn push(&mut self, class: usize, id: u32) {
+        self.by_class[class].push_back(id);
+        self.filled |= 1 << class;
+    }
+
+    fn pop(&mut self, class: usize) -> Option<u32> {
+        let id = self.by_class[class].pop_front();
+        if self.by_class[class].is_empty() {
+            self.filled &= !(1 << class);
+        }
+        id
+    }
+}
+
+impl<'n> PortState<'n> {
+    pub(super) fn new(config: &'n Port, random: ChaCha8Rng) -> Self {
+        Self {
+            config,
+            ps_per_byte: config.ps_per_byte(),
+            backlog_max: 0,
+            dropped: 0,
+            queues: Queues::default(),
+            queued_bytes: [0; CLASSES],
+            line: None,
+            interrupted: None,
+            mark: 0,
+            wake_at: Ps::MAX,
+            arrival_at: 0,
+            shaping: Shaping::new(config),
+            random,
+        }
+    }
+
+    /// Puts a packet into its queue; `false` if there is no room for it.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Ps,
+        id: u32,
+        bucket: Option<TokenBucket>,
+        packets: &mut [Packet],
+    ) -> bool {
+        let packet = &mut packets[id as usize];
+        let class = self.config.scheduler.queue(packet.class);
+        if self.queued_bytes[class] + u64::from(packet.wire) > self.config.queue_bytes_max {
+            self.dropped += 1;
+            return false;
+        }
+        packet.eligible = self.shaping.eligible(now, packet, bucket);
+        self.shaping.enqueued(now, class, self.queues.by_class[class].is_empty());
+        self.queued_bytes[class] += u64::from(packet.wire);
+        self.backlog_max = self.backlog_max.max(self.queued_bytes[class]);
+        self.queues.push(class, id);
+        true
+    }
+
+    /// Interrupts the frame on the line for the express packet `id`, if it may: the line is free at the returned time.
+    pub(super) fn preempt(&mut self, now: Ps, id: u32, packets: &mut [Packet]) -> Option<(Ps, u32)> {
+        let Scheduler::Preemption { express_from } = self.config.scheduler else { return None };
+        let line = self.line.as_mut()?;
+        // A forwarded frame is express, and its packet belongs to the next stage already.
+        if line.cut || line.forwarded || packets[id as usize].class < express_from {
+            return None;
+        }
+        if packets[line.id as usize].class >= express_from {
+            return None;
+        }
+        let left = u64::from(packets[line.id as usize].left);
+        let sent = (now - line.since).div_ceil(self.ps_per_byte).saturating_sub(PREAMBLE_BYTES);
+        let fragment = sent.max(FRAGMENT_BYTES_MIN);
+        if left < fragment + REST_BYTES_MIN {
+            return None;
+        }
+        line.cut = true;
+        // A rest is at most a frame's 9216 octets.
+        packets[line.id as usize].left = (left - fragment) as u32;
+        self.mark = self.mark.wrapping_add(1);
+        let bytes = PREAMBLE_BYTES + fragment + FRAGMENT_END_BYTES;
+        Some((line.since + bytes * self.ps_per_byte, self.mark))
+    }
+
+    /// Puts the next frame on the line, if it is free and one may go.
+    pub(super) fn start(&mut self, now: Ps, packets: &mut [Packet]) -> Started {
+        if self.line.is_some() {
+            return Started::Nothing;
+        }
+        let id = match self.next(now, packets) {
+            Picked::Class(class) => {
+                let Some(id) = self.queues.pop(class) else { return Started::Nothing };
+                let wire = u64::from(packets[id as usize].wire);
+                self.queued_bytes[class] -= wire;
+                self.shaping.started(
+                    now,
+                    class,
+                    wire * self.ps_per_byte,
+                    self.queues.filled >> class & 1 == 1,
+                );
+                id
+            }
+            Picked::Interrupted(id) => {
+                self.interrupted = None;
+                id
+            }
+            Picked::Later(at) => {
+                if at >= self.wake_at {
+                    return Started::Nothing;
+                }
+                self.wake_at = at;
+                return Started::Wait(at);
+            }
+            Picked::Nothing => return Started::Nothing,
+        };
+        let bytes = u64::from(packets[id as usize].left + WIRE_GAP_BYTES);
+        self.line = Some(Sending { id, since: now, forwarded: false, cut: false });
+        self.mark = self.mark.wrapping_add(1);
+        Started::Frame { id, end: now + bytes * self.ps_per_byte, mark: self.mark }
+    }
+
+    fn next(&mut self, now: Ps, packets: &[Packet]) -> Picked {
+        if let Some(id) = self.interrupted {
+            let express = match self.config.scheduler {
+                Scheduler::Preemption { express_from } => self.queues.filled >> express_from,
+                _ => 0,
+            };
+            if express == 0 {
+                return Picked::Interrupted(id);
+            }
+        }
+        if self.queues.filled == 0 {
+            return Picked::Nothing;
+        }
+        self.shaping.pick(now, &self.queues, packets, self.ps_per_byte)
+    }
+
+    /// The frame on the line goes on at the far end before its end.
+    pub(super) fn forwarded(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.forwarded = true;
+        }
+    }
+
+    /// The line is free; `None` if that was planned before an interruption. Inside: the frame that was sent whole and
+    /// has not gone on yet.
+    pub(super) fn done(&mut self, mark: u32) -> Option<Option<u32>> {
+        if mark != self.mark {
+            return None;
+        }
+        let line = self.line.take()?;
+        if line.cut {
+            self.interrupted = Some(line.id);
+        }
+        Some((!line.cut && !line.forwarded).then_some(line.id))
+    }
+
+    /// When what leaves the line at `out` is in the far end's hands.
+    pub(super) fn arrival(&mut self, out: Ps) -> Ps {
+        let forwarding = self.config.forwarding.sample(&mut self.random);
+        self.arrival_at = self.arrival_at.max(out + self.config.propagation_ps + forwarding);
+        self.arrival_at
+    }
+
+    pub(super) fn woken(&mut self, now: Ps) {
+        if now >= self.wake_at {
+            self.wake_at = Ps::MAX;
+        }
+    }
+}
+
+impl Port {
+    /// Octets after which a frame may go on at `next`; `None`: it is stored.
+    pub(in super::super) fn cuts_through(&self, next: &Self, class: u8, wire: u32) -> Option<u32> {
+        let header = self.cut_through_bytes?;
+        let interruptible = match self.scheduler {
+            Scheduler::Preemption { express_from } => class < express_from,
+            _ => false,
+        };
+        (header < wire && !interruptible && next.rate_bps <= self.rate_bps).then_some(header)
+    }
+}

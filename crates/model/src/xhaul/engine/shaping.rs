@@ -1,0 +1,193 @@
+//! Which class sends next: priorities, rounds, gates, credit, regulators.
+
+use std::collections::BTreeMap;
+
+use super::super::network::Port;
+use super::super::scheduler::{CLASSES, GateTable, Scheduler, TokenBucket};
+use super::super::time::{Ps, S};
+use super::Packet;
+use super::port::Queues;
+
+/// The next frame of a port.
+pub(super) enum Picked {
+    /// The head of this class.
+    Class(usize),
+    /// The rest of an interrupted frame.
+    Interrupted(u32),
+    /// None before this time.
+    Later(Ps),
+    /// None.
+    Nothing,
+}
+
+/// What a scheduler remembers.
+#[derive(Debug)]
+pub(super) enum Shaping {
+    /// Nothing: FIFO, strict priority, preemption.
+    Priority,
+    Rounds {
+        quanta: [u32; CLASSES],
+        deficit: [u64; CLASSES],
+        turn: usize,
+        fresh: bool,
+    },
+    Gates(GateTable),
+    Credits([Option<Credit>; CLASSES]),
+    Regulators {
+        last: [Ps; CLASSES],
+        empty: BTreeMap<u32, i128>,
+    },
+}
+
+/// The credit of a shaped class in 10^-12 bit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Credit {
+    idle_bps: i128,
+    link_bps: i128,
+    value: i128,
+    since: Ps,
+    /// On the line until then.
+    sending_until: Ps,
+    waiting: bool,
+}
+
+impl Shaping {
+    pub(super) fn new(port: &Port) -> Self {
+        match &port.scheduler {
+            Scheduler::Fifo | Scheduler::StrictPriority | Scheduler::Preemption { .. } => Self::Priority,
+            Scheduler::DeficitRoundRobin { quanta } => {
+                Self::Rounds { quanta: *quanta, deficit: [0; CLASSES], turn: 0, fresh: true }
+            }
+            Scheduler::Gates(gates) => Self::Gates(GateTable::new(gates)),
+            Scheduler::CreditBased { idle_bps } => {
+                Self::Credits(idle_bps.map(|slope| slope.map(|slope| Credit::new(slope, port.rate_bps))))
+            }
+            Scheduler::Asynchronous => Self::Regulators { last: [0; CLASSES], empty: BTreeMap::new() },
+        }
+    }
+
+    /// When a packet that arrives now may go: IEEE 802.1Qcr 8.6.11.3, with one group for each class of a port.
+    pub(super) fn eligible(&mut self, now: Ps, packet: &Packet, bucket: Option<TokenBucket>) -> Ps {
+        let Self::Regulators { last, empty } = self else { return now };
+        let class = usize::from(packet.class);
+        let Some(bucket) = bucket else {
+            last[class] = last[class].max(now);
+            return last[class];
+        };
+        let duration = |bytes: u32| i128::from(bytes) * 8 * i128::from(S) / i128::from(bucket.rate_bps);
+        let filling = duration(bucket.burst_bytes);
+        let emptied = empty.entry(packet.flow).or_insert(-filling);
+        let conforming = *emptied + duration(packet.wire);
+        let full = *emptied + filling;
+        let at = conforming.max(i128::from(now.max(last[class])));
+        *emptied = if at < full { conforming } else { conforming + at - full };
+        // Times are below 2^63 ps as the simulated duration is bounded.
+        last[class] = at as Ps;
+        last[class]
+    }
+
+    /// A packet joins the queue of `class`.
+    pub(super) fn enqueued(&mut self, now: Ps, class: usize, was_empty: bool) {
+        if let Self::Credits(credits) = self
+            && let Some(credit) = &mut credits[class]
+            && was_empty
+        {
+            credit.advance(now);
+            credit.waiting = true;
+        }
+    }
+
+    /// A packet of `class` is put on the line for `sending`; whether others of its class still wait.
+    pub(super) fn started(&mut self, now: Ps, class: usize, sending: Ps, waiting: bool) {
+        if let Self::Credits(credits) = self
+            && let Some(credit) = &mut credits[class]
+        {
+            credit.advance(now);
+            credit.sending_until = now + sending;
+            credit.waiting = waiting;
+        }
+    }
+
+    pub(super) fn pick(&mut self, now: Ps, queues: &Queues, packets: &[Packet], ps_per_byte: Ps) -> Picked {
+        let wire = |id: u32| u64::from(packets[id as usize].wire);
+        match self {
+            Self::Priority => Picked::Class(CLASSES - 1 - queues.filled.leading_zeros() as usize),
+            Self::Rounds { quanta, deficit, turn, fresh } => loop {
+                match queues.head(*turn).map(wire) {
+                    // Its turn begins, or goes on.
+                    Some(bytes) => {
+                        if std::mem::take(fresh) {
+                            deficit[*turn] += u64::from(quanta[*turn]);
+                        }
+                        if let Some(left) = deficit[*turn].checked_sub(bytes) {
+                            deficit[*turn] = left;
+                            return Picked::Class(*turn);
+                        }
+                    }
+                    None => deficit[*turn] = 0,
+                }
+                *turn = (*turn + CLASSES - 1) % CLASSES;
+                *fresh = true;
+            },
+            Self::Gates(table) => {
+                let state = table.state(now);
+                let fits = |class: &usize| {
+                    queues.head(*class).is_some_and(|id| {
+                        state.open >> class & 1 == 1 && wire(id) * ps_per_byte <= state.left_ps(*class)
+                    })
+                };
+                (0..CLASSES).rev().find(fits).map_or(Picked::Later(now + state.next_ps), Picked::Class)
+            }
+            Self::Credits(credits) => {
+                for credit in credits.iter_mut().flatten() {
+                    credit.advance(now);
+                }
+                let waiting = (0..CLASSES).rev().filter(|class| queues.filled >> class & 1 == 1);
+                let ready_at =
+                    waiting.map(|class| (credits[class].map_or(now, |credit| credit.ready_at()), class));
+                first_ready(now, ready_at)
+            }
+            Self::Regulators { .. } => {
+                let heads = (0..CLASSES).rev().filter_map(|class| Some((queues.head(class)?, class)));
+                first_ready(now, heads.map(|(id, class)| (packets[id as usize].eligible, class)))
+            }
+        }
+    }
+}
+
+/// The first class that is ready now, or when the earliest will be.
+fn first_ready(now: Ps, ready_at: impl Iterator<Item = (Ps, usize)>) -> Picked {
+    let mut earliest = None;
+    for (at, class) in ready_at {
+        if at <= now {
+            return Picked::Class(class);
+        }
+        earliest = Some(earliest.map_or(at, |earliest: Ps| earliest.min(at)));
+    }
+    earliest.map_or(Picked::Nothing, Picked::Later)
+}
+
+impl Credit {
+    fn new(idle_bps: u64, link_bps: u64) -> Self {
+        let (idle_bps, link_bps) = (i128::from(idle_bps), i128::from(link_bps));
+        Self { idle_bps, link_bps, value: 0, since: 0, sending_until: 0, waiting: false }
+    }
+
+    /// Brings the credit to `now`: it falls while sending, rises while waiting, and an idle class keeps none.
+    fn advance(&mut self, now: Ps) {
+        let sending = self.sending_until.clamp(self.since, now.max(self.since)) - self.since;
+        let rest = now.saturating_sub(self.since) - sending;
+        self.value += i128::from(sending) * (self.idle_bps - self.link_bps);
+        if rest > 0 {
+            let risen = self.value + i128::from(rest) * self.idle_bps;
+            self.value = if self.waiting { risen } else { risen.min(0) };
+        }
+        self.since = self.since.max(now);
+    }
+
+    /// When the credit is no longer negative.
+    fn ready_at(&self) -> Ps {
+        // Not negative, and below a frame's duration over the slope.
+        self.since + (((-self.value).max(0) + self.idle_bps - 1) / self.idle_bps) as Ps
+    }
+}

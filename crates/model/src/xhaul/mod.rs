@@ -1,0 +1,34 @@
+//! A switched-Ethernet Xhaul: what it must carry, what a simulation sees, what network calculus proves.
+//!
+//! | part | question |
+//! |---|---|
+//! | [`Network`] | which frames go through which stages: ports with schedulers and links, hosts, air interfaces |
+//! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
+//! | [`bounds`] | what can never be exceeded, for feed-forward networks |
+//! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
+//!
+//! Sizes of frames are octets on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
+//! and inter-frame gap. A frame counts as sent when its gap has passed.
+
+mod bound;
+mod engine;
+mod network;
+mod pattern;
+mod reference;
+mod scheduler;
+mod stats;
+mod time;
+
+pub use bound::{Bound, BoundError, Curves, bounds};
+pub use engine::{FlowReport, Options, Report, Segment, Simulation};
+pub use network::{
+    FLOWS_MAX, Flow, HOPS_MAX, Host, Network, NetworkError, Port, RATE_BPS_MAX, STAGES_MAX, Stage, StageId,
+};
+pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};
+pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
+pub use scheduler::{
+    CLASSES, GATE_ENTRIES_MAX, GateEntry, Gates, Scheduler, SchedulerError, TokenBucket,
+    WIRE_PREEMPTION_BYTES,
+};
+pub use stats::{BUDGETS, Budget, Delays};
+pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, S, US};

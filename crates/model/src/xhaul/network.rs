@@ -1,0 +1,309 @@
+//! The network that is simulated and bounded: stages, and flows through them.
+
+use super::pattern::{Pattern, PatternError};
+use super::scheduler::{CLASSES, Scheduler, SchedulerError, TokenBucket};
+use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
+
+/// Stages of a network.
+pub const STAGES_MAX: usize = 4096;
+/// Flows of a network.
+pub const FLOWS_MAX: usize = 4096;
+/// Stages that a flow passes.
+pub const HOPS_MAX: usize = 16;
+/// The fastest link: 800 Gbit/s.
+pub const RATE_BPS_MAX: u64 = 800_000_000_000;
+/// The slowest link: 1 Mbit/s.
+const RATE_BPS_MIN: u64 = 1_000_000;
+/// The longest delay of a constant kind (a cable, a table look-up, a service time).
+const CONSTANT_PS_MAX: Ps = S;
+
+/// Stages and the flows through them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Ports and hosts; a flow names them by index.
+    pub stages: Vec<Stage>,
+    /// Who sends what along which stages.
+    pub flows: Vec<Flow>,
+}
+
+/// The index of a stage in [`Network::stages`].
+pub type StageId = u16;
+
+/// One station of a frame's way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// A queue before a link.
+    Port(Port),
+    /// Software that handles each frame.
+    Host(Host),
+}
+
+/// The sending side of a link: queues, scheduler, cable and the node at its far end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// What reports call it.
+    pub name: String,
+    /// bit/s, 1 Mbit/s to [`RATE_BPS_MAX`].
+    pub rate_bps: u64,
+    /// Signal time in the cable, ps (5 ns a metre).
+    pub propagation_ps: Ps,
+    /// How long the node at the far end takes to put a frame into its next queue. Frames of a link keep their order.
+    pub forwarding: Duration,
+    /// Octets (on the wire) after which the far end may forward a frame that is still arriving; `None`: store and
+    /// forward. Needs a next port that is not faster; frames that may be preempted are always stored.
+    pub cut_through_bytes: Option<u32>,
+    /// How the next frame is chosen.
+    pub scheduler: Scheduler,
+    /// Octets that wait in a class's queue at most, on the wire; a frame beyond that is dropped and counted.
+    pub queue_bytes_max: u64,
+}
+
+/// One core that handles frames in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// What reports call it.
+    pub name: String,
+    /// Time for each frame, ps.
+    pub service: Duration,
+    /// Interrupts come at most so often: the first frame waits so long and those behind it come with it; 0: at once.
+    pub coalescing_ps: Ps,
+    /// Work that goes first on the same core: (period, busy, offset), ps; frames wait meanwhile.
+    pub contention: Option<(Ps, Ps, Ps)>,
+    /// Frames that wait at most; one beyond that is dropped and counted.
+    pub queue_frames_max: u32,
+}
+
+/// Frames of one kind from one source along one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// What reports call it.
+    pub name: String,
+    /// Traffic class, 0 to 7; 7 is the most urgent.
+    pub class: u8,
+    /// The stages in order, 1 to [`HOPS_MAX`], none twice.
+    pub path: Vec<StageId>,
+    /// When which frames leave.
+    pub pattern: Pattern,
+    /// When the pattern begins on the source's clock, ps.
+    pub offset_ps: Ps,
+    /// The source's clock.
+    pub clock: Clock,
+    /// What asynchronous shapers on the way hold it to.
+    pub regulator: Option<TokenBucket>,
+    /// The one-way budget, ps.
+    pub budget_ps: Option<Ps>,
+}
+
+/// Why a network cannot exist; the caller's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// Too many stages or flows.
+    #[error("a network has up to {STAGES_MAX} stages and {FLOWS_MAX} flows, not {stages} and {flows}")]
+    Size {
+        /// Stages.
+        stages: usize,
+        /// Flows.
+        flows: usize,
+    },
+    /// A rate that no link has.
+    #[error("port {port}: a rate is 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
+    Rate {
+        /// Which port.
+        port: String,
+        /// The rate.
+        rate_bps: u64,
+    },
+    /// A constant delay without values, upside down or beyond a second; contention that leaves no time.
+    #[error(
+        "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
+    )]
+    Delay {
+        /// Which stage.
+        stage: String,
+    },
+    /// A queue that holds nothing.
+    #[error("stage {stage}: a queue holds at least one frame")]
+    Queue {
+        /// Which stage.
+        stage: String,
+    },
+    /// A scheduler that cannot work.
+    #[error("port {port}: {source}")]
+    Scheduler {
+        /// Which port.
+        port: String,
+        /// Why.
+        source: SchedulerError,
+    },
+    /// A clock beyond what 802.3 allows.
+    #[error("{of}: a clock drifts by at most 100 ppm and is off by at most 1 s")]
+    Clock {
+        /// Whose clock.
+        of: String,
+    },
+    /// A pattern that cannot be sent.
+    #[error("flow {flow}: {source}")]
+    Pattern {
+        /// Which flow.
+        flow: String,
+        /// Why.
+        source: PatternError,
+    },
+    /// A class that does not exist.
+    #[error("flow {flow}: a class is 0 to 7, not {class}")]
+    Class {
+        /// Which flow.
+        flow: String,
+        /// The class.
+        class: u8,
+    },
+    /// An empty, circular or too long way, or one through a stage that does not exist.
+    #[error("flow {flow}: a way has 1 to {HOPS_MAX} stages of the network, none twice")]
+    Path {
+        /// Which flow.
+        flow: String,
+    },
+    /// A frame that fits into no window of its gate, or a regulator that no frame passes.
+    #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
+    NeverSent {
+        /// Which flow.
+        flow: String,
+        /// Where.
+        port: String,
+    },
+}
+
+impl Network {
+    /// Whether this can exist; [`Simulation`](super::Simulation) and [`bounds`](super::bounds) ask first.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        if self.stages.len() > STAGES_MAX || self.flows.len() > FLOWS_MAX {
+            return Err(NetworkError::Size { stages: self.stages.len(), flows: self.flows.len() });
+        }
+        self.stages.iter().try_for_each(Stage::check)?;
+        self.flows.iter().try_for_each(|flow| self.check_flow(flow))
+    }
+
+    /// The load of each port in bit/s by the flows' mean rates, beside its rate; a trace counts nothing.
+    pub fn port_loads(&self) -> Vec<(StageId, u64, u64)> {
+        let mut loads = Vec::new();
+        for (index, stage) in self.stages.iter().enumerate() {
+            let (Stage::Port(port), Ok(id)) = (stage, StageId::try_from(index)) else { continue };
+            let flows = self.flows.iter().filter(|flow| flow.path.contains(&id));
+            loads.push((id, flows.filter_map(|flow| flow.pattern.mean_bps()).sum(), port.rate_bps));
+        }
+        loads
+    }
+
+    fn check_flow(&self, flow: &Flow) -> Result<(), NetworkError> {
+        let name = || flow.name.clone();
+        if usize::from(flow.class) >= CLASSES {
+            return Err(NetworkError::Class { flow: name(), class: flow.class });
+        }
+        flow.pattern.check().map_err(|source| NetworkError::Pattern { flow: name(), source })?;
+        if !is_sane(flow.clock) || flow.offset_ps > 10 * S {
+            return Err(NetworkError::Clock { of: name() });
+        }
+        let known = flow.path.iter().all(|&stage| usize::from(stage) < self.stages.len());
+        let once = flow.path.iter().enumerate().all(|(index, stage)| !flow.path[..index].contains(stage));
+        if !(1..=HOPS_MAX).contains(&flow.path.len()) || !known || !once {
+            return Err(NetworkError::Path { flow: name() });
+        }
+        for &stage in &flow.path {
+            if let Stage::Port(port) = &self.stages[usize::from(stage)]
+                && !port.passes(flow)
+            {
+                return Err(NetworkError::NeverSent { flow: name(), port: port.name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stage {
+    /// What reports call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Port(port) => &port.name,
+            Self::Host(host) => &host.name,
+        }
+    }
+
+    fn check(&self) -> Result<(), NetworkError> {
+        let stage = || self.name().to_owned();
+        match self {
+            Self::Port(port) => {
+                if !(RATE_BPS_MIN..=RATE_BPS_MAX).contains(&port.rate_bps) {
+                    return Err(NetworkError::Rate { port: stage(), rate_bps: port.rate_bps });
+                }
+                if port.propagation_ps > CONSTANT_PS_MAX || !port.forwarding.is_valid(CONSTANT_PS_MAX) {
+                    return Err(NetworkError::Delay { stage: stage() });
+                }
+                if port.queue_bytes_max < u64::from(super::WIRE_BYTES_MIN) {
+                    return Err(NetworkError::Queue { stage: stage() });
+                }
+                let checked = port.scheduler.check(port.rate_bps);
+                checked.map_err(|source| NetworkError::Scheduler { port: stage(), source })?;
+                match &port.scheduler {
+                    Scheduler::Gates(gates) if !is_sane(gates.clock) => {
+                        Err(NetworkError::Clock { of: stage() })
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Self::Host(host) => {
+                let contention = host
+                    .contention
+                    .is_none_or(|(period, busy, offset)| busy < period && period <= S && offset <= S);
+                let constant = host.service.is_valid(CONSTANT_PS_MAX);
+                if !constant || host.coalescing_ps > CONSTANT_PS_MAX || !contention {
+                    return Err(NetworkError::Delay { stage: stage() });
+                }
+                if host.queue_frames_max == 0 {
+                    return Err(NetworkError::Queue { stage: stage() });
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Port {
+    /// A port with a FIFO, a short cable, store and forward without delay behind it, and 1 MB of each queue.
+    pub fn new(name: impl Into<String>, rate_bps: u64) -> Self {
+        Self {
+            name: name.into(),
+            rate_bps,
+            propagation_ps: 0,
+            forwarding: Duration::Constant(0),
+            cut_through_bytes: None,
+            scheduler: Scheduler::Fifo,
+            queue_bytes_max: 1_000_000,
+        }
+    }
+
+    /// Time of an octet on the wire, ps; rounded up where the rate does not divide 8 s in ps.
+    pub fn ps_per_byte(&self) -> Ps {
+        (8 * S).div_ceil(self.rate_bps)
+    }
+
+    fn passes(&self, flow: &Flow) -> bool {
+        let largest = flow.pattern.largest();
+        match &self.scheduler {
+            Scheduler::Gates(gates) => {
+                // Drift shortens a window by at most its bound, rounding by a few steps.
+                let longest = gates.longest_ps(usize::from(flow.class));
+                let sure = longest.saturating_sub(longest / (1_000_000_000 / u64::from(DRIFT_PPB_MAX)) + 8);
+                u64::from(largest) * self.ps_per_byte() <= sure
+            }
+            Scheduler::Asynchronous => {
+                flow.regulator.is_none_or(|bucket| bucket.burst_bytes >= largest && bucket.rate_bps > 0)
+            }
+            _ => true,
+        }
+    }
+}
+
+fn is_sane(clock: Clock) -> bool {
+    clock.drift_ppb.unsigned_abs() <= DRIFT_PPB_MAX && clock.offset_ps.unsigned_abs() <= S
+}

@@ -1,0 +1,296 @@
+//! When a flow releases which frames.
+
+use super::time::{MS, Ps, S};
+
+/// Preamble with start delimiter (8) and inter-frame gap (12): what a MAC frame costs beyond its own octets.
+pub const WIRE_GAP_BYTES: u32 = 20;
+/// The smallest frame, 64 octets, on the wire.
+pub const WIRE_BYTES_MIN: u32 = 64 + WIRE_GAP_BYTES;
+/// The largest frame: a jumbo frame of 9216 octets, on the wire.
+pub const WIRE_BYTES_MAX: u32 = 9216 + WIRE_GAP_BYTES;
+/// Frames that one release has at most.
+const FRAMES_MAX: usize = 4096;
+/// The longest period, timer or slot.
+const PERIOD_PS_MAX: Ps = 10 * S;
+
+/// When frames leave a source, on the source's clock, counted from the flow's offset. Sizes are octets on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pattern {
+    /// `releases` times in each period, evenly spread, all `frames` at once: the symbols of a TTI back to back (one
+    /// release of 14), spread over it (14 of one), or a constant bit rate.
+    Periodic {
+        /// The period, ps.
+        period_ps: Ps,
+        /// Releases in a period, at least one.
+        releases: u32,
+        /// The frames of a release, in this order.
+        frames: Vec<u32>,
+        /// Each release is up to this much late, uniformly; below the time between two releases.
+        jitter_ps: Ps,
+    },
+    /// The same, in the slots of a TDD pattern that are marked.
+    Tdd {
+        /// Duration of a slot, ps.
+        slot_ps: Ps,
+        /// The slots of the pattern: whether this direction has it.
+        slots: Vec<bool>,
+        /// Releases in a slot, evenly spread.
+        releases: u32,
+        /// The frames of a release.
+        frames: Vec<u32>,
+    },
+    /// A sender that wakes up by a timer and then sends what is due: frame `k` was due at `k * gap_ps`. iperf3 has a
+    /// timer of 1 ms since 3.2 and had one of 100 ms until 3.1.3.
+    Timer {
+        /// The timer's period, ps.
+        timer_ps: Ps,
+        /// Mean time between frames, ps.
+        gap_ps: Ps,
+        /// Every frame, octets on the wire.
+        frame: u32,
+    },
+    /// Independent frames: exponential gaps. No bound exists for it.
+    Poisson {
+        /// Mean time between frames, ps.
+        gap_ps: Ps,
+        /// Every frame, octets on the wire.
+        frame: u32,
+    },
+    /// These frames at these times, once; ordered in time. No bound is computed for it.
+    Trace(Vec<(Ps, u32)>),
+}
+
+/// Why a pattern cannot be sent; the caller's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// A frame that Ethernet does not have.
+    #[error("a frame has {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} octets on the wire, not {0}")]
+    Frame(u32),
+    /// No frame, or too many.
+    #[error("a release has 1 to {FRAMES_MAX} frames, not {0}")]
+    Frames(usize),
+    /// A period, slot, timer or gap of zero or beyond all measure, or shorter than its releases.
+    #[error("a period is 1 ps to 10 s and at least 1 ps for each release, not {0} ps")]
+    Period(Ps),
+    /// Lateness that would let releases overtake one another.
+    #[error("a release is late by less than the time to the next one, not by {0} ps")]
+    Jitter(Ps),
+    /// A TDD pattern without a slot for this direction, or with too many slots.
+    #[error("a TDD pattern has 1 to 1280 slots, at least one of them for the flow")]
+    Slots,
+    /// A trace that goes back in time.
+    #[error("the frames of a trace are ordered in time; frame {0} is not")]
+    Order(usize),
+}
+
+/// What a pattern never exceeds: in any closed window of length `t`, `frames` frames of `bytes` octets in total for
+/// each started `period_ps` of `t + jitter_ps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) bytes: u64,
+    pub(super) frames: u64,
+    pub(super) largest: u32,
+    pub(super) smallest: u32,
+    pub(super) period_ps: Ps,
+    pub(super) jitter_ps: Ps,
+}
+
+impl Pattern {
+    /// Equal frames at equal distances.
+    pub fn constant(gap_ps: Ps, frame: u32) -> Self {
+        Self::Periodic { period_ps: gap_ps, releases: 1, frames: vec![frame], jitter_ps: 0 }
+    }
+
+    /// `count` equal frames back to back in each period.
+    pub fn burst(period_ps: Ps, count: usize, frame: u32) -> Self {
+        Self::Periodic { period_ps, releases: 1, frames: vec![frame; count], jitter_ps: 0 }
+    }
+
+    /// Whether it can be sent.
+    pub(super) fn check(&self) -> Result<(), PatternError> {
+        match self {
+            Self::Periodic { period_ps, releases, frames, jitter_ps } => {
+                check_release(*period_ps, *releases, frames)?;
+                if *jitter_ps >= (period_ps / u64::from(*releases)).max(1) {
+                    return Err(PatternError::Jitter(*jitter_ps));
+                }
+                Ok(())
+            }
+            Self::Tdd { slot_ps, slots, releases, frames } => {
+                if slots.len() > 1280 || !slots.contains(&true) {
+                    return Err(PatternError::Slots);
+                }
+                check_release(*slot_ps, *releases, frames)
+            }
+            Self::Timer { timer_ps, gap_ps, frame } => {
+                check_release(*timer_ps, 1, &[*frame])?;
+                check_release(*gap_ps, 1, &[*frame])
+            }
+            Self::Poisson { gap_ps, frame } => check_release(*gap_ps, 1, &[*frame]),
+            Self::Trace(frames) => {
+                for (index, pair) in frames.windows(2).enumerate() {
+                    if pair[1].0 < pair[0].0 {
+                        return Err(PatternError::Order(index + 1));
+                    }
+                }
+                frames.iter().try_for_each(|&(_, frame)| check_frame(frame))
+            }
+        }
+    }
+
+    /// The largest frame there is; zero for an empty trace.
+    pub(super) fn largest(&self) -> u32 {
+        match self {
+            Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames.iter().copied().max(),
+            Self::Timer { frame, .. } | Self::Poisson { frame, .. } => Some(*frame),
+            Self::Trace(frames) => frames.iter().map(|&(_, frame)| frame).max(),
+        }
+        .unwrap_or(0)
+    }
+
+    /// Mean rate on the wire, bit/s; `None` for a trace.
+    pub fn mean_bps(&self) -> Option<u64> {
+        let sum = |frames: &[u32]| frames.iter().map(|&frame| u128::from(frame)).sum::<u128>();
+        let (bytes, period_ps) = match self {
+            Self::Periodic { period_ps, releases, frames, .. } => {
+                (sum(frames) * u128::from(*releases), u128::from(*period_ps))
+            }
+            Self::Tdd { slot_ps, slots, releases, frames } => {
+                let own = slots.iter().filter(|&&own| own).count() as u128;
+                (sum(frames) * u128::from(*releases) * own, u128::from(*slot_ps) * slots.len() as u128)
+            }
+            Self::Timer { gap_ps, frame, .. } | Self::Poisson { gap_ps, frame } => {
+                (u128::from(*frame), u128::from(*gap_ps))
+            }
+            Self::Trace(_) => return None,
+        };
+        // Checked patterns stay far below 2^64 bit/s.
+        Some((bytes * 8 * u128::from(S) / period_ps.max(1)) as u64)
+    }
+
+    /// What it never exceeds, or `None` if that is not known.
+    pub(super) fn envelope(&self) -> Option<Envelope> {
+        let of = |frames: &[u32], period_ps, jitter_ps| {
+            let bytes = frames.iter().map(|&frame| u64::from(frame)).sum();
+            let (largest, smallest) = (frames.iter().copied().max()?, frames.iter().copied().min()?);
+            Some(Envelope { bytes, frames: frames.len() as u64, largest, smallest, period_ps, jitter_ps })
+        };
+        match self {
+            // Releases are at floor(k P / n): over k of them at least k floor(P / n) apart.
+            Self::Periodic { period_ps, releases, frames, jitter_ps } => {
+                of(frames, period_ps / u64::from(*releases), *jitter_ps)
+            }
+            // As if every slot were the flow's own.
+            Self::Tdd { slot_ps, releases, frames, .. } => of(frames, slot_ps / u64::from(*releases), 0),
+            // Due evenly, late by at most one period of the timer.
+            Self::Timer { timer_ps, gap_ps, frame } => of(&[*frame], *gap_ps, *timer_ps),
+            Self::Poisson { .. } | Self::Trace(_) => None,
+        }
+    }
+
+    /// When release `index` is due, ps from the flow's offset, without lateness; `None` after the last one. A
+    /// Poisson flow has no such times.
+    pub(super) fn due(&self, index: u64) -> Option<Ps> {
+        match self {
+            Self::Periodic { period_ps, releases, .. } => Some(spread(index, *period_ps, *releases)),
+            Self::Tdd { slot_ps, slots, releases, .. } => {
+                let (slot, within) = (index / u64::from(*releases), index % u64::from(*releases));
+                let own = slots.iter().filter(|&&own| own).count() as u64;
+                let nth = (slot % own) as usize;
+                let position = slots.iter().enumerate().filter(|&(_, &own)| own).nth(nth)?.0 as u64;
+                let start = (slot / own * slots.len() as u64 + position) * slot_ps;
+                Some(start + spread(within, *slot_ps, *releases))
+            }
+            Self::Timer { timer_ps, gap_ps, .. } => Some((index * gap_ps).div_ceil(*timer_ps) * timer_ps),
+            Self::Poisson { .. } => None,
+            Self::Trace(frames) => Some(frames.get(usize::try_from(index).ok()?)?.0),
+        }
+    }
+
+    /// The frames of release `index`.
+    pub(super) fn frames(&self, index: u64) -> &[u32] {
+        match self {
+            Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames,
+            Self::Timer { frame, .. } | Self::Poisson { frame, .. } => std::slice::from_ref(frame),
+            Self::Trace(frames) => usize::try_from(index)
+                .ok()
+                .and_then(|index| frames.get(index))
+                .map_or(&[], |(_, frame)| std::slice::from_ref(frame)),
+        }
+    }
+
+    /// The time after which the pattern repeats: where phases are searched.
+    pub(super) fn cycle_ps(&self) -> Ps {
+        match self {
+            Self::Periodic { period_ps, releases, .. } => (period_ps / u64::from(*releases)).max(1),
+            Self::Tdd { slot_ps, slots, .. } => slot_ps * slots.len() as u64,
+            Self::Timer { timer_ps, .. } => *timer_ps,
+            Self::Poisson { gap_ps, .. } => *gap_ps,
+            Self::Trace(_) => MS,
+        }
+    }
+}
+
+fn spread(index: u64, period_ps: Ps, releases: u32) -> Ps {
+    if releases == 1 {
+        return index * period_ps;
+    }
+    // In u128: `index * period` of a long run exceeds 64 bits before the result does.
+    (u128::from(index) * u128::from(period_ps) / u128::from(releases)) as Ps
+}
+
+fn check_release(period_ps: Ps, releases: u32, frames: &[u32]) -> Result<(), PatternError> {
+    if releases == 0 || period_ps < u64::from(releases) || period_ps > PERIOD_PS_MAX {
+        return Err(PatternError::Period(period_ps));
+    }
+    if frames.is_empty() || frames.len() > FRAMES_MAX {
+        return Err(PatternError::Frames(frames.len()));
+    }
+    frames.iter().try_for_each(|&frame| check_frame(frame))
+}
+
+fn check_frame(frame: u32) -> Result<(), PatternError> {
+    if (WIRE_BYTES_MIN..=WIRE_BYTES_MAX).contains(&frame) { Ok(()) } else { Err(PatternError::Frame(frame)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::US;
+    use super::*;
+
+    #[test]
+    fn fourteen_symbols_spread_over_a_tti_do_not_drift() {
+        let spread = Pattern::Periodic { period_ps: MS, releases: 14, frames: vec![650], jitter_ps: 0 };
+        assert_eq!(spread.due(14), Some(MS));
+        assert_eq!(spread.due(14_000_000), Some(1_000_000 * MS));
+        assert_eq!(spread.due(1), Some(71_428_571));
+        assert_eq!(spread.mean_bps(), Some(72_800_000));
+    }
+
+    #[test]
+    fn a_timer_of_100_ms_sends_what_is_due_at_once() {
+        let timer = Pattern::Timer { timer_ps: 100 * MS, gap_ps: 900 * US, frame: 1536 };
+        let due: Vec<_> = (0..113).filter_map(|index| timer.due(index)).collect();
+        assert_eq!(due.iter().filter(|&&at| at == 100 * MS).count(), 111);
+        assert_eq!(due[112], 200 * MS);
+    }
+
+    #[test]
+    fn a_tdd_pattern_sends_in_its_own_slots() {
+        let tdd =
+            Pattern::Tdd { slot_ps: MS, slots: vec![true, false, true], releases: 2, frames: vec![100] };
+        let due: Vec<_> = (0..6).filter_map(|index| tdd.due(index)).collect();
+        assert_eq!(due, [0, MS / 2, 2 * MS, 2 * MS + MS / 2, 3 * MS, 3 * MS + MS / 2]);
+    }
+
+    #[test]
+    fn what_ethernet_does_not_have_is_refused() {
+        assert_eq!(Pattern::constant(US, 83).check(), Err(PatternError::Frame(83)));
+        assert_eq!(Pattern::constant(0, 84).check(), Err(PatternError::Period(0)));
+        assert_eq!(Pattern::burst(US, 0, 84).check(), Err(PatternError::Frames(0)));
+        assert_eq!(Pattern::Trace(vec![(2, 84), (1, 84)]).check(), Err(PatternError::Order(1)));
+        let late = Pattern::Periodic { period_ps: US, releases: 2, frames: vec![84], jitter_ps: US / 2 };
+        assert_eq!(late.check(), Err(PatternError::Jitter(US / 2)));
+    }
+}

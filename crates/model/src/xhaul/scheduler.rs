@@ -1,0 +1,280 @@
+//! How a port chooses the next frame: configuration, and the tables that a gate control list becomes.
+
+use super::time::{Clock, Ps, S};
+
+/// Traffic classes of a port; 7 is the most urgent.
+pub const CLASSES: usize = 8;
+/// Entries of a gate control list, at most.
+pub const GATE_ENTRIES_MAX: usize = 1024;
+/// What one preemption adds to a frame on the wire: the fragment's check sequence (4), a gap (12) and a preamble (8);
+/// IEEE 802.3 clause 99.
+pub const WIRE_PREEMPTION_BYTES: u32 = 24;
+/// The smallest quantum of a round robin: it bounds how often a port looks round before it sends.
+const QUANTUM_BYTES_MIN: u32 = 64;
+
+/// How a port chooses the next frame. Within a class frames are always sent in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scheduler {
+    /// One queue for all classes.
+    Fifo,
+    /// The most urgent class first; a frame that has begun is finished (IEEE 802.1Q 8.6.8.1, 802.1CM profile A).
+    StrictPriority,
+    /// Deficit round robin over the classes, with so many octets each in a turn.
+    DeficitRoundRobin {
+        /// Octets of each class in a turn, on the wire; at least 64.
+        quanta: [u32; CLASSES],
+    },
+    /// Strict priority in which express classes interrupt the others (IEEE 802.1Qbu, 802.3br, 802.1CM profile B).
+    Preemption {
+        /// Classes from this one on are express: 1 to 7.
+        express_from: u8,
+    },
+    /// Strict priority behind gates (IEEE 802.1Qbv). A frame that would not end before its gate closes waits.
+    Gates(Gates),
+    /// Strict priority with credit-based shapers (IEEE 802.1Qav): the rate of a shaped class in bit/s.
+    CreditBased {
+        /// The idle slope of each class, bit/s; `None`: not shaped.
+        idle_bps: [Option<u64>; CLASSES],
+    },
+    /// Strict priority with asynchronous traffic shaping (IEEE 802.1Qcr): flows with a
+    /// [`regulator`](super::Flow::regulator) wait until they conform to it.
+    Asynchronous,
+}
+
+/// A gate control list on the clock of its port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gates {
+    /// What happens in a cycle, in order.
+    pub entries: Vec<GateEntry>,
+    /// The clock that the list follows; its offset shifts the cycle.
+    pub clock: Clock,
+}
+
+/// One entry of a gate control list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateEntry {
+    /// How long it holds, ps; at least 1.
+    pub duration_ps: Ps,
+    /// The open classes: bit 7 is class 7.
+    pub open: u8,
+}
+
+/// Octets on the wire that a flow may send at once and per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Octets at once, on the wire; at least the flow's largest frame.
+    pub burst_bytes: u32,
+    /// bit/s on the wire, at least 1.
+    pub rate_bps: u64,
+}
+
+/// Why a scheduler cannot work; the caller's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchedulerError {
+    /// A turn too short to be worth looking round.
+    #[error("a quantum is {QUANTUM_BYTES_MIN} octets or more, not {0}")]
+    Quantum(u32),
+    /// Everything express, or a class that does not exist.
+    #[error("express classes begin at 1 to 7, not {0}")]
+    Express(u8),
+    /// No entries, too many, one without duration, or a cycle beyond 10 s.
+    #[error("a gate control list has 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in all")]
+    Gates,
+    /// A shaper that never gains credit or gains more than the link sends.
+    #[error("an idle slope is above 0 and at most the link's rate, not {0} bit/s")]
+    IdleSlope(u64),
+}
+
+impl Scheduler {
+    pub(super) fn check(&self, link_bps: u64) -> Result<(), SchedulerError> {
+        match self {
+            Self::Fifo | Self::StrictPriority | Self::Asynchronous => Ok(()),
+            Self::DeficitRoundRobin { quanta } => quanta
+                .iter()
+                .find(|&&quantum| quantum < QUANTUM_BYTES_MIN)
+                .map_or(Ok(()), |&quantum| Err(SchedulerError::Quantum(quantum))),
+            Self::Preemption { express_from } => match express_from {
+                1..=7 => Ok(()),
+                other => Err(SchedulerError::Express(*other)),
+            },
+            Self::Gates(gates) => gates.check(),
+            Self::CreditBased { idle_bps } => idle_bps
+                .iter()
+                .flatten()
+                .find(|&&slope| slope == 0 || slope > link_bps)
+                .map_or(Ok(()), |&slope| Err(SchedulerError::IdleSlope(slope))),
+        }
+    }
+
+    /// The queue of a class: FIFO has one.
+    pub(super) fn queue(&self, class: u8) -> usize {
+        match self {
+            Self::Fifo => 0,
+            _ => usize::from(class).min(CLASSES - 1),
+        }
+    }
+}
+
+impl Gates {
+    /// The length of a cycle, ps.
+    pub fn cycle_ps(&self) -> Ps {
+        self.entries.iter().map(|entry| entry.duration_ps).sum()
+    }
+
+    /// The windows of `class` in a cycle that begins with it closed, each (start, end) on the gates' clock; ends may
+    /// lie beyond the cycle. `None`: it never closes. Empty: it never opens.
+    pub(super) fn windows(&self, class: usize) -> Option<Vec<(Ps, Ps)>> {
+        let open = |entry: &GateEntry| entry.open >> class & 1 == 1;
+        if self.entries.iter().all(open) {
+            return None;
+        }
+        // Begin behind an entry in which it is closed, so that no window crosses the beginning.
+        let Some(closed) = self.entries.iter().position(|entry| !open(entry)) else { return None };
+        let mut at = self.entries[..=closed].iter().map(|entry| entry.duration_ps).sum::<Ps>();
+        let mut windows: Vec<(Ps, Ps)> = Vec::new();
+        let rest = self.entries[closed + 1..].iter().chain(&self.entries[..=closed]);
+        for entry in rest {
+            let end = at + entry.duration_ps;
+            if open(entry) {
+                match windows.last_mut() {
+                    Some(last) if last.1 == at => last.1 = end,
+                    _ => windows.push((at, end)),
+                }
+            }
+            at = end;
+        }
+        Some(windows)
+    }
+
+    /// The longest window of `class`, ps; `Ps::MAX` if it never closes.
+    pub(super) fn longest_ps(&self, class: usize) -> Ps {
+        match self.windows(class) {
+            None => Ps::MAX,
+            Some(windows) => windows.iter().map(|(start, end)| end - start).max().unwrap_or(0),
+        }
+    }
+
+    fn check(&self) -> Result<(), SchedulerError> {
+        let durations = || self.entries.iter().map(|entry| entry.duration_ps);
+        let count = (1..=GATE_ENTRIES_MAX).contains(&self.entries.len());
+        if !count || durations().any(|ps| ps == 0 || ps > 10 * S) || durations().sum::<Ps>() > 10 * S {
+            return Err(SchedulerError::Gates);
+        }
+        Ok(())
+    }
+}
+
+/// A gate control list prepared for looking up.
+#[derive(Debug, Clone)]
+pub(super) struct GateTable {
+    cycle_ps: Ps,
+    /// The end of each entry in the cycle, its mask, and for each class how long the gate stays open after this end.
+    entries: Vec<(Ps, u8, [Ps; CLASSES])>,
+    clock: Clock,
+}
+
+/// What a gate table says about a moment.
+pub(super) struct GateState {
+    pub(super) open: u8,
+    /// Until the next entry, ps of true time, at least 1.
+    pub(super) next_ps: Ps,
+    now: Ps,
+    /// When the entry ends, on the gates' clock.
+    end_local: Ps,
+    after: [Ps; CLASSES],
+    clock: Clock,
+}
+
+impl GateState {
+    /// How long the open gate of `class` stays open, ps of true time.
+    pub(super) fn left_ps(&self, class: usize) -> Ps {
+        match self.after[class] {
+            Ps::MAX => Ps::MAX,
+            after => self.clock.to_true(self.end_local + after) - self.now,
+        }
+    }
+}
+
+impl GateTable {
+    pub(super) fn new(gates: &Gates) -> Self {
+        let cycle_ps = gates.cycle_ps();
+        let mut end = 0;
+        let entries = gates.entries.iter().enumerate().map(|(index, entry)| {
+            end += entry.duration_ps;
+            let following = gates.entries.iter().cycle().skip(index + 1).take(gates.entries.len());
+            let mut after = [0; CLASSES];
+            for (class, after) in after.iter_mut().enumerate() {
+                let open = following.clone().take_while(|next| next.open >> class & 1 == 1);
+                *after = open.map(|next| next.duration_ps).sum::<Ps>();
+                if *after == cycle_ps {
+                    *after = Ps::MAX;
+                }
+            }
+            (end, entry.open, after)
+        });
+        Self { cycle_ps, entries: entries.collect(), clock: gates.clock }
+    }
+
+    pub(super) fn state(&self, now: Ps) -> GateState {
+        let local = self.clock.local(now);
+        let at = local % self.cycle_ps;
+        // The last entry ends with the cycle: one is always found.
+        let index = self.entries.partition_point(|&(end, ..)| end <= at).min(self.entries.len() - 1);
+        let (end, open, after) = self.entries[index];
+        let end_local = local + (end - at);
+        let next_ps = (self.clock.to_true(end_local) - now).max(1);
+        GateState { open, next_ps, now, end_local, after, clock: self.clock }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::US;
+    use super::*;
+
+    fn gates(entries: &[(Ps, u8)]) -> Gates {
+        let entries = entries.iter().map(|&(us, open)| GateEntry { duration_ps: us * US, open }).collect();
+        Gates { entries, clock: Clock::default() }
+    }
+
+    #[test]
+    fn windows_join_over_entries_and_over_the_cycle() {
+        let gates = gates(&[(10, 0x81), (20, 0x01), (30, 0x80), (40, 0x80)]);
+        assert_eq!(gates.windows(7), Some(vec![(30 * US, 110 * US)]));
+        assert_eq!(gates.windows(0), Some(vec![(100 * US, 130 * US)]));
+        assert_eq!(gates.windows(3), Some(vec![]));
+        assert_eq!(gates.longest_ps(7), 80 * US);
+    }
+
+    #[test]
+    fn a_table_knows_how_long_a_gate_stays_open() {
+        let table = GateTable::new(&gates(&[(10, 0x81), (20, 0x01), (30, 0x81)]));
+        let state = table.state(35 * US);
+        assert_eq!((state.open, state.next_ps), (0x81, 25 * US));
+        assert_eq!(state.left_ps(7), 35 * US);
+        assert_eq!(state.left_ps(0), Ps::MAX);
+    }
+
+    #[test]
+    fn gates_follow_their_own_clock() {
+        let mut gates = gates(&[(10, 0x80), (90, 0x01)]);
+        gates.clock.offset_ps = 5 * US as i64;
+        let table = GateTable::new(&gates);
+        assert_eq!(table.state(4 * US).open, 0x80);
+        assert_eq!(table.state(4 * US).next_ps, US);
+        assert_eq!(table.state(5 * US).open, 0x01);
+    }
+
+    #[test]
+    fn schedulers_that_cannot_work_are_refused() {
+        assert_eq!(Scheduler::Preemption { express_from: 0 }.check(1), Err(SchedulerError::Express(0)));
+        assert_eq!(Scheduler::Gates(gates(&[])).check(1), Err(SchedulerError::Gates));
+        let mut quanta = [1500; CLASSES];
+        quanta[2] = 1;
+        assert_eq!(Scheduler::DeficitRoundRobin { quanta }.check(1), Err(SchedulerError::Quantum(1)));
+        let mut idle_bps = [None; CLASSES];
+        idle_bps[5] = Some(2);
+        assert_eq!(Scheduler::CreditBased { idle_bps }.check(1), Err(SchedulerError::IdleSlope(2)));
+    }
+}

@@ -1,0 +1,270 @@
+//! What the simulation does, by hand-made networks with known answers.
+
+use ranlab_model::xhaul::{
+    CLASSES, Clock, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network, NetworkError, Options, Pattern,
+    Port, Ps, Report, S, Scheduler, Simulation, Stage, StageId, TokenBucket, US, reference_gates,
+    reference_network,
+};
+
+const GIGABIT: u64 = 1_000_000_000;
+
+fn port(name: &str, scheduler: Scheduler) -> Stage {
+    Stage::Port(Port { scheduler, ..Port::new(name, GIGABIT) })
+}
+
+fn flow(class: u8, path: &[StageId], offset_ps: Ps, pattern: Pattern) -> Flow {
+    Flow {
+        name: format!("class {class}"),
+        class,
+        path: path.to_vec(),
+        pattern,
+        offset_ps,
+        clock: Clock::default(),
+        regulator: None,
+        budget_ps: None,
+    }
+}
+
+/// One frame at this time.
+fn once(class: u8, path: &[StageId], at: Ps, frame: u32) -> Flow {
+    flow(class, path, 0, Pattern::Trace(vec![(at, frame)]))
+}
+
+fn run(network: &Network, duration_ps: Ps) -> Report {
+    Simulation::new(network, Options { duration_ps, seed: 1 }).unwrap().run()
+}
+
+fn max_ns(report: &Report, flow: usize) -> Ps {
+    report.flows[flow].delays.max_ps() / NS
+}
+
+#[test]
+fn the_same_seed_has_the_same_digest_on_any_thread_and_in_any_process() {
+    let mut network = reference_network(&Scheduler::Preemption { express_from: 7 }, false);
+    network.flows.push(flow(2, &[6, 7], 0, Pattern::Poisson { gap_ps: 150 * US, frame: 700 }));
+    let digest = |seed| {
+        let network = network.clone();
+        move || Simulation::new(&network, Options { duration_ps: 100 * MS, seed }).unwrap().run().digest
+    };
+    let here = digest(1)();
+    let threads: Vec<_> =
+        (0..4).map(|_| std::thread::scope(|scope| scope.spawn(digest(1)).join().unwrap())).collect();
+    assert_eq!(threads, [here; 4]);
+    assert_ne!(digest(2)(), here);
+    // Noted once: another process, another machine, another day.
+    assert_eq!(here, 4_881_464_953_725_099_670);
+}
+
+#[test]
+fn an_express_frame_cuts_a_preemptable_one_into_fragments() {
+    let network = Network {
+        stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
+        flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 0, 84), once(7, &[0], 2 * US, 84)],
+    };
+    let report = run(&network, MS);
+    // The first is cut as soon as 60 octets are sent: 8 + 60 + 4 + 12 = 84 octets, then 84 of its own.
+    assert_eq!(max_ns(&report, 1), 2 * 84 * 8);
+    // The second comes 656 ns (82 octets, 74 of them MAC) into the second fragment.
+    assert_eq!(max_ns(&report, 2), (16 + 84) * 8);
+    assert_eq!(max_ns(&report, 0), (1538 + 2 * 24 + 2 * 84) * 8);
+}
+
+#[test]
+fn a_frame_that_cannot_be_divided_is_finished_first() {
+    for (wire, waits) in [(143, 143), (144, 84)] {
+        let network = Network {
+            stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
+            flows: vec![once(0, &[0], 0, wire), once(7, &[0], 0, 84)],
+        };
+        assert_eq!(max_ns(&run(&network, MS), 1), (waits + 84) * 8);
+    }
+}
+
+#[test]
+fn no_preemptable_frame_overtakes_an_interrupted_one() {
+    let network = Network {
+        stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
+        flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 2 * US, 84), once(6, &[0], 2 * US, 84)],
+    };
+    let report = run(&network, MS);
+    assert_eq!(max_ns(&report, 0), (1538 + 24 + 84) * 8);
+    assert_eq!(max_ns(&report, 2), (1538 + 24 + 84 + 84) * 8 - 2000);
+}
+
+#[test]
+fn a_frame_waits_for_a_gate_window_that_it_fits_into() {
+    let network = Network {
+        stages: vec![port("port", Scheduler::Gates(reference_gates()))],
+        // 5 µs before the window of class 7 closes a frame of 5.2 µs no longer fits.
+        flows: vec![
+            once(7, &[0], 95 * US, 650),
+            once(7, &[0], MS + 95 * US, 625),
+            once(0, &[0], 99 * US, 1538),
+        ],
+    };
+    let report = run(&network, 10 * MS);
+    assert_eq!(max_ns(&report, 0), 905_000 + 5_200);
+    assert_eq!(max_ns(&report, 1), 5_000);
+    assert_eq!(max_ns(&report, 2), 1_000 + 12_304);
+}
+
+#[test]
+fn gates_whose_clock_drifts_walk_through_the_sources_phase() {
+    let drifting = |drift_ppb| {
+        let clock = Clock { offset_ps: 0, drift_ppb };
+        let network = Network {
+            stages: vec![port("port", Scheduler::Gates(Gates { clock, ..reference_gates() }))],
+            flows: vec![flow(7, &[0], 10 * US, Pattern::constant(MS, 650))],
+        };
+        max_ns(&run(&network, 2 * S), 0)
+    };
+    assert_eq!(drifting(0), 5_200);
+    // 100 ppm over 2 s are 200 µs: two windows of 100 µs.
+    assert!(drifting(-100_000) > 100_000 && drifting(100_000) > 800_000);
+}
+
+#[test]
+fn round_robin_shares_by_quanta() {
+    let mut quanta = [1500; CLASSES];
+    quanta[3] = 4500;
+    let network = Network {
+        stages: vec![Stage::Port(Port {
+            scheduler: Scheduler::DeficitRoundRobin { quanta },
+            queue_bytes_max: 100_000,
+            ..Port::new("port", GIGABIT)
+        })],
+        flows: vec![
+            flow(3, &[0], 0, Pattern::constant(5 * US, 1250)),
+            flow(2, &[0], 0, Pattern::constant(5 * US, 625)),
+            flow(1, &[0], 0, Pattern::constant(100 * US, 625)),
+        ],
+    };
+    let report = run(&network, 100 * MS);
+    let delivered = |flow: usize| report.flows[flow].delays.count() as f64;
+    assert!(report.dropped[0] > 0 && report.flows[0].dropped + report.flows[1].dropped == report.dropped[0]);
+    // 3 to 1 in octets between those that want more; class 1 takes less than its part and loses nothing.
+    let ratio = delivered(0) * 1250.0 / (delivered(1) * 625.0);
+    assert!((1.5..4.5).contains(&ratio), "{ratio}");
+    assert_eq!((report.flows[2].dropped, report.flows[2].sent), (0, 1000));
+}
+
+#[test]
+fn credit_holds_a_class_to_its_slope_and_lets_others_in() {
+    let mut idle_bps = [None; CLASSES];
+    idle_bps[6] = Some(GIGABIT / 4);
+    let network = Network {
+        stages: vec![port("port", Scheduler::CreditBased { idle_bps })],
+        flows: vec![
+            flow(6, &[0], 0, Pattern::burst(10 * MS, 40, 1250)),
+            flow(0, &[0], 0, Pattern::constant(20 * US, 1250)),
+        ],
+    };
+    let report = run(&network, 100 * MS);
+    // 40 frames of 10 µs each at a quarter of the rate: one each 40 µs.
+    let last = max_ns(&report, 0);
+    assert!((39 * 40_000..40 * 40_000 + 10_000).contains(&last), "{last}");
+    assert!(max_ns(&report, 1) <= 30_000, "{}", max_ns(&report, 1));
+}
+
+#[test]
+fn asynchronous_shaping_spreads_a_burst_and_leaves_conforming_flows_alone() {
+    let mut burst = flow(6, &[0], 0, Pattern::burst(MS, 5, 1250));
+    burst.regulator = Some(TokenBucket { burst_bytes: 1250, rate_bps: 100_000_000 });
+    let network = Network {
+        stages: vec![port("port", Scheduler::Asynchronous)],
+        flows: vec![burst, flow(5, &[0], 5 * US, Pattern::constant(200 * US, 625))],
+    };
+    let report = run(&network, 100 * MS);
+    // One frame of 10 µs each 100 µs.
+    assert_eq!(max_ns(&report, 0), 410_000);
+    assert_eq!(max_ns(&report, 1), 10_000);
+}
+
+#[test]
+fn cut_through_forwards_behind_the_header_unless_the_next_link_is_faster() {
+    let line = |cut_through_bytes, next_bps| {
+        let first =
+            Port { cut_through_bytes, forwarding: Duration::Constant(US), ..Port::new("first", GIGABIT) };
+        let network = Network {
+            stages: vec![Stage::Port(first), Stage::Port(Port::new("next", next_bps))],
+            flows: vec![once(0, &[0, 1], 0, 1250)],
+        };
+        max_ns(&run(&network, MS), 0)
+    };
+    assert_eq!(line(None, GIGABIT), 10_000 + 1_000 + 10_000);
+    assert_eq!(line(Some(64), GIGABIT), 512 + 1_000 + 10_000);
+    assert_eq!(line(Some(64), 10 * GIGABIT), 10_000 + 1_000 + 1_000);
+}
+
+#[test]
+fn a_host_adds_interrupts_service_and_what_goes_first() {
+    let host = Stage::Host(Host {
+        name: "host".to_owned(),
+        service: Duration::Constant(2 * US),
+        coalescing_ps: 10 * US,
+        contention: Some((100 * US, 30 * US, 0)),
+        queue_frames_max: 2,
+    });
+    let frames = vec![(40 * US, 84), (45 * US, 84), (46 * US, 84), (MS + 95 * US, 84)];
+    let network = Network { stages: vec![host], flows: vec![flow(0, &[0], 0, Pattern::Trace(frames))] };
+    let report = run(&network, 10 * MS);
+    // The interrupt of the first comes at 50 µs; the third finds the queue full; the last waits for its interrupt
+    // until 105 µs and for the core until 130 µs.
+    assert_eq!((report.flows[0].dropped, report.dropped[0], report.backlog_max[0]), (1, 1, 2));
+    assert_eq!(report.flows[0].delays.min_ps(), 9 * US);
+    assert_eq!(max_ns(&report, 0), 37_000);
+}
+
+#[test]
+fn segments_add_up_to_the_delay() {
+    let network = reference_network(&Scheduler::Preemption { express_from: 7 }, false);
+    let report = run(&network, 100 * MS);
+    for flow in &report.flows {
+        assert_eq!((flow.dropped, flow.unfinished), (0, 0));
+        let parts = flow.segments.iter().map(|part| part.waiting_ps + part.service_ps + part.transit_ps);
+        assert_eq!(parts.sum::<u128>(), flow.delays.sum_ps());
+    }
+}
+
+#[test]
+fn background_in_the_other_direction_leaves_a_queue_alone() {
+    let full = reference_network(&Scheduler::Fifo, false);
+    let with = |flows: &[usize]| {
+        let flows = flows.iter().map(|&flow| full.flows[flow].clone()).collect();
+        run(&Network { flows, ..full.clone() }, 100 * MS).flows[0].delays.clone()
+    };
+    // IQ down alone, with the background up (the published direction), with the background down.
+    let (alone, other, shared) = (with(&[0]), with(&[0, 4]), with(&[0, 5]));
+    assert_eq!(alone, other);
+    assert!(shared.max_ps() > alone.max_ps() + 5 * US);
+}
+
+#[test]
+fn networks_that_cannot_exist_are_refused() {
+    let fine = reference_network(&Scheduler::Fifo, false);
+    let broken = |change: &dyn Fn(&mut Network)| {
+        let mut network = fine.clone();
+        change(&mut network);
+        network.check().unwrap_err()
+    };
+    assert!(matches!(broken(&|network| network.flows[0].class = 8), NetworkError::Class { class: 8, .. }));
+    assert!(matches!(broken(&|network| network.flows[0].path = vec![0, 0]), NetworkError::Path { .. }));
+    assert!(matches!(broken(&|network| network.flows[0].path = vec![99]), NetworkError::Path { .. }));
+    assert!(matches!(
+        broken(&|network| network.flows[0].clock.drift_ppb = 100_001),
+        NetworkError::Clock { .. }
+    ));
+    let narrow = Gates {
+        entries: vec![
+            GateEntry { duration_ps: 5 * US, open: 0x80 },
+            GateEntry { duration_ps: MS, open: 0x7F },
+        ],
+        clock: Clock::default(),
+    };
+    let network = reference_network(&Scheduler::Gates(narrow), false);
+    assert!(matches!(network.check(), Err(NetworkError::NeverSent { .. })));
+    assert!(matches!(
+        broken(&|network| network.stages[0] = Stage::Port(Port::new("slow", 1))),
+        NetworkError::Rate { rate_bps: 1, .. }
+    ));
+}
