@@ -1,4 +1,5 @@
 //! No simulation exceeds its bound: random feed-forward networks of every kind of stage that bounds know.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;

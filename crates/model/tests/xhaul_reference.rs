@@ -1,4 +1,5 @@
 //! The reference midhaul: simulated maxima beside proven bounds, for four schedulers.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;

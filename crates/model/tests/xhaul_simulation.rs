@@ -1,4 +1,5 @@
 //! What the simulation does, by hand-made networks with known answers.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_model::xhaul::{
     CLASSES, Clock, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network, NetworkError, Options, Pattern,

@@ -3,8 +3,10 @@
 //! | part | question |
 //! |---|---|
 //! | [`Network`] | which frames go through which stages: ports with schedulers and links, hosts, air interfaces |
+//! | [`Split`] | what a cell sends in one direction: frames, cadence, rate, budget |
 //! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
 //! | [`bounds`] | what can never be exceeded, for feed-forward networks |
+//! | [`worst_phase`] | which phases of the sources come closest to that |
 //! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
 //!
 //! Sizes of frames are octets on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
@@ -16,6 +18,8 @@ mod network;
 mod pattern;
 mod reference;
 mod scheduler;
+mod search;
+mod split;
 mod stats;
 mod time;
 
@@ -30,5 +34,7 @@ pub use scheduler::{
     CLASSES, GATE_ENTRIES_MAX, GateEntry, Gates, Scheduler, SchedulerError, TokenBucket,
     WIRE_PREEMPTION_BYTES,
 };
+pub use search::{Search, Worst, worst_phase};
+pub use split::{Carrier, F1U_BYTES, IF4P5_PRACH_BYTES, Load, Split, SplitError, wire_bytes};
 pub use stats::{BUDGETS, Budget, Delays};
 pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, S, US};

@@ -9,7 +9,7 @@ pub const WIRE_BYTES_MIN: u32 = 64 + WIRE_GAP_BYTES;
 /// The largest frame: a jumbo frame of 9216 octets, on the wire.
 pub const WIRE_BYTES_MAX: u32 = 9216 + WIRE_GAP_BYTES;
 /// Frames that one release has at most.
-const FRAMES_MAX: usize = 4096;
+const FRAMES_MAX: usize = 16_384;
 /// The longest period, timer or slot.
 const PERIOD_PS_MAX: Ps = 10 * S;
 

@@ -126,11 +126,8 @@ impl Gates {
     /// lie beyond the cycle. `None`: it never closes. Empty: it never opens.
     pub(super) fn windows(&self, class: usize) -> Option<Vec<(Ps, Ps)>> {
         let open = |entry: &GateEntry| entry.open >> class & 1 == 1;
-        if self.entries.iter().all(open) {
-            return None;
-        }
         // Begin behind an entry in which it is closed, so that no window crosses the beginning.
-        let Some(closed) = self.entries.iter().position(|entry| !open(entry)) else { return None };
+        let closed = self.entries.iter().position(|entry| !open(entry))?;
         let mut at = self.entries[..=closed].iter().map(|entry| entry.duration_ps).sum::<Ps>();
         let mut windows: Vec<(Ps, Ps)> = Vec::new();
         let rest = self.entries[closed + 1..].iter().chain(&self.entries[..=closed]);

@@ -145,7 +145,7 @@ impl Server {
         for pair in self.own.corners(busy).windows(2) {
             let (from, to) = (pair[0], pair[1]);
             let (first, last) = (self.end(self.own.at(from, false))?, self.end(self.own.at(to, true))?);
-            best = best.max(first - from).max(last.saturating_sub(to));
+            best = best.max(first.saturating_sub(from)).max(last.saturating_sub(to));
             let straight = self.higher.is_empty() && self.windows.is_none();
             if !straight || to - from < 3 {
                 best = self.search(from, to, best)?;
@@ -221,7 +221,7 @@ impl Windows {
         let windows = gates.windows(class)?;
         let cycle = gates.cycle_ps();
         let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());
-        let off = |ps: Ps| if drift == 0 { 0 } else { ps / (1_000_000_000 / drift) + 8 };
+        let off = |ps: Ps| 1_000_000_000_u64.checked_div(drift).map_or(0, |share| ps / share + 8);
         let mut pieces: Vec<(Ps, Ps)> = Vec::new();
         // Shifted by a cycle: the first gap begins with the end of the last window of the cycle before.
         let mut closed_since = windows.last().map_or(0, |&(_, end)| end);

@@ -99,8 +99,8 @@ pub struct Simulation<'n> {
 
 #[derive(Debug)]
 enum StageState<'n> {
-    Port(PortState<'n>),
-    Host(HostState<'n>),
+    Port(Box<PortState<'n>>),
+    Host(Box<HostState<'n>>),
 }
 
 #[derive(Debug)]
@@ -177,8 +177,8 @@ impl<'n> Simulation<'n> {
             random
         };
         let stages = network.stages.iter().enumerate().map(|(index, stage)| match stage {
-            Stage::Port(port) => StageState::Port(PortState::new(port, seeded(1, index))),
-            Stage::Host(host) => StageState::Host(HostState::new(host, seeded(1, index))),
+            Stage::Port(port) => StageState::Port(Box::new(PortState::new(port, seeded(1, index)))),
+            Stage::Host(host) => StageState::Host(Box::new(HostState::new(host, seeded(1, index)))),
         });
         let flows = network.flows.iter().enumerate().map(|(index, flow)| FlowState {
             releases: 0,
@@ -439,7 +439,7 @@ fn exponential(mean_ps: Ps, random: u64) -> Ps {
     let mut mantissa = (u << zeros) >> 32;
     let mut fraction: u64 = 0;
     for _ in 0..24 {
-        mantissa = mantissa * mantissa >> 31;
+        mantissa = (mantissa * mantissa) >> 31;
         fraction <<= 1;
         if mantissa >> 32 != 0 {
             mantissa >>= 1;

@@ -32,7 +32,7 @@ pub(super) enum Shaping {
         fresh: bool,
     },
     Gates(GateTable),
-    Credits([Option<Credit>; CLASSES]),
+    Credits(Box<[Option<Credit>; CLASSES]>),
     Regulators {
         last: [Ps; CLASSES],
         empty: BTreeMap<u32, i128>,
@@ -59,9 +59,9 @@ impl Shaping {
                 Self::Rounds { quanta: *quanta, deficit: [0; CLASSES], turn: 0, fresh: true }
             }
             Scheduler::Gates(gates) => Self::Gates(GateTable::new(gates)),
-            Scheduler::CreditBased { idle_bps } => {
-                Self::Credits(idle_bps.map(|slope| slope.map(|slope| Credit::new(slope, port.rate_bps))))
-            }
+            Scheduler::CreditBased { idle_bps } => Self::Credits(Box::new(
+                idle_bps.map(|slope| slope.map(|slope| Credit::new(slope, port.rate_bps))),
+            )),
             Scheduler::Asynchronous => Self::Regulators { last: [0; CLASSES], empty: BTreeMap::new() },
         }
     }

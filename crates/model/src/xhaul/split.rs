@@ -1,0 +1,358 @@
+//! Functional splits: what a cell puts on the network in one direction, in which frames, and how soon it must arrive.
+
+use super::pattern::{Pattern, WIRE_GAP_BYTES};
+use super::time::{MS, Ps, S, US};
+
+/// Ethernet header and check sequence, octets.
+const ETHERNET_BYTES: u32 = 14 + 4;
+/// IPv4 and UDP without options, octets.
+const IP_UDP_BYTES: u32 = 20 + 8;
+/// The smallest Ethernet payload: shorter ones are padded.
+const ETHERNET_PAYLOAD_MIN: u32 = 46;
+/// IF4p5 (NGFI) header of OAI, octets.
+const IF4P5_BYTES: u32 = 12;
+/// eCPRI common header with PC_ID and SEQ_ID, octets.
+const ECPRI_BYTES: u32 = 8;
+/// Application and section header of an O-RAN user-plane message without compression header, octets
+/// (O-RAN.WG4.CUS 6.3).
+const CUS_BYTES: u32 = 4 + 6;
+/// Header before time-domain samples, octets.
+const TIME_DOMAIN_BYTES: u32 = 16;
+/// nFAPI P7 header, octets, and what the messages of a TTI need besides transport blocks.
+const NFAPI_BYTES: u32 = 16;
+const NFAPI_TTI_BYTES: u32 = 96;
+/// What a user's IP packet gets on F1-U: IPv4 (20), UDP (8), GTP-U with options and one extension (16), PDCP with
+/// 18-bit numbers (3), SDAP (1).
+pub const F1U_BYTES: u32 = 20 + 8 + 16 + 4;
+/// One-way budgets of splits below and above the MAC's real-time half (TR 38.801 annex A, the stricter end), ps.
+const FRONTHAUL_PS: Ps = 250 * US;
+const MIDHAUL_PS: Ps = 1_500 * US;
+/// Samples in a PRACH frame of OAI (839 complex 16-bit ones), octets.
+pub const IF4P5_PRACH_BYTES: u32 = 839 * 4;
+
+/// A carrier in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carrier {
+    /// Physical resource blocks, 1 to 275.
+    pub prbs: u16,
+    /// Subcarrier spacing: 15 (LTE, NR), 30 or 60 kHz.
+    pub spacing_khz: u8,
+    /// Antenna ports (splits 7.1 and 8) or layers (split 7.2x), 1 to 64.
+    pub ports: u8,
+    /// Sampling rate of a port in the time domain, Hz, 1.92 to 491.52 MHz.
+    pub sampling_hz: u32,
+    /// Transport blocks of a TTI or slot at full load, bit; for split 6.
+    pub transport_bits: u32,
+}
+
+/// Where the protocol stack is cut, and how the result is carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// Option 8: samples in the time domain, 2 x 16 bit, as many (a power of two) as fit a frame.
+    Eight,
+    /// Option 7.1 as OAI's IF4p5: 8-bit A-law, a frame for each symbol and port, all symbols of a TTI back to back.
+    If4p5 {
+        /// Over UDP instead of raw Ethernet.
+        udp: bool,
+    },
+    /// Option 7.1 over eCPRI: 2 x 16 bit, symbol by symbol.
+    SevenOne,
+    /// Option 7.2x (O-RAN CUS) over eCPRI: block floating point with so many bits of mantissa, or 16 without
+    /// compression; symbol by symbol.
+    SevenTwo {
+        /// Bits of mantissa, 1 to 16; 16 is uncompressed and has no exponent.
+        mantissa_bits: u8,
+    },
+    /// Option 6: transport blocks over nFAPI, TTI by TTI.
+    Six,
+    /// Option 2: F1-U, GTP-U around the packets of users.
+    Two {
+        /// User data, bit/s of UDP payload.
+        user_bps: u64,
+        /// UDP payload of a user's packet, octets.
+        user_bytes: u16,
+    },
+}
+
+/// What one direction of a cell is to the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// When which frames leave.
+    pub pattern: Pattern,
+    /// Octets of IQ, transport blocks or F1-U packets as a rate, bit/s.
+    pub payload_bps: u64,
+    /// The same with everything that goes over the wire, bit/s.
+    pub wire_bps: u64,
+    /// One-way budget, ps: TR 38.801 annex A, the stricter end.
+    pub budget_ps: Ps,
+    /// A packet does not fit a frame and is fragmented: so many octets are too many.
+    pub fragmented_by: Option<u32>,
+}
+
+/// Why a cell's load cannot be computed; the caller's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// A carrier that does not exist.
+    #[error(
+        "a carrier has 1 to 275 PRBs of 15, 30 or 60 kHz, 1 to 64 ports, is sampled with 1.92 to 491.52 MHz and \
+         has transport blocks of up to 16 Mbit"
+    )]
+    Carrier,
+    /// A mantissa that block floating point does not have.
+    #[error("a mantissa has 1 to 16 bits, not {0}")]
+    Mantissa(u8),
+    /// User data without packets, or packets without octets.
+    #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 octets")]
+    User,
+    /// A frame size that Ethernet does not have.
+    #[error("an MTU is 576 to 9000 octets, not {0}")]
+    Mtu(u32),
+    /// What cannot be divided (one PRB) does not fit.
+    #[error("{split} needs an MTU of {need} octets: it cannot be divided further")]
+    Indivisible {
+        /// What.
+        split: &'static str,
+        /// Octets.
+        need: u32,
+    },
+}
+
+impl Split {
+    /// What this split makes of a carrier with frames of at most `mtu` octets of payload.
+    pub fn load(self, carrier: &Carrier, mtu: u32) -> Result<Load, SplitError> {
+        if !(576..=9000).contains(&mtu) {
+            return Err(SplitError::Mtu(mtu));
+        }
+        carrier.check()?;
+        match self {
+            Self::Eight => Ok(time_domain(carrier, mtu)),
+            Self::If4p5 { udp } => Ok(if4p5(carrier, mtu, udp)),
+            Self::SevenOne => by_symbol(carrier, mtu, "split 7.1", 48, ECPRI_BYTES),
+            Self::SevenTwo { mantissa_bits } => {
+                if !(1..=16).contains(&mantissa_bits) {
+                    return Err(SplitError::Mantissa(mantissa_bits));
+                }
+                // 12 subcarriers, I and Q, and an octet with the exponent.
+                let exponent = u32::from(mantissa_bits < 16);
+                let prb = 3 * u32::from(mantissa_bits) + exponent;
+                by_symbol(carrier, mtu, "split 7.2x", prb, ECPRI_BYTES + CUS_BYTES)
+            }
+            Self::Six => Ok(transport_blocks(carrier, mtu)),
+            Self::Two { user_bps, user_bytes } => f1u(user_bps, user_bytes, mtu),
+        }
+    }
+}
+
+impl Carrier {
+    /// LTE with 25 PRBs and one port, at full load.
+    pub const LTE_5: Self =
+        Self { prbs: 25, spacing_khz: 15, ports: 1, sampling_hz: 7_680_000, transport_bits: 18_336 };
+
+    fn check(&self) -> Result<(), SplitError> {
+        let fine = (1..=275).contains(&self.prbs)
+            && matches!(self.spacing_khz, 15 | 30 | 60)
+            && (1..=64).contains(&self.ports)
+            && (1_920_000..=491_520_000).contains(&self.sampling_hz)
+            && self.transport_bits <= 16_000_000;
+        if fine { Ok(()) } else { Err(SplitError::Carrier) }
+    }
+
+    /// Slots in a millisecond; an LTE subframe counts as one, with 14 symbols.
+    fn slots_per_ms(&self) -> u32 {
+        u32::from(self.spacing_khz) / 15
+    }
+}
+
+/// Octets on the wire of a frame with this Ethernet payload.
+pub const fn wire_bytes(payload: u32) -> u32 {
+    let padded = if payload < ETHERNET_PAYLOAD_MIN { ETHERNET_PAYLOAD_MIN } else { payload };
+    padded + ETHERNET_BYTES + WIRE_GAP_BYTES
+}
+
+fn load(pattern: Pattern, payload_bps: u64, budget_ps: Ps) -> Load {
+    let wire_bps = pattern.mean_bps().unwrap_or(0);
+    Load { pattern, payload_bps, wire_bps, budget_ps, fragmented_by: None }
+}
+
+fn time_domain(carrier: &Carrier, mtu: u32) -> Load {
+    let samples = 1_u32 << ((mtu - TIME_DOMAIN_BYTES) / 4).ilog2();
+    let frames = vec![wire_bytes(samples * 4 + TIME_DOMAIN_BYTES); usize::from(carrier.ports)];
+    let hz = u64::from(carrier.sampling_hz);
+    // So many frames in so many whole seconds, exactly.
+    let common = greatest_common_divisor(carrier.sampling_hz, samples);
+    let (releases, seconds) = (carrier.sampling_hz / common, samples / common);
+    let (releases, period_ps) =
+        if seconds <= 10 { (releases, u64::from(seconds) * S) } else { (1, u64::from(samples) * S / hz) };
+    let pattern = Pattern::Periodic { period_ps, releases, frames, jitter_ps: 0 };
+    load(pattern, hz * 32 * u64::from(carrier.ports), FRONTHAUL_PS)
+}
+
+fn if4p5(carrier: &Carrier, mtu: u32, udp: bool) -> Load {
+    let header = IF4P5_BYTES + if udp { IP_UDP_BYTES } else { 0 };
+    let symbol = u32::from(carrier.prbs) * 12 * 2;
+    let one = divide(symbol, mtu - header).into_iter().map(|part| wire_bytes(part + header));
+    let symbols = usize::from(carrier.ports) * 14;
+    let frames: Vec<u32> = one.collect::<Vec<_>>().repeat(symbols);
+    let period_ps = MS / u64::from(carrier.slots_per_ms());
+    let pattern = Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: 0 };
+    let payload_bps = u64::from(symbol) * 8 * symbols as u64 * 1000 * u64::from(carrier.slots_per_ms());
+    load(pattern, payload_bps, FRONTHAUL_PS)
+}
+
+/// Frames of whole PRBs for each symbol, when the symbol is due; a port or layer does not share frames with another.
+fn by_symbol(
+    carrier: &Carrier,
+    mtu: u32,
+    split: &'static str,
+    prb: u32,
+    header: u32,
+) -> Result<Load, SplitError> {
+    let fitting = (mtu - header) / prb;
+    if fitting == 0 {
+        return Err(SplitError::Indivisible { split, need: header + prb });
+    }
+    let prbs = u32::from(carrier.prbs);
+    let one = divide(prbs, fitting).into_iter().map(|part| wire_bytes(part * prb + header));
+    let frames = one.collect::<Vec<_>>().repeat(usize::from(carrier.ports));
+    let releases = 14 * carrier.slots_per_ms();
+    let pattern = Pattern::Periodic { period_ps: MS, releases, frames, jitter_ps: 0 };
+    let payload_bps = u64::from(prbs * prb) * 8 * u64::from(carrier.ports) * u64::from(releases) * 1000;
+    Ok(load(pattern, payload_bps, FRONTHAUL_PS))
+}
+
+fn transport_blocks(carrier: &Carrier, mtu: u32) -> Load {
+    let payload = carrier.transport_bits.div_ceil(8) + NFAPI_TTI_BYTES;
+    let header = NFAPI_BYTES + IP_UDP_BYTES;
+    let frames: Vec<u32> =
+        divide(payload, mtu - header).into_iter().map(|part| wire_bytes(part + header)).collect();
+    let period_ps = MS / u64::from(carrier.slots_per_ms());
+    let pattern = Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: 0 };
+    let payload_bps = u64::from(payload) * 8 * 1000 * u64::from(carrier.slots_per_ms());
+    load(pattern, payload_bps, FRONTHAUL_PS)
+}
+
+fn f1u(user_bps: u64, user_bytes: u16, mtu: u32) -> Result<Load, SplitError> {
+    if !(1..=8900).contains(&user_bytes) || !(10_000..=100_000_000_000).contains(&user_bps) {
+        return Err(SplitError::User);
+    }
+    let packet = u32::from(user_bytes) + IP_UDP_BYTES + F1U_BYTES;
+    let gap_ps = (u128::from(user_bytes) * 8 * u128::from(S) / u128::from(user_bps)) as Ps;
+    let frames = ip_fragments(packet, mtu).into_iter().map(wire_bytes).collect();
+    let pattern = Pattern::Periodic { period_ps: gap_ps, releases: 1, frames, jitter_ps: 0 };
+    let over = packet.checked_sub(mtu).filter(|&over| over > 0);
+    let payload_bps = user_bps * u64::from(packet) / u64::from(user_bytes);
+    Ok(Load { fragmented_by: over, ..load(pattern, payload_bps, MIDHAUL_PS) })
+}
+
+/// IPv4 packets that carry one of `packet` octets (RFC 791): parts but the last are multiples of 8 octets.
+fn ip_fragments(packet: u32, mtu: u32) -> Vec<u32> {
+    const HEADER: u32 = 20;
+    if packet <= mtu {
+        return vec![packet];
+    }
+    let part = (mtu - HEADER) / 8 * 8;
+    let mut left = packet - HEADER;
+    let mut fragments = Vec::new();
+    while left > 0 {
+        let next = left.min(part);
+        fragments.push(next + HEADER);
+        left -= next;
+    }
+    fragments
+}
+
+/// `total` in the fewest parts of at most `most`, as equal as whole numbers are.
+fn divide(total: u32, most: u32) -> Vec<u32> {
+    let parts = total.div_ceil(most).max(1);
+    (0..parts).map(|index| total / parts + u32::from(index < total % parts)).collect()
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LTE_20: Carrier =
+        Carrier { prbs: 100, spacing_khz: 15, ports: 2, sampling_hz: 30_720_000, transport_bits: 150_752 };
+    const NR_20: Carrier =
+        Carrier { prbs: 51, spacing_khz: 30, ports: 2, sampling_hz: 30_720_000, transport_bits: 0 };
+    const NR_100: Carrier =
+        Carrier { prbs: 273, spacing_khz: 30, ports: 4, sampling_hz: 122_880_000, transport_bits: 1_280_000 };
+
+    /// (payload Mbit/s, wire Mbit/s, frames at once, octets of the first without preamble and gap).
+    fn row(split: Split, carrier: Carrier, mtu: u32) -> (f64, f64, usize, u32) {
+        let load = split.load(&carrier, mtu).unwrap();
+        let frames = load.pattern.frames(0);
+        let rounded = |bps: u64| (bps as f64 / 1e5).round() / 10.0;
+        (rounded(load.payload_bps), rounded(load.wire_bps), frames.len(), frames[0] - WIRE_GAP_BYTES)
+    }
+
+    #[test]
+    fn loads_are_those_of_the_formulas() {
+        let lte_20_1 = Carrier { ports: 1, ..LTE_20 };
+        let bfp9 = Split::SevenTwo { mantissa_bits: 9 };
+        let plain = Split::SevenTwo { mantissa_bits: 16 };
+        let table = [
+            (row(Split::If4p5 { udp: false }, Carrier::LTE_5, 1500), (67.2, 72.8, 14, 630)),
+            (row(Split::If4p5 { udp: true }, Carrier::LTE_5, 1500), (67.2, 75.9, 14, 658)),
+            (row(Split::If4p5 { udp: false }, lte_20_1, 1500), (268.8, 280.0, 28, 1230)),
+            (row(Split::SevenOne, Carrier::LTE_5, 1500), (134.4, 139.6, 1, 1226)),
+            (row(bfp9, LTE_20, 1500), (627.2, 652.3, 4, 1436)),
+            (row(bfp9, NR_20, 1500), (639.7, 664.8, 2, 1464)),
+            (row(bfp9, NR_100, 1500), (6849.0, 7150.1, 24, 1324)),
+            (row(bfp9, NR_100, 9000), (6849.0, 6899.2, 4, 7680)),
+            (row(plain, NR_100, 9000), (11741.2, 11841.5, 8, 6612)),
+            (row(Split::Eight, Carrier::LTE_5, 1500), (245.8, 258.7, 1, 1058)),
+            (row(Split::Eight, LTE_20, 1500), (1966.1, 2069.8, 2, 1058)),
+            (row(Split::Eight, NR_100, 9000), (15728.6, 15832.3, 4, 8226)),
+            (row(Split::Six, Carrier::LTE_5, 1500), (19.1, 20.4, 2, 1256)),
+        ];
+        for (computed, expected) in table {
+            assert_eq!(computed, expected);
+        }
+    }
+
+    #[test]
+    fn f1u_fragments_at_1470_octets_unless_the_mtu_is_larger() {
+        let split = Split::Two { user_bps: 13_000_000, user_bytes: 1470 };
+        let load = split.load(&Carrier::LTE_5, 1500).unwrap();
+        assert_eq!((load.fragmented_by, load.pattern.frames(0)), (Some(46), &[1538, 104][..]));
+        let load = split.load(&Carrier::LTE_5, 1600).unwrap();
+        assert_eq!((load.fragmented_by, load.pattern.frames(0)), (None, &[1584][..]));
+        assert_eq!(load.wire_bps / 100_000, 140);
+    }
+
+    #[test]
+    fn what_cannot_be_carried_is_refused() {
+        let nothing = Carrier { prbs: 0, ..Carrier::LTE_5 };
+        assert_eq!(Split::Eight.load(&nothing, 1500), Err(SplitError::Carrier));
+        assert_eq!(Split::Eight.load(&Carrier::LTE_5, 9001), Err(SplitError::Mtu(9001)));
+        let wide = Split::SevenTwo { mantissa_bits: 17 };
+        assert_eq!(wide.load(&Carrier::LTE_5, 1500), Err(SplitError::Mantissa(17)));
+        let silent = Split::Two { user_bps: 0, user_bytes: 1 };
+        assert_eq!(silent.load(&Carrier::LTE_5, 1500), Err(SplitError::User));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_load_can_be_sent(
+            prbs in 1_u16..276, spacing in 0..3_usize, ports in 1_u8..65, sampling_hz in 1_920_000_u32..491_520_000,
+            mtu in 576_u32..9001, mantissa_bits in 1_u8..17, user_bytes in 1_u16..8901, bits in 0_u32..16_000_000,
+        ) {
+            let spacing_khz = [15, 30, 60][spacing];
+            let carrier = Carrier { prbs, spacing_khz, ports, sampling_hz, transport_bits: bits };
+            for split in [
+                Split::Eight, Split::If4p5 { udp: true }, Split::SevenOne, Split::SevenTwo { mantissa_bits },
+                Split::Six, Split::Two { user_bps: 1_000_000, user_bytes },
+            ] {
+                let load = split.load(&carrier, mtu).unwrap();
+                proptest::prop_assert_eq!(load.pattern.check(), Ok(()), "{:?}", split);
+                proptest::prop_assert!(load.wire_bps > load.payload_bps);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! tshark as oracle of eCPRI: it reads from our frames the values that were written. Skipped where tshark is absent.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use ranlab_wire::ecpri::{DelayMeasurement, ETHERTYPE, Message, Stream};
+use std::process::Command;
+
+const FIELDS: [&str; 10] = [
+    "ecpri.type",
+    "ecpri.size",
+    "ecpri.pcid",
+    "ecpri.rtcid",
+    "ecpri.seqid",
+    "ecpri.measurementid",
+    "ecpri.actiontype",
+    "ecpri.sec",
+    "ecpri.nanosec",
+    "ecpri.resetcode",
+];
+
+fn messages() -> Vec<(Message<'static>, &'static str)> {
+    let stream = Stream { id: 0x1234, sequence: 0x0580, data: &[0xAB; 80] };
+    let measurement = DelayMeasurement {
+        id: 9,
+        action: 2,
+        seconds: 1_700_000_000,
+        nanoseconds: 123_456_789,
+        compensation: 5 << 16,
+        filling: &[0; 40],
+    };
+    vec![
+        (Message::IqData(stream), "0x00,84,0x1234,,0x0580,,,,,"),
+        (Message::BitSequence(stream), "0x01,84,0x1234,,0x0580,,,,,"),
+        (Message::RealTimeControl(stream), "0x02,84,,0x1234,0x0580,,,,,"),
+        (Message::DelayMeasurement(measurement), "0x05,60,,,,0x09,0x02,1700000000,123456789,"),
+        (Message::RemoteReset { id: 3, operation: 1, data: &[0; 50] }, "0x06,53,,,,,,,,0x01"),
+        (Message::Other { message_type: 64, payload: &[1; 60] }, "0x40,60,,,,,,,,"),
+    ]
+}
+
+/// A pcap of Ethernet frames, one for each message.
+fn recording() -> Vec<u8> {
+    let mut pcap = Vec::new();
+    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        pcap.extend(word.to_le_bytes());
+    }
+    for (message, _) in messages() {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        frame.extend(ETHERTYPE.to_be_bytes());
+        message.encode(false, &mut frame).unwrap();
+        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
+            pcap.extend(word.to_le_bytes());
+        }
+        pcap.extend(frame);
+    }
+    pcap
+}
+
+#[test]
+fn tshark_reads_the_values_that_were_written() {
+    let version = Command::new("tshark").arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no tshark on this machine");
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("ranlab-ecpri-{}.pcap", std::process::id()));
+    std::fs::write(&path, recording()).unwrap();
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(&path).args(["-T", "fields", "-E", "separator=,"]);
+    for field in FIELDS {
+        tshark.args(["-e", field]);
+    }
+    let output = tshark.args(["-e", "_ws.expert"]).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected: Vec<_> = messages().iter().map(|(_, line)| format!("{line},")).collect();
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{}", String::from_utf8_lossy(&output.stderr));
+}
