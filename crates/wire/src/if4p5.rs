@@ -222,7 +222,8 @@ mod tests {
         assert_eq!(with(0x20, 0, 0), If4p5Error::Samples(0));
         assert_eq!(with(0x19, 0, 25), If4p5Error::Samples(25));
         assert_eq!(with(0x21, 0, PRACH_SIZE - 1), If4p5Error::Samples(PRACH_SIZE - 1));
-        let frame = Frame { kind: Kind::PrachBr(4), frame: 0, subframe: 0, symbol: 0, samples: &[0; PRACH_SIZE] };
+        let frame =
+            Frame { kind: Kind::PrachBr(4), frame: 0, subframe: 0, symbol: 0, samples: &[0; PRACH_SIZE] };
         assert_eq!(frame.encode(&mut Vec::new()), Err(If4p5Error::Samples(PRACH_SIZE)));
     }
 

@@ -6,6 +6,8 @@
 //! | [`e2ap`] | E2AP v1.01, v2.03, v3.01: 16 procedures, 39 messages, one set of types |
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
+//! | [`ecpri`] | eCPRI: fronthaul over Ethernet or UDP |
+//! | [`if4p5`] | IF4p5: split 7.1 as OpenAirInterface carries it |
 //! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
@@ -14,7 +16,9 @@
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;
+pub mod ecpri;
 pub mod gtpu;
+pub mod if4p5;
 pub mod packet;
 pub mod per;
 pub mod pfcp;
