@@ -87,7 +87,7 @@ impl Random {
         }
         let slowest = path.iter().map(|&stage| match &stages[usize::from(stage)] {
             Stage::Port(port) => port.rate_bps,
-            Stage::Host(_) => 1_000_000_000,
+            _ => 1_000_000_000,
         });
         let slowest = slowest.min().unwrap();
         let frame = 84 + self.below(1455) as u32;

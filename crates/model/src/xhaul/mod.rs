@@ -2,6 +2,7 @@
 //!
 //! | part | question |
 //! |---|---|
+//! | [`Scenario`] | cells, hosts, switches and links become a [`Plan`]: rates, budgets and capacity before anything runs |
 //! | [`Network`] | which frames go through which stages: ports with schedulers and links, hosts, air interfaces |
 //! | [`Split`] | what a cell sends in one direction: frames, cadence, rate, budget |
 //! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
@@ -12,17 +13,20 @@
 //! Sizes of frames are octets on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
 //! and inter-frame gap. A frame counts as sent when its gap has passed.
 
+mod air;
 mod bound;
 mod engine;
 mod network;
 mod pattern;
 mod reference;
+mod scenario;
 mod scheduler;
 mod search;
 mod split;
 mod stats;
 mod time;
 
+pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, bounds};
 pub use engine::{FlowReport, Options, Report, Segment, Simulation};
 pub use network::{
@@ -30,6 +34,7 @@ pub use network::{
 };
 pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};
 pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
+pub use scenario::{Cell, Link, NicSharing, Node, Plan, Role, Scenario, ScenarioError, Stream};
 pub use scheduler::{
     CLASSES, GATE_ENTRIES_MAX, GateEntry, Gates, Scheduler, SchedulerError, TokenBucket,
     WIRE_PREEMPTION_BYTES,

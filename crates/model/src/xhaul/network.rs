@@ -1,5 +1,6 @@
 //! The network that is simulated and bounded: stages, and flows through them.
 
+use super::air::Air;
 use super::pattern::{Pattern, PatternError};
 use super::scheduler::{CLASSES, Scheduler, SchedulerError, TokenBucket};
 use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
@@ -36,6 +37,8 @@ pub enum Stage {
     Port(Port),
     /// Software that handles each frame.
     Host(Host),
+    /// One direction of a UE's radio link.
+    Air(Air),
 }
 
 /// The sending side of a link: queues, scheduler, cable and the node at its far end.
@@ -125,6 +128,15 @@ pub enum NetworkError {
     /// A queue that holds nothing.
     #[error("stage {stage}: a queue holds at least one frame")]
     Queue {
+        /// Which stage.
+        stage: String,
+    },
+    /// An air interface that sends nothing.
+    #[error(
+        "air interface {stage}: a transport block and the queue have at least 1 octet, a block is sent 1 to 64 times, \
+         errors are at most 1000000 per million, headers at most 10000 octets"
+    )]
+    Air {
         /// Which stage.
         stage: String,
     },
@@ -226,6 +238,7 @@ impl Stage {
         match self {
             Self::Port(port) => &port.name,
             Self::Host(host) => &host.name,
+            Self::Air(air) => &air.name,
         }
     }
 
@@ -264,6 +277,7 @@ impl Stage {
                 }
                 Ok(())
             }
+            Self::Air(air) => air.check(),
         }
     }
 }

@@ -96,8 +96,9 @@ impl Delays {
             self.histogram.resize(bucket + 1, 0);
         }
         self.histogram[bucket] += 1;
-        self.vary(delay);
+        // An interval ends before the first packet behind it counts.
         self.note(received);
+        self.vary(delay);
         // RFC 4737 section 3: reordered is what arrives behind a later one.
         if sequence < self.next_sequence {
             self.reordered += 1;

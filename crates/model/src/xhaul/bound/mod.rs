@@ -71,11 +71,11 @@ pub enum BoundError {
         /// The class that suffers.
         class: u8,
     },
-    /// A scheduler that is simulated only.
-    #[error("port {port}: bounds know FIFO, strict priority, preemption and gates")]
-    Scheduler {
-        /// Which port.
-        port: String,
+    /// A stage that is simulated only.
+    #[error("stage {stage}: bounds know hosts and ports with FIFO, strict priority, preemption or gates")]
+    Simulated {
+        /// Which stage.
+        stage: String,
     },
 }
 
@@ -172,12 +172,13 @@ impl<'n> Analysis<'n> {
     ) -> Result<(Ps, Ps), BoundError> {
         let config = &self.network.stages[usize::from(stage)];
         let overload = || BoundError::Overload { stage: config.name().to_owned(), class: guest.class };
+        let unknown = || BoundError::Simulated { stage: config.name().to_owned() };
         let server = match config {
             Stage::Port(port) => {
-                let unknown = || BoundError::Scheduler { port: port.name.clone() };
                 Server::of_port(self.network, port, guest, guests, waits).ok_or_else(unknown)?
             }
             Stage::Host(host) => Server::of_host(self.network, host, guest, guests),
+            Stage::Air(_) => return Err(unknown()),
         };
         let mut most = server.delay_ps().ok_or_else(overload)?;
         if let Stage::Port(port) = config
@@ -204,6 +205,7 @@ impl<'n> Analysis<'n> {
                 (least, most + port.propagation_ps + port.forwarding.max_ps())
             }
             Stage::Host(host) => (host.service.min_ps(), most + host.coalescing_ps),
+            Stage::Air(_) => return Err(unknown()),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The simulation: one heap of events ordered by (time, sequence) drives sources, ports and hosts.
 
+mod air;
 mod host;
 mod port;
 mod shaping;
@@ -14,6 +15,7 @@ use super::network::{Network, NetworkError, Stage, StageId};
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
 use super::stats::Delays;
 use super::time::{Ps, S};
+use air::AirState;
 use host::HostState;
 use port::{PortState, Started};
 
@@ -36,9 +38,10 @@ pub struct Options {
 pub struct Report {
     /// For each flow, in the network's order.
     pub flows: Vec<FlowReport>,
-    /// The most that each stage held: octets on the wire in a queue of a port, frames waiting at a host.
+    /// The most that each stage held: octets on the wire in a queue of a port, frames
+    /// waiting at a host, octets waiting for the air.
     pub backlog_max: Vec<u64>,
-    /// Frames dropped by each stage's full queue.
+    /// Frames dropped by each stage: its queue was full, or the air interface gave them up.
     pub dropped: Vec<u64>,
     /// Events handled.
     pub events: u64,
@@ -53,7 +56,7 @@ pub struct FlowReport {
     pub name: String,
     /// Frames sent.
     pub sent: u64,
-    /// Frames dropped by full queues.
+    /// Frames dropped by full queues or given up by an air interface.
     pub dropped: u64,
     /// Frames neither delivered nor dropped when the run ended.
     pub unfinished: u64,
@@ -101,6 +104,7 @@ pub struct Simulation<'n> {
 enum StageState<'n> {
     Port(Box<PortState<'n>>),
     Host(Box<HostState<'n>>),
+    Air(Box<AirState<'n>>),
 }
 
 #[derive(Debug)]
@@ -179,6 +183,7 @@ impl<'n> Simulation<'n> {
         let stages = network.stages.iter().enumerate().map(|(index, stage)| match stage {
             Stage::Port(port) => StageState::Port(Box::new(PortState::new(port, seeded(1, index)))),
             Stage::Host(host) => StageState::Host(Box::new(HostState::new(host, seeded(1, index)))),
+            Stage::Air(air) => StageState::Air(Box::new(AirState::new(air, seeded(1, index)))),
         });
         let flows = network.flows.iter().enumerate().map(|(index, flow)| FlowState {
             releases: 0,
@@ -307,10 +312,10 @@ impl<'n> Simulation<'n> {
                 kept
             }
             StageState::Host(host) => host.enqueue(id),
+            StageState::Air(air) => air.enqueue(id, self.packets[id as usize].wire),
         };
         if !kept {
-            self.flows[self.packets[id as usize].flow as usize].dropped += 1;
-            self.free.push(id);
+            self.lose(id);
         }
         self.start(stage);
     }
@@ -342,6 +347,11 @@ impl<'n> Simulation<'n> {
                     self.plan(at, Kind::Wake, u32::from(stage), 0);
                 } else if let Some(end) = host.start(now) {
                     self.plan(end, Kind::Done, u32::from(stage), 0);
+                }
+            }
+            StageState::Air(air) => {
+                if let Some(at) = air.plan(now) {
+                    self.plan(at, Kind::Wake, u32::from(stage), 0);
                 }
             }
         }
@@ -378,6 +388,7 @@ impl<'n> Simulation<'n> {
                     self.leave(stage, id, self.now - service, service);
                 }
             }
+            StageState::Air(_) => {}
         }
         self.start(stage);
     }
@@ -387,7 +398,7 @@ impl<'n> Simulation<'n> {
         let out = from + service;
         let at = match &mut self.stages[usize::from(stage)] {
             StageState::Port(port) => port.arrival(out),
-            StageState::Host(_) => out,
+            StageState::Host(_) | StageState::Air(_) => out,
         };
         let packet = &mut self.packets[id as usize];
         let segment = &mut self.flows[packet.flow as usize].segments[usize::from(packet.hop)];
@@ -405,8 +416,25 @@ impl<'n> Simulation<'n> {
         match &mut self.stages[stage as usize] {
             StageState::Port(port) => port.woken(self.now),
             StageState::Host(host) => host.interrupt(),
+            StageState::Air(air) => {
+                let mut left = Vec::new();
+                if let Some(at) = air.transmit(self.now, &mut left) {
+                    self.plan(at, Kind::Wake, stage, 0);
+                }
+                for packet in left {
+                    match packet.delivered {
+                        Some(at) => self.leave(stage as StageId, packet.id, self.now, at - self.now),
+                        None => self.lose(packet.id),
+                    }
+                }
+            }
         }
         self.start(stage as StageId);
+    }
+
+    fn lose(&mut self, id: u32) {
+        self.flows[self.packets[id as usize].flow as usize].dropped += 1;
+        self.free.push(id);
     }
 
     fn report(self) -> Report {
@@ -424,6 +452,7 @@ impl<'n> Simulation<'n> {
             .map(|stage| match stage {
                 StageState::Port(port) => (port.backlog_max, port.dropped),
                 StageState::Host(host) => (host.backlog_max, host.dropped),
+                StageState::Air(air) => (air.backlog_max, air.dropped),
             })
             .unzip();
         Report { flows: flows.collect(), backlog_max, dropped, events: self.events, digest: self.digest }

@@ -1,0 +1,100 @@
+//! The air interface of one UE as a stage: TTIs, HARQ, and in the uplink asking before sending.
+
+use super::network::NetworkError;
+use super::time::{MS, Ps, S};
+
+/// Ethernet header, check sequence, preamble and gap: what a frame has on a wire and not on the air, octets.
+pub(super) const WIRE_ONLY_BYTES: u32 = 14 + 4 + 20;
+
+/// One direction of the air interface. In each TTI one transport block is filled from the queue; a packet is delivered
+/// with the block that ends it, and never before an earlier one (RLC reorders).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Air {
+    /// What reports call it.
+    pub name: String,
+    /// Duration of a TTI, ps.
+    pub tti_ps: Ps,
+    /// Octets of a transport block.
+    pub transport_bytes: u32,
+    /// PDCP, RLC and MAC headers of a packet, octets.
+    pub overhead_bytes: u32,
+    /// Transmissions that fail, per million.
+    pub error_ppm: u32,
+    /// From a failed transmission to the next one, ps; that takes a whole TTI again.
+    pub harq_ps: Ps,
+    /// Transmissions of a block; the packets of one that fails so often are lost and counted as dropped.
+    pub transmissions_max: u32,
+    /// From the end of a TTI until the receiver's stack hands a packet on, ps.
+    pub processing_ps: Ps,
+    /// How the uplink asks for resources; `None`: the downlink, which knows its own queue.
+    pub access: Option<Access>,
+    /// Octets that wait at most; a packet beyond that is dropped and counted.
+    pub queue_bytes_max: u64,
+}
+
+/// Scheduling request, grant, buffer status report, grant (TS 36.321 5.4.4 and 5.4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Opportunities for a request come so often, ps.
+    pub request_period_ps: Ps,
+    /// The first opportunity, ps.
+    pub request_offset_ps: Ps,
+    /// From a request to the first transmission, ps.
+    pub request_to_data_ps: Ps,
+    /// Octets of packets in that first transmission, beside the buffer status report.
+    pub first_bytes: u32,
+    /// From the report to the transmissions that it asks for, ps; then one in each TTI.
+    pub report_to_data_ps: Ps,
+}
+
+impl Air {
+    /// The downlink of LTE with 25 PRBs at its highest rate, 18336 bit in each TTI: 8 ms of HARQ, four transmissions,
+    /// 4 ms until a packet is handed on.
+    pub fn lte_5_mhz_downlink() -> Self {
+        Self {
+            name: "air DL".to_owned(),
+            tti_ps: MS,
+            transport_bytes: 18_336 / 8,
+            overhead_bytes: 6,
+            error_ppm: 0,
+            harq_ps: 8 * MS,
+            transmissions_max: 4,
+            processing_ps: 4 * MS,
+            access: None,
+            queue_bytes_max: 1_000_000,
+        }
+    }
+
+    /// An uplink as small eNodeBs schedule it for a UE that was idle. A model, not a measurement: requests each 10 ms,
+    /// 8 ms from request to grant and transmission, 8 ms from the report to the data, 3000 bit in a TTI.
+    pub fn lte_5_mhz_uplink() -> Self {
+        Self {
+            name: "air UL".to_owned(),
+            transport_bytes: 375,
+            access: Some(Access {
+                request_period_ps: 10 * MS,
+                request_offset_ps: 0,
+                request_to_data_ps: 8 * MS,
+                first_bytes: 0,
+                report_to_data_ps: 8 * MS,
+            }),
+            ..Self::lte_5_mhz_downlink()
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), NetworkError> {
+        let fine = |ps: Ps| (1..=S).contains(&ps);
+        let access = self.access.is_none_or(|access| {
+            let delays = [access.request_offset_ps, access.request_to_data_ps, access.report_to_data_ps];
+            fine(access.request_period_ps) && delays.iter().all(|&ps| ps <= S)
+        });
+        if !fine(self.tti_ps) || !fine(self.harq_ps) || self.processing_ps > S || !access {
+            return Err(NetworkError::Delay { stage: self.name.clone() });
+        }
+        let sends = self.transport_bytes > 0 && (1..=64).contains(&self.transmissions_max);
+        if !sends || self.error_ppm > 1_000_000 || self.overhead_bytes > 10_000 || self.queue_bytes_max == 0 {
+            return Err(NetworkError::Air { stage: self.name.clone() });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! The air interface at work.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use rand::RngCore;
+use rand_chacha::ChaCha8Rng;
+
+use super::super::air::{Air, WIRE_ONLY_BYTES};
+use super::super::time::Ps;
+
+#[derive(Debug)]
+pub(super) struct AirState<'n> {
+    config: &'n Air,
+    pub(super) backlog_max: u64,
+    pub(super) dropped: u64,
+    /// Packets and what is left of them, octets.
+    queue: VecDeque<(u32, u32)>,
+    queued_bytes: u64,
+    /// A TTI is planned.
+    planned: bool,
+    /// The next uplink transmission carries the report.
+    reporting: bool,
+    /// The head was part of a block that was lost.
+    broken: bool,
+    /// TTIs that retransmissions need.
+    taken: BTreeSet<Ps>,
+    delivered_at: Ps,
+    random: ChaCha8Rng,
+}
+
+/// A packet that leaves the air interface, and when it is handed on; `None`: lost.
+pub(super) struct Left {
+    pub(super) id: u32,
+    pub(super) delivered: Option<Ps>,
+}
+
+impl<'n> AirState<'n> {
+    pub(super) fn new(config: &'n Air, random: ChaCha8Rng) -> Self {
+        Self {
+            config,
+            backlog_max: 0,
+            dropped: 0,
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            planned: false,
+            reporting: config.access.is_some(),
+            broken: false,
+            taken: BTreeSet::new(),
+            delivered_at: 0,
+            random,
+        }
+    }
+
+    /// Takes in a packet of `wire` octets; `false` if there is no room for it.
+    pub(super) fn enqueue(&mut self, id: u32, wire: u32) -> bool {
+        let bytes = wire.saturating_sub(WIRE_ONLY_BYTES) + self.config.overhead_bytes;
+        if self.queued_bytes + u64::from(bytes) > self.config.queue_bytes_max {
+            self.dropped += 1;
+            return false;
+        }
+        self.queued_bytes += u64::from(bytes);
+        self.backlog_max = self.backlog_max.max(self.queued_bytes);
+        self.queue.push_back((id, bytes));
+        true
+    }
+
+    /// When to transmit for what waits, if that was not planned yet.
+    pub(super) fn plan(&mut self, now: Ps) -> Option<Ps> {
+        if self.planned || self.queue.is_empty() {
+            return None;
+        }
+        self.planned = true;
+        let from = match self.config.access {
+            None => now,
+            Some(access) => {
+                let since = now.saturating_sub(access.request_offset_ps);
+                let request = since.div_ceil(access.request_period_ps) * access.request_period_ps;
+                request + access.request_offset_ps + access.request_to_data_ps
+            }
+        };
+        Some(self.free_tti(from))
+    }
+
+    /// Transmits in the TTI that begins now: the packets that leave with it, and when to transmit again.
+    pub(super) fn transmit(&mut self, now: Ps, left: &mut Vec<Left>) -> Option<Ps> {
+        let reports = std::mem::take(&mut self.reporting);
+        let room = match self.config.access {
+            Some(access) if reports => access.first_bytes.min(self.config.transport_bytes),
+            _ => self.config.transport_bytes,
+        };
+        let sent = self.send_block(now);
+        self.fill(room, sent, left);
+        if self.queue.is_empty() {
+            self.planned = false;
+            self.reporting = self.config.access.is_some();
+            return None;
+        }
+        let wait = match self.config.access {
+            Some(access) if reports => access.report_to_data_ps.max(self.config.tti_ps),
+            _ => self.config.tti_ps,
+        };
+        Some(self.free_tti(now + wait))
+    }
+
+    /// When the block of this TTI arrives; `None`: it fails too often.
+    fn send_block(&mut self, now: Ps) -> Option<Ps> {
+        let mut at = now;
+        for _ in 0..self.config.transmissions_max {
+            if at > now {
+                self.taken.insert(at);
+            }
+            if self.random.next_u64() % 1_000_000 >= u64::from(self.config.error_ppm) {
+                return Some(at + self.config.tti_ps + self.config.processing_ps);
+            }
+            // A retransmission begins with a TTI.
+            at = (at + self.config.harq_ps).next_multiple_of(self.config.tti_ps);
+        }
+        None
+    }
+
+    /// Fills a block of `room` octets that is delivered at `sent`.
+    fn fill(&mut self, mut room: u32, sent: Option<Ps>, left: &mut Vec<Left>) {
+        while room > 0
+            && let Some((id, bytes)) = self.queue.front_mut()
+        {
+            let part = room.min(*bytes);
+            room -= part;
+            *bytes -= part;
+            self.queued_bytes -= u64::from(part);
+            self.broken |= sent.is_none();
+            if *bytes > 0 {
+                return;
+            }
+            let lost = std::mem::take(&mut self.broken);
+            let delivered = sent.filter(|_| !lost).map(|sent| sent.max(self.delivered_at));
+            self.delivered_at = delivered.unwrap_or(self.delivered_at);
+            self.dropped += u64::from(delivered.is_none());
+            left.push(Left { id: *id, delivered });
+            self.queue.pop_front();
+        }
+    }
+
+    /// The first TTI from `from` on that no retransmission needs.
+    fn free_tti(&mut self, from: Ps) -> Ps {
+        let mut at = from.next_multiple_of(self.config.tti_ps);
+        self.taken = self.taken.split_off(&at);
+        while self.taken.contains(&at) {
+            at += self.config.tti_ps;
+        }
+        at
+    }
+}

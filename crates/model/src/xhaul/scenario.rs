@@ -1,0 +1,445 @@
+//! A scenario in the words of a radio network: cells, hosts, switches, links, streams; and the plan made of it.
+
+use std::fmt;
+
+use super::air::Air;
+use super::network::{Flow, Host, Network, NetworkError, Port, Stage, StageId};
+use super::pattern::Pattern;
+use super::scheduler::{Scheduler, TokenBucket};
+use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};
+use super::time::{Clock, Duration, NS, Ps};
+
+/// Signal time of a metre of cable, ps.
+const PS_PER_METRE: Ps = 5_000;
+/// A share of a port beyond which a plan warns, percent.
+const BUSY_PERCENT: u64 = 80;
+/// Frames that a host's ring holds.
+const RING_FRAMES: u32 = 1024;
+
+/// Who is there, how they are connected, what they send.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scenario {
+    /// Hosts and switches.
+    pub nodes: Vec<Node>,
+    /// Cables between them, full duplex.
+    pub links: Vec<Link>,
+    /// Cells: each sends downlink and uplink between its CU and its DU.
+    pub cells: Vec<Cell>,
+    /// Anything else: background, users' packets between server and CU.
+    pub streams: Vec<Stream>,
+    /// The largest Ethernet payload, octets.
+    pub mtu: u32,
+}
+
+/// A host or a switch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Its name, unique.
+    pub name: String,
+    /// What it does with frames.
+    pub role: Role,
+    /// Its clock: what it sends follows it.
+    pub clock: Clock,
+}
+
+/// What a node does with frames.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Role {
+    /// Sends and receives without delay of its own: a tester, or a host that is not looked into.
+    End,
+    /// Sends and receives through software.
+    Host {
+        /// How its containers share the network card.
+        sharing: NicSharing,
+        /// Time for each frame besides what sharing costs.
+        service: Duration,
+        /// Work that goes first on the core that handles frames: (period, busy, offset), ps.
+        contention: Option<(Ps, Ps, Ps)>,
+    },
+    /// Forwards.
+    Switch {
+        /// Time from a frame's reception to its next queue.
+        forwarding: Duration,
+        /// Octets after which it forwards a frame that is still arriving; `None`: store and forward.
+        cut_through_bytes: Option<u32>,
+    },
+}
+
+/// How containers share a network card, and what that costs for each frame on the way in or out. The costs were
+/// measured in namespaces on one machine, as the difference to a port of one's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NicSharing {
+    /// A port for each.
+    Dedicated,
+    /// Virtual functions: the card switches, software does nothing more than with a port of one's own.
+    SrIov,
+    /// macvlan in bridge mode: 40 to 56 ns.
+    Macvlan,
+    /// A software bridge with veth pairs: 450 to 455 ns.
+    Bridge,
+    /// Anything else (ipvlan), with the cost that was measured for it, ns.
+    Measured {
+        /// Nanoseconds for each frame.
+        cost_ns: u32,
+    },
+}
+
+/// A cable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// One end, by name.
+    pub a: String,
+    /// The other end.
+    pub b: String,
+    /// bit/s each way.
+    pub rate_bps: u64,
+    /// Length, metres.
+    pub metres: u32,
+    /// How both ends choose the next frame.
+    pub scheduler: Scheduler,
+    /// Octets in the queue of a class at either end.
+    pub queue_bytes_max: u64,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Its name.
+    pub name: String,
+    /// Its carrier.
+    pub carrier: Carrier,
+    /// The split, and the users' load with it.
+    pub downlink: Split,
+    /// The same in the uplink.
+    pub uplink: Split,
+    /// The node of its distributed unit.
+    pub du: String,
+    /// The node of its central unit.
+    pub cu: String,
+    /// Traffic class, 0 to 7.
+    pub class: u8,
+    /// When its TTIs begin, ps.
+    pub offset_ps: Ps,
+}
+
+/// Frames from one node to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    /// Its name.
+    pub name: String,
+    /// The sending node: the direction matters.
+    pub from: String,
+    /// The receiving node.
+    pub to: String,
+    /// Traffic class, 0 to 7.
+    pub class: u8,
+    /// What is sent.
+    pub pattern: Pattern,
+    /// When it begins, ps.
+    pub offset_ps: Ps,
+    /// What asynchronous shapers hold it to.
+    pub regulator: Option<TokenBucket>,
+    /// The one-way budget, ps.
+    pub budget_ps: Option<Ps>,
+    /// The radio link behind the receiving node.
+    pub air: Option<Air>,
+}
+
+/// A network made of a scenario, and what is known before it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What can be simulated and bounded.
+    pub network: Network,
+    /// For each flow that a cell makes, its load, in the network's order; the streams' flows follow them.
+    pub loads: Vec<Load>,
+    /// What will probably go wrong.
+    pub warnings: Vec<String>,
+}
+
+/// Why a scenario cannot run; the caller's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// A name that is missing or used twice.
+    #[error("{what} names the node {name}: there must be exactly one of that name")]
+    Node {
+        /// Who names it.
+        what: String,
+        /// The name.
+        name: String,
+    },
+    /// No way between two nodes over switches.
+    #[error("{flow}: no way from {from} to {to} over links and switches")]
+    NoWay {
+        /// Which flow.
+        flow: String,
+        /// Its beginning.
+        from: String,
+        /// Its end.
+        to: String,
+    },
+    /// A cell whose load cannot be computed.
+    #[error("cell {cell}: {source}")]
+    Split {
+        /// Which cell.
+        cell: String,
+        /// Why.
+        source: SplitError,
+    },
+    /// More on a link than it carries: nothing would come out of a run.
+    #[error("port {port} is offered {offered_bps} bit/s and carries {rate_bps}")]
+    Capacity {
+        /// Which port.
+        port: String,
+        /// Offered, bit/s on the wire.
+        offered_bps: u64,
+        /// Its rate.
+        rate_bps: u64,
+    },
+    /// The network that results cannot exist.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+impl NicSharing {
+    /// The cost for each frame, ps: least and most.
+    pub const fn cost_ps(self) -> (Ps, Ps) {
+        match self {
+            Self::Dedicated | Self::SrIov => (0, 0),
+            Self::Macvlan => (40 * NS, 56 * NS),
+            Self::Bridge => (450 * NS, 455 * NS),
+            Self::Measured { cost_ns } => (cost_ns as Ps * NS, cost_ns as Ps * NS),
+        }
+    }
+}
+
+impl Scenario {
+    /// Computes rates, ways and budgets, and checks them against the links before anything runs.
+    pub fn plan(&self) -> Result<Plan, ScenarioError> {
+        let mut builder = Builder::new(self)?;
+        for cell in &self.cells {
+            builder.cell(cell)?;
+        }
+        for stream in &self.streams {
+            builder.stream(stream)?;
+        }
+        let Builder { network, loads, mut warnings, .. } = builder;
+        network.check()?;
+        for (stage, offered_bps, rate_bps) in network.port_loads() {
+            let port = || network.stages[usize::from(stage)].name().to_owned();
+            if offered_bps > rate_bps {
+                return Err(ScenarioError::Capacity { port: port(), offered_bps, rate_bps });
+            }
+            let percent = u128::from(offered_bps) * 100 / u128::from(rate_bps);
+            if percent >= u128::from(BUSY_PERCENT) {
+                warnings.push(format!("port {} is loaded to {percent} %", port()));
+            }
+        }
+        Ok(Plan { network, loads, warnings })
+    }
+}
+
+struct Builder<'s> {
+    scenario: &'s Scenario,
+    network: Network,
+    loads: Vec<Load>,
+    warnings: Vec<String>,
+    /// For each node that is a host, its stages for receiving and sending.
+    hosts: Vec<Option<(StageId, StageId)>>,
+    /// For each link, its nodes and the stages from a to b and back.
+    links: Vec<(usize, usize, StageId, StageId)>,
+}
+
+impl<'s> Builder<'s> {
+    fn new(scenario: &'s Scenario) -> Result<Self, ScenarioError> {
+        let mut builder = Self {
+            scenario,
+            network: Network::default(),
+            loads: Vec::new(),
+            warnings: Vec::new(),
+            hosts: Vec::new(),
+            links: Vec::new(),
+        };
+        for node in &scenario.nodes {
+            builder.node("the scenario", &node.name)?;
+            let host = match &node.role {
+                Role::Host { sharing, service, contention } => {
+                    let mut add = |way: &str| {
+                        builder.add(Stage::Host(Host {
+                            name: format!("{} {way}", node.name),
+                            service: longer(service, sharing.cost_ps()),
+                            coalescing_ps: 0,
+                            contention: *contention,
+                            queue_frames_max: RING_FRAMES,
+                        }))
+                    };
+                    Some((add("in"), add("out")))
+                }
+                _ => None,
+            };
+            builder.hosts.push(host);
+        }
+        for link in &scenario.links {
+            let what = format!("link {}-{}", link.a, link.b);
+            let (a, b) = (builder.node(&what, &link.a)?, builder.node(&what, &link.b)?);
+            let (there, back) = (builder.port(link, a, b), builder.port(link, b, a));
+            builder.links.push((a, b, there, back));
+        }
+        Ok(builder)
+    }
+
+    fn node(&self, what: &str, name: &str) -> Result<usize, ScenarioError> {
+        let mut found = self.scenario.nodes.iter().enumerate().filter(|(_, node)| node.name == name);
+        match (found.next(), found.next()) {
+            (Some((index, _)), None) => Ok(index),
+            _ => Err(ScenarioError::Node { what: what.to_owned(), name: name.to_owned() }),
+        }
+    }
+
+    fn add(&mut self, stage: Stage) -> StageId {
+        self.network.stages.push(stage);
+        // More stages than there are numbers are refused by the network's check, before anyone follows a number.
+        (self.network.stages.len() - 1) as StageId
+    }
+
+    fn port(&mut self, link: &Link, from: usize, to: usize) -> StageId {
+        let nodes = &self.scenario.nodes;
+        let (forwarding, cut_through_bytes) = match &nodes[to].role {
+            Role::Switch { forwarding, cut_through_bytes } => (forwarding.clone(), *cut_through_bytes),
+            _ => (Duration::Constant(0), None),
+        };
+        self.add(Stage::Port(Port {
+            name: format!("{}>{}", nodes[from].name, nodes[to].name),
+            rate_bps: link.rate_bps,
+            propagation_ps: Ps::from(link.metres) * PS_PER_METRE,
+            forwarding,
+            cut_through_bytes,
+            scheduler: link.scheduler.clone(),
+            queue_bytes_max: link.queue_bytes_max,
+        }))
+    }
+
+    fn cell(&mut self, cell: &Cell) -> Result<(), ScenarioError> {
+        let ways = [("DL", cell.downlink, &cell.cu, &cell.du), ("UL", cell.uplink, &cell.du, &cell.cu)];
+        for (way, split, from, to) in ways {
+            let load = split.load(&cell.carrier, self.scenario.mtu);
+            let load = load.map_err(|source| ScenarioError::Split { cell: cell.name.clone(), source })?;
+            if let Some(over) = load.fragmented_by {
+                self.warnings.push(format!(
+                    "cell {} {way}: packets are {over} octets longer than the MTU of {} and are fragmented",
+                    cell.name, self.scenario.mtu
+                ));
+            }
+            let prach = IF4P5_PRACH_BYTES + 12;
+            if way == "UL" && matches!(split, Split::If4p5 { udp: false }) && self.scenario.mtu < prach {
+                self.warnings.push(format!("cell {} UL: PRACH needs an MTU of {prach} octets", cell.name));
+            }
+            let stream = Stream {
+                name: format!("{} {way}", cell.name),
+                from: from.clone(),
+                to: to.clone(),
+                class: cell.class,
+                pattern: load.pattern.clone(),
+                offset_ps: cell.offset_ps,
+                regulator: None,
+                budget_ps: Some(load.budget_ps),
+                air: None,
+            };
+            self.stream(&stream)?;
+            self.loads.push(load);
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: &Stream) -> Result<(), ScenarioError> {
+        let (from, to) = (self.node(&stream.name, &stream.from)?, self.node(&stream.name, &stream.to)?);
+        let mut path: Vec<StageId> = self.hosts[from].map(|(_, out)| out).into_iter().collect();
+        let ports = self.way(from, to).ok_or_else(|| ScenarioError::NoWay {
+            flow: stream.name.clone(),
+            from: stream.from.clone(),
+            to: stream.to.clone(),
+        })?;
+        path.extend(ports);
+        path.extend(self.hosts[to].map(|(inwards, _)| inwards));
+        path.extend(stream.air.clone().map(|air| self.add(Stage::Air(air))));
+        self.network.flows.push(Flow {
+            name: stream.name.clone(),
+            class: stream.class,
+            path,
+            pattern: stream.pattern.clone(),
+            offset_ps: stream.offset_ps,
+            clock: self.scenario.nodes[from].clock,
+            regulator: stream.regulator,
+            budget_ps: stream.budget_ps,
+        });
+        Ok(())
+    }
+
+    /// The ports of a shortest way over switches; among equals the one whose links come first.
+    fn way(&self, from: usize, to: usize) -> Option<Vec<StageId>> {
+        let mut reached: Vec<Option<Vec<StageId>>> = vec![None; self.scenario.nodes.len()];
+        reached[from] = Some(Vec::new());
+        let mut edge = vec![from];
+        while !edge.is_empty() && reached[to].is_none() {
+            let mut next = Vec::new();
+            for node in edge {
+                for &(a, b, there, back) in &self.links {
+                    let (other, port) = match node {
+                        _ if node == a => (b, there),
+                        _ if node == b => (a, back),
+                        _ => continue,
+                    };
+                    let passes =
+                        other == to || matches!(self.scenario.nodes[other].role, Role::Switch { .. });
+                    if passes && reached[other].is_none() {
+                        let mut path = reached[node].clone()?;
+                        path.push(port);
+                        reached[other] = Some(path);
+                        next.push(other);
+                    }
+                }
+            }
+            edge = next;
+        }
+        reached.swap_remove(to).filter(|path| !path.is_empty())
+    }
+}
+
+/// A duration with (least, most) added.
+fn longer(duration: &Duration, (least, most): (Ps, Ps)) -> Duration {
+    match duration {
+        _ if most == 0 => duration.clone(),
+        Duration::Constant(ps) if least == most => Duration::Constant(ps + most),
+        Duration::Constant(ps) => Duration::Uniform { min_ps: ps + least, max_ps: ps + most },
+        Duration::Uniform { min_ps, max_ps } => {
+            Duration::Uniform { min_ps: min_ps + least, max_ps: max_ps + most }
+        }
+        // A measurement keeps its shape.
+        Duration::Measured(all) => Duration::Measured(all.iter().map(|ps| ps + (least + most) / 2).collect()),
+    }
+}
+
+impl fmt::Display for Plan {
+    /// Flows with rates and budgets, ports with loads, warnings.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mbit = |bps: u64| bps as f64 / 1e6;
+        writeln!(f, "{:20} class  payload     wire  at once  budget", "flow")?;
+        for (index, flow) in self.network.flows.iter().enumerate() {
+            let payload = self
+                .loads
+                .get(index)
+                .map_or_else(|| "-".into(), |load| format!("{:.1}", mbit(load.payload_bps)));
+            let wire = flow.pattern.mean_bps().map_or_else(|| "-".into(), |bps| format!("{:.1}", mbit(bps)));
+            let budget =
+                flow.budget_ps.map_or_else(|| "-".into(), |ps| format!("{} us", ps / super::time::US));
+            let frames = flow.pattern.frames(0).len();
+            writeln!(f, "{:20} {:5} {payload:>8} {wire:>8} {frames:8}  {budget}", flow.name, flow.class)?;
+        }
+        writeln!(f, "{:20}  offered  carries  Mbit/s", "port")?;
+        for (stage, offered, rate) in self.network.port_loads() {
+            let name = self.network.stages[usize::from(stage)].name();
+            writeln!(f, "{name:20} {:8.1} {:8.1}", mbit(offered), mbit(rate))?;
+        }
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "warning: {warning}"))
+    }
+}
