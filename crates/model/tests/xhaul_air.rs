@@ -52,6 +52,8 @@ fn bursts_of_100_ms_alone_make_the_published_jitter() {
     assert!(jitter_ms(9, MS, 0) < 0.3);
 }
 
+/// Plausible, not proven: the periods of [`Air::lte_5_mhz_uplink`] are assumed, and the 3 ms of core and server are
+/// chosen so that the published range is met. What follows from the mechanism is the slope and the deviation.
 #[test]
 fn a_ping_takes_33_to_39_ms_and_longer_with_its_size() {
     let ping = |bytes: u32| {
