@@ -31,7 +31,8 @@ e2e:             ## the release binary against the scripts in tests/e2e
 
 bench:           ## the promised ratios, each beside its bar; fails if one is missed
 	@scripts/need.sh build
-	cargo run --release -p ranlab-benches
+	cargo build --release -p ranlab -p ranlab-benches
+	target/release/ranlab-benches
 
 nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default) and soaks
 	@scripts/need.sh build fuzz

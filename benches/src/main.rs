@@ -4,8 +4,12 @@
 //! of machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the word.
 
 mod allocations;
+mod bare;
 mod codec;
+mod load;
+mod ping;
 mod report;
+mod system;
 
 use report::Report;
 use std::process::ExitCode;
@@ -13,11 +17,20 @@ use std::process::ExitCode;
 type Bench = fn(&mut Report);
 
 /// Each group adds its lines to the report. A new one: a function `fn bench_x(report: &mut Report)` and a line here.
-const GROUPS: &[(&str, Bench)] =
-    &[("codec indication", codec::bench_indication), ("codec control", codec::bench_control)];
+const GROUPS: &[(&str, Bench)] = &[
+    ("codec indication", codec::bench_indication),
+    ("codec control", codec::bench_control),
+    ("forward", system::bench_forward),
+    ("ping", system::bench_ping),
+    ("idle", system::bench_idle),
+];
 
 fn main() -> ExitCode {
-    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let mut arguments = std::env::args().skip(1);
+    let wanted = arguments.next().unwrap_or_default();
+    if let Some(code) = be_a_floor(&wanted, &arguments.collect::<Vec<_>>()) {
+        return code;
+    }
     let mut report = Report::default();
     for (name, bench) in GROUPS.iter().filter(|(name, _)| name.contains(&wanted)) {
         eprintln!("measuring {name} ...");
@@ -25,4 +38,17 @@ fn main() -> ExitCode {
     }
     print!("{report}");
     report.exit_code()
+}
+
+/// As `relay UPSTREAM DOWNSTREAM` and `echo ADDRESS` this program is what the RIC is compared with.
+fn be_a_floor(role: &str, addresses: &[String]) -> Option<ExitCode> {
+    let addresses: Vec<_> = addresses.iter().filter_map(|a| a.parse().ok()).collect();
+    let outcome = match (role, &addresses[..]) {
+        ("relay", [upstream, downstream]) => {
+            ranlab_sdk::run(bare::relay(upstream.clone(), downstream.clone()))
+        }
+        ("echo", [address]) => ranlab_sdk::run(bare::echo(address.clone())),
+        _ => return None,
+    };
+    Some(if outcome.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -10,10 +10,8 @@ pub(crate) enum Bar {
     /// The measured value is at most this, in the line's unit.
     AtMost(f64),
     /// The measured value is at least this, in the line's unit.
-    #[allow(dead_code)] // for throughputs
     AtLeast(f64),
     /// The measured value is at most this many times the floor.
-    #[allow(dead_code)] // for paths over sockets
     AtMostTimesFloor(f64),
 }
 

@@ -7,6 +7,7 @@
 //! * [`args`]: types of arguments that several verbs take.
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
+pub mod demo;
 pub mod doctor;
 pub mod emulate;
 pub mod exit;

@@ -130,14 +130,13 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
 
 fn summary(ric: &RicHandle) -> Summary {
     let snapshot = ric.read(|ric| ric.snapshot());
-    let dropped = snapshot.connections.iter().map(|c| c.outbox.dropped_full + c.outbox.dropped_old).sum();
     let counters = snapshot.counters;
     Summary {
         nodes: snapshot.nodes.iter().filter(|n| n.info.connected).count(),
         setups: counters.setups,
         indications: counters.indications,
         forwarded: counters.indications_forwarded,
-        dropped,
+        dropped: counters.indications_dropped,
         faults: counters.undecodable + counters.misplaced,
     }
 }

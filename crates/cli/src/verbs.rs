@@ -3,10 +3,11 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{doctor, emulate, exit, pcap, ric, xapp};
+use crate::{demo, doctor, emulate, exit, pcap, ric, xapp};
 
 const EXAMPLES: &str = "\
 Examples:
+  ranlab demo
   ranlab ric
   ranlab emulate --nodes 10 --duration 10s
   ranlab doctor
@@ -27,6 +28,8 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Watch a RIC, base stations and two xApps at work
+    Demo(demo::Arguments),
     /// Run a near-RT RIC for base stations and xApps
     Ric(ric::Arguments),
     /// Emulate base stations and their UEs towards a controller
@@ -46,6 +49,7 @@ pub fn run() -> Result<(), Failure> {
         Err(error) => return exit::of_clap(&error),
     };
     match verb {
+        Verb::Demo(arguments) => demo::run(&arguments, format),
         Verb::Ric(arguments) => ric::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
         Verb::Xapp(arguments) => xapp::run(arguments, format),

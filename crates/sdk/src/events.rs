@@ -5,9 +5,9 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 
 /// Events that may wait before reading stops. One batch (256 KiB of PDUs) may come on top.
-const HIGH_WATER: usize = 1_024;
+const HIGH_WATER: usize = 64;
 /// Reading resumes when only so many are left.
-const LOW_WATER: usize = 256;
+const LOW_WATER: usize = 16;
 
 /// A queue of events on one thread.
 pub(crate) struct Events<E> {

@@ -48,6 +48,9 @@ pub struct Arguments {
     /// Rest after each indication: a reader that does not keep up
     #[arg(long, default_value = "0s", value_parser = args::duration, hide_short_help = true)]
     rest: Duration,
+    /// Rest only for so long
+    #[arg(long, value_parser = args::duration, hide_short_help = true)]
+    rest_until: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -102,7 +105,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     tokio::pin!(end);
     let mut tick = tokio::time::interval(PROGRESS);
     tick.tick().await;
-    let (mut before, mut at) = (0, Instant::now());
+    let begin = Instant::now();
+    let (mut before, mut at) = (0, begin);
     loop {
         tokio::select! {
             biased;
@@ -121,7 +125,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
                 for _ in 0..256 {
                     let Some(event) = xapp.try_next() else { break };
                     watch.take(&event);
-                    if !arguments.rest.is_zero() {
+                    let resting = arguments.rest_until.is_none_or(|until| begin.elapsed() < until);
+                    if resting && !arguments.rest.is_zero() {
                         tokio::time::sleep(arguments.rest).await;
                     }
                 }

@@ -120,6 +120,8 @@ pub struct RicCounters {
     pub indications_to_iapps: u64,
     /// For no subscription that the RIC has.
     pub indications_stray: u64,
+    /// On the way to peers that did not take them in time.
+    pub indications_dropped: u64,
     pub controls: u64,
     pub queries: u64,
     pub answers_stray: u64,

@@ -62,6 +62,8 @@ pub(super) struct Links {
     /// Connections marked for closing whose owner is not informed yet.
     doomed: VecDeque<ConnId>,
     counts: [usize; 2],
+    /// Indications dropped on the way to peers that are gone.
+    dropped_before: u64,
 }
 
 impl Links {
@@ -113,7 +115,13 @@ impl Links {
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         let conn = self.conns.remove(&id)?;
         self.counts[conn.side as usize] -= 1;
+        self.dropped_before += dropped(&conn);
         Some(conn)
+    }
+
+    /// Indications dropped on the way to any peer, gone ones included.
+    pub(super) fn indications_dropped(&self) -> u64 {
+        self.dropped_before + self.conns.values().map(dropped).sum::<u64>()
     }
 
     pub(super) fn take_doomed(&mut self) -> Option<ConnId> {
@@ -259,4 +267,9 @@ impl Links {
         conns.sort_unstable_by_key(|(id, _)| *id);
         conns
     }
+}
+
+fn dropped(conn: &Conn) -> u64 {
+    let counters = conn.outbox.counters();
+    counters.dropped_full + counters.dropped_old
 }

@@ -301,7 +301,7 @@ impl Ric {
 
     /// What has been counted.
     pub fn counters(&self) -> RicCounters {
-        self.counters
+        RicCounters { indications_dropped: self.links.indications_dropped(), ..self.counters }
     }
 
     fn connected(&mut self, now: Time, conn: ConnId, side: Side, peer: &str) {

@@ -115,7 +115,7 @@ impl Ric {
             xapps: self.xapp_snapshots(),
             iapps: self.iapps.iter().map(|i| i.name().to_owned()).collect(),
             connections: connections.collect(),
-            counters: self.counters,
+            counters: self.counters(),
         }
     }
 

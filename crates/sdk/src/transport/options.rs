@@ -16,9 +16,9 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// `SO_SNDBUF`, and the capacity of a memory stream, in bytes. 256 KiB.
     pub send_buffer_bytes: usize,
-    /// `SO_RCVBUF` in bytes. 256 KiB.
+    /// `SO_RCVBUF` in bytes. 128 KiB.
     pub receive_buffer_bytes: usize,
-    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 128 KiB.
+    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 64 KiB.
     pub unsent_bytes: Option<u32>,
     /// First probe of a silent TCP peer after this long, then every third of it; `None`: never. 15 s.
     pub keepalive: Option<Duration>,
@@ -33,8 +33,8 @@ impl Default for SocketOptions {
         Self {
             nodelay: true,
             send_buffer_bytes: 256 << 10,
-            receive_buffer_bytes: 256 << 10,
-            unsent_bytes: Some(128 << 10),
+            receive_buffer_bytes: 128 << 10,
+            unsent_bytes: Some(64 << 10),
             keepalive: Some(Duration::from_secs(15)),
             connect_timeout: Duration::from_secs(5),
             unix_mode: 0o600,

@@ -1,0 +1,119 @@
+//! Round trips: of a bare echo, of an iApp, of an xApp.
+use crate::system::{Process, free_address, ranlab};
+use bytes::Bytes;
+use ranlab_controllers::ping::{Ping, PingConfig};
+use ranlab_sdk::RicHandle;
+use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::transport::{
+    Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
+};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const COUNT: u32 = 3_000;
+const SIZE: usize = 1_500;
+/// A ping's message in E2AP is this much longer than its payload.
+const OVERHEAD: usize = 70;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn median_us(mut rtts: Vec<Duration>) -> Option<f64> {
+    rtts.sort_unstable();
+    rtts.get(rtts.len() / 2).map(|rtt| rtt.as_nanos() as f64 / 1_000.0)
+}
+
+/// Against an echo process at `address`, with the transport of the SDK.
+pub(crate) fn echo_rtt_us(address: &Address) -> Option<f64> {
+    ranlab_sdk::run(async {
+        let stream = dial(address).await?;
+        let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
+        let body = Bytes::from(vec![0x5a; SIZE + OVERHEAD]);
+        let mut rtts = Vec::new();
+        for _ in 0..COUNT {
+            let begin = Instant::now();
+            writer.write(&stream, &[Frame { head: &[], body: &body }]).ok()?;
+            one_frame(&stream, &mut reader).await?;
+            rtts.push(begin.elapsed());
+        }
+        median_us(rtts)
+    })
+}
+
+async fn dial(address: &Address) -> Option<Stream> {
+    for _ in 0..250 {
+        if let Ok(stream) = connect(address, &SocketOptions::default()).await {
+            return Some(stream);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    None
+}
+
+async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
+    loop {
+        if let Some(frame) = reader.next().ok()? {
+            return Some(frame);
+        }
+        stream.readable().await.ok()?;
+        if reader.fill(stream).ok()? == ReadOutcome::Closed {
+            return None;
+        }
+    }
+}
+
+/// An iApp in a RIC of this process, the node in another.
+pub(crate) fn iapp_rtt_us() -> Option<f64> {
+    ranlab_sdk::run(async {
+        let address = free_address();
+        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
+        ric.listen(Side::E2, &address, |_| true).await.ok()?;
+        let config = PingConfig { size: SIZE, count: COUNT, ..PingConfig::default() };
+        let (ping, handle) = Ping::new(config);
+        ric.add_iapp(Box::new(ping));
+        let _node = Process::start(
+            &ranlab(),
+            &["emulate", "--connect", &address.to_string(), "--ues", "0", "--duration", "20s"],
+        );
+        let begin = Instant::now();
+        while !handle.is_done() && begin.elapsed() < PATIENCE {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        median_us(handle.result().rtts)
+    })
+}
+
+/// Three processes: xApp, RIC, node.
+pub(crate) fn xapp_rtt_us(size: &str) -> Option<f64> {
+    let (e2, e42) = (free_address(), free_address());
+    let _ric = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
+    wait_for(&e2);
+    let _node = Process::start(
+        &ranlab(),
+        &["emulate", "--connect", &e2.to_string(), "--ues", "0", "--duration", "20s"],
+    );
+    let count = COUNT.to_string();
+    let arguments = [
+        "xapp",
+        "ping",
+        "--connect",
+        &e42.to_string(),
+        "--size",
+        size,
+        "--count",
+        &count,
+        "--format",
+        "json",
+    ];
+    let output = Command::new(ranlab()).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+    summary.pointer("/rtt_us/p50")?.as_f64()
+}
+
+fn wait_for(address: &Address) {
+    let Address::Tcp { host, port } = address else { return };
+    for _ in 0..250 {
+        if std::net::TcpStream::connect((host.as_str(), *port)).is_ok() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,164 @@
+//! The RIC as a process, beside what the machine can do at best over the same transport.
+use crate::load::{Load, Rig};
+use crate::report::{Bar, Line, Report};
+use ranlab_host::ProcessMeter;
+use ranlab_sdk::transport::Address;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rounds of each comparison; the least of each side counts, so that a disturbed round does not.
+const ROUNDS: usize = 3;
+/// The promise on forwarding: RIC CPU per indication against a bare relay.
+const FORWARD_BAR: f64 = 1.5;
+/// The promise on throughput, indications per CPU-second.
+const FLAT_OUT_BAR: f64 = 100_000.0;
+
+/// A process of this machine, ended with its owner.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(
+            command
+                .spawn()
+                .unwrap_or_else(|e| panic!("cannot start {}: {e}; run `make bench`", program.display())),
+        )
+    }
+
+    fn cpu_s(&self) -> f64 {
+        ProcessMeter::new(self.0.id()).sample().map_or(0.0, |s| s.cpu_s())
+    }
+
+    fn rss_mb(&self) -> f64 {
+        ProcessMeter::new(self.0.id()).sample().map_or(f64::INFINITY, |s| s.rss_bytes as f64 / 1e6)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Already ended, or to be ended now.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The binary beside this one.
+pub(crate) fn ranlab() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name("ranlab")
+}
+
+fn own() -> PathBuf {
+    std::env::current_exe().unwrap_or_default()
+}
+
+pub(crate) fn free_address() -> Address {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_or(0, |a| a.port());
+    Address::Tcp { host: "127.0.0.1".to_owned(), port }
+}
+
+/// CPU microseconds per indication that a process in the middle needs.
+fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
+    let mut run = rig.connect(load)?;
+    run.warm_up();
+    let (cpu, begin) = (process.cpu_s(), Instant::now());
+    let delivered = run.measure();
+    let spent = process.cpu_s() - cpu;
+    let rate = delivered as f64 / begin.elapsed().as_secs_f64();
+    (delivered > 0).then(|| (spent * 1e6 / delivered as f64, rate))
+}
+
+fn ric_cost_us(load: Load) -> Option<(f64, f64)> {
+    let (e2, e42) = (free_address(), free_address());
+    let process = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
+    cost_us(&process, Rig::Ric { e2, e42 }, load)
+}
+
+fn relay_cost_us(load: Load) -> Option<(f64, f64)> {
+    let (upstream, downstream) = (free_address(), free_address());
+    let process = Process::start(&own(), &["relay", &upstream.to_string(), &downstream.to_string()]);
+    cost_us(&process, Rig::Relay { upstream, downstream }, load)
+}
+
+/// The cheapest of some rounds, RIC and relay in turn.
+fn compare(load: Load) -> (f64, f64, f64) {
+    let (mut ric, mut relay, mut rate) = (f64::INFINITY, f64::INFINITY, 0.0);
+    for _ in 0..ROUNDS {
+        if let Some((us, per_s)) = ric_cost_us(load) {
+            ric = ric.min(us);
+            rate = per_s;
+        }
+        if let Some((us, _)) = relay_cost_us(load) {
+            relay = relay.min(us);
+        }
+    }
+    (ric, relay, rate)
+}
+
+pub(crate) fn bench_forward(report: &mut Report) {
+    for rate in [4_000, 20_000] {
+        let load = Load { per_second: Some(rate), duration: Duration::from_secs(4) };
+        let (ric, relay, delivered) = compare(load);
+        report.add(Line {
+            name: format!("forward 3.3 kB at {rate}/s ({delivered:.0}/s came), RIC CPU"),
+            measured: ric,
+            floor: Some(relay),
+            unit: "us",
+            bar: Bar::AtMostTimesFloor(FORWARD_BAR),
+        });
+    }
+    let (ric, relay, _) = compare(Load { per_second: None, duration: Duration::from_secs(4) });
+    report.add(Line {
+        name: "forward 3.3 kB flat out, per CPU-second".to_owned(),
+        measured: 1e6 / ric,
+        floor: Some(1e6 / relay),
+        unit: "/s",
+        bar: Bar::AtLeast(FLAT_OUT_BAR),
+    });
+}
+
+pub(crate) fn bench_idle(report: &mut Report) {
+    let (e2, e42) = (free_address(), free_address());
+    let process = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
+    std::thread::sleep(Duration::from_secs(1));
+    report.add(Line {
+        name: "RIC idle, resident memory".to_owned(),
+        measured: process.rss_mb(),
+        floor: None,
+        unit: "MB",
+        bar: Bar::AtMost(8.0),
+    });
+    let size = std::fs::metadata(ranlab()).map_or(f64::INFINITY, |m| m.len() as f64 / 1e6);
+    report.add(Line {
+        name: "binary, stripped".to_owned(),
+        measured: size,
+        floor: None,
+        unit: "MB",
+        bar: Bar::AtMost(20.0),
+    });
+}
+
+/// Round trips over TCP: bare echo, iApp to node, xApp over the RIC to the node; 1500 bytes.
+pub(crate) fn bench_ping(report: &mut Report) {
+    const SIZE: &str = "1500";
+    let (mut echo, mut iapp, mut xapp) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    for _ in 0..ROUNDS {
+        let address = free_address();
+        let _echo = Process::start(&own(), &["echo", &address.to_string()]);
+        echo = echo.min(crate::ping::echo_rtt_us(&address).unwrap_or(f64::INFINITY));
+        iapp = iapp.min(crate::ping::iapp_rtt_us().unwrap_or(f64::INFINITY));
+        xapp = xapp.min(crate::ping::xapp_rtt_us(SIZE).unwrap_or(f64::INFINITY));
+    }
+    for (name, measured, bar) in [("ping iApp - node", iapp, 1.5), ("ping xApp - RIC - node", xapp, 3.0)] {
+        report.add(Line {
+            name: format!("{name} over TCP, median"),
+            measured,
+            floor: Some(echo),
+            unit: "us",
+            bar: Bar::AtMostTimesFloor(bar),
+        });
+    }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# A RIC that gets half of the CPU it needs, and an xApp that reads a tenth of its stream: memory stays bounded, what is
+# dropped is counted and equals the gaps that the xApp sees, and what is delivered is young.
+set -euo pipefail
+exec python3 - "$RANLAB" <<'P'
+import json, os, signal, subprocess, sys, threading, time
+
+RANLAB, HERE = sys.argv[1], os.getcwd()
+E2, E42 = f"unix://{HERE}/e2", f"unix://{HERE}/e42"
+RSS_MB_MAX, AGE_US_MAX = 64, 250_000
+
+def start(*arguments):
+    return subprocess.Popen([RANLAB, *arguments, "--format", "ndjson"], stdout=subprocess.PIPE, text=True)
+
+def cpu_s(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+def rss_mb(pid):
+    return next(int(l.split()[1]) for l in open(f"/proc/{pid}/status") if l.startswith("VmHWM")) / 1024
+
+def last(process):
+    lines = process.communicate(timeout=90)[0].splitlines()
+    return json.loads(lines[-1])
+
+class Throttle(threading.Thread):
+    """Lets a process run for a share of the time: works without cgroups, in any container."""
+    def __init__(self, pid, share, slice_s=0.01):
+        super().__init__(daemon=True)
+        self.pid, self.share, self.slice_s, self.on = pid, share, slice_s, True
+    def run(self):
+        # The quota is on CPU time: the process may use share * elapsed, and is stopped when it has used more.
+        begin, used = time.monotonic(), cpu_s(self.pid)
+        stopped = False
+        while self.on:
+            over = cpu_s(self.pid) - used > self.share * (time.monotonic() - begin)
+            if over != stopped:
+                os.kill(self.pid, signal.SIGSTOP if over else signal.SIGCONT)
+                stopped = over
+            time.sleep(self.slice_s)
+        os.kill(self.pid, signal.SIGCONT)
+
+def run(name, slow_ric, rest):
+    ric = start("ric", "--e2", E2, "--e42", E42, "--duration", "60s")
+    while not os.path.exists("e42"): time.sleep(0.05)
+    fleet = start("emulate", "--connect", E2, "--nodes", "40", "--ues", "32", "--duration", "45s")
+    time.sleep(1)
+    probe = start("xapp", "monitor", "--connect", E42, "--period", "10ms", "--duration", "4s")
+    time.sleep(1.5)
+    before, at = cpu_s(ric.pid), time.monotonic()
+    time.sleep(2)
+    need = (cpu_s(ric.pid) - before) / (time.monotonic() - at)
+    offered = last(probe)["indications"] / 4
+    xapp = start("xapp", "monitor", "--connect", E42, "--period", "10ms", "--duration", "16s",
+                 "--rest", rest, "--rest-until", "11s")
+    time.sleep(2)
+    if slow_ric:
+        throttle = Throttle(ric.pid, need / 2)
+        throttle.start()
+        time.sleep(9)
+        throttle.on = False
+        throttle.join()
+    seen = last(xapp)
+    memory = rss_mb(ric.pid)
+    fleet.send_signal(signal.SIGTERM)
+    sent = last(fleet)
+    ric.send_signal(signal.SIGTERM)
+    served = last(ric)
+    for socket in ("e2", "e42"):
+        if os.path.exists(socket): os.unlink(socket)
+    dropped = served["dropped"] + sent["dropped"]
+    print(f"{name}: {offered:.0f}/s offered, RIC needs {need:.3f} cores; delivered {seen['indications']}, "
+          f"lost {seen['lost']}, dropped {dropped} (RIC {served['dropped']}, nodes {sent['dropped']}), "
+          f"p99 age {seen['latency_us']['p99'] / 1000:.0f} ms, RIC {memory:.1f} MB at most")
+    assert seen["subscriptions"] == 160, seen
+    assert dropped > 0, "nothing was dropped: the test did not starve anything"
+    assert seen["lost"] == dropped, "the gaps are not the drops"
+    assert memory < RSS_MB_MAX, "memory"
+    assert seen["latency_us"]["p99"] <= AGE_US_MAX, "old data was delivered"
+
+run("half of the CPU", True, "0s")
+run("a tenth of the stream", False, "1ms")
+P

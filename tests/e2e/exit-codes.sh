@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Bad flags, ports in use, unreachable controllers: one sentence on the standard error, and the exit code that says whose
+# fault it was.
+set -euo pipefail
+
+expect() {
+    local code=$1 got=0
+    shift
+    "$RANLAB" "$@" >out.txt 2>err.txt || got=$?
+    [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat err.txt; exit 1; }
+    [[ $(wc -l <err.txt) == 1 ]] || { echo "ranlab $*: not one sentence:"; cat err.txt; exit 1; }
+}
+
+expect 2 ric --e2 tcp://nowhere
+expect 2 ric --e3 tcp://127.0.0.1:1
+expect 2 emulate --nodes 0
+expect 2 emulate --sm kpn
+expect 2 xapp monitor --period 0ms
+expect 2 pcap decode /no/such/file
+expect 3 emulate --connect tcp://127.0.0.1:1
+expect 3 xapp ping --connect unix:///no/such/socket
+expect 3 ric --e2 sctp://127.0.0.1:36421
+
+"$RANLAB" ric --e2 unix://"$PWD"/a --e42 unix://"$PWD"/b --duration 20s >/dev/null &
+ric=$!
+trap 'kill $ric 2>/dev/null || true' EXIT
+for _ in $(seq 100); do [[ -S b ]] && break; sleep 0.05; done
+expect 3 ric --e2 unix://"$PWD"/a --e42 unix://"$PWD"/c
+echo "exit codes are as promised"

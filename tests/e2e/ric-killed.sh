@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# kill -9 of the RIC under load: base stations back and subscriptions restored within 3 s, nothing twice.
+set -euo pipefail
+e2=unix://$PWD/e2 e42=unix://$PWD/e42
+
+start_ric() {
+    "$RANLAB" ric --e2 "$e2" --e42 "$e42" --duration 60s >/dev/null &
+    ric=$!
+    for _ in $(seq 200); do [[ -S e42 && -S e2 ]] && return; sleep 0.02; done
+    echo "the RIC does not listen"; exit 1
+}
+
+start_ric
+trap 'kill $ric 2>/dev/null || true' EXIT
+"$RANLAB" emulate --connect "$e2" --nodes 20 --ues 16 --duration 16s --format json >fleet.json &
+fleet=$!
+sleep 1
+"$RANLAB" xapp monitor --connect "$e42" --period 50ms --duration 13s --format ndjson >monitor.ndjson &
+monitor=$!
+sleep 4
+kill -9 "$ric"
+wait "$ric" 2>/dev/null || true
+rm -f e2 e42
+start_ric
+restarted=$(date +%s.%N)
+wait "$monitor"
+wait "$fleet"
+python3 - "$restarted" <<'P'
+import json
+lines = [json.loads(l) for l in open("monitor.ndjson")]
+before, end = lines[2], lines[-1]
+assert before["subscriptions"] == 80, before
+assert end["subscriptions"] == 80, end
+assert end["nodes"] == 20, end
+assert end["restored"] >= 1, end
+# One line a second: within three lines of the kill the full rate is back.
+rates = [b["indications"] - a["indications"] for a, b in zip(lines, lines[1:-1])]
+full = 20 * 4 * 20
+back = [i for i, r in enumerate(rates) if r > 0.9 * full]
+print("indications per second:", rates)
+low = [i for i, r in enumerate(rates) if r < 0.9 * full and i > 1]
+assert low and len(low) <= 4, f"away for {len(low)} s"
+assert max(rates) <= 1.1 * full, "something came twice"
+fleet = json.load(open("fleet.json"))
+assert fleet["alive"] == 20 and fleet["subscriptions"] == 80, fleet
+print("back with all", end["subscriptions"], "subscriptions;", fleet["reconnects"], "reconnects")
+P
