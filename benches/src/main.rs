@@ -42,7 +42,8 @@ fn main() -> ExitCode {
 
 /// As `relay UPSTREAM DOWNSTREAM` and `echo ADDRESS` this program is what the RIC is compared with.
 fn be_a_floor(role: &str, addresses: &[String]) -> Option<ExitCode> {
-    let addresses: Vec<_> = addresses.iter().filter_map(|a| a.parse().ok()).collect();
+    let addresses: Vec<ranlab_sdk::transport::Address> =
+        addresses.iter().filter_map(|a| a.parse().ok()).collect();
     let outcome = match (role, &addresses[..]) {
         ("relay", [upstream, downstream]) => {
             ranlab_sdk::run(bare::relay(upstream.clone(), downstream.clone()))
