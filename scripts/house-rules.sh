@@ -57,6 +57,7 @@ declare -A may_import=(
     [wire]="" [model]="" [net]="" [host]="" [campaign]=""
     [e2]="wire"
     [machines]="wire"
+    [dataplane]="wire"
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
     [controllers]="e2 wire sdk"
@@ -85,11 +86,11 @@ halves_of_e2() {
     )
 }
 
-# `unsafe` is where a reviewer looks for it: system calls and the C interface.
+# `unsafe` is where a reviewer looks for it: system calls, the C interface, and one file of the packet engine.
 unsafe_places() {
     local found
     while read -r found; do offence "$found: unsafe belongs to net, host or bindings"; done < <(
-        sources | grep -vE '^crates/(net|host)/' | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
+        sources | grep -vE '^crates/(net|host)/|^crates/dataplane/src/engine/hot\.rs$' | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
     )
 }
 

@@ -1,0 +1,236 @@
+use crate::declare::{DropReason, Fate, Port};
+
+/// Packets that are worked on together: one bit of a word for each.
+pub const BURST: usize = 64;
+/// Greatest frame that a burst takes, without frame check sequence.
+pub const FRAME_MAX: usize = 2048;
+/// Octets before a frame, for the headers of a tunnel.
+const HEADROOM: usize = 128;
+/// An odd number of cache lines: slots of a power of two would all compete for the same few sets of the cache.
+pub(super) const SLOT: usize = 35 * LINE;
+const LINE: usize = 64;
+const _: () = assert!(HEADROOM + FRAME_MAX + LINE <= SLOT && (SLOT / LINE) % 2 == 1);
+
+/// Memory of one packet.
+#[repr(align(64))]
+pub(super) struct Slot([u8; SLOT]);
+
+impl Slot {
+    /// The octets from `at` on. An offset that does not fit (none is ever made) reads the end of the slot: the branch
+    /// for it would cost more than the clamp.
+    #[inline(always)]
+    pub(super) fn window<const N: usize>(&self, at: usize) -> &[u8; N] {
+        let at = at.min(SLOT - N);
+        self.0[at..].first_chunk().unwrap_or(&[0; N])
+    }
+
+    /// The octets from `at` on, to be changed; clamped likewise.
+    #[inline(always)]
+    pub(super) fn window_mut<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
+        let at = at.min(SLOT - N);
+        // The clamp above leaves N octets, so the chunk exists.
+        #[allow(clippy::unwrap_used)]
+        self.0[at..].first_chunk_mut().unwrap()
+    }
+
+    #[inline(always)]
+    pub(super) fn u16(&self, at: usize) -> u16 {
+        u16::from_be_bytes(*self.window(at))
+    }
+
+    #[inline(always)]
+    pub(super) fn u32(&self, at: usize) -> u32 {
+        u32::from_be_bytes(*self.window(at))
+    }
+
+    #[inline(always)]
+    pub(super) fn byte(&self, at: usize) -> u8 {
+        self.window::<1>(at)[0]
+    }
+
+    /// Moves 14 octets.
+    #[inline(always)]
+    pub(super) fn copy_ethernet(&mut self, from: usize, to: usize) {
+        let header = *self.window::<14>(from);
+        *self.window_mut(to) = header;
+    }
+
+    pub(super) fn bytes(&self, from: usize, to: usize) -> &[u8] {
+        self.0.get(from..to).unwrap_or(&[])
+    }
+}
+
+/// What stages tell each other about a packet; offsets are in octets from the slot's start.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Meta {
+    /// Of the frame.
+    pub(super) start: u16,
+    /// After the frame.
+    pub(super) end: u16,
+    /// Of the IP header.
+    pub(super) l3: u16,
+    /// The IP packet's own length.
+    pub(super) total: u16,
+    /// Key of the tunnel that was cut.
+    pub(super) key: u32,
+    /// The user that was found.
+    pub(super) user: u32,
+    /// The next hop that was found.
+    pub(super) next_hop: u32,
+    /// Whether the IP header is version 6.
+    pub(super) ipv6: bool,
+}
+
+/// Why a frame is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PushError {
+    /// The burst holds [`BURST`] packets: process and clear it first.
+    #[error("a burst takes {BURST} packets")]
+    Full,
+    /// The frame is longer than [`FRAME_MAX`].
+    #[error("the frame has {0} octets, at most {FRAME_MAX} are taken")]
+    TooLong(usize),
+}
+
+/// Packets on their way through an engine, with room before each for a tunnel's headers.
+pub struct Burst {
+    pub(super) slots: Box<[Slot; BURST]>,
+    pub(super) meta: [Meta; BURST],
+    pub(super) dropped: [DropReason; BURST],
+    /// Packets by ingress port, a bit each.
+    pub(super) ingress: [u64; 2],
+    /// Packets by egress port, a bit each.
+    pub(super) sent: [u64; 2],
+    filled: usize,
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Burst {
+    /// An empty burst.
+    #[must_use]
+    pub fn new() -> Self {
+        let slots: Vec<Slot> = (0..BURST).map(|_| Slot([0; SLOT])).collect();
+        // The vector has exactly BURST elements.
+        #[allow(clippy::unwrap_used)]
+        let slots = slots.into_boxed_slice().try_into().ok().unwrap();
+        Self {
+            slots,
+            meta: [Meta::default(); BURST],
+            dropped: [DropReason::PathEnd; BURST],
+            ingress: [0; 2],
+            sent: [0; 2],
+            filled: 0,
+        }
+    }
+
+    /// Forgets all packets.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.ingress, self.sent, self.filled) = ([0; 2], [0; 2], 0);
+    }
+
+    /// Packets in the burst.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Whether no more fits.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.filled == BURST
+    }
+
+    /// Copies a frame in.
+    #[inline]
+    pub fn push(&mut self, ingress: Port, frame: &[u8]) -> Result<(), PushError> {
+        let index = self.filled;
+        if index >= BURST {
+            return Err(PushError::Full);
+        }
+        if frame.len() > FRAME_MAX {
+            return Err(PushError::TooLong(frame.len()));
+        }
+        let slot = &mut self.slots[index];
+        // Whole lines are copied without a call; the rest, if any, by one.
+        let (lines, rest) = frame.as_chunks::<LINE>();
+        let mut at = HEADROOM;
+        for line in lines {
+            *slot.window_mut(at) = *line;
+            at += LINE;
+        }
+        if !rest.is_empty() {
+            slot.0[at..at + rest.len()].copy_from_slice(rest);
+        }
+        let (start, length) = (HEADROOM as u16, frame.len() as u16);
+        self.meta[index] = Meta {
+            start,
+            end: start + length,
+            l3: start + 14,
+            total: length.saturating_sub(14),
+            ..Meta::default()
+        };
+        self.ingress[ingress as usize] |= 1 << index;
+        self.filled += 1;
+        Ok(())
+    }
+
+    /// What became of packet `index`; none before it was processed.
+    #[must_use]
+    pub fn fate(&self, index: usize) -> Option<Fate> {
+        if index >= self.filled {
+            return None;
+        }
+        let bit = 1_u64 << index;
+        Some(match (self.sent[0] & bit != 0, self.sent[1] & bit != 0) {
+            (true, _) => Fate::Sent(Port::Access),
+            (_, true) => Fate::Sent(Port::Core),
+            _ => Fate::Dropped(self.dropped[index]),
+        })
+    }
+
+    /// Packet `index` as it stands.
+    #[must_use]
+    pub fn frame(&self, index: usize) -> &[u8] {
+        if index >= self.filled {
+            return &[];
+        }
+        self.slots[index].bytes(self.meta[index].start.into(), self.meta[index].end.into())
+    }
+
+    #[inline(always)]
+    pub(super) fn fail(&mut self, index: usize, reason: DropReason) {
+        self.dropped[index] = reason;
+    }
+}
+
+/// The places of the bits of a word, lowest first.
+#[derive(Clone, Copy)]
+pub(super) struct Bits(pub(super) u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let index = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        // A word has bits 0 to 63; saying so spares the check of every index.
+        Some(index & (BURST - 1))
+    }
+}

@@ -1,0 +1,280 @@
+//! From a declaration to what the engine runs: tables specialised by their content, elements of a block merged.
+use super::acl::Acl;
+use super::burst::Slot;
+use super::exact::{Macs, Narrow, Translations};
+use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
+use super::lpm6::Lpm6;
+use super::parse::MacFilter;
+use super::stage::{By, Side, Stage, nat_key, nat_value};
+use super::template::Template;
+use super::users::UserLine;
+use crate::declare::{
+    Change, Declaration, DropReason, Element, ExactId, NatTable, NextHop, Path, Port, RouteTable,
+};
+
+/// Why a declaration cannot run on this engine: the declaration's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// An element names a table that is not there.
+    #[error("an element uses {kind} table {index}, the declaration has {count}")]
+    Table {
+        /// What kind of table.
+        kind: &'static str,
+        /// Which.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A key of an address or tunnel table needs more than 32 bits.
+    #[error("exact table {table} has the key {key:#x}; addresses and tunnel keys have 32 bits")]
+    Key {
+        /// The table.
+        table: usize,
+        /// The key.
+        key: u64,
+    },
+    /// A next hop beyond what a forwarding entry can name.
+    #[error("next hop {0}; allowed are 0 to {NEXT_HOPS_MAX}")]
+    NextHop(u32),
+    /// A prefix length beyond the address.
+    #[error("a prefix of {0} bits; allowed are 0 to 32 for IPv4 and 0 to 128 for IPv6")]
+    PrefixLength(u8),
+    /// Too many /24 networks with longer prefixes inside.
+    #[error("more than {GROUPS_MAX} networks of 24 bits have longer prefixes inside")]
+    LongPrefixes,
+}
+
+/// Tables as the stages read them.
+pub(super) struct Compiled {
+    /// As many as exact tables; used by elements that read MAC addresses.
+    pub(super) macs: Vec<Macs>,
+    /// As many as exact tables; used by elements that read 32 bits.
+    pub(super) narrow: Vec<Narrow>,
+    pub(super) routes: Vec<(Lpm4, Lpm6)>,
+    pub(super) acls: Vec<Acl>,
+    pub(super) nats: Vec<Translations>,
+    pub(super) users: Vec<UserLine>,
+    pub(super) tunnels: Vec<Template>,
+    next_hops: Vec<Rewrite>,
+    /// Which exact tables are read by MAC address.
+    by_mac: Vec<bool>,
+}
+
+/// A next hop ready to write.
+#[derive(Clone, Copy)]
+struct Rewrite {
+    /// Destination and source.
+    macs: [u8; 12],
+    dst: bool,
+    src: bool,
+    port: Port,
+}
+
+impl Rewrite {
+    fn new(next_hop: &NextHop) -> Self {
+        let mut macs = [0; 12];
+        macs[..6].copy_from_slice(&next_hop.dst.unwrap_or_default().0);
+        macs[6..].copy_from_slice(&next_hop.src.unwrap_or_default().0);
+        Self { macs, dst: next_hop.dst.is_some(), src: next_hop.src.is_some(), port: next_hop.port }
+    }
+}
+
+impl Compiled {
+    pub(super) fn new(declaration: &Declaration) -> Result<Self, CompileError> {
+        let tables = &declaration.tables;
+        let mut by_mac = vec![false; tables.exact.len()];
+        for element in elements(&declaration.uplink).chain(elements(&declaration.downlink)) {
+            if let Element::Bridge(ExactId(id)) | Element::FindUserByMac(ExactId(id)) = element {
+                *by_mac.get_mut(*id as usize).ok_or(CompileError::Table {
+                    kind: "exact",
+                    index: *id as usize,
+                    count: tables.exact.len(),
+                })? = true;
+            }
+        }
+        let mut macs = Vec::new();
+        let mut narrow = Vec::new();
+        for (index, table) in tables.exact.iter().enumerate() {
+            let (wide, few): (&[_], &[_]) =
+                if by_mac[index] { (&table.entries, &[]) } else { (&[], &table.entries) };
+            macs.push(Macs::new(wide.iter().copied()));
+            if let Some((key, _)) = few.iter().find(|(key, _)| u32::try_from(*key).is_err()) {
+                return Err(CompileError::Key { table: index, key: *key });
+            }
+            narrow.push(Narrow::new(few.iter().map(|&(key, value)| (key as u32, value))));
+        }
+        let mut users = Vec::with_capacity(tables.users.len() + tables.users.len() / 2 + USERS_SPARE);
+        users.extend(tables.users.iter().map(UserLine::new));
+        Ok(Self {
+            macs,
+            narrow,
+            routes: tables.routes.iter().map(routes).collect::<Result<_, _>>()?,
+            acls: tables.acls.iter().map(Acl::new).collect(),
+            nats: tables.nats.iter().map(translations).collect(),
+            users,
+            tunnels: tables.tunnels.iter().map(Template::new).collect(),
+            next_hops: tables.next_hops.iter().map(Rewrite::new).collect(),
+            by_mac,
+        })
+    }
+
+    /// The stages of a path.
+    pub(super) fn path(&self, path: &Path) -> Result<Vec<Stage>, CompileError> {
+        let mut stages = Vec::new();
+        for block in &path.blocks {
+            let mut merged: Vec<Stage> = Vec::new();
+            for element in block {
+                let stage = self.stage(element)?;
+                match (merged.last().copied(), stage) {
+                    (Some(Stage::Route(table)), Stage::Forward) => {
+                        merged.pop();
+                        merged.push(Stage::RouteForward(table));
+                    }
+                    _ => merged.push(stage),
+                }
+            }
+            stages.extend(merged);
+        }
+        Ok(stages)
+    }
+
+    fn stage(&self, element: &Element) -> Result<Stage, CompileError> {
+        let within = |kind, index: usize, count| {
+            if index < count { Ok(index) } else { Err(CompileError::Table { kind, index, count }) }
+        };
+        let exact = |id: ExactId| within("exact", id.index(), self.narrow.len());
+        Ok(match element {
+            Element::Admit { mac, ipv6 } => Stage::Admit { mac: MacFilter::new(*mac), ipv6: *ipv6 },
+            Element::Bridge(id) => Stage::Bridge(exact(*id)?),
+            Element::FindUserByMac(id) => Stage::FindUserByMac(exact(*id)?),
+            Element::Decap { kind, local } => Stage::Decap { kind: *kind, local: local.to_bits() },
+            Element::FindUserByTunnelKey(id) => Stage::FindUser { table: exact(*id)?, by: By::TunnelKey },
+            Element::FindUserBySource(id) => Stage::FindUser { table: exact(*id)?, by: By::Source },
+            Element::FindUserByDestination(id) => Stage::FindUser { table: exact(*id)?, by: By::Destination },
+            Element::Meter => Stage::Meter,
+            Element::Acl(id) => Stage::Acl(within("ACL", id.index(), self.acls.len())?),
+            Element::NatSource(id) => {
+                Stage::Nat { table: within("NAT", id.index(), self.nats.len())?, side: Side::Source }
+            }
+            Element::NatDestination(id) => {
+                Stage::Nat { table: within("NAT", id.index(), self.nats.len())?, side: Side::Destination }
+            }
+            Element::Route(id) => Stage::Route(within("route", id.index(), self.routes.len())?),
+            Element::Forward => Stage::Forward,
+            Element::Deliver => Stage::Deliver,
+            Element::Encap => Stage::Encap,
+            Element::Emit { port, source } => Stage::Emit { port: *port, source: source.map(|mac| mac.0) },
+        })
+    }
+
+    /// Writes a next hop's addresses and says its port.
+    #[inline(always)]
+    pub(super) fn deliver(&self, slot: &mut Slot, start: usize, next_hop: u32) -> Result<Port, DropReason> {
+        let rewrite = self.next_hops.get(next_hop as usize).ok_or(DropReason::Miss)?;
+        let macs = slot.window_mut::<12>(start);
+        if rewrite.dst & rewrite.src {
+            *macs = rewrite.macs;
+        } else if rewrite.dst {
+            macs[..6].copy_from_slice(&rewrite.macs[..6]);
+        } else if rewrite.src {
+            macs[6..].copy_from_slice(&rewrite.macs[6..]);
+        }
+        Ok(rewrite.port)
+    }
+
+    /// Applies a change; false if it names something that is not there or does not fit.
+    pub(super) fn apply(&mut self, change: &Change) -> bool {
+        self.try_apply(change).is_some()
+    }
+
+    fn try_apply(&mut self, change: &Change) -> Option<()> {
+        match *change {
+            Change::Exact { table, key, value } => {
+                let index = table.index();
+                if *self.by_mac.get(index)? {
+                    return set(self.macs.get_mut(index)?, key, value);
+                }
+                set(self.narrow.get_mut(index)?, u32::try_from(key).ok()?, value)
+            }
+            Change::Route4 { table, prefix, next_hop } => {
+                let (routes, _) = self.routes.get_mut(table.index())?;
+                check(prefix.length, 32, next_hop.map_or(0, |hop| hop.0)).ok()?;
+                routes.set(prefix.address.to_bits(), prefix.length, next_hop.map(|hop| hop.0)).ok()
+            }
+            Change::Route6 { table, prefix, next_hop } => {
+                let (_, routes) = self.routes.get_mut(table.index())?;
+                check(prefix.length, 128, next_hop.map_or(0, |hop| hop.0)).ok()?;
+                routes.set(prefix.address.to_bits(), prefix.length, next_hop.map(|hop| hop.0));
+                Some(())
+            }
+            Change::Translation { table, key, value } => {
+                let table = self.nats.get_mut(table.index())?;
+                let key = nat_key(key.address.to_bits(), key.protocol, key.port);
+                set(table, key, value.map(|v| nat_value(v.address.to_bits(), v.port)))
+            }
+            Change::NextHop { id, value } => put(&mut self.next_hops, id.index(), Rewrite::new(&value)),
+            Change::User { id, value } => put(&mut self.users, id.index(), UserLine::new(&value)),
+            Change::Attach { user, tunnel } => {
+                self.tunnels.get(tunnel.index())?;
+                self.users.get_mut(user.index())?.tunnel = tunnel.0;
+                Some(())
+            }
+        }
+    }
+}
+
+/// Users for which there is room beyond half of the configured ones: arrivals must not move the others.
+const USERS_SPARE: usize = 1024;
+
+fn elements(path: &Path) -> impl Iterator<Item = &Element> {
+    path.blocks.iter().flatten()
+}
+
+fn set<K, V, const W: usize>(table: &mut super::exact::Exact<K, V, W>, key: K, value: Option<V>) -> Option<()>
+where
+    K: super::exact::Word,
+    V: super::exact::Content,
+{
+    match value {
+        Some(value) => table.insert(key, value),
+        None => table.remove(key),
+    }
+    Some(())
+}
+
+/// Sets an element, or adds one at the end.
+fn put<T>(list: &mut Vec<T>, index: usize, value: T) -> Option<()> {
+    if index == list.len() {
+        list.push(value);
+    } else {
+        *list.get_mut(index)? = value;
+    }
+    Some(())
+}
+
+fn routes(table: &RouteTable) -> Result<(Lpm4, Lpm6), CompileError> {
+    for (prefix, hop) in &table.ipv4 {
+        check(prefix.length, 32, hop.0)?;
+    }
+    for (prefix, hop) in &table.ipv6 {
+        check(prefix.length, 128, hop.0)?;
+    }
+    let ipv4 = table.ipv4.iter().map(|(p, hop)| (p.address.to_bits(), p.length, hop.0));
+    let ipv6 = table.ipv6.iter().map(|(p, hop)| (p.address.to_bits(), p.length, hop.0));
+    Ok((Lpm4::new(ipv4).map_err(|_| CompileError::LongPrefixes)?, Lpm6::new(ipv6)))
+}
+
+fn check(length: u8, most: u8, hop: u32) -> Result<(), CompileError> {
+    if length > most {
+        return Err(CompileError::PrefixLength(length));
+    }
+    if hop > NEXT_HOPS_MAX { Err(CompileError::NextHop(hop)) } else { Ok(()) }
+}
+
+fn translations(table: &NatTable) -> Translations {
+    Translations::new(table.entries.iter().map(|(key, value)| {
+        let key = nat_key(key.address.to_bits(), key.protocol, key.port);
+        (key, nat_value(value.address.to_bits(), value.port))
+    }))
+}

@@ -1,0 +1,309 @@
+//! Exact matches: a handful of entries compared in place, more of them in a hash table of one-line buckets.
+use super::hot::prefetch;
+
+/// Entries up to which comparing all is faster than hashing.
+const DIRECT_MAX: usize = 4;
+/// 2^64 divided by the golden ratio (Knuth's multiplicative hashing): the upper bits of the product are well mixed.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a table is keyed by.
+pub(super) trait Word: Copy + PartialEq + Default + Into<u64> {}
+impl Word for u32 {}
+impl Word for u64 {}
+
+/// What a table holds: one value means that a place is free.
+pub(super) trait Content: Copy + PartialEq {
+    const FREE: Self;
+}
+impl Content for u32 {
+    const FREE: Self = Self::MAX;
+}
+impl Content for u64 {
+    const FREE: Self = Self::MAX;
+}
+
+/// One cache line. Places fill from the first; a lookup goes on to the next bucket only if all are taken.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Bucket<K, V, const W: usize> {
+    keys: [K; W],
+    values: [V; W],
+}
+
+impl<K: Word, V: Content, const W: usize> Bucket<K, V, W> {
+    fn empty() -> Self {
+        Self { keys: [K::default(); W], values: [V::FREE; W] }
+    }
+
+    /// All places are compared, found or not: without branches the comparison is one wide instruction.
+    #[inline(always)]
+    fn find(&self, key: K) -> Option<usize> {
+        let mut hits = 0_u32;
+        for place in 0..W {
+            hits |= u32::from(self.keys[place] == key) << place;
+        }
+        // A free place holds key 0: it must not be found.
+        while hits != 0 {
+            let place = hits.trailing_zeros() as usize;
+            if self.values[place] != V::FREE {
+                return Some(place);
+            }
+            hits &= hits - 1;
+        }
+        None
+    }
+
+    fn used(&self) -> usize {
+        self.values.iter().take_while(|v| **v != V::FREE).count()
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.values[W - 1] != V::FREE
+    }
+}
+
+/// An exact-match table, specialised by its content.
+pub(super) enum Exact<K, V, const W: usize> {
+    Direct { keys: [K; DIRECT_MAX], values: [V; DIRECT_MAX] },
+    Hash(Hash<K, V, W>),
+}
+
+/// MAC addresses.
+pub(super) type Macs = Exact<u64, u32, 5>;
+/// IPv4 addresses and tunnel keys.
+pub(super) type Narrow = Exact<u32, u32, 8>;
+/// Translations: address, protocol and port to address and port.
+pub(super) type Translations = Exact<u64, u64, 4>;
+
+impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
+    /// Of equal keys the last counts.
+    pub(super) fn new(entries: impl ExactSizeIterator<Item = (K, V)>) -> Self {
+        let mut table = if entries.len() <= DIRECT_MAX {
+            Self::Direct { keys: [K::default(); DIRECT_MAX], values: [V::FREE; DIRECT_MAX] }
+        } else {
+            Self::Hash(Hash::with_capacity(entries.len()))
+        };
+        entries.for_each(|(key, value)| table.insert(key, value));
+        table
+    }
+
+    /// Where a lookup of the key will begin; the line is fetched.
+    #[inline(always)]
+    pub(super) fn prepare(&self, key: K) {
+        if let Self::Hash(hash) = self {
+            prefetch(&hash.buckets[hash.home(key)]);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn lookup(&self, key: K) -> Option<V> {
+        match self {
+            Self::Direct { keys, values } => {
+                (0..DIRECT_MAX).find(|&i| keys[i] == key && values[i] != V::FREE).map(|i| values[i])
+            }
+            Self::Hash(hash) => hash.lookup(key),
+        }
+    }
+
+    /// Sets a key; more than a handful of entries turn the table into a hash.
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        match self {
+            Self::Hash(hash) => hash.insert(key, value),
+            Self::Direct { keys, values } => {
+                let place = (0..DIRECT_MAX)
+                    .find(|&i| keys[i] == key && values[i] != V::FREE)
+                    .or_else(|| (0..DIRECT_MAX).find(|&i| values[i] == V::FREE));
+                if let Some(place) = place {
+                    (keys[place], values[place]) = (key, value);
+                    return;
+                }
+                let mut hash = Hash::with_capacity(DIRECT_MAX * 4);
+                (0..DIRECT_MAX).for_each(|i| hash.insert(keys[i], values[i]));
+                hash.insert(key, value);
+                *self = Self::Hash(hash);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: K) {
+        match self {
+            Self::Hash(hash) => hash.remove(key),
+            Self::Direct { keys, values } => {
+                for i in 0..DIRECT_MAX {
+                    if keys[i] == key {
+                        values[i] = V::FREE;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Buckets in open addressing, filled to at most five eighths.
+pub(super) struct Hash<K, V, const W: usize> {
+    buckets: Vec<Bucket<K, V, W>>,
+    shift: u32,
+    entries: usize,
+}
+
+impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
+    fn with_capacity(entries: usize) -> Self {
+        // Half as many again: users that arrive must not make the table grow while packets wait.
+        let buckets =
+            (entries + entries / 2).div_ceil(W).saturating_mul(8).div_ceil(5).next_power_of_two().max(2);
+        Self { buckets: vec![Bucket::empty(); buckets], shift: 64 - buckets.trailing_zeros(), entries: 0 }
+    }
+
+    #[inline(always)]
+    fn home(&self, key: K) -> usize {
+        (key.into().wrapping_mul(MULTIPLIER) >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn after(&self, bucket: usize) -> usize {
+        (bucket + 1) & (self.buckets.len() - 1)
+    }
+
+    #[inline(always)]
+    fn lookup(&self, key: K) -> Option<V> {
+        let mut at = self.home(key);
+        loop {
+            let bucket = &self.buckets[at];
+            if let Some(place) = bucket.find(key) {
+                return Some(bucket.values[place]);
+            }
+            // Never all buckets are full, so this ends.
+            if !bucket.is_full() {
+                return None;
+            }
+            at = self.after(at);
+        }
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if (self.entries + 1) * 8 > self.buckets.len() * W * 5 {
+            self.grow();
+        }
+        let mut at = self.home(key);
+        loop {
+            let bucket = &mut self.buckets[at];
+            if let Some(place) = bucket.find(key) {
+                bucket.values[place] = value;
+                return;
+            }
+            let used = bucket.used();
+            if used < W {
+                (bucket.keys[used], bucket.values[used]) = (key, value);
+                self.entries += 1;
+                return;
+            }
+            at = self.after(at);
+        }
+    }
+
+    fn grow(&mut self) {
+        let mut larger = Self::with_capacity(self.entries * 2);
+        for bucket in &self.buckets {
+            (0..bucket.used()).for_each(|i| larger.insert(bucket.keys[i], bucket.values[i]));
+        }
+        *self = larger;
+    }
+
+    fn remove(&mut self, key: K) {
+        let mut at = self.home(key);
+        let place = loop {
+            let bucket = &self.buckets[at];
+            if let Some(place) = bucket.find(key) {
+                break place;
+            }
+            if !bucket.is_full() {
+                return;
+            }
+            at = self.after(at);
+        };
+        self.entries -= 1;
+        let mut hole = (at, place);
+        // A full bucket that opens hides what overflowed from it: fetch that back, bucket by bucket.
+        loop {
+            let (bucket, place) = hole;
+            let was_full = self.buckets[bucket].is_full();
+            self.take_out(bucket, place);
+            if !was_full {
+                return;
+            }
+            let Some(refill) = self.overflowed(bucket) else { return };
+            let from = &self.buckets[refill.0];
+            let (key, value) = (from.keys[refill.1], from.values[refill.1]);
+            let used = self.buckets[bucket].used();
+            (self.buckets[bucket].keys[used], self.buckets[bucket].values[used]) = (key, value);
+            hole = refill;
+        }
+    }
+
+    /// Fills the place with the bucket's last entry.
+    fn take_out(&mut self, bucket: usize, place: usize) {
+        let bucket = &mut self.buckets[bucket];
+        let last = bucket.used() - 1;
+        (bucket.keys[place], bucket.values[place]) = (bucket.keys[last], bucket.values[last]);
+        (bucket.keys[last], bucket.values[last]) = (K::default(), V::FREE);
+    }
+
+    /// An entry of the following buckets that a lookup reaches only through `bucket`.
+    fn overflowed(&self, bucket: usize) -> Option<(usize, usize)> {
+        let mask = self.buckets.len() - 1;
+        let mut at = self.after(bucket);
+        loop {
+            let candidate = &self.buckets[at];
+            let distance = at.wrapping_sub(bucket) & mask;
+            for place in 0..candidate.used() {
+                let displaced = at.wrapping_sub(self.home(candidate.keys[place])) & mask;
+                if displaced >= distance {
+                    return Some((at, place));
+                }
+            }
+            if !candidate.is_full() {
+                return None;
+            }
+            at = self.after(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::collections::HashMap;
+
+    /// Against std's map, with few keys so that removal and overflow meet.
+    fn behaves<K: Word + std::hash::Hash + Eq, const W: usize>(key: impl Fn(u64) -> K, range: u64) {
+        let mut random = Random::stream(5, range);
+        let mut table: Exact<K, u32, W> =
+            Exact::new(std::iter::empty::<(K, u32)>().collect::<Vec<_>>().into_iter());
+        let mut model = HashMap::new();
+        for step in 0..40_000_u32 {
+            let k = key(random.below(range));
+            if random.below(5) < 3 {
+                table.insert(k, step);
+                model.insert(k, step);
+            } else {
+                table.remove(k);
+                model.remove(&k);
+            }
+            let k = key(random.below(range));
+            table.prepare(k);
+            assert_eq!(table.lookup(k), model.get(&k).copied());
+        }
+        assert!((0..range).all(|k| table.lookup(key(k)) == model.get(&key(k)).copied()));
+    }
+
+    #[test]
+    fn equals_a_map() {
+        behaves::<u32, 8>(|k| k as u32, 4);
+        behaves::<u32, 8>(|k| k as u32, 3000);
+        behaves::<u64, 5>(|k| k << 40, 3000);
+        // Multiples of 2^60 meet in sixteen buckets: chains.
+        behaves::<u64, 4>(|k| k << 56, 200);
+    }
+}

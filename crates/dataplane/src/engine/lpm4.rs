@@ -1,0 +1,274 @@
+//! Longest prefix match of IPv4: a few prefixes compared in place, more of them in a table of 2^24 entries with second
+//! levels for longer prefixes (DIR-24-8), and one of 2^12 entries below it for prefixes so short that writing them
+//! into the large one would keep packets waiting.
+use super::hot::prefetch;
+use std::collections::BTreeMap;
+
+/// Prefixes up to which comparing all is faster than a table.
+const DIRECT_MAX: usize = 4;
+/// Greatest length that goes into the small table: an update writes at most 4096 entries of either table.
+const SHORT_BITS: u8 = 12;
+/// An entry of the large table that names a second level.
+const GROUP: u16 = 0x8000;
+/// Second levels at most: what an entry can name.
+pub(super) const GROUPS_MAX: usize = 0x7fff;
+/// Next hops at most: 0 means none.
+pub(super) const NEXT_HOPS_MAX: u32 = 0x7ffe;
+
+/// A forwarding table.
+pub(super) struct Lpm4 {
+    /// What was configured: the prefix's masked address and length.
+    rib: BTreeMap<(u32, u8), u16>,
+    fib: Fib,
+}
+
+enum Fib {
+    /// Longest first: address, mask, next hop + 1.
+    Direct(Vec<(u32, u32, u16)>),
+    Tables(Box<Tables>),
+}
+
+struct Tables {
+    /// By 24 bits.
+    long: Box<[u16; 1 << 24]>,
+    /// By 12 bits, where the large table has nothing.
+    short: Box<[u16; 1 << 12]>,
+    groups: Vec<[u16; 256]>,
+    free: Vec<u16>,
+}
+
+/// The table has no room for another /24 with longer prefixes inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Full;
+
+impl Lpm4 {
+    /// Of equal prefixes the last counts; next hops are at most [`NEXT_HOPS_MAX`].
+    pub(super) fn new(prefixes: impl Iterator<Item = (u32, u8, u32)>) -> Result<Self, Full> {
+        let rib: BTreeMap<_, _> = prefixes
+            .map(|(address, length, hop)| ((address & mask(length), length), hop as u16 + 1))
+            .collect();
+        let mut table = Self { rib, fib: Fib::Direct(Vec::new()) };
+        table.compile()?;
+        Ok(table)
+    }
+
+    fn compile(&mut self) -> Result<(), Full> {
+        if self.rib.len() <= DIRECT_MAX {
+            let mut few: Vec<_> = self.rib.iter().map(|(&(a, l), &hop)| (a, mask(l), hop)).collect();
+            few.sort_by_key(|&(_, mask, _)| std::cmp::Reverse(mask));
+            self.fib = Fib::Direct(few);
+            return Ok(());
+        }
+        let mut tables = Box::new(Tables::new());
+        // A prefix precedes those within it: later ones overwrite.
+        for (&(address, length), &hop) in &self.rib {
+            tables.fill(address, length, hop)?;
+        }
+        self.fib = Fib::Tables(tables);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn prepare(&self, address: u32) {
+        if let Fib::Tables(tables) = &self.fib {
+            prefetch(&tables.long[(address >> 8) as usize]);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn lookup(&self, address: u32) -> Option<u32> {
+        let hop = match &self.fib {
+            Fib::Tables(tables) => tables.lookup(address),
+            Fib::Direct(few) => {
+                few.iter().find(|(a, mask, _)| address & mask == *a).map_or(0, |&(_, _, hop)| hop)
+            }
+        };
+        u32::from(hop).checked_sub(1)
+    }
+
+    /// Sets a prefix, or removes it.
+    pub(super) fn set(&mut self, address: u32, length: u8, hop: Option<u32>) -> Result<(), Full> {
+        match hop {
+            Some(hop) => self.insert(address, length, hop),
+            None => {
+                self.remove(address, length);
+                Ok(())
+            }
+        }
+    }
+
+    fn insert(&mut self, address: u32, length: u8, hop: u32) -> Result<(), Full> {
+        let key = (address & mask(length), length);
+        let old = self.rib.insert(key, hop as u16 + 1);
+        let done = self.refresh(key.0, length);
+        if done.is_err() {
+            match old {
+                Some(old) => self.rib.insert(key, old),
+                None => self.rib.remove(&key),
+            };
+        }
+        done
+    }
+
+    fn remove(&mut self, address: u32, length: u8) {
+        let key = (address & mask(length), length);
+        if self.rib.remove(&key).is_some() {
+            // Removal needs no second level that is not there.
+            let _ = self.refresh(key.0, length);
+        }
+    }
+
+    /// Writes what lies within a prefix anew.
+    fn refresh(&mut self, address: u32, length: u8) -> Result<(), Full> {
+        let tables = match &mut self.fib {
+            Fib::Tables(tables) if self.rib.len() > DIRECT_MAX / 2 => tables,
+            // Few entries are compiled again; a table that shrinks keeps its form until it is small.
+            _ => return self.compile(),
+        };
+        let least = if length <= SHORT_BITS { 0 } else { SHORT_BITS + 1 };
+        let cover = (least..=length).rev().find_map(|l| self.rib.get(&(address & mask(l), l)));
+        if length > 24
+            && !self.rib.range((address & mask(24), 25)..=(address | 0xff, 32)).any(|((_, l), _)| *l > 24)
+        {
+            tables.merge(address, cover.copied().unwrap_or(0));
+            return Ok(());
+        }
+        tables.fill(address, length, cover.copied().unwrap_or(0))?;
+        if length == 32 {
+            return Ok(());
+        }
+        let last = address | !mask(length);
+        for (&(a, l), &hop) in self.rib.range((address, length + 1)..=(last, 32)) {
+            // Short prefixes live in their own table: longer ones in the large one need no rewriting.
+            if l > length && (length > SHORT_BITS || l <= SHORT_BITS) {
+                tables.fill(a, l, hop)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tables {
+    fn new() -> Self {
+        Self { long: boxed(), short: boxed(), groups: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn lookup(&self, address: u32) -> u16 {
+        let mut hop = self.long[(address >> 8) as usize];
+        if hop & GROUP != 0 {
+            hop = self.groups[usize::from(hop & !GROUP)][(address & 0xff) as usize];
+        }
+        if hop == 0 { self.short[(address >> 20) as usize] } else { hop }
+    }
+
+    fn fill(&mut self, address: u32, length: u8, hop: u16) -> Result<(), Full> {
+        if length <= SHORT_BITS {
+            let first = (address >> 20) as usize;
+            self.short[first..first + (1 << (SHORT_BITS - length))].fill(hop);
+        } else if length <= 24 {
+            let first = (address >> 8) as usize;
+            for index in first..first + (1 << (24 - length)) {
+                let entry = self.long[index];
+                if entry & GROUP == 0 {
+                    self.long[index] = hop;
+                } else {
+                    self.groups[usize::from(entry & !GROUP)].fill(hop);
+                }
+            }
+        } else {
+            let group = self.group(address)?;
+            let first = (address & 0xff) as usize;
+            self.groups[group][first..first + (1 << (32 - length))].fill(hop);
+        }
+        Ok(())
+    }
+
+    /// The second level of a /24, made if there is none.
+    fn group(&mut self, address: u32) -> Result<usize, Full> {
+        let index = (address >> 8) as usize;
+        let entry = self.long[index];
+        if entry & GROUP != 0 {
+            return Ok(usize::from(entry & !GROUP));
+        }
+        let group = match self.free.pop() {
+            Some(group) => group,
+            None if self.groups.len() < GROUPS_MAX => {
+                self.groups.push([0; 256]);
+                (self.groups.len() - 1) as u16
+            }
+            None => return Err(Full),
+        };
+        self.groups[usize::from(group)].fill(entry);
+        self.long[index] = GROUP | group;
+        Ok(usize::from(group))
+    }
+
+    /// A /24 without longer prefixes needs no second level.
+    fn merge(&mut self, address: u32, hop: u16) {
+        let index = (address >> 8) as usize;
+        let entry = self.long[index];
+        if entry & GROUP != 0 {
+            self.free.push(entry & !GROUP);
+        }
+        self.long[index] = hop;
+    }
+}
+
+const fn mask(length: u8) -> u32 {
+    if length == 0 { 0 } else { u32::MAX << (32 - if length > 32 { 32 } else { length }) }
+}
+
+/// Zeroed memory that the operating system hands out page by page.
+fn boxed<const N: usize>() -> Box<[u16; N]> {
+    // The vector has exactly N elements.
+    #[allow(clippy::unwrap_used)]
+    vec![0_u16; N].into_boxed_slice().try_into().ok().unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn expected(rib: &BTreeMap<(u32, u8), u32>, address: u32) -> Option<u32> {
+        (0..=32).rev().find_map(|l| rib.get(&(address & mask(l), l)).copied())
+    }
+
+    /// Insertions and removals in a small space, so that prefixes nest and second levels come and go.
+    #[test]
+    fn equals_a_search_over_all_lengths() {
+        let mut random = Random::stream(9, 0);
+        let mut rib = BTreeMap::new();
+        let mut table = Lpm4::new(std::iter::empty()).unwrap();
+        let address =
+            |r: &mut Random| 0x0a00_0000 | (r.next() as u32 & 0x0003_0303) | (r.next() as u32 & 0x8000_0000);
+        for step in 0..3000_u32 {
+            let length = [0, 1, 8, 11, 12, 13, 14, 16, 22, 23, 24, 25, 30, 31, 32][random.index(15) as usize];
+            let a = address(&mut random) & mask(length);
+            if random.below(2) == 0 {
+                table.insert(a, length, step % 1000).unwrap();
+                rib.insert((a, length), step % 1000);
+            } else {
+                table.remove(a, length);
+                rib.remove(&(a, length));
+            }
+            for _ in 0..20 {
+                let a = address(&mut random);
+                table.prepare(a);
+                assert_eq!(table.lookup(a), expected(&rib, a), "step {step}, address {a:08x}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_refuses_and_forgets() {
+        let subnets = (0..GROUPS_MAX as u32).map(|i| (0x0b00_0000 + (i << 8), 32, 1));
+        let mut table = Lpm4::new(subnets).unwrap();
+        assert_eq!(table.insert(0xc000_0001, 32, 7), Err(Full));
+        assert_eq!(table.lookup(0xc000_0001), None);
+        table.remove(0x0b00_0000, 32);
+        assert_eq!(table.insert(0xc000_0001, 32, 7), Ok(()));
+        assert_eq!((table.lookup(0xc000_0001), table.lookup(0xc000_0002)), (Some(7), None));
+    }
+}

@@ -1,0 +1,145 @@
+//! The native engine: a declaration specialised by its content, bursts of packets passed from stage to stage, and
+//! updates that are applied between two bursts by the worker that owns the tables.
+//!
+//! Every worker has tables and users of its own: no lock, no shared line. Memory grows with the workers, and all flows
+//! of a user must reach the same worker for its rate to be one. In return an update is a message, all of its changes
+//! become visible together, and a worker never waits.
+mod acl;
+mod burst;
+mod compile;
+mod exact;
+mod hot;
+mod lpm4;
+mod lpm6;
+mod parse;
+mod stage;
+mod template;
+mod update;
+mod users;
+
+pub use burst::{BURST, Burst, FRAME_MAX, PushError};
+pub use compile::CompileError;
+pub use hot::Isa;
+pub use update::{Control, SendError, UPDATES_MAX};
+pub use users::UserUsage;
+
+use crate::declare::{Declaration, DropReason, UserId};
+use burst::Bits;
+use compile::Compiled;
+use stage::Stage;
+use update::Inbox;
+
+/// What an engine has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Packets received, by ingress port (access, core).
+    pub received: [u64; 2],
+    /// Packets sent, by egress port; those of fakedrop included.
+    pub sent: [u64; 2],
+    /// Packets dropped, by the reason's number.
+    pub dropped: [u64; DropReason::COUNT],
+    /// Packets that fakedrop sent instead of dropping them.
+    pub faked: u64,
+    /// Updates applied.
+    pub updates: u64,
+    /// Changes that named something that is not there or did not fit.
+    pub changes_refused: u64,
+}
+
+/// One worker of a pipeline.
+pub struct Engine {
+    compiled: Compiled,
+    /// By ingress port.
+    paths: [Vec<Stage>; 2],
+    fakedrop: bool,
+    wide: bool,
+    inbox: Inbox,
+    counters: Counters,
+}
+
+impl Engine {
+    /// Compiles a declaration for `workers` workers; the control tells them all of changes.
+    pub fn start(
+        declaration: &Declaration,
+        workers: usize,
+        isa: Isa,
+    ) -> Result<(Vec<Self>, Control), CompileError> {
+        let (control, inboxes) = update::channels(workers);
+        let wide = isa == Isa::Wide && Isa::detect() == Isa::Wide;
+        let engines = inboxes.into_iter().map(|inbox| {
+            let compiled = Compiled::new(declaration)?;
+            let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];
+            let fakedrop = declaration.fakedrop;
+            Ok(Self { compiled, paths, fakedrop, wide, inbox, counters: Counters::default() })
+        });
+        Ok((engines.collect::<Result<_, _>>()?, control))
+    }
+
+    /// Applies pending updates, then decides every packet of the burst. Time must not run backwards; if it does, meters
+    /// earn nothing until it has caught up.
+    pub fn process(&mut self, now_ns: u64, burst: &mut Burst) {
+        self.poll();
+        hot::dispatch(self, self.wide, now_ns, burst);
+    }
+
+    /// Applies pending updates, as many as one burst has patience for; says how many.
+    pub fn poll(&mut self) -> usize {
+        let Self { compiled, inbox, counters, .. } = self;
+        inbox.poll(|changes| {
+            counters.updates += 1;
+            for change in changes {
+                counters.changes_refused += u64::from(!compiled.apply(change));
+            }
+        })
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What a user has used.
+    #[must_use]
+    pub fn usage(&self, user: UserId) -> Option<UserUsage> {
+        self.compiled.users.get(user.index()).map(users::UserLine::usage)
+    }
+
+    /// Hash tables that classification searches at most, for each ACL.
+    #[must_use]
+    pub fn acl_tables(&self) -> Vec<usize> {
+        self.compiled.acls.iter().map(acl::Acl::tables).collect()
+    }
+
+    #[inline(always)]
+    fn run(&mut self, now_ns: u64, burst: &mut Burst) {
+        burst.sent = [0; 2];
+        for ingress in 0..2 {
+            let received = burst.ingress[ingress];
+            let mut live = received;
+            for stage in &self.paths[ingress] {
+                if live == 0 {
+                    break;
+                }
+                live = stage.run(&mut self.compiled, burst, live, ingress, now_ns);
+            }
+            for i in Bits(live) {
+                burst.fail(i, DropReason::PathEnd);
+            }
+            self.counters.received[ingress] += u64::from(received.count_ones());
+            let failed = received & !(burst.sent[0] | burst.sent[1]);
+            for i in Bits(failed) {
+                let reason = burst.dropped[i];
+                if self.fakedrop && reason.is_unmatched() {
+                    burst.sent[1 - ingress] |= 1 << i;
+                    self.counters.faked += 1;
+                } else {
+                    self.counters.dropped[reason as usize] += 1;
+                }
+            }
+        }
+        for port in 0..2 {
+            self.counters.sent[port] += u64::from(burst.sent[port].count_ones());
+        }
+    }
+}

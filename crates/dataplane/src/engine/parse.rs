@@ -1,0 +1,264 @@
+//! Admission of frames and removal of tunnels, straight on a slot. The order of the checks is that of
+//! [`crate::declare::Element`].
+use super::burst::{Meta, Slot};
+use crate::declare::{DropReason, Encapsulation};
+use crate::reference::GTPU_PORT;
+use ranlab_wire::packet::{EtherType, Mac, VXLAN_PORT};
+
+const ETHERNET: usize = 14;
+
+/// A MAC address as a slot's first eight octets read in native order, with the mask of the six that count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MacFilter {
+    value: u64,
+    mask: u64,
+}
+
+impl MacFilter {
+    pub(super) fn new(mac: Option<Mac>) -> Self {
+        let Some(Mac([a, b, c, d, e, f])) = mac else {
+            return Self { value: 0, mask: 0 };
+        };
+        let mask = u64::from_ne_bytes([255, 255, 255, 255, 255, 255, 0, 0]);
+        Self { value: u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]), mask }
+    }
+
+    #[inline(always)]
+    fn passes(self, header: &[u8; 34]) -> bool {
+        let [a, b, c, d, e, f, g, h, ..] = *header;
+        u64::from_ne_bytes([a, b, c, d, e, f, g, h]) & self.mask == self.value
+    }
+}
+
+/// [`crate::declare::Element::Admit`].
+#[inline(always)]
+pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
+    let (start, end) = (usize::from(meta.start), usize::from(meta.end));
+    let header = slot.window::<34>(start);
+    if end - start < ETHERNET {
+        return Err(DropReason::Malformed);
+    }
+    if !mac.passes(header) {
+        return Err(DropReason::NotForUs);
+    }
+    let ether_type = EtherType(u16::from_be_bytes([header[12], header[13]]));
+    if ether_type == EtherType::IPV4 {
+        return packet4(slot, meta, start + ETHERNET, end);
+    }
+    if ether_type == EtherType::IPV6 && ipv6 {
+        return packet6(slot, meta, start + ETHERNET, end);
+    }
+    Err(DropReason::NotIp)
+}
+
+/// An IPv4 packet between two places.
+#[inline(always)]
+fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
+    let header = slot.window::<20>(l3);
+    let total = u16::from_be_bytes([header[2], header[3]]);
+    let room = end - l3;
+    let header_bytes = usize::from(header[0] & 15) * 4;
+    let sound = (room >= 20)
+        & (header[0] >> 4 == 4)
+        & (header_bytes >= 20)
+        & (usize::from(total) >= header_bytes)
+        & (usize::from(total) <= room);
+    if !sound {
+        return Err(DropReason::Malformed);
+    }
+    let mut sum = 0_u64;
+    // The sum is the same in any byte order (RFC 1071 §2), so whole words are added as they lie.
+    let (words, _) = header.as_chunks::<4>();
+    for word in words {
+        sum += u64::from(u32::from_ne_bytes(*word));
+    }
+    if header_bytes > 20 {
+        sum += options_sum(slot, l3, header_bytes);
+    }
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    if sum != 0xffff {
+        return Err(DropReason::Checksum);
+    }
+    (meta.l3, meta.total, meta.ipv6) = (l3 as u16, total, false);
+    Ok(())
+}
+
+#[cold]
+fn options_sum(slot: &Slot, l3: usize, header_bytes: usize) -> u64 {
+    (20..header_bytes).step_by(4).map(|at| u64::from(u32::from_ne_bytes(*slot.window(l3 + at)))).sum()
+}
+
+fn packet6(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
+    let header = slot.window::<40>(l3);
+    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    if end - l3 < 40 || header[0] >> 4 != 6 || payload > end - l3 - 40 {
+        return Err(DropReason::Malformed);
+    }
+    (meta.l3, meta.total, meta.ipv6) = (l3 as u16, payload as u16 + 40, true);
+    Ok(())
+}
+
+/// Five-tuple of an admitted IPv4 packet: source, destination, ports, protocol, and where its transport header starts.
+#[inline(always)]
+pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize) {
+    let l3 = usize::from(meta.l3);
+    let header = slot.window::<20>(l3);
+    let header_bytes = usize::from(header[0] & 15) * 4;
+    let transport = l3 + header_bytes;
+    let protocol = header[9];
+    let least = match protocol {
+        6 => 20,
+        17 => 8,
+        _ => usize::MAX,
+    };
+    let first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
+    let has_ports = first & (usize::from(meta.total).saturating_sub(header_bytes) >= least);
+    let ports = if has_ports { slot.u32(transport) } else { 0 };
+    let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    (super::acl::Packet { src: word(12), dst: word(16), ports, protocol: protocol.into() }, transport)
+}
+
+/// [`crate::declare::Element::Decap`].
+#[inline(always)]
+pub(super) fn decap(
+    slot: &mut Slot,
+    meta: &mut Meta,
+    kind: Encapsulation,
+    local: u32,
+) -> Result<(), DropReason> {
+    let l3 = usize::from(meta.l3);
+    let header = slot.window::<20>(l3);
+    let expected = if kind == Encapsulation::Gre { 47 } else { 17 };
+    if (header[9] != expected) | (slot.u32(l3 + 16) != local) {
+        return Err(DropReason::NotTunnel);
+    }
+    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
+        return Err(DropReason::Fragment);
+    }
+    let transport = l3 + usize::from(header[0] & 15) * 4;
+    let end = l3 + usize::from(meta.total);
+    let (key, inner, inner_end) = match kind {
+        Encapsulation::Gtp { .. } => {
+            let end = udp(slot, transport, end, GTPU_PORT)?;
+            gtp(slot, transport + 8, end)?
+        }
+        Encapsulation::Vxlan => {
+            let end = udp(slot, transport, end, VXLAN_PORT)?;
+            return vxlan(slot, meta, transport + 8, end);
+        }
+        Encapsulation::Gre => gre(slot, transport, end)?,
+    };
+    let start = inner - ETHERNET;
+    let mut carried = Meta { key, ..*meta };
+    packet4(slot, &mut carried, inner, inner_end)?;
+    slot.copy_ethernet(meta.start.into(), start);
+    *meta = Meta { start: start as u16, end: inner_end as u16, ..carried };
+    Ok(())
+}
+
+/// End of a datagram to the port.
+#[inline(always)]
+fn udp(slot: &Slot, at: usize, end: usize, port: u16) -> Result<usize, DropReason> {
+    if end - at < 8 {
+        return Err(DropReason::Malformed);
+    }
+    let length = usize::from(slot.u16(at + 4));
+    if (length < 8) | (length > end - at) {
+        return Err(DropReason::Malformed);
+    }
+    if slot.u16(at + 2) != port {
+        return Err(DropReason::NotTunnel);
+    }
+    Ok(at + length)
+}
+
+/// TEID and place of what a G-PDU carries (TS 29.281 §5.1).
+#[inline(always)]
+fn gtp(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropReason> {
+    if end - at < 8 {
+        return Err(DropReason::Malformed);
+    }
+    let header = slot.window::<8>(at);
+    let flags = header[0];
+    if flags & 0xf0 != 0x30 {
+        return Err(DropReason::Malformed);
+    }
+    if header[1] != 255 {
+        return Err(DropReason::NotTunnel);
+    }
+    let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let teid = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+    let mut at = at + 8;
+    if length > end - at {
+        return Err(DropReason::Malformed);
+    }
+    let end = at + length;
+    if flags & 7 != 0 {
+        if end - at < 4 {
+            return Err(DropReason::Malformed);
+        }
+        let mut next = if flags & 4 != 0 { slot.byte(at + 3) } else { 0 };
+        at += 4;
+        // Each header takes at least four octets, so the loop ends within the frame.
+        while next != 0 {
+            if at >= end {
+                return Err(DropReason::Malformed);
+            }
+            let octets = usize::from(slot.byte(at)) * 4;
+            if (octets == 0) | (octets > end - at) {
+                return Err(DropReason::Malformed);
+            }
+            at += octets;
+            next = slot.byte(at - 1);
+        }
+    }
+    Ok((teid, at, end))
+}
+
+#[inline(always)]
+fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize) -> Result<(), DropReason> {
+    if end - at < 8 {
+        return Err(DropReason::Malformed);
+    }
+    if slot.byte(at) & 8 == 0 {
+        return Err(DropReason::NotTunnel);
+    }
+    let key = slot.u32(at + 4) >> 8;
+    let start = at + 8;
+    if end - start < ETHERNET {
+        return Err(DropReason::Malformed);
+    }
+    if slot.u16(start + 12) != EtherType::IPV4.0 {
+        return Err(DropReason::NotIp);
+    }
+    let mut carried = Meta { key, ..*meta };
+    packet4(slot, &mut carried, start + ETHERNET, end)?;
+    *meta = Meta { start: start as u16, end: end as u16, ..carried };
+    Ok(())
+}
+
+/// Key and place of what GRE carries (RFC 2784, RFC 2890).
+#[inline(always)]
+fn gre(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropReason> {
+    if end - at < 4 {
+        return Err(DropReason::Malformed);
+    }
+    let flags = slot.u16(at);
+    // Version, and the bits that RFC 2784 §2.3 makes a receiver discard.
+    if flags & 0x4c07 != 0 {
+        return Err(DropReason::Malformed);
+    }
+    let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
+    let key_at = at + 4 + word(0x8000);
+    let inner = key_at + word(0x2000) + word(0x1000);
+    if inner > end {
+        return Err(DropReason::Malformed);
+    }
+    if (slot.u16(at + 2) != EtherType::IPV4.0) | (flags & 0x2000 == 0) {
+        return Err(DropReason::NotTunnel);
+    }
+    Ok((slot.u32(key_at), inner, end))
+}

@@ -1,0 +1,99 @@
+//! How changes reach workers: one bounded queue for each, and two counters that say what was sent and what is visible.
+use crate::declare::Change;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Updates that may wait for a worker.
+pub const UPDATES_MAX: u64 = 4096;
+/// Updates that a worker applies between two bursts: packets wait no longer than for these.
+const UPDATES_PER_BURST: usize = 8;
+
+/// The side that changes a running pipeline.
+pub struct Control {
+    workers: Vec<Worker>,
+    sent: u64,
+}
+
+struct Worker {
+    queue: SyncSender<Arc<[Change]>>,
+    progress: Arc<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    sent: AtomicU64,
+    applied: AtomicU64,
+}
+
+/// Why an update was not taken; nothing of it was, by any worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// A worker is behind: send again later.
+    #[error("{UPDATES_MAX} updates wait already: the worker is behind")]
+    Full,
+    /// A worker is gone.
+    #[error("a worker has ended")]
+    Closed,
+}
+
+impl Control {
+    /// Sends one update: its changes become visible together on each worker. Returns the update's number, from 1.
+    pub fn send(&mut self, changes: &[Change]) -> Result<u64, SendError> {
+        if self.sent - self.visible() >= UPDATES_MAX {
+            return Err(SendError::Full);
+        }
+        let changes: Arc<[Change]> = changes.into();
+        for worker in &self.workers {
+            // Nobody else sends, so a queue that had room still has it.
+            worker.queue.try_send(Arc::clone(&changes)).map_err(|_| SendError::Closed)?;
+            worker.progress.sent.store(self.sent + 1, Ordering::Release);
+        }
+        self.sent += 1;
+        Ok(self.sent)
+    }
+
+    /// The last update that every worker has applied.
+    #[must_use]
+    pub fn visible(&self) -> u64 {
+        self.workers.iter().map(|w| w.progress.applied.load(Ordering::Acquire)).min().unwrap_or(self.sent)
+    }
+}
+
+/// A worker's end of the queue.
+pub(super) struct Inbox {
+    queue: Receiver<Arc<[Change]>>,
+    progress: Arc<Progress>,
+    applied: u64,
+}
+
+impl Inbox {
+    /// Hands over pending updates; an idle queue costs one load.
+    #[inline]
+    pub(super) fn poll(&mut self, mut apply: impl FnMut(&[Change])) -> usize {
+        if self.progress.sent.load(Ordering::Acquire) == self.applied {
+            return 0;
+        }
+        let mut done = 0;
+        while done < UPDATES_PER_BURST {
+            let Ok(changes) = self.queue.try_recv() else { break };
+            apply(&changes);
+            self.applied += 1;
+            self.progress.applied.store(self.applied, Ordering::Release);
+            done += 1;
+        }
+        done
+    }
+}
+
+pub(super) fn channels(workers: usize) -> (Control, Vec<Inbox>) {
+    let (mut ends, mut inboxes) = (Vec::new(), Vec::new());
+    for _ in 0..workers {
+        let (queue, receiver) = sync_channel(UPDATES_MAX as usize);
+        let progress = Arc::new(Progress::default());
+        ends.push(Worker { queue, progress: Arc::clone(&progress) });
+        inboxes.push(Inbox { queue: receiver, progress, applied: 0 });
+    }
+    (Control { workers: ends, sent: 0 }, inboxes)
+}

@@ -1,0 +1,20 @@
+//! A packet's fate is decided without sockets: declared pipelines, their reference, their traffic and a native engine.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`declare`] | what a pipeline does: tables, elements, changes; not bound to any switch |
+//! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
+//! | [`trace`] | traffic from a seed, and capture files of it |
+//! | [`engine`] | the native engine |
+//!
+//! Time is an argument (nanoseconds from any origin that does not run backwards).
+#![deny(missing_docs)]
+
+pub mod declare;
+pub mod engine;
+pub mod pipelines;
+mod random;
+mod reference;
+pub mod trace;
+
+pub use random::Random;

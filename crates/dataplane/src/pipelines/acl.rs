@@ -1,0 +1,246 @@
+//! Firewall: rules over the five-tuple with the structure that classbench's seeds have, and traffic that meets them.
+use super::{ParameterError, Reference, addressing, bounded, gateway};
+use crate::declare::{
+    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, DropReason, Element, Event,
+    Port, Prefix4, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Step, admit, classify, five_tuple};
+use crate::trace::frames::{Packet4, TESTER_MAC};
+use ranlab_wire::packet::Protocol;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Acl {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Rules.
+    pub rule_num: u32,
+    /// Whose structure the rules have.
+    pub seed_file: Family,
+    /// Seed of the rules.
+    pub rule_seed: u64,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+/// Families of rule sets, named after classbench's seeds; shares are rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// Access control: specific destinations, exact destination ports.
+    #[default]
+    Acl1,
+    /// Firewall: wildcards on either side, port ranges.
+    Fw1,
+    /// IP chains: a mix of both.
+    Ipc1,
+}
+
+impl Default for Acl {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            rule_num: 2,
+            seed_file: Family::Acl1,
+            rule_seed: 1,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+/// Weighted choices.
+type Choices<T> = &'static [(u32, T)];
+
+#[derive(Clone, Copy)]
+enum Ports {
+    Any,
+    /// 1024 and above.
+    High,
+    /// Below 1024.
+    Low,
+    /// Some range.
+    Range,
+    /// One of the services.
+    Exact,
+}
+
+struct Profile {
+    src_lengths: Choices<u8>,
+    dst_lengths: Choices<u8>,
+    src_ports: Choices<Ports>,
+    dst_ports: Choices<Ports>,
+    protocols: Choices<Option<u8>>,
+    /// Networks of 16 bits that addresses are drawn from: fewer make prefixes nest more.
+    networks: u32,
+}
+
+const ACL1: Profile = Profile {
+    src_lengths: &[
+        (12, 0),
+        (2, 8),
+        (10, 16),
+        (5, 20),
+        (8, 23),
+        (28, 24),
+        (5, 27),
+        (8, 28),
+        (4, 30),
+        (18, 32),
+    ],
+    dst_lengths: &[(2, 0), (6, 16), (4, 21), (6, 23), (24, 24), (3, 25), (6, 27), (6, 28), (5, 30), (38, 32)],
+    src_ports: &[(1, Ports::Any)],
+    dst_ports: &[(28, Ports::Any), (4, Ports::High), (12, Ports::Range), (56, Ports::Exact)],
+    protocols: &[(72, Some(6)), (14, Some(17)), (4, Some(1)), (10, None)],
+    networks: 64,
+};
+const FW1: Profile = Profile {
+    src_lengths: &[(34, 0), (4, 8), (12, 16), (20, 24), (6, 28), (24, 32)],
+    dst_lengths: &[(20, 0), (2, 8), (12, 16), (26, 24), (6, 28), (34, 32)],
+    src_ports: &[(66, Ports::Any), (20, Ports::High), (4, Ports::Range), (10, Ports::Exact)],
+    dst_ports: &[(26, Ports::Any), (8, Ports::High), (4, Ports::Low), (14, Ports::Range), (48, Ports::Exact)],
+    protocols: &[(58, Some(6)), (28, Some(17)), (6, Some(1)), (8, None)],
+    networks: 32,
+};
+const IPC1: Profile = Profile {
+    src_lengths: &[(14, 0), (4, 8), (16, 16), (4, 20), (24, 24), (8, 28), (30, 32)],
+    dst_lengths: &[(10, 0), (4, 8), (14, 16), (4, 21), (26, 24), (8, 28), (34, 32)],
+    src_ports: &[(74, Ports::Any), (8, Ports::High), (4, Ports::Range), (14, Ports::Exact)],
+    dst_ports: &[(40, Ports::Any), (4, Ports::High), (2, Ports::Low), (12, Ports::Range), (42, Ports::Exact)],
+    protocols: &[(52, Some(6)), (24, Some(17)), (6, Some(1)), (18, None)],
+    networks: 48,
+};
+const SERVICES: [u16; 16] = [20, 21, 22, 25, 53, 80, 110, 123, 143, 161, 443, 445, 993, 1521, 3306, 8080];
+
+impl Acl {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("rule-num", self.rule_num, 1, 100_000)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let path = |port| {
+            let admit = Element::Admit { mac: None, ipv6: false };
+            let elements = vec![admit, Element::Acl(AclId(0)), Element::Emit { port, source: None }];
+            self.decomposition.divide(elements)
+        };
+        Declaration {
+            name: "acl",
+            tables: Tables { acls: vec![self.table()], ..Tables::default() },
+            uplink: path(Port::Core),
+            downlink: path(Port::Access),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    /// All rules, the more specific first, as rule sets in use are ordered.
+    fn table(&self) -> AclTable {
+        let mut rules: Vec<_> = (0..self.rule_num).map(|i| self.rule(i)).collect();
+        rules.sort_by_key(|(rule, _)| {
+            std::cmp::Reverse(u32::from(rule.src.length) + u32::from(rule.dst.length))
+        });
+        AclTable { rules, default: Action::Permit }
+    }
+
+    /// Rule `index` before ordering.
+    fn rule(&self, index: u32) -> (AclRule, Action) {
+        let profile = match self.seed_file {
+            Family::Acl1 => &ACL1,
+            Family::Fw1 => &FW1,
+            Family::Ipc1 => &IPC1,
+        };
+        let random = &mut Random::stream(self.rule_seed ^ 0xac1, index.into());
+        let protocol = choose(profile.protocols, random);
+        let with_ports = matches!(protocol, Some(6 | 17));
+        let mut ports =
+            |choices| if with_ports { ports(choose(choices, random), random) } else { (0, u16::MAX) };
+        let (src_ports, dst_ports) = (ports(profile.src_ports), ports(profile.dst_ports));
+        let src = prefix(0x0a00, profile.networks, choose(profile.src_lengths, random), random);
+        let dst = prefix(0x8d00, profile.networks, choose(profile.dst_lengths, random), random);
+        let action = if random.below(10) < 3 { Action::Deny } else { Action::Permit };
+        (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        self.rule_num.into()
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    /// A packet that some rule matches, in either direction.
+    pub(super) fn frame(&self, _: Direction, flow: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
+        let (rule, _) = self.rule((flow % u64::from(self.rule_num)) as u32);
+        let mut host = |prefix: Prefix4| {
+            let noise = random.next() as u32;
+            Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
+        };
+        let (src, dst) = (host(rule.src), host(rule.dst));
+        let mut port = |(low, high): (u16, u16)| low + random.below(u64::from(high - low) + 1) as u16;
+        let (src_port, dst_port) = (port(rule.src_ports), port(rule.dst_ports));
+        let protocol = rule.protocol.unwrap_or_else(|| if random.below(2) == 0 { 6 } else { 17 });
+        let packet = Packet4 { src, dst, protocol: Protocol(protocol), src_port, dst_port };
+        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+    }
+
+    pub(super) fn oracle(&self) -> AclOracle {
+        AclOracle { table: self.table() }
+    }
+}
+
+fn choose<T: Copy>(choices: Choices<T>, random: &mut Random) -> T {
+    let total: u32 = choices.iter().map(|(weight, _)| weight).sum();
+    let mut at = random.index(total);
+    for (weight, value) in choices {
+        if at < *weight {
+            return *value;
+        }
+        at -= weight;
+    }
+    choices[0].1
+}
+
+fn ports(kind: Ports, random: &mut Random) -> (u16, u16) {
+    match kind {
+        Ports::Any => (0, u16::MAX),
+        Ports::High => (1024, u16::MAX),
+        Ports::Low => (0, 1023),
+        Ports::Range => {
+            let low = random.index(60_000) as u16;
+            (low, low.saturating_add(1 + random.index(2000) as u16))
+        }
+        Ports::Exact => {
+            let few = SERVICES[random.index(16) as usize];
+            let port = if random.below(3) == 0 { random.index(10_000) as u16 } else { few };
+            (port, port)
+        }
+    }
+}
+
+/// A prefix within one of a few networks of 16 bits, denser in the lower half of each.
+fn prefix(first: u32, networks: u32, length: u8, random: &mut Random) -> Prefix4 {
+    let network = first + addressing::pair(random.index(networks));
+    let site = random.index(256).min(random.index(256));
+    let address = network << 16 | site << 8 | random.index(256);
+    Prefix4 { address: Ipv4Addr::from_bits(address), length }
+}
+
+pub(super) struct AclOracle {
+    table: AclTable,
+}
+
+impl Reference for AclOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        admit(frame, None, false)?;
+        match classify(&self.table.rules, self.table.default, &five_tuple(frame)?) {
+            Action::Permit => Ok(ingress.other()),
+            Action::Deny => Err(DropReason::Denied),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Addresses of the published configurations. Their generator counts in base 254 and never leaves its two octets; here
+//! the count carries on into the next octet, so that larger tables have distinct entries.
+use ranlab_wire::packet::Mac;
+use std::net::Ipv4Addr;
+
+/// The published byte sequence: two octets, the lower from 1 to 254.
+pub(super) const fn pair(index: u32) -> u32 {
+    ((index / 254) << 8) + index % 254 + 1
+}
+
+/// `a.b.x.y` of an index.
+pub(super) const fn ipv4(a: u8, b: u8, index: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits((((a as u32) << 24) | ((b as u32) << 16)).wrapping_add(pair(index)))
+}
+
+/// `a.x.y.last` of an index: the middle octets count.
+pub(super) const fn ipv4_middle(a: u8, index: u32, last: u8) -> Ipv4Addr {
+    Ipv4Addr::from_bits(((a as u32) << 24).wrapping_add(pair(index) << 8) + last as u32)
+}
+
+/// Four fixed octets and the sequence.
+pub(super) const fn mac(prefix: [u8; 4], index: u32) -> Mac {
+    let [a, b, c, d] = prefix;
+    let base = u64::from_be_bytes([0, 0, a, b, c, d, 0, 0]);
+    Mac::from_u64(base + pair(index) as u64)
+}
+
+/// Base station, CPE or host: address and MAC.
+pub(super) const fn station(index: u32) -> (Ipv4Addr, Mac) {
+    (ipv4(1, 1, index), mac([0xaa, 0xcc, 0xdd, 0xcc], index))
+}
+
+/// A user of the static configuration.
+pub(super) const fn user(index: u32) -> Ipv4Addr {
+    ipv4(3, 3, index)
+}
+
+/// A user that comes and goes.
+pub(super) const fn fluct_user(index: u32) -> Ipv4Addr {
+    ipv4(4, 4, index)
+}
+
+/// A server; its /24 is the route.
+pub(super) const fn server(index: u32) -> Ipv4Addr {
+    ipv4_middle(2, index, 2)
+}
+
+/// A server that comes and goes.
+pub(super) const fn fluct_server(index: u32) -> Ipv4Addr {
+    ipv4_middle(5, index, 2)
+}
+
+/// Destination and source MAC of a next hop.
+pub(super) const fn next_hop(index: u32) -> (Mac, Mac) {
+    (mac([0xaa, 0xbb, 0xbb, 0xaa], index), mac([0xee, 0xdd, 0xdd, 0xaa], index))
+}
+
+/// Public side of the n-th translation: ports count through first, as published. Ports start above the reserved ones.
+pub(super) const fn public(index: u32) -> (Ipv4Addr, u16) {
+    (ipv4(200, 1, index / NAT_PORTS), NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
+}
+
+/// First port of a translation.
+pub(super) const NAT_PORT_FIRST: u16 = 512;
+/// Ports that one address offers (`user-conn` may be no greater).
+pub(super) const NAT_PORTS: u32 = 65_023;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_the_published_ones() {
+        assert_eq!(station(0).0, Ipv4Addr::new(1, 1, 0, 1));
+        assert_eq!(station(254).1.to_string(), "aa:cc:dd:cc:01:01");
+        assert_eq!((user(0), server(253)), (Ipv4Addr::new(3, 3, 0, 1), Ipv4Addr::new(2, 0, 254, 2)));
+        assert_eq!(next_hop(0).0.to_string(), "aa:bb:bb:aa:00:01");
+        assert_eq!(public(0), (Ipv4Addr::new(200, 1, 0, 1), 512));
+        assert_eq!(public(65_023), (Ipv4Addr::new(200, 1, 0, 2), 512));
+    }
+
+    #[test]
+    fn static_users_never_reach_the_others() {
+        assert!(user(super::super::TABLE_MAX) < fluct_user(0));
+    }
+}

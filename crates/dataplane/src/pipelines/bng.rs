@@ -1,0 +1,336 @@
+//! Broadband network gateway: users behind CPEs in GRE, with rate limit, firewall and address translation.
+use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use crate::declare::{
+    AclId, AclRule, AclTable, Action, Change, Declaration, Decomposition, Direction, DropReason, Element,
+    Encapsulation, Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables,
+    UserId,
+};
+use crate::random::Random;
+use crate::reference::{
+    Side, Step, TokenBucket, admit, classify, decap, five_tuple, ipv4, nat_key, translate,
+};
+use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Bng {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Users; user u has key u + 1 and lives behind CPE u modulo `cpe`.
+    pub user: u32,
+    /// Customers' equipments.
+    pub cpe: u32,
+    /// Servers, a /24 each.
+    pub server: u32,
+    /// Next hops towards the servers.
+    pub nhop: u32,
+    /// Translations of each user.
+    pub user_conn: u32,
+    /// Rules of the firewall in each direction; traffic never meets them, as published.
+    pub fw_rules: u32,
+    /// Rate of a user, octets per second.
+    pub rate_limit: u64,
+    /// Depth of a user's token bucket, octets.
+    pub rate_burst: u32,
+    /// Users that arrive and depart each second.
+    pub fluct_user: u32,
+    /// Servers that appear and disappear each second.
+    pub fluct_server: u32,
+    /// Address of the gateway.
+    pub gw_ip: Ipv4Addr,
+    /// MAC of the gateway.
+    #[serde(with = "gateway::mac_text")]
+    pub gw_mac: Mac,
+    /// Tunnel towards CPEs.
+    pub tunneling_method: Tunneling,
+    /// Layout of events.
+    pub spread: Spread,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+/// Tunnel towards CPEs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tunneling {
+    /// GRE with a key, as the paper describes.
+    #[default]
+    Gre,
+    /// VXLAN, as its released backends run.
+    Vxlan,
+}
+
+impl Default for Bng {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            user: 1,
+            cpe: 1,
+            server: 1,
+            nhop: 2,
+            user_conn: 1,
+            fw_rules: 1,
+            rate_limit: gateway::RATE_LIMIT,
+            rate_burst: gateway::RATE_BURST,
+            fluct_user: 0,
+            fluct_server: 0,
+            gw_ip: gateway::GW_IP,
+            gw_mac: gateway::GW_MAC,
+            tunneling_method: Tunneling::Gre,
+            spread: Spread::Even,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+const BY_KEY: ExactId = ExactId(0);
+const BY_ADDRESS: ExactId = ExactId(1);
+/// CPEs and connections that the published addresses can count.
+const CPE_MAX: u32 = 64_516;
+
+impl Bng {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("user", self.user, 1, TABLE_MAX)?;
+        bounded("cpe", self.cpe, 1, CPE_MAX)?;
+        bounded("server", self.server, 1, TABLE_MAX)?;
+        bounded("nhop", self.nhop, 1, 16_383)?;
+        bounded("user-conn", self.user_conn, 1, (TABLE_MAX / self.user).min(addressing::NAT_PORTS))?;
+        bounded("fw-rules", self.fw_rules, 0, 50_000)?;
+        bounded("fluct-user", self.fluct_user, 0, 65_000)?;
+        bounded("fluct-server", self.fluct_server, 0, 65_000)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let (outward, inward) = gateway::translations(self.user, self.user_conn);
+        let kind = self.kind();
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let uplink = vec![
+            admit.clone(),
+            Element::Decap { kind, local: self.gw_ip },
+            Element::FindUserByTunnelKey(BY_KEY),
+            Element::Meter,
+            Element::Acl(AclId(0)),
+            Element::NatSource(NatId(0)),
+            Element::Route(RouteId(0)),
+            Element::Forward,
+        ];
+        let downlink = vec![
+            admit,
+            Element::NatDestination(NatId(1)),
+            Element::Acl(AclId(1)),
+            Element::FindUserByDestination(BY_ADDRESS),
+            Element::Meter,
+            Element::Encap,
+        ];
+        let user = |u| gateway::user(u + 1, u % self.cpe, self.rate_limit, self.rate_burst);
+        let by_key = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
+        let by_address = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
+        Declaration {
+            name: "bng",
+            tables: Tables {
+                exact: vec![ExactTable { entries: by_key }, ExactTable { entries: by_address }],
+                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                acls: vec![self.firewall(Direction::Uplink), self.firewall(Direction::Downlink)],
+                nats: vec![outward, inward],
+                next_hops: gateway::next_hops(self.nhop),
+                users: (0..self.user).map(user).collect(),
+                tunnels: (0..self.cpe).map(|c| gateway::tunnel(kind, self.gw_ip, self.gw_mac, c)).collect(),
+            },
+            uplink: self.decomposition.divide(uplink),
+            downlink: self.decomposition.divide(downlink),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    /// The published rules; from rule 200 on the third octet counts, where the original leaves its octet.
+    fn firewall(&self, direction: Direction) -> AclTable {
+        let (from, to) = if direction == Direction::Uplink { (25, 26) } else { (27, 28) };
+        let rule = |i: u32| {
+            let (low, high) = ((i % 200) as u8, (i / 200) as u8);
+            let prefix = |a, b, c, d| Prefix4 { address: Ipv4Addr::new(a, b, c, d), length: 24 };
+            let (src_port, dst_port) = (1000_u16.wrapping_add(i as u16), 1500_u16.wrapping_sub(i as u16));
+            let rule = AclRule {
+                src: prefix(from, low, high.wrapping_add(1), 1),
+                dst: prefix(to, 200 - low, high.wrapping_add(2), 2),
+                src_ports: (src_port, src_port),
+                dst_ports: (dst_port, dst_port),
+                protocol: Some(Protocol::TCP.0),
+            };
+            (rule, Action::Deny)
+        };
+        AclTable { rules: (0..self.fw_rules).map(rule).collect(), default: Action::Permit }
+    }
+
+    fn kind(&self) -> Encapsulation {
+        match self.tunneling_method {
+            Tunneling::Gre => Encapsulation::Gre,
+            Tunneling::Vxlan => Encapsulation::Vxlan,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        u64::from(self.user) * u64::from(self.user_conn)
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let index = (flow % self.table_entries(direction)) as u32;
+        let user = index / self.user_conn;
+        let (server, server_port) = (addressing::server(random.index(self.server)), random.next() as u16);
+        let protocol = Protocol::TCP;
+        if direction == Direction::Downlink {
+            let (dst, dst_port) = addressing::public(index);
+            let packet = Packet4 { src: server, dst, protocol, src_port: server_port, dst_port };
+            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+        }
+        let (src, src_port) = gateway::private(index, self.user_conn);
+        let packet = Packet4 { src, dst: server, protocol, src_port, dst_port: server_port };
+        let (src, src_mac) = addressing::station(user % self.cpe);
+        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let tunnel = Ingress { kind: self.kind(), key: user + 1, src, dst, src_mac, dst_mac };
+        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+    }
+
+    /// Connections of a user that comes and goes: public addresses after those of the static users.
+    fn fluct_translations(&self, index: u32) -> impl Iterator<Item = (NatKey, NatKey)> {
+        let first = (self.user + index) * self.user_conn;
+        let (address, protocol) = (addressing::fluct_user(index), Protocol::TCP.0);
+        (0..self.user_conn).map(move |c| {
+            let (public, public_port) = addressing::public(first + c);
+            let port = addressing::NAT_PORT_FIRST + c as u16;
+            let inside = NatKey { address, protocol, port };
+            (inside, NatKey { address: public, protocol, port: public_port })
+        })
+    }
+
+    fn user_changes(&self, index: u32, present: bool) -> Vec<Change> {
+        let id = self.user + index;
+        let value = present.then_some(id);
+        let address = addressing::fluct_user(index).to_bits().into();
+        let mut changes = vec![
+            Change::Exact { table: BY_KEY, key: u64::from(id) + 1, value },
+            Change::Exact { table: BY_ADDRESS, key: address, value },
+        ];
+        if present {
+            let value = gateway::user(id + 1, id % self.cpe, self.rate_limit, self.rate_burst);
+            changes.insert(0, Change::User { id: UserId(id), value });
+        }
+        let side = |key: NatKey| Nat { address: key.address, port: key.port };
+        for (inside, outside) in self.fluct_translations(index) {
+            let (out, back) = (present.then_some(side(outside)), present.then_some(side(inside)));
+            changes.push(Change::Translation { table: NatId(0), key: inside, value: out });
+            changes.push(Change::Translation { table: NatId(1), key: outside, value: back });
+        }
+        changes
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        let server = |i, present| vec![gateway::server_change(i, self.nhop, present)];
+        let mut list: Vec<_> =
+            (0..self.fluct_user).map(|i| (Happening::UserArrives(i), self.user_changes(i, true))).collect();
+        list.extend((0..self.fluct_server).map(|i| (Happening::ServerArrives(i), server(i, true))));
+        list.extend((0..self.fluct_server).map(|i| (Happening::ServerDeparts(i), server(i, false))));
+        list.extend((0..self.fluct_user).map(|i| (Happening::UserDeparts(i), self.user_changes(i, false))));
+        schedule(list, self.spread)
+    }
+
+    pub(super) fn oracle(&self) -> BngOracle {
+        let (outward, inward) = gateway::translations(self.user, self.user_conn);
+        let mut oracle = BngOracle {
+            users: Subscribers::default(),
+            servers: Servers::new(self.server, self.nhop),
+            rules: [self.firewall(Direction::Uplink), self.firewall(Direction::Downlink)],
+            outward: outward.entries.into_iter().collect(),
+            inward: inward.entries.into_iter().collect(),
+            parameters: self.clone(),
+        };
+        (0..self.user).for_each(|u| oracle.add(addressing::user(u), u));
+        oracle
+    }
+}
+
+pub(super) struct BngOracle {
+    parameters: Bng,
+    users: Subscribers,
+    servers: Servers,
+    /// By ingress port.
+    rules: [AclTable; 2],
+    outward: HashMap<NatKey, Nat>,
+    inward: HashMap<NatKey, Nat>,
+}
+
+impl BngOracle {
+    fn add(&mut self, address: Ipv4Addr, number: u32) {
+        let bucket = TokenBucket::full(self.parameters.rate_limit, self.parameters.rate_burst);
+        let station = number % self.parameters.cpe;
+        self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
+    }
+
+    fn permitted(&self, ingress: Port, frame: &[u8]) -> Step {
+        let AclTable { rules, default } = &self.rules[ingress as usize];
+        match classify(rules, *default, &five_tuple(frame)?) {
+            Action::Permit => Ok(()),
+            Action::Deny => Err(DropReason::Denied),
+        }
+    }
+}
+
+impl Reference for BngOracle {
+    fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
+        admit(frame, Some(gw_mac), false)?;
+        if ingress == Port::Access {
+            let key = decap(frame, kind, gw_ip)?;
+            self.users.by_key(key)?.bucket.charge(now_ns, frame)?;
+            self.permitted(ingress, frame)?;
+            let to = *self.outward.get(&nat_key(frame, Side::Source)?).ok_or(DropReason::Miss)?;
+            translate(frame, Side::Source, to)?;
+            let to = ipv4(frame)?.dst;
+            return self.servers.forward(frame, to);
+        }
+        let to = *self.inward.get(&nat_key(frame, Side::Destination)?).ok_or(DropReason::Miss)?;
+        translate(frame, Side::Destination, to)?;
+        self.permitted(ingress, frame)?;
+        let to = ipv4(frame)?.dst;
+        let user = self.users.by_address(to)?;
+        user.bucket.charge(now_ns, frame)?;
+        gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
+    }
+
+    fn apply(&mut self, what: Happening) {
+        let first = self.parameters.user;
+        match what {
+            Happening::UserArrives(i) => {
+                self.add(addressing::fluct_user(i), first + i);
+                for (inside, outside) in self.parameters.fluct_translations(i) {
+                    self.outward.insert(inside, Nat { address: outside.address, port: outside.port });
+                    self.inward.insert(outside, Nat { address: inside.address, port: inside.port });
+                }
+            }
+            Happening::UserDeparts(i) => {
+                self.users.remove(first + i + 1);
+                for (inside, outside) in self.parameters.fluct_translations(i) {
+                    self.outward.remove(&inside);
+                    self.inward.remove(&outside);
+                }
+            }
+            Happening::ServerArrives(i) => self.servers.arrive(i),
+            Happening::ServerDeparts(i) => self.servers.depart(i),
+            _ => {}
+        }
+    }
+}

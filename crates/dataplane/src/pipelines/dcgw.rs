@@ -1,0 +1,180 @@
+//! Data centre gateway: machines behind hosts in VXLAN, their addresses translated towards the network. Only a row in
+//! the published table; sizes and addresses follow its other gateways.
+use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use crate::declare::{
+    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
+    NatId, NatKey, NatTable, Port, RouteId, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Side, Step, TokenBucket, admit, decap, ipv4, nat_key, translate};
+use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Dcgw {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Virtual machines; machine m has VNI m + 1 and lives on host m modulo `host`.
+    pub vm: u32,
+    /// Hosts.
+    pub host: u32,
+    /// Translations of each machine.
+    pub vm_conn: u32,
+    /// Servers, a /24 each.
+    pub server: u32,
+    /// Next hops towards the servers.
+    pub nhop: u32,
+    /// Address of the gateway.
+    pub gw_ip: Ipv4Addr,
+    /// MAC of the gateway.
+    #[serde(with = "gateway::mac_text")]
+    pub gw_mac: Mac,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for Dcgw {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            vm: 1,
+            host: 1,
+            vm_conn: 1,
+            server: 1,
+            nhop: 2,
+            gw_ip: gateway::GW_IP,
+            gw_mac: gateway::GW_MAC,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+const BY_VNI: ExactId = ExactId(0);
+const BY_ADDRESS: ExactId = ExactId(1);
+
+impl Dcgw {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("vm", self.vm, 1, TABLE_MAX)?;
+        bounded("host", self.host, 1, TABLE_MAX)?;
+        bounded("vm-conn", self.vm_conn, 1, (TABLE_MAX / self.vm).min(addressing::NAT_PORTS))?;
+        bounded("server", self.server, 1, TABLE_MAX)?;
+        bounded("nhop", self.nhop, 1, 16_383)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let (outward, inward) = gateway::translations(self.vm, self.vm_conn);
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let kind = Encapsulation::Vxlan;
+        let uplink = vec![
+            admit.clone(),
+            Element::Decap { kind, local: self.gw_ip },
+            Element::FindUserByTunnelKey(BY_VNI),
+            Element::NatSource(NatId(0)),
+            Element::Route(RouteId(0)),
+            Element::Forward,
+        ];
+        let by_address = Element::FindUserByDestination(BY_ADDRESS);
+        let downlink = vec![admit, Element::NatDestination(NatId(1)), by_address, Element::Encap];
+        let by_vni = (0..self.vm).map(|m| (u64::from(m + 1), m)).collect();
+        let by_address = (0..self.vm).map(|m| (addressing::user(m).to_bits().into(), m)).collect();
+        Declaration {
+            name: "dcgw",
+            tables: Tables {
+                exact: vec![ExactTable { entries: by_vni }, ExactTable { entries: by_address }],
+                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                nats: vec![outward, inward],
+                next_hops: gateway::next_hops(self.nhop),
+                users: (0..self.vm).map(|m| gateway::user(m + 1, m % self.host, 0, 0)).collect(),
+                tunnels: (0..self.host).map(|h| gateway::tunnel(kind, self.gw_ip, self.gw_mac, h)).collect(),
+                ..Tables::default()
+            },
+            uplink: self.decomposition.divide(uplink),
+            downlink: self.decomposition.divide(downlink),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        u64::from(self.vm) * u64::from(self.vm_conn)
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let index = (flow % self.table_entries(direction)) as u32;
+        let vm = index / self.vm_conn;
+        let (server, server_port) = (addressing::server(random.index(self.server)), random.next() as u16);
+        let protocol = Protocol::TCP;
+        if direction == Direction::Downlink {
+            let (dst, dst_port) = addressing::public(index);
+            let packet = Packet4 { src: server, dst, protocol, src_port: server_port, dst_port };
+            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+        }
+        let (src, src_port) = gateway::private(index, self.vm_conn);
+        let packet = Packet4 { src, dst: server, protocol, src_port, dst_port: server_port };
+        let (src, src_mac) = addressing::station(vm % self.host);
+        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let tunnel = Ingress { kind: Encapsulation::Vxlan, key: vm + 1, src, dst, src_mac, dst_mac };
+        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+    }
+
+    pub(super) fn oracle(&self) -> DcgwOracle {
+        let mut users = Subscribers::default();
+        for vm in 0..self.vm {
+            let (address, station) = (addressing::user(vm), vm % self.host);
+            let bucket = TokenBucket::full(0, 0);
+            users.insert(Subscriber { address, tunnel_key: vm + 1, station, bucket });
+        }
+        let (outward, inward) = gateway::translations(self.vm, self.vm_conn);
+        let servers = Servers::new(self.server, self.nhop);
+        DcgwOracle { parameters: self.clone(), users, servers, outward, inward }
+    }
+}
+
+pub(super) struct DcgwOracle {
+    parameters: Dcgw,
+    users: Subscribers,
+    servers: Servers,
+    outward: NatTable,
+    inward: NatTable,
+}
+
+/// Searched from end to end.
+fn lookup(table: &NatTable, key: NatKey) -> Step<crate::declare::Nat> {
+    table.entries.iter().find(|(k, _)| *k == key).map(|(_, value)| *value).ok_or(DropReason::Miss)
+}
+
+impl Reference for DcgwOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
+        admit(frame, Some(mac), false)?;
+        if ingress == Port::Access {
+            let vni = decap(frame, Encapsulation::Vxlan, ip)?;
+            self.users.by_key(vni)?;
+            let to = lookup(&self.outward, nat_key(frame, Side::Source)?)?;
+            translate(frame, Side::Source, to)?;
+            let to = ipv4(frame)?.dst;
+            return self.servers.forward(frame, to);
+        }
+        let to = lookup(&self.inward, nat_key(frame, Side::Destination)?)?;
+        translate(frame, Side::Destination, to)?;
+        let to = ipv4(frame)?.dst;
+        gateway::into_tunnel(frame, self.users.by_address(to)?, (Encapsulation::Vxlan, ip, mac))
+    }
+}

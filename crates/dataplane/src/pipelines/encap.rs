@@ -1,0 +1,171 @@
+//! VXLAN tunnel endpoint: frames to a known MAC go into the tunnel of its host on the way up, and come out on the way
+//! down. Only a row in the published table; sizes and addresses follow its other pipelines.
+use super::gateway::{self, Subscriber};
+use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use crate::declare::{
+    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
+    NextHop, Port, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
+use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Encap {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Stations; station s has VNI s + 1 and lives at endpoint s modulo `endpoint`.
+    pub station: u32,
+    /// Far tunnel endpoints.
+    pub endpoint: u32,
+    /// Address of this endpoint.
+    pub gw_ip: Ipv4Addr,
+    /// MAC of this endpoint.
+    #[serde(with = "gateway::mac_text")]
+    pub gw_mac: Mac,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for Encap {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            station: 2,
+            endpoint: 1,
+            gw_ip: gateway::GW_IP,
+            gw_mac: gateway::GW_MAC,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+const BY_MAC: ExactId = ExactId(0);
+const BY_VNI: ExactId = ExactId(1);
+const LOCAL: ExactId = ExactId(2);
+/// MAC addresses of the stations beyond the tunnels, and of those on this side.
+const FAR: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
+const NEAR: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];
+
+impl Encap {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("station", self.station, 1, TABLE_MAX)?;
+        bounded("endpoint", self.endpoint, 1, TABLE_MAX)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let table = |key: &dyn Fn(u32) -> u64, value: &dyn Fn(u32) -> u32| ExactTable {
+            entries: (0..self.station).map(|s| (key(s), value(s))).collect(),
+        };
+        // Tunnels leave by the core port here: the far stations are the network.
+        let tunnel = |e| {
+            let tunnel = gateway::tunnel(Encapsulation::Vxlan, self.gw_ip, self.gw_mac, e);
+            crate::declare::Tunnel { port: Port::Core, ..tunnel }
+        };
+        let downlink = vec![
+            Element::Admit { mac: Some(self.gw_mac), ipv6: false },
+            Element::Decap { kind: Encapsulation::Vxlan, local: self.gw_ip },
+            Element::FindUserByTunnelKey(BY_VNI),
+            Element::Bridge(LOCAL),
+            Element::Deliver,
+        ];
+        Declaration {
+            name: "encap",
+            tables: Tables {
+                exact: vec![
+                    table(&|s| addressing::mac(FAR, s).to_u64(), &|s| s),
+                    table(&|s| u64::from(s) + 1, &|s| s),
+                    table(&|s| addressing::mac(NEAR, s).to_u64(), &|_| 0),
+                ],
+                next_hops: vec![NextHop { dst: None, src: None, port: Port::Access }],
+                users: (0..self.station).map(|s| gateway::user(s + 1, s % self.endpoint, 0, 0)).collect(),
+                tunnels: (0..self.endpoint).map(tunnel).collect(),
+                ..Tables::default()
+            },
+            uplink: self.decomposition.divide(vec![Element::FindUserByMac(BY_MAC), Element::Encap]),
+            downlink: self.decomposition.divide(downlink),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        self.station.into()
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let station = (flow % u64::from(self.station.max(1))) as u32;
+        let packet = Packet4 {
+            src: addressing::user(random.index(1 << 16)),
+            dst: addressing::server(random.index(1 << 16)),
+            protocol: Protocol::UDP,
+            src_port: random.next() as u16,
+            dst_port: random.next() as u16,
+        };
+        if direction == Direction::Uplink {
+            return packet.frame(addressing::mac(FAR, station), TESTER_MAC, bytes);
+        }
+        let (src, src_mac) = addressing::station(station % self.endpoint.max(1));
+        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let tunnel = Ingress { kind: Encapsulation::Vxlan, key: station + 1, src, dst, src_mac, dst_mac };
+        let mut frame = tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)));
+        // The carried frame is addressed to a station on this side.
+        frame[50..56].copy_from_slice(&addressing::mac(NEAR, station).0);
+        frame
+    }
+
+    pub(super) fn oracle(&self) -> EncapOracle {
+        let subscriber = |s| Subscriber {
+            address: Ipv4Addr::UNSPECIFIED,
+            tunnel_key: s + 1,
+            station: s % self.endpoint,
+            bucket: TokenBucket::full(0, 0),
+        };
+        EncapOracle {
+            far: (0..self.station).map(|s| (addressing::mac(FAR, s), subscriber(s))).collect(),
+            near: (0..self.station).map(|s| addressing::mac(NEAR, s)).collect(),
+            parameters: self.clone(),
+        }
+    }
+}
+
+pub(super) struct EncapOracle {
+    parameters: Encap,
+    far: HashMap<Mac, Subscriber>,
+    near: Vec<Mac>,
+}
+
+impl Reference for EncapOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
+        if ingress == Port::Access {
+            let subscriber = self.far.get(&destination_mac(frame)?).ok_or(DropReason::Miss)?;
+            gateway::into_tunnel(frame, subscriber, (Encapsulation::Vxlan, ip, mac))?;
+            return Ok(Port::Core);
+        }
+        admit(frame, Some(mac), false)?;
+        let vni = decap(frame, Encapsulation::Vxlan, ip)?;
+        if vni == 0 || vni > self.parameters.station || !self.near.contains(&destination_mac(frame)?) {
+            return Err(DropReason::Miss);
+        }
+        Ok(Port::Access)
+    }
+}

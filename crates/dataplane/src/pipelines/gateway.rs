@@ -1,0 +1,188 @@
+//! What the gateways share: servers behind next hops on one side, users behind tunnels on the other.
+use super::addressing;
+use crate::declare::{
+    Change, DropReason, Encapsulation, Nat, NatKey, NatTable, NextHop, NextHopId, Port, Prefix4, RouteId,
+    RouteTable, Tunnel, TunnelId, User,
+};
+use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop};
+use ranlab_wire::packet::{Mac, Protocol};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Address of the gateway as published.
+pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
+/// MAC of the gateway as published.
+pub(super) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
+/// Default rate of a user as published, octets per second.
+pub(super) const RATE_LIMIT: u64 = 10_000;
+/// Default depth of a user's token bucket: one frame of the greatest size fits.
+pub(super) const RATE_BURST: u32 = 10_000;
+
+/// A MAC address as text in configurations.
+pub(super) mod mac_text {
+    use super::Mac;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(mac: &Mac, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(mac)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Mac, D::Error> {
+        String::deserialize(d)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// The same where there may be none.
+pub(super) mod mac_text_option {
+    use super::Mac;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(crate) fn serialize<S: Serializer>(mac: &Option<Mac>, s: S) -> Result<S::Ok, S::Error> {
+        match mac {
+            Some(mac) => s.collect_str(mac),
+            None => s.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Mac>, D::Error> {
+        Option::<String>::deserialize(d)?.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+/// Routes to the servers: a /24 each, next hops in turn.
+pub(super) fn server_routes(servers: u32, next_hops: u32) -> RouteTable {
+    let route = |i| (server_prefix(addressing::server(i)), NextHopId(i % next_hops));
+    RouteTable { ipv4: (0..servers).map(route).collect(), ipv6: Vec::new() }
+}
+
+/// The change that adds or removes server `index` of those that come and go.
+pub(super) fn server_change(index: u32, next_hops: u32, present: bool) -> Change {
+    let prefix = server_prefix(addressing::fluct_server(index));
+    Change::Route4 { table: RouteId(0), prefix, next_hop: present.then_some(NextHopId(index % next_hops)) }
+}
+
+/// The group table.
+pub(super) fn next_hops(count: u32) -> Vec<NextHop> {
+    let one = |i| {
+        let (dst, src) = addressing::next_hop(i);
+        NextHop { dst: Some(dst), src: Some(src), port: Port::Core }
+    };
+    (0..count).map(one).collect()
+}
+
+/// A tunnel to base station, CPE or host `index`.
+pub(super) fn tunnel(kind: Encapsulation, local: Ipv4Addr, gw_mac: Mac, index: u32) -> Tunnel {
+    let (remote, dst) = addressing::station(index);
+    Tunnel { kind, local, remote, dst, src: gw_mac, port: Port::Access }
+}
+
+fn server_prefix(server: Ipv4Addr) -> Prefix4 {
+    Prefix4 { address: Ipv4Addr::from_bits(server.to_bits() & 0xffff_ff00), length: 24 }
+}
+
+/// Reference of the network side.
+pub(super) struct Servers {
+    routes: Vec<(Prefix4, u32)>,
+    next_hops: u32,
+}
+
+impl Servers {
+    pub(super) fn new(servers: u32, next_hops: u32) -> Self {
+        let route = |i| (server_prefix(addressing::server(i)), i % next_hops);
+        Self { routes: (0..servers).map(route).collect(), next_hops }
+    }
+
+    /// Routes and forwards a packet to the network.
+    pub(super) fn forward(&self, frame: &mut [u8], to: Ipv4Addr) -> Step<Port> {
+        let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
+        let (_, next_hop) = route.ok_or(DropReason::Miss)?;
+        spend_hop(frame)?;
+        let (dst, src) = addressing::next_hop(*next_hop);
+        readdress(frame, dst, src);
+        Ok(Port::Core)
+    }
+
+    pub(super) fn arrive(&mut self, index: u32) {
+        self.depart(index);
+        self.routes.push((server_prefix(addressing::fluct_server(index)), index % self.next_hops));
+    }
+
+    pub(super) fn depart(&mut self, index: u32) {
+        let gone = server_prefix(addressing::fluct_server(index));
+        self.routes.retain(|(prefix, _)| *prefix != gone);
+    }
+}
+
+/// A user as its reference knows it.
+#[derive(Clone)]
+pub(super) struct Subscriber {
+    pub(super) address: Ipv4Addr,
+    pub(super) tunnel_key: u32,
+    pub(super) station: u32,
+    pub(super) bucket: TokenBucket,
+}
+
+/// Reference of the user side.
+#[derive(Default)]
+pub(super) struct Subscribers {
+    by_key: HashMap<u32, Subscriber>,
+    key_of: HashMap<Ipv4Addr, u32>,
+}
+
+impl Subscribers {
+    pub(super) fn insert(&mut self, subscriber: Subscriber) {
+        self.key_of.insert(subscriber.address, subscriber.tunnel_key);
+        self.by_key.insert(subscriber.tunnel_key, subscriber);
+    }
+
+    pub(super) fn remove(&mut self, key: u32) {
+        if let Some(gone) = self.by_key.remove(&key) {
+            self.key_of.remove(&gone.address);
+        }
+    }
+
+    pub(super) fn by_key(&mut self, key: u32) -> Step<&mut Subscriber> {
+        self.by_key.get_mut(&key).ok_or(DropReason::Miss)
+    }
+
+    pub(super) fn by_address(&mut self, address: Ipv4Addr) -> Step<&mut Subscriber> {
+        let key = *self.key_of.get(&address).ok_or(DropReason::Miss)?;
+        self.by_key(key)
+    }
+}
+
+/// Puts a packet into a subscriber's tunnel.
+pub(super) fn into_tunnel(
+    frame: &mut Vec<u8>,
+    subscriber: &Subscriber,
+    (kind, local, gw_mac): (Encapsulation, Ipv4Addr, Mac),
+) -> Step<Port> {
+    let tunnel = tunnel(kind, local, gw_mac, subscriber.station);
+    *frame = encap(frame, &tunnel, subscriber.tunnel_key)?;
+    Ok(tunnel.port)
+}
+
+/// A user of a declaration.
+pub(super) fn user(tunnel_key: u32, station: u32, rate_bytes_per_s: u64, burst_bytes: u32) -> User {
+    User { tunnel_key, tunnel: TunnelId(station), rate_bytes_per_s, burst_bytes }
+}
+
+/// Private side of translation `index` where each user has `connections`.
+pub(super) fn private(index: u32, connections: u32) -> (Ipv4Addr, u16) {
+    let port = addressing::NAT_PORT_FIRST + (index % connections) as u16;
+    (addressing::user(index / connections), port)
+}
+
+/// Translations of TCP outward and inward: public addresses and ports are counted through.
+pub(super) fn translations(users: u32, connections: u32) -> (NatTable, NatTable) {
+    let (mut outward, mut inward) = (NatTable::default(), NatTable::default());
+    let protocol = Protocol::TCP.0;
+    for index in 0..users * connections {
+        let (inside, outside) = (private(index, connections), addressing::public(index));
+        let key = |(address, port)| NatKey { address, protocol, port };
+        let value = |(address, port)| Nat { address, port };
+        outward.entries.push((key(inside), value(outside)));
+        inward.entries.push((key(outside), value(inside)));
+    }
+    (outward, inward)
+}

@@ -1,0 +1,155 @@
+//! Ethernet switch: destination MAC to port, one table for each direction.
+use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use crate::declare::{
+    Change, Declaration, Decomposition, Direction, DropReason, Element, Event, ExactId, ExactTable,
+    Happening, NextHop, Port, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Step, destination_mac};
+use crate::trace::frames::{Packet4, TESTER_MAC};
+use ranlab_wire::packet::{Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct L2fwd {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// MAC addresses behind the core port.
+    pub upstream_table_size: u32,
+    /// MAC addresses behind the access port.
+    pub downstream_table_size: u32,
+    /// Addresses that appear and disappear each second, half of them (rounded up) upstream.
+    pub fluct_table: u32,
+    /// Layout of these events.
+    pub spread: Spread,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for L2fwd {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            upstream_table_size: 2,
+            downstream_table_size: 2,
+            fluct_table: 0,
+            spread: Spread::Even,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+/// MAC addresses by direction, and those that come and go.
+const UPSTREAM: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
+const DOWNSTREAM: [u8; 4] = [0xaa, 0xcc, 0xdd, 0xcc];
+const FLUCTUATING: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];
+
+impl L2fwd {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("upstream-table-size", self.upstream_table_size, 1, TABLE_MAX)?;
+        bounded("downstream-table-size", self.downstream_table_size, 1, TABLE_MAX)?;
+        bounded("fluct-table", self.fluct_table, 0, TABLE_MAX)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let table = |prefix, size, port: Port| ExactTable {
+            entries: (0..size).map(|i| (addressing::mac(prefix, i).to_u64(), port as u32)).collect(),
+        };
+        let path = |table| self.decomposition.divide(vec![Element::Bridge(ExactId(table)), Element::Deliver]);
+        let next_hop = |port| NextHop { dst: None, src: None, port };
+        Declaration {
+            name: "l2fwd",
+            tables: Tables {
+                exact: vec![
+                    table(UPSTREAM, self.upstream_table_size, Port::Core),
+                    table(DOWNSTREAM, self.downstream_table_size, Port::Access),
+                ],
+                next_hops: vec![next_hop(Port::Access), next_hop(Port::Core)],
+                ..Tables::default()
+            },
+            uplink: path(0),
+            downlink: path(1),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    pub(super) fn table_entries(&self, direction: Direction) -> u64 {
+        self.side(direction).1.into()
+    }
+
+    fn side(&self, direction: Direction) -> ([u8; 4], u32) {
+        match direction {
+            Direction::Uplink => (UPSTREAM, self.upstream_table_size),
+            Direction::Downlink => (DOWNSTREAM, self.downstream_table_size),
+        }
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let (prefix, size) = self.side(direction);
+        let mac = addressing::mac(prefix, (flow % u64::from(size.max(1))) as u32);
+        let packet = Packet4 {
+            src: Ipv4Addr::from_bits(random.next() as u32),
+            dst: Ipv4Addr::from_bits(random.next() as u32),
+            protocol: Protocol::UDP,
+            src_port: random.next() as u16,
+            dst_port: random.next() as u16,
+        };
+        packet.frame(mac, TESTER_MAC, bytes)
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        let change = |index: u32, present: bool| {
+            let (table, port) = if index.is_multiple_of(2) { (0, Port::Core) } else { (1, Port::Access) };
+            let key = addressing::mac(FLUCTUATING, index).to_u64();
+            Change::Exact { table: ExactId(table), key, value: present.then_some(port as u32) }
+        };
+        let arrivals = (0..self.fluct_table).map(|i| (Happening::MacArrives(i), vec![change(i, true)]));
+        let departures = (0..self.fluct_table).map(|i| (Happening::MacDeparts(i), vec![change(i, false)]));
+        schedule(arrivals.chain(departures).collect(), self.spread)
+    }
+
+    pub(super) fn oracle(&self) -> L2fwdOracle {
+        let macs = |direction| {
+            let (prefix, size) = self.side(direction);
+            (0..size).map(|i| addressing::mac(prefix, i)).collect()
+        };
+        L2fwdOracle { known: [macs(Direction::Uplink), macs(Direction::Downlink)] }
+    }
+}
+
+pub(super) struct L2fwdOracle {
+    /// By ingress port.
+    known: [HashSet<Mac>; 2],
+}
+
+impl Reference for L2fwdOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let mac = destination_mac(frame)?;
+        if self.known[ingress as usize].contains(&mac) { Ok(ingress.other()) } else { Err(DropReason::Miss) }
+    }
+
+    fn apply(&mut self, what: Happening) {
+        match what {
+            Happening::MacArrives(i) => {
+                self.known[(i % 2) as usize].insert(addressing::mac(FLUCTUATING, i));
+            }
+            Happening::MacDeparts(i) => {
+                self.known[(i % 2) as usize].remove(&addressing::mac(FLUCTUATING, i));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! IP router: longest prefix to next hop, next hop to MAC addresses and port, one hop of life.
+use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use crate::declare::{
+    Change, Declaration, Decomposition, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId,
+    Port, Prefix4, Prefix6, RouteId, RouteTable, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Step, admit, destination, readdress, spend_hop};
+use crate::trace::frames::{Packet4, TESTER_MAC, frame6};
+use ranlab_wire::packet::{Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct L3fwd {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Prefixes towards the core.
+    pub upstream_l3_table_size: u32,
+    /// Next hops towards the core.
+    pub upstream_group_table_size: u32,
+    /// Prefixes towards the access side.
+    pub downstream_l3_table_size: u32,
+    /// Next hops towards the access side.
+    pub downstream_group_table_size: u32,
+    /// MAC of the core port.
+    #[serde(with = "super::gateway::mac_text")]
+    pub uplink_mac: Mac,
+    /// MAC of the access port.
+    #[serde(with = "super::gateway::mac_text")]
+    pub downlink_mac: Mac,
+    /// Routes that appear and disappear each second, upstream.
+    pub fluct_l3_table: u32,
+    /// Changes of upstream next hops each second.
+    pub fluct_group_table: u32,
+    /// IP version of the prefixes.
+    pub family: Family,
+    /// Lengths of the prefixes.
+    pub prefix_lengths: PrefixLengths,
+    /// Layout of events.
+    pub spread: Spread,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+/// IP version of the prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// As published.
+    #[default]
+    Ipv4,
+    /// Only IPv6.
+    Ipv6,
+    /// In turn.
+    Dual,
+}
+
+/// Lengths of the prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PrefixLengths {
+    /// As published: all /24, one after the other; for IPv6 /48.
+    #[default]
+    Uniform,
+    /// Roughly as in the Internet's tables: 8 to 32, most of them 24; IPv6 20 to 128, most of them 48.
+    Mixed,
+}
+
+impl Default for L3fwd {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            upstream_l3_table_size: 10,
+            upstream_group_table_size: 2,
+            downstream_l3_table_size: 2,
+            downstream_group_table_size: 1,
+            uplink_mac: Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x01]),
+            downlink_mac: Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x00]),
+            fluct_l3_table: 0,
+            fluct_group_table: 0,
+            family: Family::Ipv4,
+            prefix_lengths: PrefixLengths::Uniform,
+            spread: Spread::Even,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+/// Sixteenths of the mixed lengths, after the Internet's tables.
+const MIX4: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 24, 24, 22, 22, 23, 21, 20, 19, 16];
+const MIX6: [u8; 16] = [48, 48, 48, 48, 48, 48, 48, 44, 40, 36, 32, 32, 29, 46, 64, 56];
+/// Stream of the random prefixes: the table is the same whatever the seed of the traffic.
+const TABLE_SEED: u64 = 0x5ab1e;
+
+#[derive(Debug, Clone, Copy)]
+enum Prefix {
+    V4(Prefix4),
+    V6(Prefix6),
+}
+
+impl L3fwd {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("upstream-l3-table-size", self.upstream_l3_table_size, 1, TABLE_MAX)?;
+        bounded("upstream-group-table-size", self.upstream_group_table_size, 1, 16_383)?;
+        bounded("downstream-l3-table-size", self.downstream_l3_table_size, 1, TABLE_MAX)?;
+        bounded("downstream-group-table-size", self.downstream_group_table_size, 1, 16_383)?;
+        bounded("fluct-l3-table", self.fluct_l3_table, 0, TABLE_MAX)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let table = |direction, first: u32| {
+            let mut table = RouteTable::default();
+            let (size, groups) = self.side(direction);
+            for index in 0..size {
+                let next_hop = NextHopId(first + index % groups);
+                match self.prefix(direction, index) {
+                    Prefix::V4(prefix) => table.ipv4.push((prefix, next_hop)),
+                    Prefix::V6(prefix) => table.ipv6.push((prefix, next_hop)),
+                }
+            }
+            table
+        };
+        let ups = self.upstream_group_table_size;
+        let next_hops = (0..ups)
+            .map(|i| group(Direction::Uplink, i, 0))
+            .chain((0..self.downstream_group_table_size).map(|i| group(Direction::Downlink, i, 0)));
+        let path = |mac, table| {
+            let admit = Element::Admit { mac: Some(mac), ipv6: true };
+            self.decomposition.divide(vec![admit, Element::Route(RouteId(table)), Element::Forward])
+        };
+        Declaration {
+            name: "l3fwd",
+            tables: Tables {
+                routes: vec![table(Direction::Uplink, 0), table(Direction::Downlink, ups)],
+                next_hops: next_hops.collect(),
+                ..Tables::default()
+            },
+            uplink: path(self.downlink_mac, 0),
+            downlink: path(self.uplink_mac, 1),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    /// Prefixes and next hops of a direction.
+    fn side(&self, direction: Direction) -> (u32, u32) {
+        match direction {
+            Direction::Uplink => (self.upstream_l3_table_size, self.upstream_group_table_size),
+            Direction::Downlink => (self.downstream_l3_table_size, self.downstream_group_table_size),
+        }
+    }
+
+    pub(super) fn table_entries(&self, direction: Direction) -> u64 {
+        self.side(direction).0.into()
+    }
+
+    fn prefix(&self, direction: Direction, index: u32) -> Prefix {
+        let up = direction == Direction::Uplink;
+        let ipv6 = match self.family {
+            Family::Ipv4 => false,
+            Family::Ipv6 => true,
+            Family::Dual => index % 2 == 1,
+        };
+        let mut random = Random::stream(TABLE_SEED + u64::from(up), index.into());
+        let slot = random.index(16) as usize;
+        // One prefix in fifty is longer than what the first level of a table usually holds.
+        let long = random.below(50) == 0;
+        match (ipv6, self.prefix_lengths) {
+            (false, PrefixLengths::Uniform) => {
+                let base = if up { 50 } else { 150 };
+                Prefix::V4(Prefix4 { address: addressing::ipv4_middle(base, index, 0), length: 24 })
+            }
+            (false, PrefixLengths::Mixed) => {
+                let length = if long { 25 + random.index(8) as u8 } else { MIX4[slot] };
+                // 1.0.0.0 to 126.255.255.255 upstream, 128.0.0.0 to 223.255.255.255 downstream.
+                let (first, count) = if up { (1_u32, 126) } else { (128, 96) };
+                let high = first + random.index(count);
+                let address = Ipv4Addr::from_bits(high << 24 | (random.next() as u32 & 0x00ff_ffff));
+                let length = if random.below(500) == 0 { 8 } else { length };
+                Prefix::V4(Prefix4 { address, length })
+            }
+            (true, lengths) => {
+                let mixed = lengths == PrefixLengths::Mixed;
+                let length = match (mixed, long) {
+                    (false, _) => 48,
+                    (true, true) => 65 + random.index(64) as u8,
+                    (true, false) => MIX6[slot],
+                };
+                let site = if mixed { random.next() as u32 & 0x0fff_ffff } else { index };
+                let base: u128 = if up { 0x2001 } else { 0x2a00 };
+                let rest = if mixed { u128::from(random.next()) } else { 0 };
+                let address = Ipv6Addr::from_bits(base << 112 | u128::from(site) << 80 | rest);
+                Prefix::V6(Prefix6 { address, length })
+            }
+        }
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let size = self.side(direction).0.max(1);
+        let prefix = self.prefix(direction, (flow % u64::from(size)) as u32);
+        let mac = if direction == Direction::Uplink { self.downlink_mac } else { self.uplink_mac };
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        match prefix {
+            Prefix::V4(prefix) => {
+                let host = random.next() as u32;
+                let dst =
+                    Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (host & !prefix.mask()));
+                let src = addressing::user(random.index(1 << 16));
+                let packet = Packet4 { src, dst, protocol: Protocol::UDP, src_port, dst_port };
+                packet.frame(mac, TESTER_MAC, bytes)
+            }
+            Prefix::V6(prefix) => {
+                let host = u128::from(random.next()) << 64 | u128::from(random.next());
+                let dst =
+                    Ipv6Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (host & !prefix.mask()));
+                let src = Ipv6Addr::from_bits(0xfd00 << 112 | u128::from(random.next()));
+                frame6(mac, src, dst, (src_port, dst_port), bytes)
+            }
+        }
+    }
+
+    pub(super) fn events(&self, second: u64) -> Vec<Event> {
+        let route = |index: u32, present: bool| {
+            let next_hop = present.then_some(NextHopId(index % self.upstream_group_table_size));
+            Change::Route4 { table: RouteId(0), prefix: fluct_prefix(index), next_hop }
+        };
+        let arrivals = (0..self.fluct_l3_table).map(|i| (Happening::RouteArrives(i), vec![route(i, true)]));
+        let groups = (0..self.fluct_group_table).map(|i| {
+            let entry = i % self.upstream_group_table_size;
+            let revision = (second as u32).wrapping_mul(self.fluct_group_table).wrapping_add(i + 1) & 0xff;
+            let value = group(Direction::Uplink, entry, revision);
+            (
+                Happening::GroupChanges { entry, revision },
+                vec![Change::NextHop { id: NextHopId(entry), value }],
+            )
+        });
+        let departures =
+            (0..self.fluct_l3_table).map(|i| (Happening::RouteDeparts(i), vec![route(i, false)]));
+        schedule(arrivals.chain(groups).chain(departures).collect(), self.spread)
+    }
+
+    pub(super) fn oracle(&self) -> L3fwdOracle {
+        let table = |direction| {
+            let (size, groups) = self.side(direction);
+            (0..size).map(|i| (self.prefix(direction, i), i % groups)).collect()
+        };
+        L3fwdOracle {
+            parameters: self.clone(),
+            tables: [table(Direction::Uplink), table(Direction::Downlink)],
+            revisions: vec![0; self.upstream_group_table_size as usize],
+        }
+    }
+}
+
+fn fluct_prefix(index: u32) -> Prefix4 {
+    Prefix4 { address: addressing::ipv4_middle(5, index, 0), length: 24 }
+}
+
+/// A next hop; its revision shows in the second octet of the destination.
+fn group(direction: Direction, index: u32, revision: u32) -> NextHop {
+    let (mut dst, src) = addressing::next_hop(index);
+    dst.0[1] = dst.0[1].wrapping_add(revision as u8);
+    let port = direction.ingress().other();
+    if direction == Direction::Downlink {
+        dst.0[0] = 0xac;
+    }
+    NextHop { dst: Some(dst), src: Some(src), port }
+}
+
+pub(super) struct L3fwdOracle {
+    parameters: L3fwd,
+    /// By ingress port: prefixes and groups; of equal prefixes the last counts.
+    tables: [Vec<(Prefix, u32)>; 2],
+    revisions: Vec<u32>,
+}
+
+impl Reference for L3fwdOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let mac = match ingress {
+            Port::Access => self.parameters.downlink_mac,
+            Port::Core => self.parameters.uplink_mac,
+        };
+        admit(frame, Some(mac), true)?;
+        let address = destination(frame)?;
+        let matching =
+            self.tables[ingress as usize].iter().filter_map(|(prefix, group)| match (prefix, address) {
+                (Prefix::V4(p), IpAddr::V4(a)) => p.contains(a).then_some((p.length, *group)),
+                (Prefix::V6(p), IpAddr::V6(a)) => p.contains(a).then_some((p.length, *group)),
+                _ => None,
+            });
+        // Of equal lengths `max_by_key` takes the last, as the table does.
+        let (_, index) = matching.max_by_key(|(length, _)| *length).ok_or(DropReason::Miss)?;
+        spend_hop(frame)?;
+        let (direction, revision) = match ingress {
+            Port::Access => (Direction::Uplink, self.revisions[index as usize]),
+            Port::Core => (Direction::Downlink, 0),
+        };
+        let next_hop = group(direction, index, revision);
+        readdress(frame, next_hop.dst.unwrap_or_default(), next_hop.src.unwrap_or_default());
+        Ok(next_hop.port)
+    }
+
+    fn apply(&mut self, what: Happening) {
+        match what {
+            Happening::RouteArrives(i) => {
+                let group = i % self.parameters.upstream_group_table_size;
+                self.tables[0].push((Prefix::V4(fluct_prefix(i)), group));
+            }
+            Happening::RouteDeparts(i) => {
+                let gone = fluct_prefix(i);
+                let bits = |p: &Prefix4| (p.length, p.address.to_bits() & p.mask());
+                self.tables[0].retain(|(p, _)| !matches!(p, Prefix::V4(p) if bits(p) == bits(&gone)));
+            }
+            Happening::GroupChanges { entry, revision } => self.revisions[entry as usize] = revision,
+            _ => {}
+        }
+    }
+}

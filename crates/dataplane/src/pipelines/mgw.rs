@@ -1,0 +1,272 @@
+//! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter for each user.
+use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use crate::declare::{
+    Change, Declaration, Decomposition, Direction, Element, Encapsulation, Event, ExactId, ExactTable,
+    Happening, Port, RouteId, Tables, TunnelId, UserId,
+};
+use crate::random::Random;
+use crate::reference::{Step, TokenBucket, admit, decap, ipv4};
+use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Mgw {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Users; user u has TEID u + 1 and is served by base station u modulo `bst`.
+    pub user: u32,
+    /// Base stations.
+    pub bst: u32,
+    /// Servers, a /24 each.
+    pub server: u32,
+    /// Next hops towards the servers.
+    pub nhop: u32,
+    /// Rate of a user, octets per second.
+    pub rate_limit: u64,
+    /// Depth of a user's token bucket, octets.
+    pub rate_burst: u32,
+    /// Users that arrive and depart each second.
+    pub fluct_user: u32,
+    /// Handovers each second.
+    pub handover: u32,
+    /// Servers that appear and disappear each second.
+    pub fluct_server: u32,
+    /// Address of the gateway.
+    pub gw_ip: Ipv4Addr,
+    /// MAC of the gateway.
+    #[serde(with = "gateway::mac_text")]
+    pub gw_mac: Mac,
+    /// Tunnel towards base stations.
+    pub tunneling_method: Tunneling,
+    /// QoS flow in the PDU session container of GTP-U, 0 to 63.
+    pub qfi: u8,
+    /// Layout of events.
+    pub spread: Spread,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+/// Tunnel towards base stations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tunneling {
+    /// GTP-U with PDU session container, as the paper describes.
+    #[default]
+    Gtp,
+    /// VXLAN with the TEID as VNI, as its released backends run.
+    Vxlan,
+}
+
+impl Default for Mgw {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            user: 1,
+            bst: 1,
+            server: 1,
+            nhop: 2,
+            rate_limit: gateway::RATE_LIMIT,
+            rate_burst: gateway::RATE_BURST,
+            fluct_user: 0,
+            handover: 0,
+            fluct_server: 0,
+            gw_ip: gateway::GW_IP,
+            gw_mac: gateway::GW_MAC,
+            tunneling_method: Tunneling::Gtp,
+            qfi: 9,
+            spread: Spread::Even,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+/// Tables by the element that uses them.
+const BY_TEID: ExactId = ExactId(0);
+const BY_ADDRESS: ExactId = ExactId(1);
+
+impl Mgw {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("user", self.user, 1, TABLE_MAX)?;
+        bounded("bst", self.bst, 1, TABLE_MAX)?;
+        bounded("server", self.server, 1, TABLE_MAX)?;
+        bounded("nhop", self.nhop, 1, 16_383)?;
+        bounded("fluct-user", self.fluct_user, 0, TABLE_MAX)?;
+        bounded("handover", self.handover, 0, TABLE_MAX)?;
+        bounded("fluct-server", self.fluct_server, 0, 65_000)?;
+        bounded("qfi", self.qfi.into(), 0, 63)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let user = |u| gateway::user(u + 1, u % self.bst, self.rate_limit, self.rate_burst);
+        let by_teid = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
+        let by_address = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
+        let kind = self.kind();
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let uplink = vec![
+            admit.clone(),
+            Element::Decap { kind, local: self.gw_ip },
+            Element::FindUserByTunnelKey(BY_TEID),
+            Element::Meter,
+            Element::Route(RouteId(0)),
+            Element::Forward,
+        ];
+        let downlink =
+            vec![admit, Element::FindUserByDestination(BY_ADDRESS), Element::Meter, Element::Encap];
+        Declaration {
+            name: "mgw",
+            tables: Tables {
+                exact: vec![ExactTable { entries: by_teid }, ExactTable { entries: by_address }],
+                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                next_hops: gateway::next_hops(self.nhop),
+                users: (0..self.user).map(user).collect(),
+                tunnels: (0..self.bst).map(|b| gateway::tunnel(kind, self.gw_ip, self.gw_mac, b)).collect(),
+                ..Tables::default()
+            },
+            uplink: self.decomposition.divide(uplink),
+            downlink: self.decomposition.divide(downlink),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    fn kind(&self) -> Encapsulation {
+        match self.tunneling_method {
+            Tunneling::Gtp => Encapsulation::Gtp { qfi: self.qfi },
+            Tunneling::Vxlan => Encapsulation::Vxlan,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        self.user.into()
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let user = (flow % u64::from(self.user.max(1))) as u32;
+        let server = addressing::server(random.index(self.server));
+        let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let address = addressing::user(user);
+        if direction == Direction::Downlink {
+            let packet = Packet4 { src: server, dst: address, protocol, src_port, dst_port };
+            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+        }
+        let packet = Packet4 { src: address, dst: server, protocol, src_port, dst_port };
+        let (src, src_mac) = addressing::station(user % self.bst.max(1));
+        let tunnel =
+            Ingress { kind: self.kind(), key: user + 1, src, dst: self.gw_ip, src_mac, dst_mac: self.gw_mac };
+        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+    }
+
+    pub(super) fn events(&self, second: u64) -> Vec<Event> {
+        let id = |i| self.user + i;
+        let arrival = |i| {
+            let value = gateway::user(id(i) + 1, id(i) % self.bst, self.rate_limit, self.rate_burst);
+            let changes = vec![
+                Change::User { id: UserId(id(i)), value },
+                Change::Exact { table: BY_TEID, key: u64::from(id(i)) + 1, value: Some(id(i)) },
+                Change::Exact {
+                    table: BY_ADDRESS,
+                    key: addressing::fluct_user(i).to_bits().into(),
+                    value: Some(id(i)),
+                },
+            ];
+            (Happening::UserArrives(i), changes)
+        };
+        let departure = |i| {
+            let changes = vec![
+                Change::Exact { table: BY_TEID, key: u64::from(id(i)) + 1, value: None },
+                Change::Exact {
+                    table: BY_ADDRESS,
+                    key: addressing::fluct_user(i).to_bits().into(),
+                    value: None,
+                },
+            ];
+            (Happening::UserDeparts(i), changes)
+        };
+        let server = |i, present| vec![gateway::server_change(i, self.nhop, present)];
+        let handover = |i: u32| {
+            // As published, handover i of a second shifts by i + 1 from the user's first base station; seconds differ.
+            let number = (second as u32).wrapping_mul(self.handover).wrapping_add(i);
+            let user = number % self.user;
+            let to = (user % self.bst).wrapping_add(number).wrapping_add(1) % self.bst;
+            let change = Change::Attach { user: UserId(user), tunnel: TunnelId(to) };
+            (Happening::Handover { user, to }, vec![change])
+        };
+        let mut list: Vec<_> = (0..self.fluct_user).map(arrival).collect();
+        list.extend((0..self.fluct_server).map(|i| (Happening::ServerArrives(i), server(i, true))));
+        list.extend((0..self.handover).map(handover));
+        list.extend((0..self.fluct_server).map(|i| (Happening::ServerDeparts(i), server(i, false))));
+        list.extend((0..self.fluct_user).map(departure));
+        schedule(list, self.spread)
+    }
+
+    pub(super) fn oracle(&self) -> MgwOracle {
+        let mut oracle = MgwOracle {
+            servers: Servers::new(self.server, self.nhop),
+            users: Subscribers::default(),
+            parameters: self.clone(),
+        };
+        (0..self.user).for_each(|u| oracle.add(addressing::user(u), u));
+        oracle
+    }
+}
+
+pub(super) struct MgwOracle {
+    parameters: Mgw,
+    servers: Servers,
+    users: Subscribers,
+}
+
+impl MgwOracle {
+    fn add(&mut self, address: Ipv4Addr, number: u32) {
+        let bucket = TokenBucket::full(self.parameters.rate_limit, self.parameters.rate_burst);
+        let station = number % self.parameters.bst;
+        self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
+    }
+}
+
+impl Reference for MgwOracle {
+    fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
+        admit(frame, Some(gw_mac), false)?;
+        if ingress == Port::Access {
+            let teid = decap(frame, kind, gw_ip)?;
+            self.users.by_key(teid)?.bucket.charge(now_ns, frame)?;
+            let to = ipv4(frame)?.dst;
+            return self.servers.forward(frame, to);
+        }
+        let to = ipv4(frame)?.dst;
+        let user = self.users.by_address(to)?;
+        user.bucket.charge(now_ns, frame)?;
+        gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
+    }
+
+    fn apply(&mut self, what: Happening) {
+        let first = self.parameters.user;
+        match what {
+            Happening::UserArrives(i) => self.add(addressing::fluct_user(i), first + i),
+            Happening::UserDeparts(i) => self.users.remove(first + i + 1),
+            Happening::Handover { user, to } => {
+                if let Ok(user) = self.users.by_key(user + 1) {
+                    user.station = to;
+                }
+            }
+            Happening::ServerArrives(i) => self.servers.arrive(i),
+            Happening::ServerDeparts(i) => self.servers.depart(i),
+            _ => {}
+        }
+    }
+}

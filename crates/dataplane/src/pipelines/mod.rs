@@ -1,0 +1,194 @@
+//! The telco pipelines of the published benchmark: for each a declaration (`build`), traffic (`frame`, `events`) and a
+//! slow reference (`oracle`), in one file; parameters carry the published names and defaults.
+pub mod acl;
+mod addressing;
+pub mod bng;
+pub mod dcgw;
+pub mod encap;
+mod gateway;
+pub mod l2fwd;
+pub mod l3fwd;
+pub mod mgw;
+pub mod nat;
+pub mod portfwd;
+pub mod rlimit;
+
+use crate::declare::{Declaration, Direction, Event, Fate, Happening, Port};
+use crate::random::Random;
+use crate::reference::{Step, decide};
+use serde::{Deserialize, Serialize};
+
+/// Most entries that any parameter may ask of one table.
+pub const TABLE_MAX: u32 = 1 << 21;
+
+/// A pipeline and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase")]
+pub enum Pipeline {
+    /// Port forwarding: the baseline.
+    Portfwd(portfwd::Portfwd),
+    /// Ethernet switch.
+    L2fwd(l2fwd::L2fwd),
+    /// IP router.
+    L3fwd(l3fwd::L3fwd),
+    /// VXLAN tunnel endpoint.
+    Encap(encap::Encap),
+    /// Rate limiter.
+    Rlimit(rlimit::Rlimit),
+    /// Firewall.
+    #[serde(alias = "fw")]
+    Acl(acl::Acl),
+    /// Static address translation.
+    Nat(nat::Nat),
+    /// Data centre gateway.
+    Dcgw(dcgw::Dcgw),
+    /// Mobile gateway.
+    Mgw(mgw::Mgw),
+    /// Broadband network gateway.
+    Bng(bng::Bng),
+}
+
+/// Why a pipeline cannot be built: the configuration's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{parameter} is {value}; allowed are {least} to {most}")]
+pub struct ParameterError {
+    /// As the configuration names it.
+    pub parameter: &'static str,
+    /// What it says.
+    pub value: u64,
+    /// The least allowed value.
+    pub least: u64,
+    /// The greatest.
+    pub most: u64,
+}
+
+/// How the events of a second are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spread {
+    /// Evenly over the second.
+    #[default]
+    Even,
+    /// All at its start, as the published controller does.
+    Burst,
+}
+
+macro_rules! each {
+    ($self:expr, $p:ident => $do:expr) => {
+        match $self {
+            Pipeline::Portfwd($p) => $do,
+            Pipeline::L2fwd($p) => $do,
+            Pipeline::L3fwd($p) => $do,
+            Pipeline::Encap($p) => $do,
+            Pipeline::Rlimit($p) => $do,
+            Pipeline::Acl($p) => $do,
+            Pipeline::Nat($p) => $do,
+            Pipeline::Dcgw($p) => $do,
+            Pipeline::Mgw($p) => $do,
+            Pipeline::Bng($p) => $do,
+        }
+    };
+}
+
+impl Pipeline {
+    /// All ten with their defaults.
+    #[must_use]
+    pub fn all() -> [Self; 10] {
+        [
+            Self::Portfwd(portfwd::Portfwd::default()),
+            Self::L2fwd(l2fwd::L2fwd::default()),
+            Self::L3fwd(l3fwd::L3fwd::default()),
+            Self::Encap(encap::Encap::default()),
+            Self::Rlimit(rlimit::Rlimit::default()),
+            Self::Acl(acl::Acl::default()),
+            Self::Nat(nat::Nat::default()),
+            Self::Dcgw(dcgw::Dcgw::default()),
+            Self::Mgw(mgw::Mgw::default()),
+            Self::Bng(bng::Bng::default()),
+        ]
+    }
+
+    /// Declares the static pipeline.
+    pub fn build(&self) -> Result<Declaration, ParameterError> {
+        self.check()?;
+        Ok(each!(self, p => p.build()))
+    }
+
+    /// Whether every parameter is within its bounds.
+    pub fn check(&self) -> Result<(), ParameterError> {
+        each!(self, p => p.check())
+    }
+
+    /// Entries of the table that decides in this direction: the published size of a trace left to the table.
+    #[must_use]
+    pub fn table_entries(&self, direction: Direction) -> u64 {
+        each!(self, p => p.table_entries(direction))
+    }
+
+    /// A frame of flow `flow`; everything that the flow's number does not decide comes from its stream. The
+    /// parameters have been checked.
+    pub(crate) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        each!(self, p => p.frame(direction, flow, random, bytes))
+    }
+
+    /// What happens in a second of a run, in order.
+    pub fn events(&self, second: u64) -> Result<Vec<Event>, ParameterError> {
+        self.check()?;
+        Ok(each!(self, p => p.events(second)))
+    }
+
+    /// A fresh reference in the static state.
+    pub fn oracle(&self) -> Result<Oracle, ParameterError> {
+        self.check()?;
+        Ok(each!(self, p => Oracle { fakedrop: p.fakedrop, reference: Box::new(p.oracle()) }))
+    }
+}
+
+/// The reference of a pipeline: what every engine and backend must do with every packet.
+pub struct Oracle {
+    fakedrop: bool,
+    reference: Box<dyn Reference>,
+}
+
+/// What a pipeline's reference does.
+pub(crate) trait Reference {
+    /// Decides one packet; `frame` is left as it stands when the decision falls.
+    fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port>;
+    /// Follows a change of the pipeline.
+    fn apply(&mut self, what: Happening) {
+        let _ = what;
+    }
+}
+
+impl Oracle {
+    /// Decides one packet; `frame` becomes what is sent.
+    pub fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Fate {
+        decide(ingress, self.fakedrop, self.reference.process(now_ns, ingress, frame))
+    }
+
+    /// Follows an event; those that the pipeline does not have change nothing.
+    pub fn apply(&mut self, what: Happening) {
+        self.reference.apply(what);
+    }
+}
+
+/// A parameter within bounds.
+fn bounded(parameter: &'static str, value: u32, least: u32, most: u32) -> Result<(), ParameterError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ParameterError { parameter, value: value.into(), least: least.into(), most: most.into() })
+}
+
+/// Lays events out over a second.
+fn schedule(events: Vec<(Happening, Vec<crate::declare::Change>)>, spread: Spread) -> Vec<Event> {
+    let count = events.len() as u64;
+    let place = |index: u64| if spread == Spread::Burst { 0 } else { index * 1_000_000_000 / count };
+    events.into_iter().zip(0..).map(|((what, changes), i)| Event { at_ns: place(i), what, changes }).collect()
+}

@@ -1,0 +1,188 @@
+//! Address translation with a static population: private address and port to public ones, and back.
+use super::{ParameterError, Reference, TABLE_MAX, addressing, gateway};
+use crate::declare::{
+    Declaration, Decomposition, Direction, DropReason, Element, Event, NatId, NatKey, NatTable, NextHop,
+    NextHopId, Port, Prefix4, RouteId, RouteTable, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
+use crate::trace::frames::{Packet4, TESTER_MAC};
+use ranlab_wire::packet::{Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Parameters. Every port of the port range at every address of the address range has a translation, for TCP.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Nat {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// First private address.
+    pub range_ipv4_min: Ipv4Addr,
+    /// Last private address.
+    pub range_ipv4_max: Ipv4Addr,
+    /// First private port, 1 or more.
+    pub range_port_min: u16,
+    /// Last private port.
+    pub range_port_max: u16,
+    /// Destination MAC of what leaves by the core port.
+    #[serde(with = "gateway::mac_text")]
+    pub uplink_dst_mac: Mac,
+    /// Destination MAC of what leaves by the access port.
+    #[serde(with = "gateway::mac_text")]
+    pub downlink_dst_mac: Mac,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for Nat {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            range_ipv4_min: Ipv4Addr::new(10, 0, 0, 1),
+            range_ipv4_max: Ipv4Addr::new(10, 0, 0, 1),
+            range_port_min: 1000,
+            range_port_max: 2000,
+            uplink_dst_mac: Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]),
+            downlink_dst_mac: Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]),
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+impl Nat {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        self.checked_translations().map(|_| ())
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let total = self.checked_translations().unwrap_or(0);
+        let pairs = || (0..total).map(|i| self.pair(i));
+        let tcp = Protocol::TCP.0;
+        let key = |(address, port)| NatKey { address, protocol: tcp, port };
+        let value = |(address, port)| crate::declare::Nat { address, port };
+        let path = |nat, table| {
+            let admit = Element::Admit { mac: None, ipv6: false };
+            self.decomposition.divide(vec![admit, nat, Element::Route(RouteId(table)), Element::Forward])
+        };
+        let everywhere = Prefix4 { address: Ipv4Addr::UNSPECIFIED, length: 0 };
+        let route = |next_hop| RouteTable { ipv4: vec![(everywhere, NextHopId(next_hop))], ipv6: Vec::new() };
+        Declaration {
+            name: "nat",
+            tables: Tables {
+                nats: vec![
+                    NatTable {
+                        entries: pairs().map(|(inside, outside)| (key(inside), value(outside))).collect(),
+                    },
+                    NatTable {
+                        entries: pairs().map(|(inside, outside)| (key(outside), value(inside))).collect(),
+                    },
+                ],
+                routes: vec![route(0), route(1)],
+                next_hops: vec![
+                    NextHop { dst: Some(self.uplink_dst_mac), src: None, port: Port::Core },
+                    NextHop { dst: Some(self.downlink_dst_mac), src: None, port: Port::Access },
+                ],
+                ..Tables::default()
+            },
+            uplink: path(Element::NatSource(NatId(0)), 0),
+            downlink: path(Element::NatDestination(NatId(1)), 1),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    fn checked_translations(&self) -> Result<u32, ParameterError> {
+        let (first, last) =
+            (u64::from(self.range_ipv4_min.to_bits()), u64::from(self.range_ipv4_max.to_bits()));
+        if last < first {
+            let most = u32::MAX.into();
+            return Err(ParameterError { parameter: "range-ipv4-max", value: last, least: first, most });
+        }
+        let (low, high) = (u64::from(self.range_port_min), u64::from(self.range_port_max));
+        if low == 0 || high < low {
+            let least = low.max(1);
+            return Err(ParameterError { parameter: "range-port-max", value: high, least, most: 65_535 });
+        }
+        let total = (last - first + 1) * (high - low + 1);
+        let most = u64::from(TABLE_MAX);
+        if total > most {
+            return Err(ParameterError {
+                parameter: "range-ipv4 times range-port",
+                value: total,
+                least: 1,
+                most,
+            });
+        }
+        Ok(total as u32)
+    }
+
+    /// Private and public side of translation `index`.
+    fn pair(&self, index: u32) -> ((Ipv4Addr, u16), (Ipv4Addr, u16)) {
+        let ports = u32::from(self.range_port_max - self.range_port_min) + 1;
+        let address = Ipv4Addr::from_bits(self.range_ipv4_min.to_bits() + index / ports);
+        let port = self.range_port_min + (index % ports) as u16;
+        ((address, port), addressing::public(index))
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        self.checked_translations().unwrap_or(1).into()
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let (inside, outside) = self.pair((flow % self.table_entries(direction).max(1)) as u32);
+        let server = (addressing::server(random.index(1 << 16)), random.next() as u16);
+        let ((src, src_port), (dst, dst_port)) =
+            if direction == Direction::Uplink { (inside, server) } else { (server, outside) };
+        let packet = Packet4 { src, dst, protocol: Protocol::TCP, src_port, dst_port };
+        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+    }
+
+    pub(super) fn oracle(&self) -> NatOracle {
+        let total = self.checked_translations().unwrap_or(0);
+        let pairs = || (0..total).map(|i| self.pair(i));
+        NatOracle {
+            parameters: self.clone(),
+            outward: pairs().collect(),
+            inward: pairs().map(|(inside, outside)| (outside, inside)).collect(),
+        }
+    }
+}
+
+type Endpoint = (Ipv4Addr, u16);
+
+pub(super) struct NatOracle {
+    parameters: Nat,
+    outward: HashMap<Endpoint, Endpoint>,
+    inward: HashMap<Endpoint, Endpoint>,
+}
+
+impl Reference for NatOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        admit(frame, None, false)?;
+        let (side, table, mac) = match ingress {
+            Port::Access => (Side::Source, &self.outward, self.parameters.uplink_dst_mac),
+            Port::Core => (Side::Destination, &self.inward, self.parameters.downlink_dst_mac),
+        };
+        let key = nat_key(frame, side)?;
+        let found = table.get(&(key.address, key.port)).filter(|_| key.protocol == Protocol::TCP.0);
+        let &(address, port) = found.ok_or(DropReason::Miss)?;
+        translate(frame, side, crate::declare::Nat { address, port })?;
+        spend_hop(frame)?;
+        frame[..6].copy_from_slice(&mac.0);
+        Ok(ingress.other())
+    }
+}

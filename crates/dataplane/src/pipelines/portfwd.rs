@@ -1,0 +1,96 @@
+//! Port forwarding: what enters one port leaves the other; the baseline of every comparison.
+use super::{ParameterError, Reference};
+use crate::declare::{Declaration, Decomposition, Direction, DropReason, Element, Event, Port, Tables};
+use crate::random::Random;
+use crate::reference::{Step, destination_mac};
+use crate::trace::frames::{Packet4, TESTER_MAC};
+use ranlab_wire::packet::{Mac, Protocol};
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Portfwd {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port; here nothing is matched.
+    pub fakedrop: bool,
+    /// Source MAC to write on the way up.
+    #[serde(with = "super::gateway::mac_text_option")]
+    pub mac_swap_upstream: Option<Mac>,
+    /// Source MAC to write on the way down.
+    #[serde(with = "super::gateway::mac_text_option")]
+    pub mac_swap_downstream: Option<Mac>,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for Portfwd {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: false,
+            mac_swap_upstream: None,
+            mac_swap_downstream: None,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+impl Portfwd {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let path = |port, source| self.decomposition.divide(vec![Element::Emit { port, source }]);
+        Declaration {
+            name: "portfwd",
+            tables: Tables::default(),
+            uplink: path(Port::Core, self.mac_swap_upstream),
+            downlink: path(Port::Access, self.mac_swap_downstream),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        1
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    pub(super) fn frame(&self, _: Direction, _: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
+        let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
+        let packet = Packet4 {
+            src: address(random),
+            dst: address(random),
+            protocol: Protocol::UDP,
+            src_port: random.next() as u16,
+            dst_port: random.next() as u16,
+        };
+        packet.frame(Mac([0x02, 0, 0, 0, 0, 2]), TESTER_MAC, bytes)
+    }
+
+    pub(super) fn oracle(&self) -> PortfwdOracle {
+        PortfwdOracle(self.clone())
+    }
+}
+
+pub(super) struct PortfwdOracle(Portfwd);
+
+impl Reference for PortfwdOracle {
+    fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let source = match ingress {
+            Port::Access => self.0.mac_swap_upstream,
+            Port::Core => self.0.mac_swap_downstream,
+        };
+        if let Some(source) = source {
+            destination_mac(frame).map_err(|_| DropReason::Malformed)?;
+            frame[6..12].copy_from_slice(&source.0);
+        }
+        Ok(ingress.other())
+    }
+}

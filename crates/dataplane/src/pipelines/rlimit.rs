@@ -1,0 +1,115 @@
+//! Rate limiter: a token bucket for each user, found by address; frames pass as they are.
+use super::gateway::{self, Subscriber, Subscribers};
+use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use crate::declare::{
+    Declaration, Decomposition, Direction, Element, Event, ExactId, ExactTable, Port, Tables,
+};
+use crate::random::Random;
+use crate::reference::{Step, TokenBucket, admit, ipv4};
+use crate::trace::frames::{Packet4, TESTER_MAC};
+use ranlab_wire::packet::Protocol;
+use serde::{Deserialize, Serialize};
+
+/// Parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Rlimit {
+    /// Cores of the system under test.
+    pub core: u16,
+    /// Unmatched packets leave by the other port.
+    pub fakedrop: bool,
+    /// Users.
+    pub user: u32,
+    /// Rate of a user, octets per second.
+    pub rate_limit: u64,
+    /// Depth of a user's token bucket, octets.
+    pub rate_burst: u32,
+    /// Division into blocks.
+    pub decomposition: Decomposition,
+}
+
+impl Default for Rlimit {
+    fn default() -> Self {
+        Self {
+            core: 1,
+            fakedrop: true,
+            user: 1,
+            rate_limit: gateway::RATE_LIMIT,
+            rate_burst: gateway::RATE_BURST,
+            decomposition: Decomposition::Block,
+        }
+    }
+}
+
+impl Rlimit {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        bounded("user", self.user, 1, TABLE_MAX)
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        let entries = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
+        let path = |find, port| {
+            let admit = Element::Admit { mac: None, ipv6: false };
+            self.decomposition.divide(vec![admit, find, Element::Meter, Element::Emit { port, source: None }])
+        };
+        Declaration {
+            name: "rlimit",
+            tables: Tables {
+                exact: vec![ExactTable { entries }],
+                users: (0..self.user)
+                    .map(|u| gateway::user(u, 0, self.rate_limit, self.rate_burst))
+                    .collect(),
+                ..Tables::default()
+            },
+            uplink: path(Element::FindUserBySource(ExactId(0)), Port::Core),
+            downlink: path(Element::FindUserByDestination(ExactId(0)), Port::Access),
+            fakedrop: self.fakedrop,
+        }
+    }
+
+    pub(super) fn table_entries(&self, _: Direction) -> u64 {
+        self.user.into()
+    }
+
+    pub(super) fn events(&self, _: u64) -> Vec<Event> {
+        Vec::new()
+    }
+
+    pub(super) fn frame(
+        &self,
+        direction: Direction,
+        flow: u64,
+        random: &mut Random,
+        bytes: usize,
+    ) -> Vec<u8> {
+        let user = addressing::user((flow % u64::from(self.user.max(1))) as u32);
+        let server = addressing::server(random.index(1 << 16));
+        let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let packet = Packet4 { src, dst, protocol: Protocol::UDP, src_port, dst_port };
+        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+    }
+
+    pub(super) fn oracle(&self) -> RlimitOracle {
+        let mut users = Subscribers::default();
+        for u in 0..self.user {
+            let bucket = TokenBucket::full(self.rate_limit, self.rate_burst);
+            users.insert(Subscriber { address: addressing::user(u), tunnel_key: u, station: 0, bucket });
+        }
+        RlimitOracle { users }
+    }
+}
+
+pub(super) struct RlimitOracle {
+    users: Subscribers,
+}
+
+impl Reference for RlimitOracle {
+    fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        admit(frame, None, false)?;
+        let packet = ipv4(frame)?;
+        let user = if ingress == Port::Access { packet.src } else { packet.dst };
+        self.users.by_address(user)?.bucket.charge(now_ns, frame)?;
+        Ok(ingress.other())
+    }
+}

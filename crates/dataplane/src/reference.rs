@@ -1,0 +1,310 @@
+//! What the oracles are written with: one packet at a time, parsed anew at every step, rebuilt as a new vector, tables
+//! searched from end to end. Slow on purpose, and independent of how any engine works.
+use crate::declare::{AclRule, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Tunnel};
+use ranlab_wire::packet::{
+    ETHERNET_BYTES, EtherType, Ethernet, Gre, GreHeader, Ipv4, Ipv4Header, Ipv6, Mac, Protocol, Udp,
+    UdpHeader, Vxlan, checksum, write_ethernet, write_vxlan,
+};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// UDP port of GTP-U (TS 29.281 §4.4.2).
+pub(crate) const GTPU_PORT: u16 = 2152;
+/// UDP source port of the VXLAN that we send: from the dynamic range, as RFC 7348 §5 recommends.
+pub(crate) const VXLAN_SOURCE_PORT: u16 = 49_152;
+/// TTL of the outer headers that we send.
+pub(crate) const TUNNEL_TTL: u8 = 64;
+
+pub(crate) type Step<T = ()> = Result<T, DropReason>;
+
+/// [`crate::declare::Element::Admit`].
+pub(crate) fn admit(frame: &[u8], mac: Option<Mac>, ipv6: bool) -> Step {
+    let Ok(ethernet) = Ethernet::parse(frame) else {
+        // A tag that is cut is still a tag: the frame has its 14 octets.
+        return match frame.first_chunk::<ETHERNET_BYTES>() {
+            None => Err(DropReason::Malformed),
+            Some(header) if mac.is_some_and(|mac| header[..6] != mac.0) => Err(DropReason::NotForUs),
+            Some(_) => Err(DropReason::NotIp),
+        };
+    };
+    if mac.is_some_and(|mac| ethernet.dst != mac) {
+        return Err(DropReason::NotForUs);
+    }
+    match ethernet.ether_type {
+        _ if ethernet.vlan.is_some() => Err(DropReason::NotIp),
+        EtherType::IPV4 => {
+            let packet = Ipv4::parse(ethernet.payload).map_err(|_| DropReason::Malformed)?;
+            if packet.checksum_ok { Ok(()) } else { Err(DropReason::Checksum) }
+        }
+        EtherType::IPV6 if ipv6 => {
+            Ipv6::parse(ethernet.payload).map(|_| ()).map_err(|_| DropReason::Malformed)
+        }
+        _ => Err(DropReason::NotIp),
+    }
+}
+
+/// The IPv4 packet of a frame that was admitted.
+pub(crate) fn ipv4(frame: &[u8]) -> Step<Ipv4<'_>> {
+    let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
+    Ipv4::parse(ethernet.payload).map_err(|_| DropReason::Malformed)
+}
+
+/// The destination of a frame that was admitted.
+pub(crate) fn destination(frame: &[u8]) -> Step<IpAddr> {
+    let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
+    if ethernet.ether_type == EtherType::IPV6 {
+        return Ipv6::parse(ethernet.payload).map(|p| p.dst.into()).map_err(|_| DropReason::Malformed);
+    }
+    Ok(ipv4(frame)?.dst.into())
+}
+
+/// The destination MAC of any frame.
+pub(crate) fn destination_mac(frame: &[u8]) -> Step<Mac> {
+    let header = frame.first_chunk::<ETHERNET_BYTES>().ok_or(DropReason::Malformed)?;
+    Ok(Mac([header[0], header[1], header[2], header[3], header[4], header[5]]))
+}
+
+/// [`crate::declare::Element::Decap`]: the key of the tunnel; `frame` becomes what was carried.
+pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr) -> Step<u32> {
+    let outer = ipv4(frame)?;
+    let protocol = if kind == Encapsulation::Gre { Protocol::GRE } else { Protocol::UDP };
+    if outer.dst != local || outer.protocol != protocol {
+        return Err(DropReason::NotTunnel);
+    }
+    if outer.is_fragment() {
+        return Err(DropReason::Fragment);
+    }
+    let (key, inner) = match kind {
+        Encapsulation::Gre => {
+            let gre = Gre::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
+            let key = gre.key.filter(|_| gre.protocol == EtherType::IPV4).ok_or(DropReason::NotTunnel)?;
+            (key, gre.payload)
+        }
+        Encapsulation::Gtp { .. } => {
+            let udp = Udp::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
+            if udp.dst_port != GTPU_PORT {
+                return Err(DropReason::NotTunnel);
+            }
+            gtp_user_data(udp.payload)?
+        }
+        Encapsulation::Vxlan => {
+            let udp = Udp::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
+            if udp.dst_port != ranlab_wire::packet::VXLAN_PORT {
+                return Err(DropReason::NotTunnel);
+            }
+            let vxlan = Vxlan::parse(udp.payload).map_err(|_| DropReason::Malformed)?;
+            (vxlan.vni.ok_or(DropReason::NotTunnel)?, vxlan.frame)
+        }
+    };
+    let mut carried =
+        if kind == Encapsulation::Vxlan { Vec::new() } else { frame[..ETHERNET_BYTES].to_vec() };
+    carried.extend_from_slice(inner);
+    admit(&carried, None, false)?;
+    *frame = carried;
+    Ok(key)
+}
+
+/// TEID and content of a G-PDU (TS 29.281 §5.1, §5.2).
+fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
+    let (&[flags, kind, l0, l1, t0, t1, t2, t3], rest) =
+        message.split_first_chunk::<8>().ok_or(DropReason::Malformed)?;
+    if flags >> 5 != 1 || flags & 0x10 == 0 {
+        return Err(DropReason::Malformed);
+    }
+    if kind != 255 {
+        return Err(DropReason::NotTunnel);
+    }
+    let mut rest = rest.get(..usize::from(u16::from_be_bytes([l0, l1]))).ok_or(DropReason::Malformed)?;
+    if flags & 7 != 0 {
+        let (&[_, _, _, next], after) = rest.split_first_chunk::<4>().ok_or(DropReason::Malformed)?;
+        rest = after;
+        // Without the E flag the next extension type is not to be interpreted.
+        let mut next = if flags & 4 != 0 { next } else { 0 };
+        while next != 0 {
+            let octets = usize::from(*rest.first().ok_or(DropReason::Malformed)?) * 4;
+            if octets == 0 || octets > rest.len() {
+                return Err(DropReason::Malformed);
+            }
+            next = rest[octets - 1];
+            rest = &rest[octets..];
+        }
+    }
+    Ok((u32::from_be_bytes([t0, t1, t2, t3]), rest))
+}
+
+/// What classification reads of an admitted IPv4 packet.
+pub(crate) fn five_tuple(frame: &[u8]) -> Step<FiveTuple> {
+    let packet = ipv4(frame)?;
+    let least = match packet.protocol {
+        Protocol::TCP => 20,
+        Protocol::UDP => 8,
+        _ => usize::MAX,
+    };
+    let has_ports = packet.fragment_offset_bytes == 0 && packet.payload.len() >= least;
+    let port = |at| if has_ports { raw16(packet.payload, at) } else { 0 };
+    let (src_port, dst_port) = (port(0), port(2));
+    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, src_port, dst_port })
+}
+
+/// The first rule that matches decides.
+pub(crate) fn classify(rules: &[(AclRule, Action)], default: Action, packet: &FiveTuple) -> Action {
+    rules.iter().find(|(rule, _)| rule.matches(packet)).map_or(default, |(_, action)| *action)
+}
+
+/// The life that [`crate::declare::Element::Forward`] spends.
+pub(crate) fn spend_hop(frame: &mut [u8]) -> Step {
+    let ether_type = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?.ether_type;
+    let life = if ether_type == EtherType::IPV6 { ETHERNET_BYTES + 7 } else { ETHERNET_BYTES + 8 };
+    if frame[life] <= 1 {
+        return Err(DropReason::HopLimit);
+    }
+    frame[life] -= 1;
+    if ether_type == EtherType::IPV4 {
+        recompute_ipv4_checksum(frame)?;
+    }
+    Ok(())
+}
+
+/// Writes both MAC addresses.
+pub(crate) fn readdress(frame: &mut [u8], dst: Mac, src: Mac) {
+    frame[..6].copy_from_slice(&dst.0);
+    frame[6..12].copy_from_slice(&src.0);
+}
+
+/// Which side a translation rewrites.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Source,
+    Destination,
+}
+
+/// The key that a translation looks up.
+pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
+    let tuple = five_tuple(frame)?;
+    let (address, port) = match side {
+        Side::Source => (tuple.src, tuple.src_port),
+        Side::Destination => (tuple.dst, tuple.dst_port),
+    };
+    // Port 0 stands for a packet without ports: nothing to translate.
+    if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol: tuple.protocol, port }) }
+}
+
+/// Rewrites address and port; transport checksums follow, and stay wrong if they were.
+pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
+    let packet = ipv4(frame)?;
+    let transport = ETHERNET_BYTES + packet.header.len();
+    let (old, at) = match side {
+        Side::Source => (packet.src, 12),
+        Side::Destination => (packet.dst, 16),
+    };
+    let udp = packet.protocol == Protocol::UDP;
+    let sum_at = transport + if udp { 6 } else { 16 };
+    let old_sum = raw16(frame, sum_at);
+    let port_at = transport + if side == Side::Source { 0 } else { 2 };
+    let old_port = raw16(frame, port_at);
+    frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 4].copy_from_slice(&to.address.octets());
+    frame[port_at..port_at + 2].copy_from_slice(&to.port.to_be_bytes());
+    if !(udp && old_sum == 0) {
+        let sum = checksum::update32(old_sum, old.to_bits(), to.address.to_bits());
+        let sum = checksum::update(sum, old_port, to.port);
+        let sum = if udp && sum == 0 { 0xffff } else { sum };
+        frame[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+    recompute_ipv4_checksum(frame)
+}
+
+/// [`crate::declare::Element::Encap`].
+pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
+    let (protocol, inner) = match tunnel.kind {
+        Encapsulation::Gtp { qfi } => {
+            let packet = whole_ipv4(frame)?;
+            let mut gtp = vec![0x34, 255];
+            gtp.extend((packet.len() as u16 + 8).to_be_bytes());
+            gtp.extend(key.to_be_bytes());
+            // Sequence number and N-PDU number are absent; the next header is a PDU session container (TS 38.415):
+            // one unit of four octets, downlink (type 0), no further header.
+            gtp.extend([0, 0, 0, 0x85, 1, 0, qfi & 0x3f, 0]);
+            gtp.extend(packet);
+            (Protocol::UDP, udp(GTPU_PORT, GTPU_PORT, &gtp))
+        }
+        Encapsulation::Vxlan => {
+            let mut vxlan = write_vxlan(key).to_vec();
+            vxlan.extend(frame);
+            (Protocol::UDP, udp(VXLAN_SOURCE_PORT, ranlab_wire::packet::VXLAN_PORT, &vxlan))
+        }
+        Encapsulation::Gre => {
+            let mut gre = GreHeader { protocol: EtherType::IPV4, key }.write().to_vec();
+            gre.extend(whole_ipv4(frame)?);
+            (Protocol::GRE, gre)
+        }
+    };
+    let (src, dst) = (tunnel.local, tunnel.remote);
+    let payload_bytes = inner.len() as u16;
+    let mut out = write_ethernet(tunnel.dst, tunnel.src, EtherType::IPV4).to_vec();
+    out.extend(Ipv4Header { traffic_class: 0, payload_bytes, ttl: TUNNEL_TTL, protocol, src, dst }.write());
+    out.extend(inner);
+    Ok(out)
+}
+
+/// A user's token bucket in exact arithmetic: tokens are octets times nanoseconds per second.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenBucket {
+    rate_bytes_per_s: u64,
+    depth: u128,
+    tokens: u128,
+    last_ns: u64,
+}
+
+impl TokenBucket {
+    pub(crate) fn full(rate_bytes_per_s: u64, burst_bytes: u32) -> Self {
+        let depth = u128::from(burst_bytes) * 1_000_000_000;
+        Self { rate_bytes_per_s, depth, tokens: depth, last_ns: 0 }
+    }
+
+    /// [`crate::declare::Element::Meter`].
+    pub(crate) fn charge(&mut self, now_ns: u64, frame: &[u8]) -> Step {
+        let elapsed = u128::from(now_ns.saturating_sub(self.last_ns));
+        self.tokens = (self.tokens + elapsed * u128::from(self.rate_bytes_per_s)).min(self.depth);
+        self.last_ns = self.last_ns.max(now_ns);
+        let price = u128::from(ipv4(frame)?.total_bytes) * 1_000_000_000;
+        if price > self.tokens {
+            return Err(DropReason::Metered);
+        }
+        self.tokens -= price;
+        Ok(())
+    }
+}
+
+/// What a step decides for the whole packet.
+pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crate::declare::Fate {
+    use crate::declare::Fate;
+    match verdict {
+        Ok(port) => Fate::Sent(port),
+        Err(reason) if fakedrop && reason.is_unmatched() => Fate::Sent(ingress.other()),
+        Err(reason) => Fate::Dropped(reason),
+    }
+}
+
+fn whole_ipv4(frame: &[u8]) -> Step<&[u8]> {
+    let total = usize::from(ipv4(frame)?.total_bytes);
+    frame.get(ETHERNET_BYTES..ETHERNET_BYTES + total).ok_or(DropReason::Malformed)
+}
+
+fn udp(src_port: u16, dst_port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut out =
+        UdpHeader { src_port, dst_port, payload_bytes: payload.len() as u16, checksum: 0 }.write().to_vec();
+    out.extend(payload);
+    out
+}
+
+fn recompute_ipv4_checksum(frame: &mut [u8]) -> Step {
+    let header_bytes = ipv4(frame)?.header.len();
+    let header = &mut frame[ETHERNET_BYTES..ETHERNET_BYTES + header_bytes];
+    header[10..12].fill(0);
+    let sum = checksum::checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    Ok(())
+}
+
+fn raw16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}

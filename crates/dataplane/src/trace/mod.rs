@@ -1,0 +1,231 @@
+//! Traffic of a pipeline: a pure function of configuration and seed, on any number of threads.
+//!
+//! A flow is what a pipeline's `frame` makes of the flow's own stream of random numbers; how many flows are active,
+//! how popular each is and how long its packets are is chosen here, apart from the size of any table.
+pub(crate) mod frames;
+mod pcap;
+mod sizes;
+
+pub use sizes::{Popularity, Sizes};
+
+use crate::declare::{Direction, Port};
+use crate::pipelines::{ParameterError, Pipeline};
+use crate::random::Random;
+use serde::{Deserialize, Serialize};
+use sizes::Picker;
+
+/// Packets that one stream of random numbers covers: threads share a trace in units of this.
+const CHUNK_PACKETS: u64 = 1024;
+/// Least number of packets of a trace whose length is left to the table size, as published.
+const PACKETS_LEAST: u64 = 1024;
+/// Most packets of one trace: 16 Mi packets of 64 octets are 1 GiB.
+pub const PACKETS_MAX: u64 = 1 << 24;
+/// Least frame: Ethernet, IPv4 and TCP headers.
+pub const FRAME_BYTES_MIN: u16 = 54;
+/// Greatest frame before a tunnel wraps it, without frame check sequence.
+pub const FRAME_BYTES_MAX: u16 = 1518;
+
+/// Which directions a trace runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Directions {
+    /// Users to network.
+    #[default]
+    Uplink,
+    /// Network to users.
+    Downlink,
+    /// Packet by packet in turn.
+    Bidir,
+}
+
+/// What traffic to make; names and defaults are the published ones where they exist.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Traffic {
+    /// Octets of a frame as it reaches the user, without frame check sequence; a tunnel's headers come on top.
+    pub pkt_size: u16,
+    /// Packets in the trace; 0 for one per table entry and at least 1024.
+    pub pkt_num: u64,
+    /// Directions.
+    pub dir: Directions,
+    /// Threads to make it with; 0 for as many as the machine has. The result is the same.
+    pub thread: usize,
+    /// Seed; every value, 0 too, stands for itself.
+    pub random_seed: u64,
+    /// Active flows; 0 for one per table entry.
+    pub flows: u64,
+    /// How packets spread over flows.
+    pub popularity: Popularity,
+    /// How long packets are.
+    pub sizes: Sizes,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            pkt_size: 64,
+            pkt_num: 10,
+            dir: Directions::Uplink,
+            thread: 0,
+            random_seed: 1,
+            flows: 0,
+            popularity: Popularity::Uniform,
+            sizes: Sizes::Fixed,
+        }
+    }
+}
+
+/// Why no trace can be made: the configuration's fault.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrafficError {
+    /// The pipeline itself cannot be.
+    #[error(transparent)]
+    Pipeline(#[from] ParameterError),
+    /// A frame that holds no headers, or more than Ethernet allows.
+    #[error("pkt-size is {0}; allowed are {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} octets")]
+    Size(u16),
+    /// Too many packets or flows.
+    #[error("{parameter} is {value}; at most {PACKETS_MAX} are allowed")]
+    Number {
+        /// Which.
+        parameter: &'static str,
+        /// The value given or derived.
+        value: u64,
+    },
+    /// An exponent that is no distribution.
+    #[error("the Zipf exponent is {0}; allowed are 0 to 4")]
+    Exponent(f64),
+}
+
+/// Packets in the order they are sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    entries: Vec<Entry>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    offset: usize,
+    length: u16,
+    port: Port,
+}
+
+impl Trace {
+    /// Makes the trace of a pipeline.
+    pub fn generate(pipeline: &Pipeline, traffic: &Traffic) -> Result<Self, TrafficError> {
+        let plan = Plan::new(pipeline, traffic)?;
+        let chunks = plan.packets.div_ceil(CHUNK_PACKETS);
+        let threads = match traffic.thread {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        let threads = (threads as u64).clamp(1, chunks.max(1));
+        if threads == 1 {
+            let mut trace = Self::default();
+            (0..chunks).for_each(|chunk| plan.chunk(chunk, &mut trace));
+            return Ok(trace);
+        }
+        let mut parts: Vec<Self> = vec![Self::default(); threads as usize];
+        std::thread::scope(|scope| {
+            for (part, index) in parts.iter_mut().zip(0..) {
+                let plan = &plan;
+                let chunks = chunks * index / threads..chunks * (index + 1) / threads;
+                scope.spawn(move || chunks.for_each(|chunk| plan.chunk(chunk, part)));
+            }
+        });
+        let mut whole = Self::default();
+        for part in &parts {
+            part.iter().for_each(|(port, frame)| whole.push(port, frame));
+        }
+        Ok(whole)
+    }
+
+    /// Appends a frame.
+    pub fn push(&mut self, port: Port, frame: &[u8]) {
+        let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
+        self.entries.push(Entry { offset: self.bytes.len(), length, port });
+        self.bytes.extend_from_slice(&frame[..usize::from(length)]);
+    }
+
+    /// Packets in the trace.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Where packet `index` enters, and its octets.
+    #[must_use]
+    pub fn packet(&self, index: usize) -> Option<(Port, &[u8])> {
+        let entry = self.entries.get(index)?;
+        Some((entry.port, &self.bytes[entry.offset..entry.offset + usize::from(entry.length)]))
+    }
+
+    /// All packets in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Port, &[u8])> {
+        self.entries.iter().map(|e| (e.port, &self.bytes[e.offset..e.offset + usize::from(e.length)]))
+    }
+}
+
+/// A configuration whose defaults are resolved.
+struct Plan<'a> {
+    pipeline: &'a Pipeline,
+    traffic: &'a Traffic,
+    packets: u64,
+    picker: Picker,
+}
+
+impl<'a> Plan<'a> {
+    fn new(pipeline: &'a Pipeline, traffic: &'a Traffic) -> Result<Self, TrafficError> {
+        pipeline.check()?;
+        if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&traffic.pkt_size) {
+            return Err(TrafficError::Size(traffic.pkt_size));
+        }
+        let entries = match traffic.dir {
+            Directions::Uplink => pipeline.table_entries(Direction::Uplink),
+            Directions::Downlink => pipeline.table_entries(Direction::Downlink),
+            Directions::Bidir => {
+                pipeline.table_entries(Direction::Uplink).max(pipeline.table_entries(Direction::Downlink))
+            }
+        };
+        let packets = if traffic.pkt_num == 0 { entries.max(PACKETS_LEAST) } else { traffic.pkt_num };
+        let flows = if traffic.flows == 0 { entries.max(1) } else { traffic.flows };
+        for (parameter, value) in [("pkt-num", packets), ("flows", flows)] {
+            if value > PACKETS_MAX {
+                return Err(TrafficError::Number { parameter, value });
+            }
+        }
+        let picker = Picker::new(traffic.popularity, flows).ok_or(match traffic.popularity {
+            Popularity::Zipf { exponent } => TrafficError::Exponent(exponent),
+            Popularity::Uniform => TrafficError::Exponent(0.0),
+        })?;
+        Ok(Self { pipeline, traffic, packets, picker })
+    }
+
+    fn chunk(&self, chunk: u64, out: &mut Trace) {
+        let seed = self.traffic.random_seed;
+        let mut random = Random::stream(seed, chunk);
+        let first = chunk * CHUNK_PACKETS;
+        for number in first..(first + CHUNK_PACKETS).min(self.packets) {
+            let direction = match self.traffic.dir {
+                Directions::Uplink => Direction::Uplink,
+                Directions::Downlink => Direction::Downlink,
+                Directions::Bidir if number % 2 == 0 => Direction::Uplink,
+                Directions::Bidir => Direction::Downlink,
+            };
+            let flow = self.picker.pick(&mut random);
+            let size = self.traffic.sizes.pick(self.traffic.pkt_size, &mut random);
+            // A flow's stream must differ from those of chunks: its seed is the complement.
+            let mut of_flow = Random::stream(!seed, flow);
+            let frame = self.pipeline.frame(direction, flow, &mut of_flow, size.into());
+            out.push(direction.ingress(), &frame);
+        }
+    }
+}

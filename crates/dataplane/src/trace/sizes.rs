@@ -1,0 +1,101 @@
+use crate::random::Random;
+use serde::{Deserialize, Serialize};
+
+/// How packets spread over flows.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Popularity {
+    /// Each flow alike.
+    #[default]
+    Uniform,
+    /// Flow n in proportion to n^-exponent, n from 1.
+    Zipf {
+        /// 0 (uniform) to 4.
+        exponent: f64,
+    },
+}
+
+/// How long packets are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sizes {
+    /// All of `pkt-size`.
+    #[default]
+    Fixed,
+    /// Simple IMIX: 7 of 64, 4 of 594 and 1 of 1518 octets.
+    Imix,
+}
+
+impl Sizes {
+    pub(super) fn pick(self, fixed: u16, random: &mut Random) -> u16 {
+        match self {
+            Self::Fixed => fixed,
+            Self::Imix => match random.below(12) {
+                0..7 => 64,
+                7..11 => 594,
+                _ => 1518,
+            },
+        }
+    }
+}
+
+/// Draws flows.
+pub(super) enum Picker {
+    Uniform(u64),
+    /// Cumulated weights.
+    Zipf(Vec<f64>),
+}
+
+impl Picker {
+    /// None if the exponent is no number from 0 to 4.
+    pub(super) fn new(popularity: Popularity, flows: u64) -> Option<Self> {
+        let Popularity::Zipf { exponent } = popularity else {
+            return Some(Self::Uniform(flows));
+        };
+        if !(0.0..=4.0).contains(&exponent) {
+            return None;
+        }
+        let mut total = 0.0;
+        let weights = (1..=flows).map(|n| {
+            total += (n as f64).powf(-exponent);
+            total
+        });
+        Some(Self::Zipf(weights.collect()))
+    }
+
+    pub(super) fn pick(&self, random: &mut Random) -> u64 {
+        match self {
+            Self::Uniform(flows) => random.below(*flows),
+            Self::Zipf(weights) => {
+                let at = random.unit() * weights.last().copied().unwrap_or(0.0);
+                weights.partition_point(|&w| w <= at).min(weights.len().saturating_sub(1)) as u64
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipf_prefers_the_first_in_proportion() {
+        let picker = Picker::new(Popularity::Zipf { exponent: 1.0 }, 1000).unwrap();
+        let mut random = Random::stream(3, 0);
+        let mut hits = vec![0_u32; 1000];
+        (0..100_000).for_each(|_| hits[picker.pick(&mut random) as usize] += 1);
+        // 1 / H(1000) = 13.36 %.
+        assert!((12_900..13_800).contains(&hits[0]), "{}", hits[0]);
+        assert!((6_300..7_100).contains(&hits[1]), "{}", hits[1]);
+        assert!(Picker::new(Popularity::Zipf { exponent: f64::NAN }, 10).is_none());
+    }
+
+    #[test]
+    fn imix_has_its_three_sizes() {
+        let mut random = Random::stream(3, 0);
+        let sizes: Vec<u16> = (0..12_000).map(|_| Sizes::Imix.pick(64, &mut random)).collect();
+        let count = |size| sizes.iter().filter(|&&s| s == size).count();
+        assert_eq!(count(64) + count(594) + count(1518), 12_000);
+        assert!((6_700..7_300).contains(&count(64)) && (850..1_150).contains(&count(1518)));
+    }
+}

@@ -1,0 +1,87 @@
+//! The same seed makes the same traffic and the same rules, however many threads make them.
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+use ranlab_dataplane::declare::Direction;
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::trace::{Directions, Popularity, Sizes, Trace, Traffic, TrafficError};
+
+fn traffic(thread: usize) -> Traffic {
+    let popularity = Popularity::Zipf { exponent: 1.1 };
+    Traffic {
+        pkt_num: 5000,
+        dir: Directions::Bidir,
+        thread,
+        flows: 700,
+        popularity,
+        sizes: Sizes::Imix,
+        ..Traffic::default()
+    }
+}
+
+fn pcap(trace: &Trace, direction: Direction) -> Vec<u8> {
+    let mut out = Vec::new();
+    trace.write_pcap(&mut out, direction, 1000).unwrap();
+    out
+}
+
+#[test]
+fn one_and_two_threads_make_the_same_bytes() {
+    for pipeline in Pipeline::all() {
+        let [one, two, five] = [1, 2, 5].map(|n| Trace::generate(&pipeline, &traffic(n)).unwrap());
+        assert_eq!(one.len(), 5000);
+        for direction in [Direction::Uplink, Direction::Downlink] {
+            let first = pcap(&one, direction);
+            assert_eq!(first, pcap(&two, direction), "{pipeline:?}");
+            assert_eq!(first, pcap(&five, direction), "{pipeline:?}");
+        }
+        let other = Traffic { random_seed: 2, ..traffic(2) };
+        assert_ne!(one, Trace::generate(&pipeline, &other).unwrap(), "{pipeline:?}");
+    }
+}
+
+#[test]
+fn rules_come_from_their_seed() {
+    let rules = |json: &str| {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        format!("{:?}", pipeline.build().unwrap().tables.acls)
+    };
+    let first = rules(r#"{"name":"acl","rule-num":500}"#);
+    assert_eq!(first, rules(r#"{"name":"fw","rule-num":500,"rule-seed":1}"#));
+    assert_ne!(first, rules(r#"{"name":"acl","rule-num":500,"rule-seed":2}"#));
+}
+
+#[test]
+fn active_flows_do_not_depend_on_the_table() {
+    let pipeline: Pipeline =
+        serde_json::from_str(r#"{"name":"l3fwd","upstream-l3-table-size":10000}"#).unwrap();
+    let distinct = |flows| {
+        let traffic = Traffic { pkt_num: 20_000, flows, ..Traffic::default() };
+        let trace = Trace::generate(&pipeline, &traffic).unwrap();
+        trace.iter().map(|(_, frame)| frame.to_vec()).collect::<std::collections::HashSet<_>>().len()
+    };
+    assert_eq!(distinct(7), 7);
+    assert_eq!(distinct(1000), 1000);
+}
+
+#[test]
+fn a_capture_file_says_what_it_holds() {
+    let trace = Trace::generate(&Pipeline::all()[0], &Traffic::default()).unwrap();
+    let bytes = pcap(&trace, Direction::Uplink);
+    assert_eq!(bytes.len(), 24 + 10 * (16 + 64));
+    assert_eq!(bytes[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
+    assert_eq!(pcap(&trace, Direction::Downlink).len(), 24);
+}
+
+#[test]
+fn configurations_that_cannot_be_are_refused() {
+    let error = |json: &str| {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        Trace::generate(&pipeline, &Traffic::default()).unwrap_err().to_string()
+    };
+    assert_eq!(error(r#"{"name":"mgw","bst":0}"#), "bst is 0; allowed are 1 to 2097152");
+    assert!(
+        error(r#"{"name":"nat","range-port-min":9,"range-port-max":8}"#).starts_with("range-port-max is 8")
+    );
+    assert!(serde_json::from_str::<Pipeline>(r#"{"name":"mgw","users":3}"#).is_err());
+    let small = Traffic { pkt_size: 20, ..Traffic::default() };
+    assert_eq!(Trace::generate(&Pipeline::all()[0], &small), Err(TrafficError::Size(20)));
+}
