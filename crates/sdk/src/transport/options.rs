@@ -14,11 +14,11 @@ use socket2::{SockRef, TcpKeepalive};
 pub struct SocketOptions {
     /// Sends small messages at once (`TCP_NODELAY`). On.
     pub nodelay: bool,
-    /// `SO_SNDBUF`, and the capacity of a memory stream, in bytes. 256 KiB.
+    /// `SO_SNDBUF`, and the capacity of a memory stream, in bytes. 64 KiB.
     pub send_buffer_bytes: usize,
-    /// `SO_RCVBUF` in bytes. 128 KiB.
+    /// `SO_RCVBUF` in bytes. 64 KiB.
     pub receive_buffer_bytes: usize,
-    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 64 KiB.
+    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 16 KiB.
     pub unsent_bytes: Option<u32>,
     /// First probe of a silent TCP peer after this long, then every third of it; `None`: never. 15 s.
     pub keepalive: Option<Duration>,
@@ -32,9 +32,9 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self {
             nodelay: true,
-            send_buffer_bytes: 256 << 10,
-            receive_buffer_bytes: 128 << 10,
-            unsent_bytes: Some(64 << 10),
+            send_buffer_bytes: 64 << 10,
+            receive_buffer_bytes: 64 << 10,
+            unsent_bytes: Some(16 << 10),
             keepalive: Some(Duration::from_secs(15)),
             connect_timeout: Duration::from_secs(5),
             unix_mode: 0o600,
