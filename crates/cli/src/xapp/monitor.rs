@@ -45,12 +45,15 @@ pub struct Arguments {
     /// Talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
     #[arg(long)]
     flexric: bool,
-    /// Rest after each indication: a reader that does not keep up
-    #[arg(long, default_value = "0s", value_parser = args::duration, hide_short_help = true)]
-    rest: Duration,
-    /// Rest only for so long
-    #[arg(long, value_parser = args::duration, hide_short_help = true)]
-    rest_until: Option<Duration>,
+    /// Take at most so many indications a second: a reader that does not keep up
+    #[arg(long, hide_short_help = true)]
+    at_most: Option<u32>,
+    /// With --at-most: from when ...
+    #[arg(long, value_parser = args::duration, default_value = "0s", hide_short_help = true)]
+    slow_from: Duration,
+    /// ... and until when
+    #[arg(long, value_parser = args::duration, default_value = "366d", hide_short_help = true)]
+    slow_until: Duration,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -105,7 +108,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     tokio::pin!(end);
     let mut tick = tokio::time::interval(PROGRESS);
     tick.tick().await;
-    let begin = Instant::now();
+    let (begin, mut pace) = (Instant::now(), Pace::default());
     let (mut before, mut at) = (0, begin);
     loop {
         tokio::select! {
@@ -125,9 +128,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
                 for _ in 0..256 {
                     let Some(event) = xapp.try_next() else { break };
                     watch.take(&event);
-                    let resting = arguments.rest_until.is_none_or(|until| begin.elapsed() < until);
-                    if resting && !arguments.rest.is_zero() {
-                        tokio::time::sleep(arguments.rest).await;
+                    if let Some(rest) = pace.rest(begin.elapsed(), &arguments) {
+                        tokio::time::sleep(rest).await;
                     }
                 }
             }
@@ -145,6 +147,25 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         summary.latency_us.max
     ))?;
     output.finish(&summary)
+}
+
+/// How far a slow reader is ahead of what it may take.
+#[derive(Default)]
+struct Pace {
+    taken: u32,
+}
+
+impl Pace {
+    /// How long to rest after one more indication.
+    fn rest(&mut self, elapsed: Duration, arguments: &Arguments) -> Option<Duration> {
+        let at_most = f64::from(arguments.at_most?);
+        if elapsed < arguments.slow_from || elapsed >= arguments.slow_until {
+            return None;
+        }
+        self.taken += 1;
+        let due = arguments.slow_from + Duration::from_secs_f64(f64::from(self.taken) / at_most);
+        due.checked_sub(elapsed)
+    }
 }
 
 impl Watch {
