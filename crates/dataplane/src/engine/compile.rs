@@ -1,4 +1,4 @@
-//! From a declaration to what the engine runs: tables specialised by their content, elements of a block merged.
+//! From a declaration to what the engine runs: tables specialised by their content, elements as stages.
 use super::acl::Acl;
 use super::burst::Slot;
 use super::exact::{Macs, Narrow, Translations};
@@ -119,24 +119,10 @@ impl Compiled {
         })
     }
 
-    /// The stages of a path.
+    /// The stages of a path, one for each element however it is divided into blocks. Merging elements into longer loops
+    /// was tried: three short loops route a third more packets than one loop that admits, routes and forwards.
     pub(super) fn path(&self, path: &Path) -> Result<Vec<Stage>, CompileError> {
-        let mut stages = Vec::new();
-        for block in &path.blocks {
-            let mut merged: Vec<Stage> = Vec::new();
-            for element in block {
-                let stage = self.stage(element)?;
-                match (merged.last().copied(), stage) {
-                    (Some(Stage::Route(table)), Stage::Forward) => {
-                        merged.pop();
-                        merged.push(Stage::RouteForward(table));
-                    }
-                    _ => merged.push(stage),
-                }
-            }
-            stages.extend(merged);
-        }
-        Ok(stages)
+        elements(path).map(|element| self.stage(element)).collect()
     }
 
     fn stage(&self, element: &Element) -> Result<Stage, CompileError> {

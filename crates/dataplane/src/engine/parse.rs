@@ -43,7 +43,8 @@ pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) ->
     }
     let ether_type = EtherType(u16::from_be_bytes([header[12], header[13]]));
     if ether_type == EtherType::IPV4 {
-        return packet4(slot, meta, start + ETHERNET, end);
+        let [_, _, _, _, _, _, _, _, _, _, _, _, _, _, packet @ ..] = header;
+        return header4(slot, packet, meta, start + ETHERNET, end);
     }
     if ether_type == EtherType::IPV6 && ipv6 {
         return packet6(slot, meta, start + ETHERNET, end);
@@ -54,9 +55,14 @@ pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) ->
 /// An IPv4 packet between two places.
 #[inline(always)]
 fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
-    let header = slot.window::<20>(l3);
+    header4(slot, slot.window(l3), meta, l3, end)
+}
+
+/// As [`packet4`], where the header's first octets are at hand.
+#[inline(always)]
+fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let total = u16::from_be_bytes([header[2], header[3]]);
-    let room = end - l3;
+    let room = end.saturating_sub(l3);
     let header_bytes = usize::from(header[0] & 15) * 4;
     let sound = (room >= 20)
         & (header[0] >> 4 == 4)

@@ -9,36 +9,19 @@ use ranlab_wire::packet::checksum;
 /// An element as the engine runs it; numbers are places in [`Compiled`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
-    Admit {
-        mac: MacFilter,
-        ipv6: bool,
-    },
+    Admit { mac: MacFilter, ipv6: bool },
     Bridge(usize),
     FindUserByMac(usize),
-    Decap {
-        kind: Encapsulation,
-        local: u32,
-    },
-    FindUser {
-        table: usize,
-        by: By,
-    },
+    Decap { kind: Encapsulation, local: u32 },
+    FindUser { table: usize, by: By },
     Meter,
     Acl(usize),
-    Nat {
-        table: usize,
-        side: Side,
-    },
+    Nat { table: usize, side: Side },
     Route(usize),
     Forward,
     Deliver,
-    /// [`Stage::Route`] and [`Stage::Forward`] of one block: one pass over the packets instead of two.
-    RouteForward(usize),
     Encap,
-    Emit {
-        port: Port,
-        source: Option<[u8; 6]>,
-    },
+    Emit { port: Port, source: Option<[u8; 6]> },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,14 +86,6 @@ impl Stage {
                 spend_hop(slot, meta)?;
                 c.deliver(slot, meta.start.into(), next_hop)
             }),
-            Self::RouteForward(table) => {
-                prepare_route(c, burst, live, table);
-                deliver(burst, live, |slot, meta| {
-                    let next_hop = route(c, slot, meta, table)?;
-                    spend_hop(slot, meta)?;
-                    c.deliver(slot, meta.start.into(), next_hop)
-                })
-            }
             Self::Deliver => {
                 deliver(burst, live, |slot, meta| c.deliver(slot, meta.start.into(), meta.next_hop))
             }
