@@ -1,0 +1,27 @@
+//! PFCP: any octets are read or refused; what was read can be written and reads the same; both readers agree.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ranlab_wire::pfcp::{Message, Response, decode};
+
+fuzz_target!(|octets: &[u8]| {
+    let general = decode(octets);
+    if let Ok((pdu, rest)) = &general {
+        let mut again = Vec::new();
+        pdu.encode(&mut again).expect("what was read fits");
+        let (same, none) = decode(&again).expect("what was written is read");
+        assert_eq!(same.message, pdu.message);
+        assert!(none.is_empty() && rest.len() <= octets.len());
+    }
+    if let Some(fast) = Response::read(octets) {
+        let (pdu, _) = general.expect("the fast reader reads nothing that the decoder refuses");
+        assert_eq!((fast.seid, fast.sequence), (pdu.header.seid, pdu.header.sequence));
+        let cause = match pdu.message {
+            Message::SessionEstablishmentResponse(m) => Some(m.cause),
+            Message::SessionModificationResponse(m) => Some(m.cause),
+            Message::SessionDeletionResponse(m) => Some(m.cause),
+            _ => None,
+        };
+        assert_eq!(fast.cause, cause);
+    }
+});
