@@ -19,12 +19,16 @@ for target in "${targets[@]}"; do
         failed+=("fuzz $target")
 done
 
+cargo build --release -p ranlab
+export RANLAB=$PWD/target/release/ranlab
 soaks=0
-for soak in scripts/soak/*.sh; do
+for soak in "$PWD"/scripts/soak/*.sh; do
     [[ -x $soak ]] || continue
     echo "== soak $soak"
     soaks=$((soaks + 1))
-    "$soak" || failed+=("$soak")
+    folder=$(mktemp -d)
+    (cd "$folder" && "$soak") || failed+=("$soak")
+    rm -r "$folder"
 done
 
 echo "nightly: ${#targets[@]} fuzz targets, $soaks soaks, ${#failed[@]} failed"

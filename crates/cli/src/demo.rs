@@ -299,7 +299,7 @@ fn finish(mut parts: Vec<Part>, seconds: f64) -> Result<Summary, Failure> {
 
 fn print(s: &Summary, format: Format) -> Result<(), Failure> {
     let mut output = Output::new(format);
-    let lost = s.lost.map_or("unknown".to_owned(), |n| n.to_string());
+    let lost = s.lost.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     output.text("")?;
     output.text(format_args!("  base stations connected          {:>12}", s.nodes))?;
     output.text(format_args!("  indications at the xApp          {:>12}", s.indications))?;

@@ -112,7 +112,7 @@ async fn emulate(arguments: Arguments, format: Format) -> Result<(), Failure> {
         plmn: Plmn::new(505, 1, 2),
         service_models: arguments.sm.iter().filter_map(|sm| offered(*sm)).collect(),
         version: arguments.e2ap,
-        ramp: arguments.ramp.unwrap_or(Duration::from_millis(u64::from(arguments.nodes))),
+        ramp: arguments.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(arguments.nodes))),
         seed: arguments.seed,
         first: arguments.first,
         sockets,

@@ -220,7 +220,7 @@ fn line(s: &Summary, rate: f64) -> String {
 
 /// A base station that numbers nothing leaves losses unknown.
 fn lost(summary: &Summary) -> String {
-    summary.lost.map_or("unknown".to_owned(), |n| n.to_string())
+    summary.lost.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
 }
 
 fn oid(sm: ServiceModel) -> &'static str {
