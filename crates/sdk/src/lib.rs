@@ -6,7 +6,8 @@
 //! | a RIC with iApps | [`RicHandle`] |
 //! | an xApp | [`XappHandle`] |
 //!
-//! Everything lives on one thread; [`run`] provides it. [`e2`] and [`wire`] are re-exported: users need no other crate.
+//! Everything lives on one thread; [`run`] provides it. [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported:
+//! users need no other crate.
 #![deny(missing_docs)]
 
 mod agent;
@@ -19,6 +20,7 @@ pub mod transport;
 mod xapp;
 
 pub use agent::AgentHandle;
+pub use bytes::Bytes;
 pub use clock::now;
 pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
