@@ -1,4 +1,4 @@
-//! A base station's agent with the HW function: `cargo run --example hello_agent`, beside `hello_ric`.
+//! A base station's agent with the HW function: `cargo run --example hello_agent [ADDRESS]`, beside `hello_ric`.
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::transport::SocketOptions;
@@ -10,6 +10,7 @@ use ranlab_sdk::wire::e2sm::hw;
 use ranlab_sdk::{AgentHandle, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args().nth(1).unwrap_or("tcp://127.0.0.1:36421".to_owned());
     let ng = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }),
@@ -20,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID))?;
     run(async {
         let agent = AgentHandle::start(agent, SocketOptions::default());
-        agent.add_controller(&"tcp://127.0.0.1:36421".parse()?)?;
+        agent.add_controller(&address.parse()?)?;
         loop {
             println!("{:?}", agent.next().await);
         }

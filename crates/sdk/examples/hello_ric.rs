@@ -1,4 +1,4 @@
-//! A RIC with one iApp that greets every base station: `cargo run --example hello_ric`.
+//! A RIC with one iApp that greets every base station: `cargo run --example hello_ric [E2-ADDRESS [E42-ADDRESS]]`.
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
 use ranlab_sdk::transport::SocketOptions;
@@ -18,11 +18,15 @@ impl IApp for Greeter {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let e2 = args.next().unwrap_or("tcp://127.0.0.1:36421".to_owned());
+    let e42 = args.next().unwrap_or("tcp://127.0.0.1:36422".to_owned());
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         ric.add_iapp(Box::new(Greeter));
-        let e2 = ric.listen(Side::E2, &"tcp://127.0.0.1:36421".parse()?, |_peer| true).await?;
-        println!("waiting for base stations at {e2}");
+        let e2 = ric.listen(Side::E2, &e2.parse()?, |_peer| true).await?;
+        let e42 = ric.listen(Side::E42, &e42.parse()?, |_peer| true).await?;
+        println!("waiting for base stations at {e2}, for xApps at {e42}");
         loop {
             println!("{:?}", ric.next().await);
         }

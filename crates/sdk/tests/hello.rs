@@ -1,0 +1,93 @@
+//! The three examples, as a newcomer starts them: short, and they understand each other.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Lines that an example may have.
+const LINES_MAX: usize = 40;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running example; killed at the end.
+struct Example {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Example {
+    fn start(name: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(examples().join(name));
+        let mut child = command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Reads until a line holds `text`. A line that never comes ends with the watchdog, which kills the example.
+    fn line_with(&mut self, text: &str) -> String {
+        let found = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
+        found.unwrap_or_else(|| panic!("no line with \"{text}\""))
+    }
+}
+
+/// The folder of the examples. Cargo builds them before it runs all tests of the crate, but not for this one alone.
+fn examples() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let profile_dir = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
+        let folder = profile_dir.join("examples");
+        if !["hello_agent", "hello_ric", "hello_xapp"].iter().all(|name| folder.join(name).exists()) {
+            let name = profile_dir.file_name().unwrap().to_str().unwrap();
+            let profile = if name == "debug" { "dev" } else { name };
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.args(["build", "--quiet", "--examples", "-p", "ranlab-sdk", "--profile", profile]);
+            cargo.arg("--target-dir").arg(profile_dir.parent().unwrap());
+            assert!(cargo.status().unwrap().success(), "{cargo:?}");
+        }
+        folder
+    })
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends the process if the test takes too long: a blocking read knows no time-out.
+fn watchdog() {
+    std::thread::spawn(|| {
+        std::thread::sleep(PATIENCE);
+        eprintln!("the examples do not understand each other within {PATIENCE:?}");
+        std::process::exit(1);
+    });
+}
+
+#[test]
+fn the_examples_are_short() {
+    for name in ["hello_agent", "hello_ric", "hello_xapp"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= LINES_MAX, "{name} has {lines} lines; {LINES_MAX} are promised");
+    }
+}
+
+#[test]
+fn the_examples_understand_each_other() {
+    examples();
+    watchdog();
+    let mut ric = Example::start("hello_ric", &["tcp://127.0.0.1:0", "tcp://127.0.0.1:0"]);
+    let listening = ric.line_with("waiting for base stations");
+    let addresses: Vec<&str> =
+        listening.split([' ', ',']).filter(|word| word.starts_with("tcp://")).collect();
+    let [e2, e42] = addresses[..] else { panic!("{listening}") };
+    let mut xapp = Example::start("hello_xapp", &[e42]);
+    let mut agent = Example::start("hello_agent", &[e2]);
+    ric.line_with("hello, ");
+    agent.line_with("Subscribed");
+    xapp.line_with("ping 0 with 5 bytes");
+    xapp.line_with("ping 1 with 5 bytes");
+}
