@@ -46,7 +46,7 @@ nothing_unfinished() {
 # The first line of a crate is its rule; whoever opens the file knows what does not belong there.
 crate_rules() {
     local root
-    for root in crates/*/src/lib.rs crates/*/src/main.rs; do
+    for root in {crates,bindings,examples}/*/src/{lib,main}.rs; do
         [[ ! -e $root ]] || head -n 1 "$root" | grep -q '^//! .' || offence "$root does not begin with its rule (//! ...)"
     done
 }
@@ -63,13 +63,16 @@ declare -A may_import=(
     [controllers]="e2 wire sdk"
     [emulator]="sdk e2 wire model net"
     [cli]="controllers emulator sdk sim e2 wire host net campaign"
+    [bindings/c]="e2 wire" [examples/out-of-tree-sm]="sdk"
     [benches]="controllers emulator sdk sim e2 wire host net model"
 )
 arrows() {
     local manifest crate import
-    for manifest in crates/*/Cargo.toml; do
-        crate=$(basename "$(dirname "$manifest")")
-        [[ -v may_import[$crate] ]] || { offence "crates/$crate has no floor: add it to may_import in $0"; continue; }
+    for manifest in {crates,bindings,examples}/*/Cargo.toml; do
+        [[ -e $manifest ]] || continue
+        crate=$(dirname "$manifest")
+        crate=${crate#crates/}
+        [[ -v may_import[$crate] ]] || { offence "$manifest has no floor: add it to may_import in $0"; continue; }
         for import in $(awk '/^\[/ { inside = /^\[(target\..*\.)?dependencies/ } inside' "$manifest" |
             grep -oE '^ranlab-[a-z0-9-]+' | sed 's/^ranlab-//'); do
             [[ " ${may_import[$crate]} " == *" $import "* ]] || offence "$crate must not import $import ($manifest)"
@@ -90,7 +93,7 @@ halves_of_e2() {
 unsafe_places() {
     local found
     while read -r found; do offence "$found: unsafe belongs to net, host or bindings"; done < <(
-        sources | grep -vE '^crates/(net|host)/|^crates/dataplane/src/engine/hot\.rs$' | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
+        sources | grep -vE '^(crates/(net|host)|bindings)/|^crates/dataplane/src/engine/hot\.rs$' | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
     )
 }
 
@@ -104,7 +107,7 @@ links() {
     done < <(git ls-files '*.md')
 }
 
-sources() { git ls-files --cached --others --exclude-standard 'crates/*/src/*.rs' | while read -r file; do
+sources() { git ls-files --cached --others --exclude-standard '*/src/*.rs' | grep -E '^(crates|bindings|examples)/' | while read -r file; do
     [[ ! -e $file ]] || echo "$file"
 done; }
 

@@ -1,0 +1,174 @@
+/* ranlab: an E2 agent (near-RT RIC interface of a base station) for C programs.
+ *
+ * The agent has no sockets, clock or threads. Your program tells it what happened and when, and asks what follows:
+ *
+ *   1. ranlab_agent_connected / _disconnected / _receive / _wake   something happened
+ *   2. ranlab_agent_poll until RANLAB_EVENT_NONE                    connect, transmit, close, or worth knowing
+ *   3. ranlab_agent_transmit until it gives no more                 PDUs for a controller, each for you to send
+ *   4. ranlab_agent_wake no later than ranlab_agent_wake_at
+ *
+ * Framing. PDUs go in and out whole. On SCTP a message is a PDU. On TCP and Unix sockets a PDU has its length in front,
+ * 4 octets, big endian:
+ *     uint8_t head[4] = { len >> 24, len >> 16, len >> 8, len };       send head, then the PDU
+ *     len = (uint32_t)head[0] << 24 | head[1] << 16 | head[2] << 8 | head[3];
+ *
+ * Conventions
+ *   Errors     Functions return RANLAB_OK (0) or a positive error; its number never changes its meaning and is never
+ *              used again. Results come through pointers and are written only with RANLAB_OK, unless said otherwise.
+ *              NULL is an error where it is not allowed, never a crash.
+ *   Ownership  What you pass in is copied, unless said otherwise; you keep it. What you get is the agent's: strings of
+ *              an event live until the next call with this agent, pointers given to a callback until it returns. The
+ *              agent itself is yours from ranlab_agent_new to ranlab_agent_free.
+ *   Userdata   goes back to your callbacks as it came; it must live as long as the agent.
+ *   Threads    An agent belongs to one thread at a time. Different agents know nothing of each other.
+ *   Callbacks  run inside _receive, _wake, _disconnected and the like, on your thread. From there call ranlab_context_*
+ *              alone: ranlab_agent_* with the same agent returns RANLAB_ERR_BUSY. Do not leave one by longjmp or a C++
+ *              exception.
+ *   Time       Nanoseconds of any clock that never goes back, the same for all calls.
+ *   Panics     A fault inside the library returns RANLAB_ERR_PANIC; that agent then only can be freed.
+ */
+#ifndef RANLAB_H
+#define RANLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    RANLAB_OK = 0,
+    RANLAB_ERR_NULL = 1,                 /* a pointer is NULL that must not be */
+    RANLAB_ERR_PANIC = 2,                /* a fault inside the library: free the agent */
+    RANLAB_ERR_BUSY = 3,                 /* called from a callback of the same agent */
+    RANLAB_ERR_INVALID = 4,              /* a value outside its range, or a string that is not UTF-8 */
+    RANLAB_ERR_FUNCTION = 5,             /* the OID is empty, too long or not printable, or there are 256 functions */
+    RANLAB_ERR_CONTROLLER_LIMIT = 6,     /* there are 8 controllers */
+    RANLAB_ERR_CONTROLLER_TAKEN = 7,     /* there is a controller with this address */
+    RANLAB_ERR_UNKNOWN_CONTROLLER = 8,
+    RANLAB_ERR_UNKNOWN_SUBSCRIPTION = 9, /* it is gone, or another function's */
+    RANLAB_ERR_BUFFER_TOO_SMALL = 10,    /* nothing is lost: call again with the length told */
+    RANLAB_ERR_ENCODE = 11               /* E2AP cannot express it */
+};
+
+enum { /* ranlab_event.kind */
+    RANLAB_EVENT_NONE = 0,         /* nothing more for now */
+    RANLAB_EVENT_CONNECT = 1,      /* connect to text, then call _connected or _disconnected */
+    RANLAB_EVENT_TRANSMIT = 2,     /* call _transmit */
+    RANLAB_EVENT_CLOSE = 3,        /* close the connection, text says why; do not call _disconnected */
+    RANLAB_EVENT_SETUP = 4,        /* the controller accepted the node */
+    RANLAB_EVENT_DISCONNECTED = 5, /* the agent will ask for a new connection by itself */
+    RANLAB_EVENT_SUBSCRIBED = 6,
+    RANLAB_EVENT_UNSUBSCRIBED = 7,
+    RANLAB_EVENT_OTHER = 8         /* text says it */
+};
+
+enum { RANLAB_ACTION_REPORT = 0, RANLAB_ACTION_INSERT = 1, RANLAB_ACTION_POLICY = 2 }; /* ranlab_action.kind */
+
+enum { /* what on_control returns */
+    RANLAB_CONTROL_DONE = 0,
+    RANLAB_CONTROL_INVALID = 1, /* refused: the message makes no sense */
+    RANLAB_CONTROL_FAILED = 2   /* refused: it could not be done */
+};
+
+#define RANLAB_NEVER UINT64_MAX /* ranlab_agent_wake_at: nothing is due */
+
+typedef struct ranlab_agent ranlab_agent;
+typedef struct ranlab_context ranlab_context; /* the agent as seen from a callback */
+
+typedef struct ranlab_agent_config { /* a gNB, E2AP v2.03 */
+    uint16_t mcc, mnc;
+    uint8_t mnc_digits;   /* 2 or 3 */
+    uint8_t gnb_id_bits;  /* 22 to 32 */
+    uint32_t gnb_id;
+    uint64_t seed;        /* of the jitter when reconnecting: different for each node */
+    const char *amf_name; /* names the NG interface among the node's components; NULL: "amf" */
+} ranlab_agent_config;
+
+typedef struct ranlab_event {
+    uint32_t kind;         /* RANLAB_EVENT_* */
+    uint32_t controller;   /* whom it is about, if kind says so */
+    uint64_t subscription; /* of SUBSCRIBED and UNSUBSCRIBED */
+    const char *text;      /* never NULL */
+} ranlab_event;
+
+typedef struct ranlab_action {
+    uint8_t id;
+    uint8_t kind;              /* RANLAB_ACTION_* */
+    const uint8_t *definition; /* never NULL */
+    size_t definition_len;
+} ranlab_action;
+
+typedef struct ranlab_subscription {
+    uint64_t id; /* never 0, never used twice by an agent */
+    uint32_t controller;
+    const uint8_t *event_trigger;
+    size_t event_trigger_len;
+    const ranlab_action *actions;
+    size_t actions_len; /* 1 to 16 */
+} ranlab_subscription;
+
+typedef struct ranlab_control {
+    uint32_t controller;
+    const uint8_t *header;
+    size_t header_len;
+    const uint8_t *message;
+    size_t message_len;
+} ranlab_control;
+
+/* A RAN function: what a service model is asked. The struct and its strings may go after registration. */
+typedef struct ranlab_function {
+    const char *oid;           /* names the service model */
+    const uint8_t *definition; /* RAN function definition; NULL if definition_len is 0 */
+    size_t definition_len;
+    uint16_t revision; /* 0 to 4095 */
+    /* Returns which actions are admitted: bit i for actions[i]. If none is, on_subscription_delete follows. */
+    uint32_t (*on_subscription)(void *userdata, ranlab_context *ctx, const ranlab_subscription *subscription);
+    void (*on_subscription_delete)(void *userdata, ranlab_context *ctx, uint64_t subscription);
+    /* Returns RANLAB_CONTROL_*. NULL: every control is refused as invalid. */
+    uint32_t (*on_control)(void *userdata, ranlab_context *ctx, const ranlab_control *control);
+    /* The time has come that was asked for with ranlab_context_wake_at. May be NULL. */
+    void (*on_wake)(void *userdata, ranlab_context *ctx);
+} ranlab_function;
+
+/* What an error means; never NULL, lives for ever. */
+const char *ranlab_error_text(int32_t error);
+
+int32_t ranlab_agent_new(const ranlab_agent_config *config, ranlab_agent **agent);
+/* NULL is allowed. From a callback of this agent: RANLAB_ERR_BUSY, and it lives on. */
+int32_t ranlab_agent_free(ranlab_agent *agent);
+
+/* id may be NULL; it gets the RAN function id. */
+int32_t ranlab_agent_register_function(ranlab_agent *agent, const ranlab_function *function, void *userdata,
+                                       uint16_t *id);
+/* address comes back in RANLAB_EVENT_CONNECT; what it means is yours. controller may be NULL. */
+int32_t ranlab_agent_add_controller(ranlab_agent *agent, uint64_t now_ns, const char *address, uint32_t *controller);
+int32_t ranlab_agent_remove_controller(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
+
+int32_t ranlab_agent_connected(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
+int32_t ranlab_agent_disconnected(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
+/* pdu is one whole PDU, without its length prefix. What is wrong with it becomes an answer to the peer, not an error. */
+int32_t ranlab_agent_receive(ranlab_agent *agent, uint64_t now_ns, uint32_t controller, const uint8_t *pdu,
+                             size_t pdu_len);
+int32_t ranlab_agent_wake(ranlab_agent *agent, uint64_t now_ns);
+int32_t ranlab_agent_wake_at(ranlab_agent *agent, uint64_t *at_ns);
+
+int32_t ranlab_agent_poll(ranlab_agent *agent, ranlab_event *event);
+/* Writes the next PDU for a controller and its length; length 0: there is none. With RANLAB_ERR_BUFFER_TOO_SMALL
+ * pdu_len is what is needed (at most 1 MiB). */
+int32_t ranlab_agent_transmit(ranlab_agent *agent, uint64_t now_ns, uint32_t controller, uint8_t *buffer,
+                              size_t buffer_len, size_t *pdu_len);
+
+/* Inside callbacks. */
+int32_t ranlab_context_now(ranlab_context *ctx, uint64_t *now_ns);
+/* Sends an indication of type report. header and message may be NULL if their length is 0. */
+int32_t ranlab_context_indicate(ranlab_context *ctx, uint64_t subscription, uint8_t action, const uint8_t *header,
+                                size_t header_len, const uint8_t *message, size_t message_len);
+/* Asks for on_wake; the earliest time asked for since the last on_wake counts. */
+int32_t ranlab_context_wake_at(ranlab_context *ctx, uint64_t at_ns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,345 @@
+//! `ranlab_agent_*`.
+use crate::error::*;
+use crate::function::Callbacks;
+use crate::types::*;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::{
+    Agent, AgentConfig, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId,
+};
+use ranlab_wire::e2ap::{
+    ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
+    InterfaceNg, Plmn,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_char, c_void};
+
+/// See the header.
+pub struct ranlab_agent {
+    /// Borrowed while a callback runs: whoever calls in from there is refused.
+    inner: RefCell<Inner>,
+    /// A panic may have left the machine halfway.
+    broken: Cell<bool>,
+}
+
+struct Inner {
+    agent: Agent,
+    /// PDUs that did not fit into a buffer.
+    waiting: BTreeMap<ControllerId, Bytes>,
+    /// The text of the last event.
+    text: CString,
+}
+
+/// Runs the body of a function with an agent.
+///
+/// # Safety
+/// `agent` is null or from `ranlab_agent_new` and not freed, and no other thread uses it.
+unsafe fn with(agent: *mut ranlab_agent, body: impl FnOnce(&mut Inner) -> Result<(), i32>) -> i32 {
+    // SAFETY: the caller's promise. A shared reference: a callback may come back here with the same pointer.
+    let Some(agent) = (unsafe { agent.as_ref() }) else { return RANLAB_ERR_NULL };
+    if agent.broken.get() {
+        return RANLAB_ERR_PANIC;
+    }
+    let outcome = boundary(|| body(&mut *agent.inner.try_borrow_mut().map_err(|_| RANLAB_ERR_BUSY)?));
+    agent.broken.set(outcome == RANLAB_ERR_PANIC);
+    outcome
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_new(
+    config: *const ranlab_agent_config,
+    agent: *mut *mut ranlab_agent,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (config, agent) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(agent)?) };
+        // SAFETY: as the header says.
+        let config = unsafe { agent_config(config)? };
+        let inner = Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: CString::default() };
+        let new = ranlab_agent { inner: RefCell::new(inner), broken: Cell::new(false) };
+        agent.write(Box::into_raw(Box::new(new)));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The strings of `config` are null or valid.
+unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentConfig, i32> {
+    let limit = if config.mnc_digits == 3 { 999 } else { 99 };
+    let plausible = config.mcc <= 999
+        && matches!(config.mnc_digits, 2 | 3)
+        && config.mnc <= limit
+        && (22..=32).contains(&config.gnb_id_bits)
+        && u64::from(config.gnb_id) < 1 << config.gnb_id_bits;
+    if !plausible {
+        return Err(RANLAB_ERR_INVALID);
+    }
+    let amf_name = match config.amf_name.is_null() {
+        true => "amf",
+        // SAFETY: the caller's promise.
+        false => unsafe { string(config.amf_name)? },
+    };
+    // AMFName is a PrintableString of 1 to 150 characters: what cannot be sent is refused here, not at the setup.
+    if !(1..=150).contains(&amf_name.len()) || !amf_name.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+        return Err(RANLAB_ERR_INVALID);
+    }
+    let ng = ComponentConfigItem {
+        interface: ComponentInterfaceType::Ng,
+        id: ComponentId::Ng(InterfaceNg { amf_name: amf_name.to_owned() }),
+        configuration: ComponentConfiguration::default(),
+    };
+    let plmn = Plmn::new(config.mcc, config.mnc, config.mnc_digits);
+    let node_id = GlobalE2NodeId::gnb(plmn, config.gnb_id, config.gnb_id_bits);
+    Ok(AgentConfig { seed: config.seed, ..AgentConfig::new(node_id, vec![ng]) })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_free(agent: *mut ranlab_agent) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let Some(shared) = (unsafe { agent.as_ref() }) else { return Ok(()) };
+        if shared.inner.try_borrow_mut().is_err() {
+            return Err(RANLAB_ERR_BUSY);
+        }
+        // SAFETY: from Box::into_raw in ranlab_agent_new, freed once, not in use by a callback.
+        drop(unsafe { Box::from_raw(agent) });
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_register_function(
+    agent: *mut ranlab_agent,
+    function: *const ranlab_function,
+    userdata: *mut c_void,
+    id: *mut u16,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            let function = Callbacks::new(function.as_ref().ok_or(RANLAB_ERR_NULL)?, userdata)?;
+            let given = inner.agent.register(Box::new(function), None).map_err(|_| RANLAB_ERR_FUNCTION)?;
+            write_if_wanted(id, given);
+            Ok(())
+        })
+    }
+}
+
+/// # Safety
+/// `to` is null or has memory for a `T`.
+unsafe fn write_if_wanted<T>(to: *mut T, value: T) {
+    // SAFETY: the caller's promise.
+    if let Ok(to) = unsafe { out(to) } {
+        to.write(value);
+    }
+}
+
+fn controller_error(error: ControllerError) -> i32 {
+    match error {
+        ControllerError::TooMany(_) => RANLAB_ERR_CONTROLLER_LIMIT,
+        ControllerError::AlreadyThere(_) => RANLAB_ERR_CONTROLLER_TAKEN,
+        ControllerError::Unknown(_) => RANLAB_ERR_UNKNOWN_CONTROLLER,
+        _ => RANLAB_ERR_INVALID,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_add_controller(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    address: *const c_char,
+    controller: *mut u32,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            let address = string(address)?.to_owned();
+            let added = inner.agent.add_controller(Time::from_nanos(now_ns), address);
+            write_if_wanted(controller, added.map_err(controller_error)?.0);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_remove_controller(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    controller: u32,
+) -> i32 {
+    let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
+    // SAFETY: as the header says.
+    unsafe { with(agent, |inner| inner.agent.remove_controller(now, controller).map_err(controller_error)) }
+}
+
+/// Tells the machine; a controller that it does not know is an error, though it would do no harm.
+fn tell(inner: &mut Inner, now_ns: u64, controller: ControllerId, input: AgentInput) -> Result<(), i32> {
+    if !inner.agent.controllers().any(|(id, _)| id == controller) {
+        return Err(RANLAB_ERR_UNKNOWN_CONTROLLER);
+    }
+    if !matches!(input, AgentInput::Received { .. }) {
+        // A connection has begun or ended: what waits belongs to the one before.
+        inner.waiting.remove(&controller);
+    }
+    inner.agent.handle(Time::from_nanos(now_ns), input);
+    Ok(())
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_connected(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    controller: u32,
+) -> i32 {
+    let controller = ControllerId(controller);
+    // SAFETY: as the header says.
+    unsafe { with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Connected { controller })) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_disconnected(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    controller: u32,
+) -> i32 {
+    let controller = ControllerId(controller);
+    // SAFETY: as the header says.
+    unsafe { with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Disconnected { controller })) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_receive(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    controller: u32,
+    pdu: *const u8,
+    pdu_len: usize,
+) -> i32 {
+    let controller = ControllerId(controller);
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            let pdu = Bytes::copy_from_slice(octets(pdu, pdu_len)?);
+            tell(inner, now_ns, controller, AgentInput::Received { controller, pdu })
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            inner.agent.handle(Time::from_nanos(now_ns), AgentInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *mut u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            out(at_ns)?.write(inner.agent.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut ranlab_event) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            let event = out(event)?;
+            let (kind, controller, subscription, text) = match inner.agent.poll() {
+                None => (RANLAB_EVENT_NONE, None, 0, String::new()),
+                Some(output) => describe(inner, output),
+            };
+            // Without the NULs that a peer may have put into a text.
+            inner.text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+            let controller = controller.map_or(u32::MAX, |c: ControllerId| c.0);
+            event.write(ranlab_event { kind, controller, subscription, text: inner.text.as_ptr() });
+            Ok(())
+        })
+    }
+}
+
+type Description = (u32, Option<ControllerId>, u64, String);
+
+fn describe(inner: &mut Inner, output: AgentOutput) -> Description {
+    match output {
+        AgentOutput::Connect { controller, address } => (RANLAB_EVENT_CONNECT, Some(controller), 0, address),
+        AgentOutput::Transmit { controller } => (RANLAB_EVENT_TRANSMIT, Some(controller), 0, String::new()),
+        AgentOutput::Close { controller, reason } => {
+            inner.waiting.remove(&controller);
+            (RANLAB_EVENT_CLOSE, Some(controller), 0, reason.to_string())
+        }
+        AgentOutput::Event(event) => {
+            let text = format!("{event:?}");
+            let (kind, controller, subscription) = match event {
+                AgentEvent::SetupComplete { controller, .. } => (RANLAB_EVENT_SETUP, Some(controller), 0),
+                AgentEvent::Disconnected { controller, .. } => {
+                    (RANLAB_EVENT_DISCONNECTED, Some(controller), 0)
+                }
+                AgentEvent::Subscribed { controller, subscription, .. } => {
+                    (RANLAB_EVENT_SUBSCRIBED, Some(controller), subscription.0)
+                }
+                AgentEvent::Unsubscribed { controller, subscription } => {
+                    (RANLAB_EVENT_UNSUBSCRIBED, Some(controller), subscription.0)
+                }
+                _ => (RANLAB_EVENT_OTHER, None, 0),
+            };
+            (kind, controller, subscription, text)
+        }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_transmit(
+    agent: *mut ranlab_agent,
+    now_ns: u64,
+    controller: u32,
+    buffer: *mut u8,
+    buffer_len: usize,
+    pdu_len: *mut usize,
+) -> i32 {
+    let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            let pdu_len = out(pdu_len)?;
+            if buffer.is_null() && buffer_len > 0 {
+                return Err(RANLAB_ERR_NULL);
+            }
+            let waiting = inner.waiting.remove(&controller);
+            let pdu = waiting.or_else(|| inner.agent.transmit(now, controller).map(|f| f.to_bytes()));
+            let Some(pdu) = pdu else {
+                pdu_len.write(0);
+                return Ok(());
+            };
+            pdu_len.write(pdu.len());
+            if pdu.len() > buffer_len {
+                inner.waiting.insert(controller, pdu);
+                return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
+            }
+            // `buffer` has room for `buffer_len` octets, which are enough; it cannot overlap with a PDU of ours.
+            std::ptr::copy_nonoverlapping(pdu.as_ptr(), buffer, pdu.len());
+            Ok(())
+        })
+    }
+}

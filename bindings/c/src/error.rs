@@ -1,0 +1,72 @@
+//! The error numbers and the boundary that no panic crosses.
+//!
+//! A number keeps its meaning for ever; that of an error that is no more is not used again.
+use std::ffi::{CStr, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+macro_rules! errors {
+    ($( $name:ident = $number:literal, $text:literal; )+) => {
+        $( pub const $name: i32 = $number; )+
+        /// Every error with its name in the header.
+        pub const ERRORS: &[(&str, i32)] = &[$( (stringify!($name), $number) ),+];
+
+        fn text(error: i32) -> &'static CStr {
+            match error {
+                $( $number => $text, )+
+                _ => c"no error of ranlab has this number",
+            }
+        }
+    };
+}
+
+errors! {
+    RANLAB_OK = 0, c"ok";
+    RANLAB_ERR_NULL = 1, c"a pointer is NULL that must not be";
+    RANLAB_ERR_PANIC = 2, c"a fault inside the library; the agent can only be freed";
+    RANLAB_ERR_BUSY = 3, c"called from a callback of the same agent";
+    RANLAB_ERR_INVALID = 4, c"a value is outside its range, or a string is not UTF-8";
+    RANLAB_ERR_FUNCTION = 5, c"an OID has 1 to 1000 printable characters, a revision is at most 4095, an agent has at most 256 functions";
+    RANLAB_ERR_CONTROLLER_LIMIT = 6, c"an agent has at most 8 controllers";
+    RANLAB_ERR_CONTROLLER_TAKEN = 7, c"there is a controller with this address";
+    RANLAB_ERR_UNKNOWN_CONTROLLER = 8, c"there is no such controller";
+    RANLAB_ERR_UNKNOWN_SUBSCRIPTION = 9, c"the function has no such subscription";
+    RANLAB_ERR_BUFFER_TOO_SMALL = 10, c"the buffer is too small for the PDU; nothing is lost";
+    RANLAB_ERR_ENCODE = 11, c"E2AP cannot express it";
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn ranlab_error_text(error: i32) -> *const c_char {
+    text(error).as_ptr()
+}
+
+/// Runs the body of an exported function: an error becomes its number, a panic `RANLAB_ERR_PANIC`.
+pub(crate) fn boundary(body: impl FnOnce() -> Result<(), i32>) -> i32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => RANLAB_OK,
+        Ok(Err(error)) => error,
+        Err(panic) => {
+            // A payload whose own drop panics must not cross the boundary either; it is leaked, once in a lifetime.
+            std::mem::forget(panic);
+            RANLAB_ERR_PANIC
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        assert_eq!(boundary(|| panic!("on purpose")), RANLAB_ERR_PANIC);
+        assert_eq!(boundary(|| Err(RANLAB_ERR_NULL)), RANLAB_ERR_NULL);
+    }
+
+    #[test]
+    fn every_error_has_a_text_of_its_own() {
+        let texts: std::collections::BTreeSet<_> = ERRORS.iter().map(|(_, number)| text(*number)).collect();
+        assert_eq!(texts.len(), ERRORS.len());
+        assert!(!texts.contains(text(-1)));
+    }
+}

@@ -1,0 +1,135 @@
+//! The structs of the header, field by field.
+use crate::error::{RANLAB_ERR_INVALID, RANLAB_ERR_NULL};
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_agent_config {
+    pub mcc: u16,
+    pub mnc: u16,
+    pub mnc_digits: u8,
+    pub gnb_id_bits: u8,
+    pub gnb_id: u32,
+    pub seed: u64,
+    pub amf_name: *const c_char,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_event {
+    pub kind: u32,
+    pub controller: u32,
+    pub subscription: u64,
+    pub text: *const c_char,
+}
+
+pub const RANLAB_EVENT_NONE: u32 = 0;
+pub const RANLAB_EVENT_CONNECT: u32 = 1;
+pub const RANLAB_EVENT_TRANSMIT: u32 = 2;
+pub const RANLAB_EVENT_CLOSE: u32 = 3;
+pub const RANLAB_EVENT_SETUP: u32 = 4;
+pub const RANLAB_EVENT_DISCONNECTED: u32 = 5;
+pub const RANLAB_EVENT_SUBSCRIBED: u32 = 6;
+pub const RANLAB_EVENT_UNSUBSCRIBED: u32 = 7;
+pub const RANLAB_EVENT_OTHER: u32 = 8;
+
+pub const RANLAB_ACTION_REPORT: u8 = 0;
+pub const RANLAB_ACTION_INSERT: u8 = 1;
+pub const RANLAB_ACTION_POLICY: u8 = 2;
+
+pub const RANLAB_CONTROL_DONE: u32 = 0;
+pub const RANLAB_CONTROL_INVALID: u32 = 1;
+pub const RANLAB_CONTROL_FAILED: u32 = 2;
+
+pub const RANLAB_NEVER: u64 = u64::MAX;
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_action {
+    pub id: u8,
+    pub kind: u8,
+    pub definition: *const u8,
+    pub definition_len: usize,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_subscription {
+    pub id: u64,
+    pub controller: u32,
+    pub event_trigger: *const u8,
+    pub event_trigger_len: usize,
+    pub actions: *const ranlab_action,
+    pub actions_len: usize,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_control {
+    pub controller: u32,
+    pub header: *const u8,
+    pub header_len: usize,
+    pub message: *const u8,
+    pub message_len: usize,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_function {
+    pub oid: *const c_char,
+    pub definition: *const u8,
+    pub definition_len: usize,
+    pub revision: u16,
+    pub on_subscription:
+        Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_subscription) -> u32>,
+    pub on_subscription_delete: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, u64)>,
+    pub on_control:
+        Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_control) -> u32>,
+    pub on_wake: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context)>,
+}
+
+/// The agent as a callback sees it: a `FunctionContext` behind a pointer that lives as long as the callback.
+#[repr(C)]
+pub struct ranlab_context {
+    _private: [u8; 0],
+}
+
+/// Octets that C passes in.
+///
+/// # Safety
+/// `at` is null or points to `len` octets that stay as they are for `'a`.
+pub(crate) unsafe fn octets<'a>(at: *const u8, len: usize) -> Result<&'a [u8], i32> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if at.is_null() {
+        return Err(RANLAB_ERR_NULL);
+    }
+    if isize::try_from(len).is_err() {
+        return Err(RANLAB_ERR_INVALID);
+    }
+    // SAFETY: not null, not longer than an object can be, and the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(at, len) })
+}
+
+/// A string that C passes in.
+///
+/// # Safety
+/// `at` is null or points to a string that ends with NUL and stays as it is for `'a`.
+pub(crate) unsafe fn string<'a>(at: *const c_char) -> Result<&'a str, i32> {
+    if at.is_null() {
+        return Err(RANLAB_ERR_NULL);
+    }
+    // SAFETY: not null, and the caller's promise.
+    unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| RANLAB_ERR_INVALID)
+}
+
+/// Where a result goes.
+///
+/// # Safety
+/// `at` is null or points to memory for a `T` that nobody else uses for `'a`.
+pub(crate) unsafe fn out<'a, T>(at: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
+    // SAFETY: the caller's promise; a value that may be uninitialised needs no more than memory.
+    unsafe { at.cast::<MaybeUninit<T>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
+}

@@ -1,0 +1,100 @@
+/* What a careless program does: every call answers with its error, none crashes. */
+#include "ranlab.h"
+#include <stdio.h>
+#include <string.h>
+
+#define EXPECT(error, call) \
+    do { \
+        int32_t got = (call); \
+        if (got != (error)) { \
+            fprintf(stderr, "line %d: %s is %d, expected %s\n", __LINE__, #call, got, #error); \
+            return 1; \
+        } \
+    } while (0)
+
+static uint32_t on_subscription(void *userdata, ranlab_context *ctx, const ranlab_subscription *s) {
+    (void)userdata, (void)ctx, (void)s;
+    return 0;
+}
+static void on_subscription_delete(void *userdata, ranlab_context *ctx, uint64_t subscription) {
+    (void)userdata, (void)ctx, (void)subscription;
+}
+
+int main(void) {
+    ranlab_agent_config config = { .mcc = 505, .mnc = 1, .mnc_digits = 2, .gnb_id_bits = 22, .gnb_id = 1 };
+    ranlab_function function = { .oid = "1.2.3", .on_subscription = on_subscription,
+                                 .on_subscription_delete = on_subscription_delete };
+    ranlab_agent *agent = NULL;
+    ranlab_event event;
+    uint32_t controller = 99;
+    uint64_t at = 0;
+    uint8_t pdu[1024];
+    size_t len = 0;
+
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_new(NULL, &agent));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_new(&config, NULL));
+    config.gnb_id = 1u << 22;
+    EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
+    config.gnb_id = 1;
+    config.amf_name = "\xff";
+    EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
+    config.amf_name = NULL;
+    EXPECT(RANLAB_OK, ranlab_agent_free(NULL));
+    EXPECT(RANLAB_OK, ranlab_agent_new(&config, &agent));
+
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_function(agent, NULL, NULL, NULL));
+    EXPECT(RANLAB_OK, ranlab_agent_register_function(agent, &function, NULL, NULL));
+    function.oid = "";
+    EXPECT(RANLAB_ERR_FUNCTION, ranlab_agent_register_function(agent, &function, NULL, NULL));
+    function.oid = "1.2.4";
+    function.definition_len = 1;
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_function(agent, &function, NULL, NULL));
+    function.definition_len = 0;
+    function.on_subscription = NULL;
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_function(agent, &function, NULL, NULL));
+
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_add_controller(NULL, 0, "ric", NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_add_controller(agent, 0, NULL, NULL));
+    EXPECT(RANLAB_ERR_INVALID, ranlab_agent_add_controller(agent, 0, "", NULL));
+    EXPECT(RANLAB_OK, ranlab_agent_add_controller(agent, 0, "ric", &controller));
+    EXPECT(RANLAB_ERR_CONTROLLER_TAKEN, ranlab_agent_add_controller(agent, 0, "ric", NULL));
+    EXPECT(RANLAB_ERR_UNKNOWN_CONTROLLER, ranlab_agent_connected(agent, 0, controller + 1));
+    EXPECT(RANLAB_ERR_UNKNOWN_CONTROLLER, ranlab_agent_remove_controller(agent, 0, controller + 1));
+
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_poll(agent, NULL));
+    do {
+        EXPECT(RANLAB_OK, ranlab_agent_poll(agent, &event));
+    } while (event.kind == RANLAB_EVENT_OTHER);
+    if (event.kind != RANLAB_EVENT_CONNECT || strcmp(event.text, "ric")) return 2;
+    EXPECT(RANLAB_OK, ranlab_agent_connected(agent, 1, controller));
+    EXPECT(RANLAB_OK, ranlab_agent_poll(agent, &event));
+    if (event.kind != RANLAB_EVENT_TRANSMIT) return 3;
+
+    /* A buffer that is too small loses nothing. */
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_transmit(agent, 1, controller, pdu, sizeof pdu, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_transmit(agent, 1, controller, NULL, sizeof pdu, &len));
+    EXPECT(RANLAB_ERR_BUFFER_TOO_SMALL, ranlab_agent_transmit(agent, 1, controller, pdu, 3, &len));
+    size_t needed = len;
+    EXPECT(RANLAB_ERR_BUFFER_TOO_SMALL, ranlab_agent_transmit(agent, 1, controller, NULL, 0, &len));
+    EXPECT(RANLAB_OK, ranlab_agent_transmit(agent, 1, controller, pdu, needed, &len));
+    if (len != needed || len < 20) return 4;
+    EXPECT(RANLAB_OK, ranlab_agent_transmit(agent, 1, controller, pdu, sizeof pdu, &len));
+    if (len != 0) return 5;
+
+    /* Not E2AP: the connection is closed, the agent lives. */
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_receive(agent, 2, controller, NULL, 4));
+    EXPECT(RANLAB_OK, ranlab_agent_receive(agent, 2, controller, (const uint8_t *)"junk", 4));
+    EXPECT(RANLAB_OK, ranlab_agent_receive(agent, 2, controller, NULL, 0));
+    EXPECT(RANLAB_OK, ranlab_agent_disconnected(agent, 3, controller));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_wake_at(agent, NULL));
+    EXPECT(RANLAB_OK, ranlab_agent_wake_at(agent, &at));
+    if (at == RANLAB_NEVER) return 6;
+    EXPECT(RANLAB_OK, ranlab_agent_wake(agent, at));
+
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_now(NULL, &at));
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_wake_at(NULL, 0));
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_indicate(NULL, 1, 0, NULL, 0, NULL, 0));
+    if (!*ranlab_error_text(RANLAB_ERR_ENCODE) || !*ranlab_error_text(-1)) return 7;
+    EXPECT(RANLAB_OK, ranlab_agent_free(agent));
+    return 0;
+}
