@@ -1,0 +1,145 @@
+//! The base station's side.
+use crate::{CELLS_MAX, Cell, OID, Policy, Reaction, Report, Trigger};
+use ranlab_sdk::Bytes;
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{
+    Admission, ControlOutcome, ControlRequest, FunctionContext, FunctionDescription, Indication, RanFunction,
+    SubscriptionId, SubscriptionRequest,
+};
+use ranlab_sdk::wire::e2ap::{
+    ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
+};
+use ranlab_sdk::wire::e2sm::per;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+
+/// Whoever has thermometers: the one thing that differs from base station to base station.
+pub trait Thermometers: Send {
+    /// Temperatures of all cells, in tenths of a kelvin by cell id.
+    fn read(&mut self, now: Time) -> Vec<(u16, u16)>;
+    /// Holds a cell back, or does so no more.
+    fn throttle(&mut self, cell: u16, on: bool);
+}
+
+/// The RAN function.
+pub struct CellTemperature<T> {
+    thermometers: T,
+    listeners: BTreeMap<SubscriptionId, Listener>,
+    policies: BTreeMap<(SubscriptionId, RicActionId), Policy>,
+    throttled: BTreeMap<u16, bool>,
+}
+
+/// A subscription.
+struct Listener {
+    period: Duration,
+    next: Time,
+    reports: Vec<RicActionId>,
+}
+
+impl<T: Thermometers> CellTemperature<T> {
+    /// A function without subscriptions.
+    pub fn new(thermometers: T) -> Self {
+        let (listeners, policies, throttled) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { thermometers, listeners, policies, throttled }
+    }
+
+    /// Reads the thermometers and applies the policies: the coolest threshold counts.
+    fn measure(&mut self, now: Time) -> Report {
+        let throttling = self.policies.values().filter(|p| p.reaction == Reaction::Throttle);
+        let limit_dk = throttling.map(|p| p.threshold_dk).min();
+        let mut cells = Vec::new();
+        for (id, temperature_dk) in self.thermometers.read(now).into_iter().take(CELLS_MAX) {
+            let throttled = limit_dk.is_some_and(|limit| temperature_dk > limit);
+            if self.throttled.insert(id, throttled).unwrap_or(false) != throttled {
+                self.thermometers.throttle(id, throttled);
+            }
+            cells.push(Cell { id, temperature_dk, throttled });
+        }
+        Report { cells }
+    }
+
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(next) = self.listeners.values().map(|l| l.next).min() {
+            ctx.wake_at(next);
+        }
+    }
+}
+
+/// The policy of an action, if it is one.
+fn policy(action: &ActionToBeSetup) -> Result<Option<Policy>, Cause> {
+    match (action.kind, &action.definition) {
+        (RicActionType::Report, None) => Ok(None),
+        (RicActionType::Policy, Some(octets)) => per::decode(octets.clone()).map(Some).map_err(|_| ACTION),
+        _ => Err(ACTION),
+    }
+}
+
+impl<T: Thermometers> RanFunction for CellTemperature<T> {
+    fn description(&self) -> FunctionDescription {
+        FunctionDescription {
+            oid: OID.to_owned(),
+            definition: Bytes::from_static(b"temperature"),
+            revision: 1,
+        }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let trigger: Trigger = per::decode(subscription.event_trigger.clone()).map_err(|_| TRIGGER)?;
+        let mut reports = Vec::new();
+        let admission = Admission::each(subscription.actions, |action| {
+            match policy(action)? {
+                Some(policy) => drop(self.policies.insert((subscription.id, action.id), policy)),
+                None => reports.push(action.id),
+            }
+            Ok(())
+        });
+        let period = Duration::from_millis(u64::from(trigger.period_ms));
+        self.listeners.insert(subscription.id, Listener { period, next: ctx.now() + period, reports });
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.listeners.remove(&id);
+        self.policies.retain(|(subscription, _), _| *subscription != id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        _: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        let mut message = Vec::new();
+        // Sensors may lie; a report that cannot be expressed is not sent.
+        let encoded = per::encode(&self.measure(now), &mut message).is_ok();
+        for (id, listener) in self.listeners.iter_mut().filter(|(_, l)| l.next <= now) {
+            listener.next = now + listener.period;
+            for &action in listener.reports.iter().filter(|_| encoded) {
+                let kind = RicIndicationType::Report;
+                let (header, message) = (&[][..], &message[..]);
+                // It cannot fail: the subscription is there, or it would have been deleted here.
+                let _ = ctx.indicate(Indication {
+                    subscription: *id,
+                    action,
+                    kind,
+                    header,
+                    message,
+                    call_process_id: None,
+                });
+            }
+        }
+        self.wake(ctx);
+    }
+}
