@@ -10,7 +10,7 @@ use ranlab_sdk::wire::e2sm::hw;
 use ranlab_sdk::{AgentHandle, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args().nth(1).unwrap_or("tcp://127.0.0.1:36421".to_owned());
+    let address = std::env::args().nth(1).unwrap_or_else(|| "tcp://127.0.0.1:36421".to_owned());
     let ng = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }),

@@ -19,8 +19,8 @@ impl IApp for Greeter {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
-    let e2 = args.next().unwrap_or("tcp://127.0.0.1:36421".to_owned());
-    let e42 = args.next().unwrap_or("tcp://127.0.0.1:36422".to_owned());
+    let e2 = args.next().unwrap_or_else(|| "tcp://127.0.0.1:36421".to_owned());
+    let e42 = args.next().unwrap_or_else(|| "tcp://127.0.0.1:36422".to_owned());
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         ric.add_iapp(Box::new(Greeter));

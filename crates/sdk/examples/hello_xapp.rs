@@ -8,7 +8,7 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{XappHandle, run};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args().nth(1).unwrap_or("tcp://127.0.0.1:36422".to_owned());
+    let address = std::env::args().nth(1).unwrap_or_else(|| "tcp://127.0.0.1:36422".to_owned());
     let mut every_second = Vec::new();
     per::encode(&HwTrigger::Periodic(HwPeriodic { period_ms: 1_000, payload_size: 5 }), &mut every_second)?;
     run(async {
