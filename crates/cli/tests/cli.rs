@@ -1,4 +1,5 @@
 //! The binary as people and scripts meet it: help, exit codes, sentences.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::process::{Command, Output, Stdio};
 
 fn ranlab(arguments: &[&str]) -> Output {

@@ -154,7 +154,7 @@ fn reaction(peer: &mut Peer) -> String {
     match peer.receive() {
         Ok(Some(pdu)) => match e2ap::decode(&pdu, V2) {
             Ok(decoded) => decoded.message.name().to_owned(),
-            Err(_) => e42::decode(&pdu, V2).map_or("?".to_owned(), |d| d.message.name().to_owned()),
+            Err(_) => e42::decode(&pdu, V2).map_or_else(|_| "?".to_owned(), |d| d.message.name().to_owned()),
         },
         Ok(None) => "closed".to_owned(),
         Err(error) => format!("nothing: {error}"),

@@ -1,4 +1,5 @@
 //! `ranlab pcap`: vectors, damaged captures, recordings.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
 //! A RIC as a real process, and peers that speak to it over blocking sockets, byte by byte.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report; not every test uses all
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report; not every test uses all
 use bytes::Bytes;
 use ranlab_wire::e2ap::{self, GlobalE2NodeId, Message, Plmn, RicRequestId, Version};
 use std::io::{self, Read, Write};
