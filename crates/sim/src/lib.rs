@@ -1,1 +1,44 @@
 //! The second driver: virtual time over the same machines, without tokio, wall clock or hash order.
+//!
+//! A [`World`] holds RICs, agents and xApps, the connections between them, and one heap of what will happen, ordered by
+//! time and by the order of planning. Same seed, same world: [`World::digest`] tells.
+//!
+//! ```text
+//! agenda --(time, seq)--> World --handle--> machine --poll--> World --plan--> agenda
+//! ```
+//!
+//! | file | room |
+//! |---|---|
+//! | `agenda`, `chance` | the heap; the seed's chance; the digest |
+//! | `world`, `machine`, `host` | the driver, the machines behind one contract, the parties and their lives |
+//! | `link` | connections: ordered, reliable, bounded, slow, mortal |
+//! | `fault` | what goes wrong, by plan or at random |
+//! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |
+//! | `ledger`, `check` | what must hold of what is delivered, and of the parties' states |
+//! | `scenario` | the standard trial |
+//!
+//! A broken invariant is a [`Violation`]; it names the seed and the command that replays it.
+mod agenda;
+mod beacon;
+mod chance;
+mod check;
+mod fault;
+mod host;
+mod impostor;
+mod ledger;
+mod link;
+mod machine;
+mod scenario;
+mod watcher;
+mod world;
+
+pub use agenda::Agenda;
+pub use beacon::{BEAT_LEN, Beacon, Beat, Logbook, trigger};
+pub use chance::Chance;
+pub use check::LossReport;
+pub use fault::{Disturbance, Fault};
+pub use host::Wish;
+pub use link::LinkProfile;
+pub use scenario::{Directory, Outcome, Trial};
+pub use watcher::Watcher;
+pub use world::{PartyId, Violation, World};

@@ -1,0 +1,81 @@
+//! The one heap: what will happen, ordered by time, and by the order of planning within a moment.
+use ranlab_e2::Time;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// What will happen, the earliest first.
+#[derive(Debug)]
+pub struct Agenda<T> {
+    heap: BinaryHeap<Reverse<Entry<T>>>,
+    next_seq: u64,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    at: Time,
+    seq: u64,
+    what: T,
+}
+
+impl<T> Entry<T> {
+    fn key(&self) -> (Time, u64) {
+        (self.at, self.seq)
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl<T> Eq for Entry<T> {}
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<T> Default for Agenda<T> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), next_seq: 0 }
+    }
+}
+
+impl<T> Agenda<T> {
+    /// Plans something.
+    pub fn plan(&mut self, at: Time, what: T) {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.heap.push(Reverse(Entry { at, seq, what }));
+    }
+
+    /// The next that happens no later than `end`.
+    pub fn pop_until(&mut self, end: Time) -> Option<(Time, T)> {
+        if self.heap.peek()?.0.at > end {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(entry)| (entry.at, entry.what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_keep_the_order_of_planning() {
+        let mut agenda = Agenda::default();
+        for (at, what) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
+            agenda.plan(Time::from_nanos(at), what);
+        }
+        let until = |agenda: &mut Agenda<char>, end| {
+            std::iter::from_fn(|| agenda.pop_until(Time::from_nanos(end))).map(|(_, c)| c).collect::<String>()
+        };
+        assert_eq!((until(&mut agenda, 8), until(&mut agenda, 9)), ("abcd".into(), "e".into()));
+    }
+}

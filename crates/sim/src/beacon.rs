@@ -1,0 +1,196 @@
+//! A RAN function whose reports say from where they come, so that whoever receives one can tell whether it may.
+//!
+//! Event trigger: period in milliseconds and a tag, two u32 little endian. Indication message: a [`Beat`].
+use ranlab_e2::Time;
+use ranlab_e2::agent::*;
+use ranlab_e2::functions::stats;
+use ranlab_wire::e2ap::{
+    Cause, CauseRicRequest, RanFunctionId, RicActionId, RicIndicationType, RicRequestId,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Octets of a report.
+pub const BEAT_LEN: usize = 120;
+const MAGIC: u32 = 0x7261_6e73;
+
+/// What a report says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// Number of the node's party in its world.
+    pub node: u32,
+    /// Which life of the node.
+    pub life: u32,
+    /// The subscription as the agent numbers it.
+    pub subscription: u64,
+    /// Its running number: 0, 1, 2 …
+    pub count: u32,
+    /// What the event trigger said.
+    pub tag: u32,
+    /// Under which id the function is registered.
+    pub function: RanFunctionId,
+}
+
+impl Beat {
+    fn write(&self, out: &mut Vec<u8>) {
+        for word in [MAGIC, self.node, self.life, self.count, self.tag, u32::from(self.function)] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(self.subscription.to_le_bytes());
+        out.resize(BEAT_LEN, 0xa5);
+    }
+
+    /// Reads a report; `None` if it is none.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        let word = |i: usize| Some(u32::from_le_bytes(message.get(4 * i..4 * i + 4)?.try_into().ok()?));
+        if message.len() != BEAT_LEN || word(0)? != MAGIC {
+            return None;
+        }
+        let subscription = u64::from(word(6)?) | u64::from(word(7)?) << 32;
+        let (node, life, count, tag) = (word(1)?, word(2)?, word(3)?, word(4)?);
+        Some(Self { node, life, subscription, count, tag, function: word(5)? as RanFunctionId })
+    }
+}
+
+/// The event trigger of a [`Beacon`].
+pub fn trigger(period_ms: u32, tag: u32) -> bytes::Bytes {
+    [period_ms.to_le_bytes(), tag.to_le_bytes()].concat().into()
+}
+
+/// What a node's beacons know; stays readable while the agent has them.
+#[derive(Debug, Clone, Default)]
+pub struct Logbook(Arc<Mutex<Log>>);
+
+#[derive(Debug, Default)]
+struct Log {
+    live: BTreeMap<SubscriptionId, (ControllerId, RicRequestId)>,
+    controls: Vec<Vec<u8>>,
+}
+
+impl Logbook {
+    /// The subscriptions that the functions have, with their controllers' request ids.
+    pub fn live(&self) -> BTreeMap<SubscriptionId, (ControllerId, RicRequestId)> {
+        self.log().live.clone()
+    }
+
+    /// The messages of the controls that reached the functions since the last call.
+    pub fn take_controls(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.log().controls)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+struct Rhythm {
+    next: Time,
+    period: Duration,
+    actions: Vec<RicActionId>,
+    tag: u32,
+    count: u32,
+}
+
+/// The function.
+#[derive(Debug)]
+pub struct Beacon {
+    oid: String,
+    node: u32,
+    life: u32,
+    logbook: Logbook,
+    rhythms: BTreeMap<SubscriptionId, Rhythm>,
+}
+
+impl Beacon {
+    /// A beacon of party number `node` in its `life`-th life.
+    pub fn new(oid: &str, node: u32, life: u32, logbook: Logbook) -> Self {
+        Self { oid: oid.to_owned(), node, life, logbook, rhythms: BTreeMap::new() }
+    }
+
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(next) = self.rhythms.values().map(|r| r.next).min() {
+            ctx.wake_at(next);
+        }
+    }
+}
+
+impl RanFunction for Beacon {
+    fn description(&self) -> FunctionDescription {
+        FunctionDescription { oid: self.oid.clone(), definition: "beacon".into(), revision: 1 }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let (id, unsupported) =
+            (subscription.id, Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported));
+        let (period, tag) = subscription.event_trigger.split_at_checked(4).ok_or(unsupported)?;
+        let period = stats::period(period)?;
+        let tag = tag.try_into().map(u32::from_le_bytes).map_err(|_| unsupported)?;
+        let admission = Admission::each(subscription.actions, |_| Ok(()));
+        let (next, actions) = (ctx.now() + period, admission.admitted.clone());
+        self.rhythms.insert(id, Rhythm { next, period, actions, tag, count: 0 });
+        if let Some(controller) = ctx.controller() {
+            self.logbook.log().live.insert(id, (controller, subscription.request_id));
+        }
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.rhythms.remove(&id);
+        self.logbook.log().live.remove(&id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        self.logbook.log().controls.push(control.message.to_vec());
+        Ok(ControlOutcome::default())
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let (now, function) = (ctx.now(), ctx.function_id());
+        let mut message = Vec::with_capacity(BEAT_LEN);
+        for (&subscription, rhythm) in &mut self.rhythms {
+            if rhythm.next > now {
+                continue;
+            }
+            while rhythm.next <= now {
+                rhythm.next += rhythm.period;
+            }
+            for &action in &rhythm.actions {
+                let (node, life, count, tag) = (self.node, self.life, rhythm.count, rhythm.tag);
+                rhythm.count += 1;
+                message.clear();
+                Beat { node, life, subscription: subscription.0, count, tag, function }.write(&mut message);
+                let (kind, header, message) = (RicIndicationType::Report, &[0; 4][..], &message[..]);
+                let indication =
+                    Indication { subscription, action, kind, header, message, call_process_id: None };
+                // It cannot fail: the subscription is there, or it would have been deleted here.
+                let _ = ctx.indicate(indication);
+            }
+        }
+        self.wake(ctx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beat_is_read_as_it_was_written() {
+        let beat = Beat { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6 };
+        let mut out = Vec::new();
+        beat.write(&mut out);
+        assert_eq!(Beat::read(&out), Some(beat));
+        assert_eq!(Beat::read(&out[1..]), None);
+    }
+}

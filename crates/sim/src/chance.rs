@@ -1,0 +1,85 @@
+//! Seeded chance and the digest: the same seed, the same world, on any machine.
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+/// The world's only source of chance.
+#[derive(Debug)]
+pub struct Chance(ChaCha8Rng);
+
+impl Chance {
+    /// The chance of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// A number below `bound`; 0 if that is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.0.next_u64() % (bound.max(1) as u64)) as usize
+    }
+
+    /// A duration from `least` to `most`.
+    pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
+        let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX - 1);
+        least + Duration::from_nanos(self.0.next_u64() % (span + 1))
+    }
+
+    /// True in `percent` of a hundred cases.
+    pub fn happens(&mut self, percent: u64) -> bool {
+        self.0.next_u64() % 100 < percent
+    }
+
+    /// A seed for somebody else.
+    pub fn seed(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// FNV-1a of 64 bits: no secret, no state of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    pub(crate) fn number(&mut self, n: u64) {
+        self.bytes(&n.to_le_bytes());
+    }
+
+    pub(crate) fn value(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv_of_a_known_text() {
+        let mut digest = Digest::default();
+        digest.bytes(b"foobar");
+        assert_eq!(digest.value(), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn chance_is_bounded_and_repeats() {
+        let draw = |seed| {
+            let mut chance = Chance::new(seed);
+            (0..50).map(|_| chance.below(7)).collect::<Vec<_>>()
+        };
+        assert!(draw(1).iter().all(|n| *n < 7) && draw(1) == draw(1) && draw(1) != draw(2));
+        let second = Duration::from_secs(1);
+        assert_eq!(Chance::new(3).between(second, second), second);
+    }
+}

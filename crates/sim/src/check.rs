@@ -1,0 +1,314 @@
+//! What must hold of the parties' states: always, and when all has been quiet for a while.
+use crate::host::{Host, Kind};
+use crate::impostor::FORGED;
+use crate::machine::Machine;
+use crate::world::{PartyId, Violation, World};
+use ranlab_e2::ric::{RicSnapshot, Tenant};
+use ranlab_wire::e2ap::{GlobalE2NodeId, RicRequestId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Losses of one xApp at a moment: on which connection, dropped by the RIC, gaps that are the RIC's, all gaps, all gaps
+/// by the xApp's own count.
+type Losses = (u64, u64, u64, u64, u64);
+
+/// Losses at a moment; see [`World::losses`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LossReport {
+    xapps: BTreeMap<usize, Losses>,
+    /// Per agent and controller: the agent's life, dropped, gaps.
+    agents: BTreeMap<(usize, u64), (u32, u64, u64)>,
+}
+
+impl LossReport {
+    /// Indications dropped by agents and RICs together.
+    pub fn dropped(&self) -> u64 {
+        self.xapps.values().map(|x| x.1).chain(self.agents.values().map(|a| a.1)).sum()
+    }
+}
+
+impl World {
+    /// Checks what must hold at any time: queues within `outbox_bytes`, no subscription shared among tenants or at a
+    /// node that its owner does not see, no gap that nobody counted, nothing granted to impostors.
+    pub fn check_always(&mut self, outbox_bytes: usize) -> Result<(), Violation> {
+        for party in 0..self.hosts.len() {
+            let forged = match &self.hosts[party].kind {
+                Kind::Agent(agent) => agent.logbook.take_controls().iter().any(|c| c == FORGED),
+                _ => false,
+            };
+            let wrong = if forged { Err("a forged control reached the node".into()) } else { Ok(()) };
+            let wrong = wrong.and_then(|()| match &self.hosts[party].machine {
+                Some(Machine::Ric(ric)) => self.check_ric(party, &ric.snapshot(), outbox_bytes),
+                Some(Machine::Impostor(impostor)) => {
+                    impostor.successes.first().map_or(Ok(()), |s| Err(s.clone()))
+                }
+                _ => Ok(()),
+            });
+            wrong.map_err(|what| self.violation(format!("{}: {what}", self.hosts[party].name)))?;
+        }
+        for (&(party, key), &(_, dropped, gaps)) in &self.losses().agents {
+            if gaps > dropped {
+                let name = &self.hosts[party].name;
+                let what = format!("{gaps} gaps from {name} to controller {key}, but {dropped} dropped");
+                return Err(self.violation(what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_ric(&self, party: usize, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
+        for c in &ric.connections {
+            if c.queued_bytes > outbox_bytes {
+                return Err(format!("{} octets wait for {}", c.queued_bytes, c.peer));
+            }
+            let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
+            let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);
+            if gaps > dropped {
+                return Err(format!("{gaps} gaps seen by {}, but {dropped} dropped", c.peer));
+            }
+        }
+        let by_id: BTreeMap<_, _> = ric.xapps.iter().map(|x| (x.info.id, &x.info)).collect();
+        for node in &ric.nodes {
+            for s in &node.subscriptions {
+                let mut tenants: BTreeSet<Tenant> = BTreeSet::new();
+                for (id, _) in &s.xapps {
+                    let info = by_id.get(id).ok_or_else(|| format!("xApp {id} owns and is not there"))?;
+                    tenants.insert(info.tenant.clone());
+                    // The one on this connection may be in its next life already: its grant is the same.
+                    let seen = self.xapp_named(&info.peer).is_none_or(|h| grant_allows(h, &node.info.id));
+                    if !seen {
+                        return Err(format!("{} owns a subscription at {}", info.peer, node.info.id));
+                    }
+                }
+                if s.iapps > 0 {
+                    tenants.insert(Tenant::default());
+                }
+                if tenants.len() > 1 {
+                    return Err(format!("{tenants:?} share a subscription at {}", node.info.id));
+                }
+            }
+        }
+        let _ = party;
+        Ok(())
+    }
+
+    fn xapp_named(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|h| h.name == name && matches!(h.kind, Kind::Xapp(_)))
+    }
+
+    /// Checks what must hold when all parties live and all has been quiet: nothing is left over and nothing is missing.
+    /// At each node there are the subscriptions of the RIC's table, which are the union of what xApps wish, and `iapps`
+    /// more per node and RIC.
+    pub fn check_settled(&mut self, iapps: usize) -> Result<(), Violation> {
+        let wishes = self.wishes();
+        let rics: Vec<_> = self.rics().collect();
+        let mut at_nodes: BTreeMap<GlobalE2NodeId, usize> = BTreeMap::new();
+        let mut result = Ok(());
+        for &ric in &rics {
+            let one = self.check_table(ric, &wishes, iapps, &mut at_nodes);
+            result = result.and(one.map_err(|what| format!("{}: {what}", self.hosts[ric].name)));
+        }
+        for host in &self.hosts {
+            if let Some((agent, machine)) = host.agent() {
+                let (has, wanted) =
+                    (machine.subscriptions(), at_nodes.get(&agent.node_id).copied().unwrap_or(0));
+                if has != wanted || agent.logbook.live().len() != wanted {
+                    let what = format!("{} has {has} subscriptions, the RICs {wanted}", host.name);
+                    result = result.and(Err(what));
+                }
+            }
+        }
+        for &(party, ref wanted) in &wishes {
+            let has = self.hosts[party].xapp().map(|(_, machine)| machine.subscriptions());
+            if has != Some((wanted.len(), wanted.len())) {
+                let name = &self.hosts[party].name;
+                let what = format!(
+                    "{name} has {has:?} subscriptions active and in all, and wishes {}",
+                    wanted.len()
+                );
+                result = result.and(Err(what));
+            }
+        }
+        result.map_err(|what| self.violation(what))
+    }
+
+    /// A RIC's table against its nodes and its owners' wishes.
+    fn check_table(
+        &self,
+        ric: usize,
+        wishes: &[(usize, BTreeSet<(u32, u32)>)],
+        iapps: usize,
+        at_nodes: &mut BTreeMap<GlobalE2NodeId, usize>,
+    ) -> Result<(), String> {
+        let name = &self.hosts[ric].name;
+        let machine = self.hosts[ric].ric().ok_or("is not there")?;
+        let table = machine.snapshot();
+        let agents = self.hosts.iter().filter_map(Host::agent).filter(|(a, _)| a.rics.contains(name)).count();
+        let clients = self.hosts.iter().filter(|h| client_of(h, name)).count();
+        if (table.connections.len(), table.xapps.len()) != (agents + clients, clients) {
+            let has = (table.connections.len(), table.xapps.len());
+            return Err(format!("{has:?} connections and xApps for {agents} agents and {clients} xApps"));
+        }
+        for node in &table.nodes {
+            let id = node.info.id;
+            if let Some(odd) = node.subscriptions.iter().find(|s| s.state != "active") {
+                return Err(format!("a subscription at {id} is {}", odd.state));
+            }
+            if node.requests + node.procedures > 0 {
+                return Err(format!("{} requests and {} procedures at {id}", node.requests, node.procedures));
+            }
+            let here = self.hosts.iter().position(|h| h.agent().is_some_and(|(a, _)| a.node_id == id));
+            let here = here.ok_or_else(|| format!("knows {id}, which is not there"))?;
+            let mut union: BTreeSet<(Tenant, u32)> = BTreeSet::new();
+            for (party, wanted) in wishes {
+                let Some((xapp, _)) = self.hosts[*party].xapp().filter(|(x, _)| x.config.address == *name)
+                else {
+                    continue;
+                };
+                let tags = wanted.iter().filter(|(node, _)| *node as usize == here).map(|(_, tag)| *tag);
+                union.extend(tags.map(|tag| (xapp.grant.tenant.clone(), tag)));
+            }
+            let has = node.subscriptions.len();
+            if has != union.len() + iapps {
+                return Err(format!("{has} subscriptions at {id} for {union:?} and {iapps} of iApps"));
+            }
+            let table: BTreeSet<RicRequestId> = node.subscriptions.iter().map(|s| s.request_id).collect();
+            self.check_node(here, name, &table)?;
+            *at_nodes.entry(id).or_default() += has;
+        }
+        Ok(())
+    }
+
+    /// What a node has of a RIC's, under the same request ids.
+    fn check_node(&self, party: usize, ric: &str, table: &BTreeSet<RicRequestId>) -> Result<(), String> {
+        let Some((agent, _)) = self.hosts[party].agent() else { return Err("a node is not there".into()) };
+        let controller = agent.rics.iter().position(|r| r == ric);
+        let live = agent.logbook.live();
+        let of_ric = live.values().filter(|(c, _)| Some(c.0 as usize) == controller).map(|(_, id)| *id);
+        let of_ric: BTreeSet<_> = of_ric.collect();
+        if of_ric != *table {
+            return Err(format!("table and {} differ: {table:?}, {of_ric:?}", self.hosts[party].name));
+        }
+        Ok(())
+    }
+
+    /// What each xApp wishes: nodes (by their parties) and tags.
+    fn wishes(&self) -> Vec<(usize, BTreeSet<(u32, u32)>)> {
+        let wishes = |party: usize| {
+            let mut wanted = BTreeSet::new();
+            let Some((xapp, _)) = self.hosts[party].xapp() else { return (party, wanted) };
+            for (node, host) in self.hosts.iter().enumerate() {
+                let Some((agent, _)) = host.agent().filter(|(a, _)| a.rics.contains(&xapp.config.address))
+                else {
+                    continue;
+                };
+                let on = xapp.wishes.iter().filter(|(_, on)| *on).map(|(wish, _)| wish);
+                let on = on.filter(|w| w.node.is_none_or(|n| n == agent.node_id));
+                if xapp.grant.nodes.allows(&agent.node_id) {
+                    wanted.extend(on.map(|w| (node as u32, w.tag)));
+                }
+            }
+            (party, wanted)
+        };
+        self.xapps().map(wishes).collect()
+    }
+
+    /// Forgets what was delivered so far.
+    pub fn watch(&mut self) {
+        self.ledger.delivered.clear();
+    }
+
+    /// Checks that since [`watch`](Self::watch) each xApp got reports of all that it wishes, and of nothing else.
+    pub fn check_delivered(&self) -> Result<(), Violation> {
+        for (party, wanted) in self.wishes() {
+            let got = self.ledger.delivered.iter().filter(|(p, ..)| *p == party).map(|(_, n, t)| (*n, *t));
+            let got: BTreeSet<_> = got.collect();
+            if got != wanted {
+                let (missing, odd): (Vec<_>, Vec<_>) =
+                    (wanted.difference(&got).collect(), got.difference(&wanted).collect());
+                let name = &self.hosts[party].name;
+                let what = format!("{name} misses reports (node, tag) {missing:?} and gets unwanted {odd:?}");
+                return Err(self.violation(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was lost so far, and who lost it.
+    pub fn losses(&self) -> LossReport {
+        let (mut xapps, mut agents) = (BTreeMap::new(), BTreeMap::new());
+        for ric in self.rics().filter_map(|p| self.hosts[p].ric()) {
+            for c in ric.snapshot().connections {
+                let party = self.hosts.iter().position(|h| *h.name == *c.peer);
+                let Some((party, (_, machine))) = party.and_then(|p| Some((p, self.hosts[p].xapp()?))) else {
+                    continue;
+                };
+                let gaps = |map: &BTreeMap<u64, u64>| map.get(&c.id.0).copied().unwrap_or(0);
+                let all = self.ledger.xapp_gaps.get(&party).copied().unwrap_or(0);
+                let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
+                let own = machine.lost_total().unwrap_or(u64::MAX);
+                xapps.insert(party, (c.id.0, dropped, gaps(&self.ledger.ric_gaps), all, own));
+            }
+        }
+        for (party, host) in self.hosts.iter().enumerate() {
+            let Some((_, machine)) = host.agent() else { continue };
+            for (id, _) in machine.controllers() {
+                let counters = machine.outbox_counters(id).unwrap_or_default();
+                let key = (party, host.life, u64::from(id.0));
+                let gaps = self.ledger.agent_gaps.get(&key).copied().unwrap_or(0);
+                let dropped = counters.dropped_full + counters.dropped_old;
+                agents.insert((party, u64::from(id.0)), (host.life, dropped, gaps));
+            }
+        }
+        LossReport { xapps, agents }
+    }
+
+    /// Checks that between `before` and now, with no fault but slowness and all flowing at both moments, each gap has
+    /// its drop and each drop its gap.
+    pub fn check_losses(&self, before: &LossReport) -> Result<(), Violation> {
+        let after = self.losses();
+        for (&party, b) in &before.xapps {
+            let a = after.xapps.get(&party).filter(|a| a.0 == b.0);
+            let held = a.is_some_and(|a| a.1 - b.1 == a.2 - b.2 && a.3 - b.3 == a.4.wrapping_sub(b.4));
+            if !held {
+                let what = format!(
+                    "{} (connection, dropped, gaps of the RIC, all gaps, own count): {b:?} became {a:?}",
+                    self.hosts[party].name
+                );
+                return Err(self.violation(what));
+            }
+        }
+        for (key, b) in &before.agents {
+            let a = after.agents.get(key).filter(|a| a.0 == b.0);
+            if !a.is_some_and(|a| a.1 - b.1 == a.2 - b.2) {
+                let what = format!("{} (life, dropped, gaps): {b:?} became {a:?}", self.hosts[key.0].name);
+                return Err(self.violation(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Indications that xApps got.
+    pub fn indications(&self) -> u64 {
+        self.ledger.indications
+    }
+
+    /// Attacks of an impostor that were refused since it last started.
+    pub fn attacks_refused(&self, impostor: PartyId) -> u64 {
+        match &self.hosts[impostor.0].machine {
+            Some(Machine::Impostor(machine)) => machine.refused,
+            _ => 0,
+        }
+    }
+}
+
+fn grant_allows(host: &Host, node: &GlobalE2NodeId) -> bool {
+    matches!(&host.kind, Kind::Xapp(xapp) if xapp.grant.nodes.allows(node))
+}
+
+fn client_of(host: &Host, ric: &str) -> bool {
+    match &host.kind {
+        Kind::Xapp(xapp) => xapp.config.address == ric,
+        Kind::Impostor(address, _) => address == ric,
+        _ => false,
+    }
+}

@@ -1,0 +1,204 @@
+//! The parties: what they are, how they start, and what an xApp wants.
+use crate::beacon::{Logbook, trigger};
+use crate::impostor::Impostor;
+use crate::machine::Machine;
+use crate::world::{PartyId, World};
+use ranlab_e2::Time;
+use ranlab_e2::agent::Agent;
+use ranlab_e2::ric::{Ric, Side, XappGrant};
+use ranlab_e2::xapp::{StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig};
+use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
+use std::collections::BTreeMap;
+
+/// Makes an agent at a time, in its n-th life, with beacons that write to a logbook.
+type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
+
+/// What an xApp wants reported, as long as it is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Of which beacon.
+    pub oid: String,
+    /// How often.
+    pub period_ms: u32,
+    /// Comes back in each report; differs among the wishes of an xApp.
+    pub tag: u32,
+    /// At this node; at all that it sees, if absent.
+    pub node: Option<GlobalE2NodeId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Made {
+    Standing(StandingHandle),
+    Single(SubscriptionHandle),
+}
+
+pub(crate) struct XappHost {
+    pub(crate) config: XappConfig,
+    pub(crate) grant: XappGrant,
+    pub(crate) wishes: Vec<(Wish, bool)>,
+    made: Vec<Option<Made>>,
+}
+
+pub(crate) struct AgentHost {
+    make: MakeAgent,
+    pub(crate) node_id: GlobalE2NodeId,
+    pub(crate) rics: Vec<String>,
+    pub(crate) logbook: Logbook,
+}
+
+pub(crate) enum Kind {
+    Ric(Box<dyn Fn(u32) -> Ric>),
+    Agent(AgentHost),
+    Xapp(XappHost),
+    Impostor(String, Vec<GlobalE2NodeId>),
+}
+
+/// A party, alive or not.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) life: u32,
+    /// Its open connections, by its own keys.
+    pub(crate) ends: BTreeMap<u64, u64>,
+    pub(crate) armed: Option<Time>,
+    pub(crate) last_wake: Time,
+    pub(crate) wakes: u32,
+    pub(crate) frozen_until: Time,
+    pub(crate) bytes_per_second: Option<u64>,
+}
+
+impl Host {
+    fn new(name: String, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            machine: None,
+            life: 0,
+            ends: BTreeMap::new(),
+            armed: None,
+            last_wake: Time::ZERO,
+            wakes: 0,
+            frozen_until: Time::ZERO,
+            bytes_per_second: None,
+        }
+    }
+
+    pub(crate) fn frozen(&self, now: Time) -> Option<Time> {
+        Some(self.frozen_until).filter(|until| *until > now)
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        if matches!(self.kind, Kind::Agent(_)) { Side::E2 } else { Side::E42 }
+    }
+
+    pub(crate) fn xapp(&self) -> Option<(&XappHost, &Xapp)> {
+        match (&self.kind, &self.machine) {
+            (Kind::Xapp(host), Some(Machine::Xapp(machine))) => Some((host, machine)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn agent(&self) -> Option<(&AgentHost, &Agent)> {
+        match (&self.kind, &self.machine) {
+            (Kind::Agent(host), Some(Machine::Agent(machine))) => Some((host, machine)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn ric(&self) -> Option<&Ric> {
+        match &self.machine {
+            Some(Machine::Ric(machine)) => Some(machine),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn start(&mut self, now: Time) {
+        self.life += 1;
+        let life = self.life;
+        self.machine = Some(match &mut self.kind {
+            Kind::Ric(make) => Machine::Ric(Box::new(make(life))),
+            Kind::Agent(host) => {
+                host.logbook = Logbook::default();
+                Machine::Agent(Box::new((host.make)(now, life, host.logbook.clone())))
+            }
+            Kind::Xapp(host) => Machine::Xapp(Box::new(host.start(life))),
+            Kind::Impostor(address, nodes) => {
+                Machine::Impostor(Box::new(Impostor::new(address.clone(), nodes.clone())))
+            }
+        });
+    }
+}
+
+impl XappHost {
+    fn start(&mut self, life: u32) -> Xapp {
+        let seed = self.config.seed.wrapping_add(life.into());
+        let mut xapp = Xapp::new(XappConfig { seed, ..self.config.clone() });
+        let made = self.wishes.iter().map(|(wish, on)| on.then(|| subscribe(&mut xapp, wish).ok()).flatten());
+        self.made = made.collect();
+        xapp
+    }
+
+    /// Turns a wish on or off.
+    pub(crate) fn toggle(&mut self, xapp: &mut Xapp, wish: usize) {
+        let Some((wanted, on)) = self.wishes.get_mut(wish) else { return };
+        match std::mem::take(&mut self.made[wish]) {
+            Some(Made::Standing(handle)) => xapp.unsubscribe_all(handle),
+            Some(Made::Single(handle)) => xapp.unsubscribe(handle),
+            None => self.made[wish] = subscribe(xapp, wanted).ok(),
+        }
+        *on = self.made[wish].is_some();
+    }
+}
+
+fn subscribe(xapp: &mut Xapp, wish: &Wish) -> Result<Made, SubscribeError> {
+    let (trigger, actions) = (trigger(wish.period_ms, wish.tag), vec![ActionToBeSetup::report(0)]);
+    match wish.node {
+        None => xapp.subscribe_all(wish.oid.as_str(), trigger, actions).map(Made::Standing),
+        Some(node) => xapp.subscribe(node, wish.oid.as_str(), trigger, actions).map(Made::Single),
+    }
+}
+
+impl World {
+    /// Adds a RIC under an address, and starts it. `make` is called for each of its lives, numbered from 1.
+    pub fn ric(&mut self, address: &str, make: impl Fn(u32) -> Ric + 'static) -> PartyId {
+        self.add(address, Kind::Ric(Box::new(make)))
+    }
+
+    /// Adds an agent that connects to `rics`. `make` is called at a time, for each of its lives, numbered from 1, and
+    /// adds the controllers itself; the logbook is for its [`Beacon`](crate::Beacon)s.
+    pub fn agent(
+        &mut self,
+        name: &str,
+        node_id: GlobalE2NodeId,
+        rics: &[&str],
+        make: impl Fn(Time, u32, Logbook) -> Agent + 'static,
+    ) -> PartyId {
+        let rics = rics.iter().map(|&r| r.to_owned()).collect();
+        let logbook = Logbook::default();
+        self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook }))
+    }
+
+    /// Adds an xApp. `grant` is what the RICs' policy gives it; delivery is judged by it.
+    pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
+        let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
+        self.add(name, Kind::Xapp(XappHost { config, grant, wishes, made: Vec::new() }))
+    }
+
+    /// Adds an xApp that attacks others at a RIC; the policy shall show it no nodes. `nodes`: what it tries to reach.
+    pub fn impostor(&mut self, name: &str, address: &str, nodes: Vec<GlobalE2NodeId>) -> PartyId {
+        self.add(name, Kind::Impostor(address.to_owned(), nodes))
+    }
+
+    /// The number that the next party will have.
+    pub fn next_party(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    fn add(&mut self, name: &str, kind: Kind) -> PartyId {
+        self.hosts.push(Host::new(name.to_owned(), kind));
+        let party = self.hosts.len() - 1;
+        self.start(party);
+        PartyId(party)
+    }
+}

@@ -1,0 +1,209 @@
+//! What was seen on the way, and what must always hold of it.
+//!
+//! Every report carries the running number that its node gave it. The ledger follows it over both hops, so that each
+//! gap is laid at the door of the queue that dropped: a gap at the RIC's door is the agent's, a further one at an xApp's
+//! door is the RIC's. Links lose nothing while they live.
+use crate::beacon::Beat;
+use crate::world::World;
+use bytes::Bytes;
+use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
+use ranlab_wire::e2ap::{GlobalE2NodeId, fast};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A subscription at an agent: node, life, the agent's number.
+type StreamId = (u32, u32, u64);
+
+/// A stream as it reached a RIC.
+#[derive(Debug, Default)]
+struct Stream {
+    next: u32,
+    missing: u64,
+    /// How many were missing so far, from each count on where that grew.
+    missing_from: BTreeMap<u32, u64>,
+}
+
+impl Stream {
+    fn missing_at(&self, count: u32) -> u64 {
+        self.missing_from.range(..=count).next_back().map_or(0, |(_, missing)| *missing)
+    }
+}
+
+/// A subscription as its xApp sees it.
+#[derive(Debug)]
+struct Seen {
+    node: u32,
+    tag: u32,
+    last: (u32, u64, u32),
+    /// It was admitted anew since: what is missing before the next report was never owed.
+    fresh: bool,
+}
+
+/// Gaps and deliveries.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    violation: Option<String>,
+    streams: BTreeMap<StreamId, Stream>,
+    /// Party, life, handle.
+    seen: BTreeMap<(usize, u32, SubscriptionHandle), Seen>,
+    /// Gaps at the RICs' doors, by agent, life and controller.
+    pub(crate) agent_gaps: BTreeMap<(usize, u32, u64), u64>,
+    /// Further gaps at an xApp's door, by connection.
+    pub(crate) ric_gaps: BTreeMap<u64, u64>,
+    /// All gaps at an xApp's door, by party.
+    pub(crate) xapp_gaps: BTreeMap<usize, u64>,
+    /// What was delivered since [`World::watch`]: xApp, node, tag.
+    pub(crate) delivered: BTreeSet<(usize, u32, u32)>,
+    pub(crate) acknowledged: u64,
+    pub(crate) indications: u64,
+}
+
+impl Ledger {
+    /// Keeps the first broken rule.
+    pub(crate) fn break_rule(&mut self, what: String) {
+        self.violation.get_or_insert(what);
+    }
+
+    pub(crate) fn take_violation(&mut self) -> Option<String> {
+        self.violation.take()
+    }
+
+    /// A PDU of an agent reached its RIC.
+    pub(crate) fn reached_ric(&mut self, party: usize, controller: u64, pdu: &[u8]) {
+        let Some(indication) = fast::Indication::decode(pdu) else { return };
+        let Some(beat) = Beat::read(indication.message) else {
+            return self.break_rule("an indication was changed between agent and RIC".into());
+        };
+        let stream = self.streams.entry((beat.node, beat.life, beat.subscription)).or_default();
+        if beat.count < stream.next || indication.sn != Some(beat.count as u16) {
+            let what = format!(
+                "{beat:?} with number {:?} came to the RIC where {} was next",
+                indication.sn, stream.next
+            );
+            return self.break_rule(what);
+        }
+        let gap = u64::from(beat.count - stream.next);
+        stream.next = beat.count + 1;
+        if gap > 0 {
+            stream.missing += gap;
+            stream.missing_from.insert(beat.count, stream.missing);
+            *self.agent_gaps.entry((party, beat.life, controller)).or_default() += gap;
+        }
+    }
+
+    /// A report reached its xApp on a connection.
+    fn reached_xapp(
+        &mut self,
+        xapp: (usize, u32),
+        connection: u64,
+        handle: SubscriptionHandle,
+        beat: Beat,
+    ) -> Result<(), String> {
+        self.indications += 1;
+        self.delivered.insert((xapp.0, beat.node, beat.tag));
+        let now = (beat.life, beat.subscription, beat.count);
+        let seen = self.seen.entry((xapp.0, xapp.1, handle));
+        let mut first = false;
+        let seen = seen.or_insert_with(|| {
+            first = true;
+            Seen { node: beat.node, tag: beat.tag, last: now, fresh: false }
+        });
+        if (seen.node, seen.tag) != (beat.node, beat.tag) {
+            return Err(format!(
+                "{handle:?} was of node {} and tag {} and got {beat:?}",
+                seen.node, seen.tag
+            ));
+        }
+        if first {
+            return Ok(());
+        }
+        if now <= seen.last {
+            return Err(format!("{handle:?} got {beat:?} after {:?}: twice or out of order", seen.last));
+        }
+        let last = std::mem::replace(&mut seen.last, now);
+        let fresh = std::mem::take(&mut seen.fresh);
+        if fresh || (last.0, last.1) != (now.0, now.1) {
+            return Ok(());
+        }
+        let gap = u64::from(now.2 - last.2 - 1);
+        let stream = self.streams.get(&(beat.node, beat.life, beat.subscription));
+        let before = stream.map_or(0, |s| s.missing_at(now.2) - s.missing_at(last.2));
+        let Some(at_ric) = gap.checked_sub(before) else {
+            return Err(format!("{handle:?} got {beat:?}, which the RIC never had"));
+        };
+        *self.xapp_gaps.entry(xapp.0).or_default() += gap;
+        *self.ric_gaps.entry(connection).or_default() += at_ric;
+        Ok(())
+    }
+
+    fn admitted_anew(&mut self, xapp: (usize, u32), handle: SubscriptionHandle) {
+        if let Some(seen) = self.seen.get_mut(&(xapp.0, xapp.1, handle)) {
+            seen.fresh = true;
+        }
+    }
+}
+
+impl World {
+    /// Judges what an xApp is told.
+    pub(crate) fn xapp_event(&mut self, party: usize, event: XappEvent) {
+        let life = self.hosts[party].life;
+        let result = match event {
+            XappEvent::Indication { handle, node, indication } => {
+                self.judge(party, handle, &node, &indication)
+            }
+            XappEvent::ControlAcknowledged { .. } => {
+                self.ledger.acknowledged += 1;
+                Ok(())
+            }
+            XappEvent::NodeAdded { node } if !self.sees(party, &node) => Err(format!("was told of {node}")),
+            other => {
+                if let XappEvent::Subscribed { handle, .. } = other {
+                    self.ledger.admitted_anew((party, life), handle);
+                }
+                self.note(|w| format!("{}: {other:?}", w.hosts[party].name));
+                Ok(())
+            }
+        };
+        if let Err(what) = result {
+            let what = format!("{}: {what}", self.hosts[party].name);
+            self.ledger.break_rule(what);
+        }
+    }
+
+    pub(crate) fn sees(&self, party: usize, node: &GlobalE2NodeId) -> bool {
+        self.hosts[party].xapp().is_some_and(|(host, _)| host.grant.nodes.allows(node))
+    }
+
+    /// Whether this xApp may get this report from this node for this subscription.
+    fn judge(
+        &mut self,
+        party: usize,
+        handle: SubscriptionHandle,
+        node: &GlobalE2NodeId,
+        indication: &IndicationView,
+    ) -> Result<(), String> {
+        let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable octets", message.len());
+        let beat = Beat::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
+        if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
+            return Err(format!(
+                "{handle:?} got {beat:?} as function {} number {:?}",
+                indication.function, indication.sn
+            ));
+        }
+        let source = self.hosts.get(beat.node as usize).and_then(|h| match &h.kind {
+            crate::host::Kind::Agent(agent) => Some(agent.node_id),
+            _ => None,
+        });
+        if source != Some(*node) {
+            return Err(format!("{handle:?} at {node} got {beat:?}"));
+        }
+        if !self.sees(party, node) {
+            return Err(format!("{beat:?} of {node} crossed to a tenant that does not see it"));
+        }
+        let host = &self.hosts[party];
+        if !host.xapp().is_some_and(|(x, _)| x.wishes.iter().any(|(w, _)| w.tag == beat.tag)) {
+            return Err(format!("never wished for {beat:?}"));
+        }
+        let (life, connection) = (host.life, host.ends.get(&0).copied().unwrap_or(0));
+        self.ledger.reached_xapp((party, life), connection, handle, beat)
+    }
+}

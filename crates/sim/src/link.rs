@@ -1,0 +1,150 @@
+//! Connections: ordered, reliable, bounded; slow, and mortal.
+use bytes::Bytes;
+use ranlab_e2::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How connections behave that nobody disturbs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkProfile {
+    /// Least and greatest one-way latency of a connection; each draws its own.
+    pub latency: (Duration, Duration),
+    /// Greatest further delay of a PDU; PDUs of a connection never overtake each other.
+    pub jitter: Duration,
+    /// Bytes per second in one direction.
+    pub bytes_per_second: u64,
+    /// Bytes under way in one direction; beyond, the transport is full.
+    pub window_bytes: usize,
+    /// Least and greatest time until an end learns that its connection is lost.
+    pub detection: (Duration, Duration),
+}
+
+impl Default for LinkProfile {
+    /// 1 to 50 ms, jitter of 10 ms, 1 MB/s, a window of 8 KiB, losses noticed after 1 ms to 12 s.
+    fn default() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            latency: (ms(1), ms(50)),
+            jitter: ms(10),
+            bytes_per_second: 1_000_000,
+            window_bytes: 8 << 10,
+            detection: (ms(1), ms(12_000)),
+        }
+    }
+}
+
+/// What travels.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Pdu(Bytes),
+    /// The orderly end: no more comes.
+    End,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Pipe {
+    queue: VecDeque<Item>,
+    under_way_bytes: usize,
+    busy_until: Time,
+    last_arrival: Time,
+    /// The sender waits for room.
+    pub(crate) blocked: bool,
+    /// What is sent arrives nowhere and is never confirmed.
+    pub(crate) dead: bool,
+}
+
+impl Pipe {
+    pub(crate) fn is_full(&self, window_bytes: usize) -> bool {
+        self.under_way_bytes >= window_bytes
+    }
+
+    /// Sends; returns when it arrives, if it does.
+    pub(crate) fn send(
+        &mut self,
+        now: Time,
+        item: Item,
+        delay: Duration,
+        bytes_per_second: u64,
+    ) -> Option<Time> {
+        let len = item.len();
+        self.under_way_bytes += len;
+        if self.dead {
+            return None;
+        }
+        let takes = Duration::from_nanos(len as u64 * 1_000_000_000 / bytes_per_second.max(1));
+        self.busy_until = self.busy_until.max(now) + takes;
+        self.last_arrival = self.last_arrival.max(self.busy_until + delay);
+        self.queue.push_back(item);
+        Some(self.last_arrival)
+    }
+
+    /// Nothing arrives before `at`.
+    pub(crate) fn not_before(&mut self, at: Time) {
+        self.last_arrival = self.last_arrival.max(at);
+    }
+
+    pub(crate) fn arrive(&mut self) -> Option<Item> {
+        let item = self.queue.pop_front()?;
+        self.under_way_bytes -= item.len();
+        Some(item)
+    }
+
+    /// The connection breaks: what is under way is lost.
+    pub(crate) fn kill(&mut self) {
+        self.dead = true;
+        self.queue.clear();
+    }
+}
+
+impl Item {
+    fn len(&self) -> usize {
+        match self {
+            // The length prefix of the transport.
+            Self::Pdu(pdu) => pdu.len() + 4,
+            Self::End => 0,
+        }
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) party: usize,
+    /// As the party's machine calls the connection.
+    pub(crate) key: u64,
+    pub(crate) open: bool,
+}
+
+/// A connection; end 0 is the client. `pipes[i]` leads away from end `i`.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) ends: [End; 2],
+    pub(crate) pipes: [Pipe; 2],
+    pub(crate) latency: Duration,
+    /// Whether the wish to connect has come to the RIC's machine, dead or alive.
+    pub(crate) arrived: bool,
+}
+
+impl Connection {
+    pub(crate) fn end_of(&self, party: usize) -> usize {
+        usize::from(self.ends[0].party != party)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_keeps_order_takes_time_and_fills() {
+        let (mut pipe, ms) = (Pipe::default(), Duration::from_millis);
+        let pdu = || Item::Pdu(Bytes::from_static(&[0; 996]));
+        let first = pipe.send(Time::ZERO, pdu(), ms(30), 1_000_000);
+        let second = pipe.send(Time::ZERO, pdu(), ms(1), 1_000_000);
+        assert_eq!((first, second), (Some(Time::ZERO + ms(31)), Some(Time::ZERO + ms(31))));
+        assert!(pipe.is_full(2_000) && pipe.arrive().is_some() && !pipe.is_full(2_000));
+        pipe.kill();
+        assert!(pipe.send(Time::ZERO, pdu(), ms(1), 1).is_none() && pipe.arrive().is_none());
+    }
+}

@@ -1,0 +1,383 @@
+//! The driver: what happens next, to whom, and what follows from it.
+use crate::agenda::Agenda;
+use crate::chance::{Chance, Digest};
+use crate::fault::Fault;
+use crate::host::{Host, Kind};
+use crate::ledger::Ledger;
+use crate::link::{Connection, End, Item, LinkProfile, Pipe};
+use crate::machine::{Action, Machine};
+use ranlab_e2::Time;
+use ranlab_e2::ric::{ConnId, RicInput};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Wakes of one party within one moment, beyond which it is taken to spin.
+const WAKES_PER_MOMENT_MAX: u32 = 10_000;
+/// Connections to a dead RIC that get no refusal, but silence, in percent.
+const SILENCE_PERCENT: u64 = 25;
+
+/// A party of a world: a RIC, an agent, an xApp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PartyId(pub(crate) usize);
+
+/// An invariant does not hold. Says how to see it again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("seed {seed}, {} ms: {what}\nreplay: cargo run -p ranlab-sim --example replay -- {seed} trace", .at.as_nanos() / 1_000_000)]
+pub struct Violation {
+    /// Of the world.
+    pub seed: u64,
+    /// When it was noticed.
+    pub at: Time,
+    /// What is wrong.
+    pub what: String,
+}
+
+#[derive(Debug)]
+pub(crate) enum Happening {
+    Wake(usize),
+    /// A connection request reaches the RIC.
+    Arrive(u64),
+    /// The client learns that it is connected.
+    Established(u64),
+    /// An item reaches this end of a connection.
+    Deliver(u64, usize),
+    /// This end learns that the connection is lost.
+    Learn(u64, usize),
+    Fault(Fault),
+    Restart(usize),
+    Unthrottle(usize),
+}
+
+type Tracer = Box<dyn FnMut(Time, &str)>;
+
+/// Parties, connections and the agenda. Everything that happens, happens here, one thing after the other.
+pub struct World {
+    pub(crate) seed: u64,
+    pub(crate) now: Time,
+    pub(crate) chance: Chance,
+    pub(crate) profile: LinkProfile,
+    pub(crate) agenda: Agenda<Happening>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) connections: BTreeMap<u64, Connection>,
+    pub(crate) ledger: Ledger,
+    last_connection: u64,
+    digest: Digest,
+    delivered: u64,
+    trace: Option<Tracer>,
+}
+
+impl World {
+    /// An empty world. Its seed decides all that is left to chance.
+    pub fn new(seed: u64, profile: LinkProfile) -> Self {
+        Self {
+            seed,
+            now: Time::ZERO,
+            chance: Chance::new(seed),
+            profile,
+            agenda: Agenda::default(),
+            hosts: Vec::new(),
+            connections: BTreeMap::new(),
+            ledger: Ledger::default(),
+            last_connection: 0,
+            digest: Digest::default(),
+            delivered: 0,
+            trace: None,
+        }
+    }
+
+    /// Tells everything that happens to `sink`.
+    pub fn trace_to(&mut self, sink: impl FnMut(Time, &str) + 'static) {
+        self.trace = Some(Box::new(sink));
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// FNV-1a over every delivered PDU with its time, parties and connection.
+    pub fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// PDUs delivered.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Lets time pass. The error is the first invariant that was broken.
+    pub fn run_until(&mut self, end: Time) -> Result<(), Violation> {
+        while let Some((at, happening)) = self.agenda.pop_until(end) {
+            self.now = self.now.max(at);
+            self.happen(happening);
+            if let Some(what) = self.ledger.take_violation() {
+                return Err(self.violation(what));
+            }
+        }
+        self.now = self.now.max(end);
+        Ok(())
+    }
+
+    /// As [`run_until`](Self::run_until), `duration` from now.
+    pub fn run_for(&mut self, duration: Duration) -> Result<(), Violation> {
+        self.run_until(self.now + duration)
+    }
+
+    pub(crate) fn violation(&self, what: String) -> Violation {
+        Violation { seed: self.seed, at: self.now, what }
+    }
+
+    pub(crate) fn note(&mut self, words: impl FnOnce(&Self) -> String) {
+        if let Some(mut sink) = self.trace.take() {
+            sink(self.now, &words(self));
+            self.trace = Some(sink);
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        if let Some(thaw) = self.party_of(&happening).and_then(|p| self.hosts[p].frozen(self.now)) {
+            return self.agenda.plan(thaw, happening);
+        }
+        match happening {
+            Happening::Wake(party) => self.wake(party),
+            Happening::Arrive(number) => self.arrive(number),
+            Happening::Established(number) => self.established(number),
+            Happening::Deliver(number, end) => self.deliver(number, end),
+            Happening::Learn(number, end) => self.lose(number, end),
+            Happening::Fault(fault) => self.fault(fault),
+            Happening::Restart(party) => self.start(party),
+            Happening::Unthrottle(party) => self.hosts[party].bytes_per_second = None,
+        }
+    }
+
+    /// Whose business it is; a frozen party attends to it later.
+    fn party_of(&self, happening: &Happening) -> Option<usize> {
+        let end = |number, end: usize| self.connections.get(number).map(|c: &Connection| c.ends[end].party);
+        match happening {
+            Happening::Wake(party) => Some(*party),
+            Happening::Arrive(number) => end(number, 1),
+            Happening::Established(number) => end(number, 0),
+            Happening::Deliver(number, e) | Happening::Learn(number, e) => end(number, *e),
+            Happening::Fault(_) | Happening::Restart(_) | Happening::Unthrottle(_) => None,
+        }
+    }
+
+    /// Starts a party's machine, for the first time or again.
+    pub(crate) fn start(&mut self, party: usize) {
+        self.note(|w| format!("{} starts", w.hosts[party].name));
+        self.hosts[party].start(self.now);
+        self.tell(party, |machine, now| machine.wake(now));
+    }
+
+    /// Lets something act on a machine that is there, then does what follows.
+    pub(crate) fn tell(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
+        let now = self.now;
+        if let Some(machine) = &mut self.hosts[party].machine {
+            act(machine, now);
+            self.settle(party);
+        }
+    }
+
+    fn wake(&mut self, party: usize) {
+        let (now, host) = (self.now, &mut self.hosts[party]);
+        if host.armed.is_none_or(|at| at > now) {
+            return;
+        }
+        host.armed = None;
+        host.wakes = if host.last_wake == now { host.wakes + 1 } else { 0 };
+        host.last_wake = now;
+        if host.wakes > WAKES_PER_MOMENT_MAX {
+            let what = format!("{} wants to be woken again and again in the same moment", host.name);
+            return self.ledger.break_rule(what);
+        }
+        self.tell(party, |machine, now| machine.wake(now));
+    }
+
+    /// Asks a machine what follows until nothing does.
+    fn settle(&mut self, party: usize) {
+        let noting = self.trace.is_some();
+        loop {
+            let mut closed = Vec::new();
+            while let Some(action) = self.hosts[party].machine.as_mut().and_then(|m| m.poll(noting)) {
+                match action {
+                    Action::Transmit(key) => self.flush(party, key),
+                    Action::Close(key, reason) => {
+                        self.note(|w| format!("{} closes {key}: {reason}", w.hosts[party].name));
+                        self.close(party, key);
+                        closed.push(key);
+                    }
+                    Action::Connect(key, address) => self.connect(party, key, &address),
+                    Action::Xapp(event) => self.xapp_event(party, event),
+                    Action::Note(words) if noting => {
+                        self.note(|w| format!("{}: {words}", w.hosts[party].name));
+                    }
+                    Action::Note(_) => {}
+                }
+            }
+            let (now, machine) = (self.now, self.hosts[party].machine.as_mut());
+            let (Some(machine), false) = (machine, closed.is_empty()) else { break };
+            closed.into_iter().for_each(|key| machine.closed(now, key));
+        }
+        let host = &mut self.hosts[party];
+        let Some(at) = host.machine.as_ref().and_then(Machine::wake_at).map(|at| at.max(self.now)) else {
+            return;
+        };
+        if host.armed.is_none_or(|armed| at < armed) {
+            host.armed = Some(at);
+            self.agenda.plan(at, Happening::Wake(party));
+        }
+    }
+
+    /// Takes frames as long as the transport does.
+    fn flush(&mut self, party: usize, key: u64) {
+        let Some(&number) = self.hosts[party].ends.get(&key) else { return };
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let end = connection.end_of(party);
+        let rates = connection.ends.map(|e| self.hosts[e.party].bytes_per_second);
+        let rate = rates.into_iter().flatten().fold(self.profile.bytes_per_second, u64::min);
+        let Some(machine) = self.hosts[party].machine.as_mut() else { return };
+        let pipe = &mut connection.pipes[end];
+        loop {
+            if pipe.is_full(self.profile.window_bytes) {
+                pipe.blocked = true;
+                return machine.transport_full(key);
+            }
+            let Some(frame) = machine.transmit(self.now, key) else { return };
+            let delay = connection.latency + self.chance.between(Duration::ZERO, self.profile.jitter);
+            if let Some(at) = pipe.send(self.now, Item::Pdu(frame.to_bytes()), delay, rate) {
+                self.agenda.plan(at, Happening::Deliver(number, 1 - end));
+            }
+        }
+    }
+
+    fn connect(&mut self, party: usize, key: u64, address: &str) {
+        self.last_connection += 1;
+        let number = self.last_connection;
+        let ric = self.hosts.iter().position(|h| matches!(h.kind, Kind::Ric(_)) && h.name == address);
+        let (least, most) = self.profile.latency;
+        let latency = self.chance.between(least, most);
+        let client = End { party, key, open: true };
+        let server = End { party: ric.unwrap_or(party), key: number, open: false };
+        let pipes = [Pipe::default(), Pipe::default()];
+        let arrived = ric.is_none();
+        self.connections.insert(number, Connection { ends: [client, server], pipes, latency, arrived });
+        self.hosts[party].ends.insert(key, number);
+        let what = if ric.is_some() { Happening::Arrive(number) } else { Happening::Learn(number, 0) };
+        self.agenda.plan(self.now + latency, what);
+    }
+
+    fn arrive(&mut self, number: u64) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let (client, ric, back) =
+            (connection.ends[0], connection.ends[1].party, self.now + connection.latency);
+        connection.arrived = true;
+        if self.hosts[ric].machine.is_none() {
+            if !client.open {
+                self.connections.remove(&number);
+                return;
+            }
+            // Refused, or nobody there to say so; then the client's patience decides, or the network at last.
+            let silent = self.chance.happens(SILENCE_PERCENT);
+            let at = if silent { back + self.profile.detection.1 } else { back };
+            return self.agenda.plan(at, Happening::Learn(number, 0));
+        }
+        connection.ends[1].open = true;
+        connection.pipes[1].not_before(back);
+        if !client.open {
+            // Its wish to connect was already under way when it changed its mind, or died.
+            self.agenda.plan(back, Happening::Learn(number, 1));
+        }
+        self.hosts[ric].ends.insert(number, number);
+        self.agenda.plan(back, Happening::Established(number));
+        let (peer, side) = (self.hosts[client.party].name.clone(), self.hosts[client.party].side());
+        self.note(|w| format!("{} accepts {number} of {peer}", w.hosts[ric].name));
+        self.tell(ric, |machine, now| {
+            if let Machine::Ric(machine) = machine {
+                machine.handle(now, RicInput::Connected { conn: ConnId(number), side, peer });
+            }
+        });
+    }
+
+    fn established(&mut self, number: u64) {
+        let Some(client) = self.connections.get(&number).map(|c| c.ends[0]).filter(|e| e.open) else {
+            return;
+        };
+        self.tell(client.party, |machine, now| machine.connected(now, client.key));
+    }
+
+    fn deliver(&mut self, number: u64, to: usize) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let pipe = &mut connection.pipes[1 - to];
+        let Some(item) = pipe.arrive() else { return };
+        let unblocked = std::mem::take(&mut pipe.blocked);
+        let (receiver, sender) = (connection.ends[to], connection.ends[1 - to]);
+        match item {
+            Item::Pdu(pdu) if receiver.open => {
+                self.delivered += 1;
+                for n in [self.now.as_nanos(), sender.party as u64, receiver.party as u64, number] {
+                    self.digest.number(n);
+                }
+                self.digest.bytes(&pdu);
+                self.note(|w| {
+                    let (from, to) = (&w.hosts[sender.party].name, &w.hosts[receiver.party].name);
+                    format!(
+                        "{from} -> {to} on {number}: {} octets, code {:02x?}",
+                        pdu.len(),
+                        &pdu[..2.min(pdu.len())]
+                    )
+                });
+                if matches!(self.hosts[sender.party].kind, Kind::Agent(_)) {
+                    self.ledger.reached_ric(sender.party, sender.key, &pdu);
+                }
+                self.tell(receiver.party, |machine, now| machine.received(now, receiver.key, pdu));
+            }
+            Item::Pdu(_) => {}
+            Item::End => self.lose(number, to),
+        }
+        if unblocked && sender.open {
+            self.flush(sender.party, sender.key);
+        }
+    }
+
+    /// An end learns that its connection is no more.
+    fn lose(&mut self, number: u64, end: usize) {
+        let Some(this) = self.connections.get(&number).map(|c| c.ends[end]).filter(|e| e.open) else {
+            return;
+        };
+        self.note(|w| format!("{} loses {number}", w.hosts[this.party].name));
+        self.shut(number, end);
+        self.tell(this.party, |machine, now| machine.disconnected(now, this.key));
+    }
+
+    /// A machine closes a connection; its peer hears of it after what was sent before.
+    fn close(&mut self, party: usize, key: u64) {
+        let Some(&number) = self.hosts[party].ends.get(&key) else { return };
+        let Some(end) = self.connections.get(&number).map(|c| c.end_of(party)) else { return };
+        self.shut(number, end);
+        self.say_end(number, end);
+    }
+
+    /// The peer of this end hears that no more comes.
+    pub(crate) fn say_end(&mut self, number: u64, end: usize) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let (delay, rate) = (connection.latency, self.profile.bytes_per_second);
+        if let Some(at) = connection.pipes[end].send(self.now, Item::End, delay, rate) {
+            self.agenda.plan(at, Happening::Deliver(number, 1 - end));
+        }
+    }
+
+    /// This end is closed; a connection without open ends is forgotten once nothing can happen to it any more.
+    pub(crate) fn shut(&mut self, number: u64, end: usize) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let this = connection.ends[end];
+        connection.ends[end].open = false;
+        let host = &mut self.hosts[this.party];
+        if host.ends.get(&this.key) == Some(&number) {
+            host.ends.remove(&this.key);
+        }
+        // Before its arrival a connection has no other end yet; then `arrive` still needs it.
+        if connection.arrived && connection.ends.iter().all(|e| !e.open) {
+            self.connections.remove(&number);
+        }
+    }
+}
