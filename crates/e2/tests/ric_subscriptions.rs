@@ -347,3 +347,19 @@ fn an_indication_in_unusual_form_is_delivered_all_the_same() {
     let got = w.got42(xapp.0);
     assert_eq!(*e2(&got[0]), indication(rid(1), 1, 10));
 }
+
+#[test]
+fn what_is_asked_again_while_its_node_is_away_is_not_refused() {
+    let mut w = World::new();
+    let agent = w.agent(1);
+    let xapp = w.xapp();
+    w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
+    w.disconnect(agent);
+    // A refusal would make the xApp ask under another id, and own two of them once the node is back.
+    w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
+    assert!(w.got42(xapp.0).is_empty());
+    let agent = w.agent_then_nothing(1);
+    w.admit_any(agent);
+    assert!(matches!(e2(&w.got42(xapp.0)[0]), Message::RicSubscriptionResponse(r) if r.request_id == rid(1)));
+    w.assert_no_leak();
+}

@@ -272,6 +272,8 @@ impl Ric {
         let same =
             |old: &&Arc<NodeInfo>| old.functions == info.functions && old.components == info.components;
         let lost = |old: &Arc<NodeInfo>| if old.connected { Time::from_nanos(u64::MAX) } else { old.since };
+        // First the bad news: who hears of the node then may ask for what it offers now.
+        self.end_orphans(place);
         self.announce_node(place, old.as_ref().filter(same).map(lost));
         self.ran_changed_by(info);
         self.restore(now, place);

@@ -36,17 +36,18 @@ impl Ric {
         function: RanFunctionId,
         details: &RicSubscriptionDetails,
     ) -> Result<(), Cause> {
-        let (place, oid) = self.may_subscribe(owner, node_id, function, details)?;
-        if let Some((known_place, slot)) = self.owned.find(owner, request_id) {
-            let known = self.nodes.at(known_place).and_then(|n| n.subscriptions.at(slot));
-            if known_place == place && known.is_some_and(|s| s.function == function && s.details == *details)
-            {
-                // The owner repeats itself: it gets its response again.
+        // Before all other questions: what the owner has, it is not refused when it asks again.
+        if let Some((place, slot)) = self.owned.find(owner, request_id) {
+            let node = self.nodes.at(place).filter(|n| n.info.id == *node_id);
+            let known = node.and_then(|n| n.subscriptions.at(slot));
+            if known.is_some_and(|s| s.function == function && s.details == *details) {
+                // The owner repeats itself: it gets its response again, now or when the node has answered.
                 self.answer_sinks(place, slot, Some((owner, request_id)));
                 return Ok(());
             }
             return Err(Cause::RicRequest(CauseRicRequest::DuplicateRicRequestId));
         }
+        let (place, oid) = self.may_subscribe(owner, node_id, function, details)?;
         let tenant = self.tenant_of(owner);
         self.next_flow += 1;
         let sink = Sink {
