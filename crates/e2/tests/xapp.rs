@@ -412,6 +412,67 @@ fn a_refused_subscription_waits_for_its_node_to_be_announced_anew() {
     assert_eq!(bench.xapp.subscriptions(), (0, 1));
 }
 
+fn refused(requestor: u16, cause: CauseRicRequest) -> Message {
+    Message::RicSubscriptionFailure(RicSubscriptionFailure {
+        request_id: id(requestor),
+        function_id: 70,
+        not_admitted: None,
+        cause: Some(Cause::RicRequest(cause)),
+        diagnostics: None,
+    })
+}
+
+#[test]
+fn a_node_that_did_not_answer_is_asked_again() {
+    let mut bench = Bench::up(config(), &[5]);
+    subscribe(&mut bench, 5);
+    bench.take();
+    bench.answer(refused(1, CauseRicRequest::ControlTimerExpired));
+    bench.pass(S);
+    assert_eq!(bench.requests(), [(2, node_id(5))]);
+}
+
+#[test]
+fn a_request_that_a_new_list_of_functions_overtook_is_made_anew() {
+    let renumbered = || {
+        let mut changed = node(5);
+        changed.functions[0].id = 71;
+        e42::Message::NodeEvent(e42::NodeEvent { xapp_id: 7, connected: vec![changed], removed: vec![] })
+    };
+    let mut bench = Bench::up(config(), &[5]);
+    subscribe(&mut bench, 5);
+    bench.take();
+    bench.receive(&renumbered());
+    bench.answer(refused(1, CauseRicRequest::RanFunctionIdInvalid));
+    assert_eq!(bench.requests(), [(2, node_id(5))]);
+    // Another function has the id now, and was taken for it.
+    let mut bench = Bench::up(config(), &[5]);
+    subscribe(&mut bench, 5);
+    bench.take();
+    bench.receive(&renumbered());
+    bench.admit(1);
+    let sent = bench.take();
+    assert!(
+        matches!(&sent[..], [e42::Message::SubscriptionDeleteRequest(d), e42::Message::SubscriptionRequest(s)]
+            if d.request_id == id(1) && s.request_id == id(2) && s.function_id == 71),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn what_was_admitted_after_it_failed_is_deleted() {
+    let mut bench = Bench::up(config(), &[5]);
+    subscribe(&mut bench, 5);
+    bench.answer(refused(1, CauseRicRequest::ActionNotSupported));
+    bench.take();
+    bench.admit(1);
+    let sent = bench.take();
+    assert!(
+        matches!(&sent[..], [e42::Message::SubscriptionDeleteRequest(d)] if d.request_id == id(1)),
+        "{sent:?}"
+    );
+}
+
 #[test]
 fn controls_are_answered_refused_or_time_out() {
     let mut bench = Bench::up(config(), &[5]);

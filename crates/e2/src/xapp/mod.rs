@@ -80,6 +80,8 @@ pub struct Xapp {
     announced: bool,
     outputs: VecDeque<XappOutput>,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
+    /// How often a node was announced.
+    announcements: u64,
     standing: BTreeMap<StandingHandle, Standing>,
     last_standing: u64,
     subscriptions: Subscriptions,
@@ -108,6 +110,7 @@ impl Xapp {
             announced: false,
             outputs: VecDeque::new(),
             nodes: BTreeMap::new(),
+            announcements: 0,
             standing: BTreeMap::new(),
             last_standing: 0,
             subscriptions: Subscriptions::default(),

@@ -27,6 +27,8 @@ pub(super) struct Node {
     pub(super) info: NodeInfo,
     /// Listed on an earlier connection only: nothing can be asked of it until it is listed again.
     pub(super) stale: bool,
+    /// Number of its last announcement, over all nodes.
+    pub(super) announced: u64,
 }
 
 impl Xapp {
@@ -35,18 +37,20 @@ impl Xapp {
         let node = listed.node_id;
         let info = NodeInfo { components: listed.components, functions: listed.functions };
         let full = self.nodes.len() >= self.config.limits.nodes;
+        self.announcements += 1;
+        let announced = self.announcements;
         match self.nodes.get_mut(&node) {
             None if full => {
                 self.counters.nodes_ignored += 1;
                 return;
             }
             None => {
-                self.nodes.insert(node, Node { info, stale: false });
+                self.nodes.insert(node, Node { info, stale: false, announced });
                 self.event(XappEvent::NodeAdded { node });
             }
             Some(known) => {
                 let (changed, was_stale) = (known.info != info, known.stale);
-                (known.info, known.stale) = (info, false);
+                (known.info, known.stale, known.announced) = (info, false, announced);
                 if changed {
                     self.event(XappEvent::NodeChanged { node });
                 } else if !was_stale {

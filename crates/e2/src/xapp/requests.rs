@@ -126,9 +126,11 @@ impl Xapp {
                 failure: Failure::Cause(cause),
             });
         };
+        let announced = known.announced;
         let Some(id) = self.requests.take_id(Target::Subscription(handle)) else { return };
         if let Some(s) = self.subscriptions.get_mut(handle) {
             s.request = Some((id, function_id));
+            s.announced = announced;
             s.gaps.restart();
         }
         let retries_left = match self.config.dialect {
@@ -180,21 +182,41 @@ impl Xapp {
             self.subscriptions.remove(handle);
             return self.event(XappEvent::Unsubscribed { handle, node });
         }
+        // Announced anew since it was asked: what failed may have failed by what was known before.
+        let outdated = self.nodes.get(&node).is_some_and(|n| !n.stale && n.announced != s.announced);
         self.subscriptions.park(handle);
-        let not_ready = Failure::Cause(Cause::RicRequest(CauseRicRequest::SystemNotReady));
-        if failure == not_ready || failure == Failure::Unanswered {
+        // The node is away, or has not answered: that passes, and nobody announces it.
+        let passing = [CauseRicRequest::SystemNotReady, CauseRicRequest::ControlTimerExpired];
+        let passing = passing.map(|cause| Failure::Cause(Cause::RicRequest(cause)));
+        if passing.contains(&failure) || failure == Failure::Unanswered {
             // Idle with a deadline: wanted again when it has passed.
             let at = self.now + self.config.timers.not_ready_delay;
             self.subscriptions.set(handle, Phase::Idle, Some(at));
+        } else if outdated {
+            self.subscriptions.want(handle);
         }
         self.event(XappEvent::SubscriptionFailed { handle, node, failure });
     }
 
     pub(super) fn on_subscription_response(&mut self, m: RicSubscriptionResponse) {
+        if self.requests.target(m.request_id).is_none() && matches!(self.state, State::Up) {
+            // A repeated request that crossed the failure of the first one: the RIC has what nobody here has.
+            self.counters.stray += 1;
+            let (request_id, function_id) = (m.request_id, m.function_id);
+            let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
+            return self.send(&e42::Message::SubscriptionDeleteRequest(request));
+        }
         let Some(handle) = self.subscription_of(m.request_id) else { return };
         let Some(s) = self.subscriptions.get(handle) else { return };
         if matches!(s.phase, Phase::Requested { .. }) {
             let node = s.node;
+            let now_at = self.nodes.get(&node).and_then(|n| n.info.find(&s.function));
+            if s.request.is_some_and(|(_, asked_of)| now_at.is_some_and(|id| id != asked_of)) {
+                // While it was asked, the node gave the id to another function: it was admitted there.
+                self.say_deletion(handle);
+                let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
+                return self.ended(handle, Failure::Cause(cause));
+            }
             self.subscriptions.set(handle, Phase::Active, None);
             let not_admitted = m.not_admitted.unwrap_or_default();
             self.event(XappEvent::Subscribed { handle, node, not_admitted });

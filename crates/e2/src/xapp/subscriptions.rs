@@ -27,6 +27,8 @@ pub(super) struct Subscription {
     pub(super) phase: Phase,
     /// Under which request and function id it was last requested.
     pub(super) request: Option<(u16, RanFunctionId)>,
+    /// The announcement of the node that the request went by.
+    pub(super) announced: u64,
     pub(super) deadline: Option<Time>,
     /// Unsubscribed, but the deletion has not had its turn yet.
     pub(super) unwanted: bool,
@@ -103,6 +105,7 @@ impl Subscriptions {
             standing,
             phase,
             request: None,
+            announced: 0,
             deadline: None,
             unwanted: false,
             gaps,
