@@ -30,6 +30,13 @@ pub struct Beat {
     pub tag: u32,
     /// Under which id the function is registered.
     pub function: RanFunctionId,
+    /// [`oid_mark`] of the function.
+    pub oid: u32,
+}
+
+/// Tells object identifiers apart: FNV-1a of 32 bits.
+pub fn oid_mark(oid: &str) -> u32 {
+    oid.bytes().fold(0x811c_9dc5, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
 
 impl Beat {
@@ -38,6 +45,7 @@ impl Beat {
             out.extend(word.to_le_bytes());
         }
         out.extend(self.subscription.to_le_bytes());
+        out.extend(self.oid.to_le_bytes());
         out.resize(BEAT_LEN, 0xa5);
     }
 
@@ -49,7 +57,15 @@ impl Beat {
         }
         let subscription = u64::from(word(6)?) | u64::from(word(7)?) << 32;
         let (node, life, count, tag) = (word(1)?, word(2)?, word(3)?, word(4)?);
-        Some(Self { node, life, subscription, count, tag, function: word(5)? as RanFunctionId })
+        Some(Self {
+            node,
+            life,
+            subscription,
+            count,
+            tag,
+            function: word(5)? as RanFunctionId,
+            oid: word(8)?,
+        })
     }
 }
 
@@ -156,7 +172,7 @@ impl RanFunction for Beacon {
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
-        let (now, function) = (ctx.now(), ctx.function_id());
+        let (now, function, oid) = (ctx.now(), ctx.function_id(), oid_mark(&self.oid));
         let mut message = Vec::with_capacity(BEAT_LEN);
         for (&subscription, rhythm) in &mut self.rhythms {
             if rhythm.next > now {
@@ -169,7 +185,8 @@ impl RanFunction for Beacon {
                 let (node, life, count, tag) = (self.node, self.life, rhythm.count, rhythm.tag);
                 rhythm.count += 1;
                 message.clear();
-                Beat { node, life, subscription: subscription.0, count, tag, function }.write(&mut message);
+                Beat { node, life, subscription: subscription.0, count, tag, function, oid }
+                    .write(&mut message);
                 let (kind, header, message) = (RicIndicationType::Report, &[0; 4][..], &message[..]);
                 let indication =
                     Indication { subscription, action, kind, header, message, call_process_id: None };
@@ -187,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_beat_is_read_as_it_was_written() {
-        let beat = Beat { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6 };
+        let beat = Beat { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6, oid: 7 };
         let mut out = Vec::new();
         beat.write(&mut out);
         assert_eq!(Beat::read(&out), Some(beat));

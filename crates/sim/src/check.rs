@@ -148,6 +148,17 @@ impl World {
             let has = (table.connections.len(), table.xapps.len());
             return Err(format!("{has:?} connections and xApps for {agents} agents and {clients} xApps"));
         }
+        for xapp in &table.xapps {
+            let of = |p: &usize| *self.hosts[*p].name == *xapp.info.peer;
+            let wanted = wishes.iter().find(|(p, _)| of(p)).map_or(0, |(_, wanted)| wanted.len());
+            if xapp.subscriptions.len() != wanted || xapp.requests > 0 {
+                let (has, under_way) = (xapp.subscriptions.len(), xapp.requests);
+                let peer = &xapp.info.peer;
+                return Err(format!(
+                    "{peer} owns {has} subscriptions, wishes {wanted}, {under_way} under way"
+                ));
+            }
+        }
         for node in &table.nodes {
             let id = node.info.id;
             if let Some(odd) = node.subscriptions.iter().find(|s| s.state != "active") {

@@ -3,7 +3,7 @@
 //! Every report carries the running number that its node gave it. The ledger follows it over both hops, so that each
 //! gap is laid at the door of the queue that dropped: a gap at the RIC's door is the agent's, a further one at an xApp's
 //! door is the RIC's. Links lose nothing while they live.
-use crate::beacon::Beat;
+use crate::beacon::{Beat, oid_mark};
 use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
@@ -200,7 +200,9 @@ impl World {
             return Err(format!("{beat:?} of {node} crossed to a tenant that does not see it"));
         }
         let host = &self.hosts[party];
-        if !host.xapp().is_some_and(|(x, _)| x.wishes.iter().any(|(w, _)| w.tag == beat.tag)) {
+        if !host.xapp().is_some_and(|(x, _)| {
+            x.wishes.iter().any(|(w, _)| w.tag == beat.tag && oid_mark(&w.oid) == beat.oid)
+        }) {
             return Err(format!("never wished for {beat:?}"));
         }
         let (life, connection) = (host.life, host.ends.get(&0).copied().unwrap_or(0));

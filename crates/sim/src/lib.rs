@@ -33,7 +33,7 @@ mod watcher;
 mod world;
 
 pub use agenda::Agenda;
-pub use beacon::{BEAT_LEN, Beacon, Beat, Logbook, trigger};
+pub use beacon::{BEAT_LEN, Beacon, Beat, Logbook, oid_mark, trigger};
 pub use chance::Chance;
 pub use check::LossReport;
 pub use fault::{Disturbance, Fault};
