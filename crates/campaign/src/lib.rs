@@ -6,6 +6,8 @@ pub mod expect;
 pub mod mock;
 pub mod plan;
 pub mod record;
+#[cfg(feature = "report")]
+pub mod report;
 pub mod results;
 pub mod rig;
 pub mod run;

@@ -1,0 +1,72 @@
+//! From results to figures and one self-contained page.
+
+mod draw;
+mod figure;
+mod html;
+
+use std::path::{Path, PathBuf};
+
+use crate::expect::judge;
+use crate::results::Results;
+
+pub use draw::{DrawError, png, svg};
+pub use figure::{Across, Figure, Form, Mark, Sample, Series, figures};
+pub use html::{Context, html};
+
+/// Files of a written report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The page.
+    pub html: PathBuf,
+    /// Every point as CSV.
+    pub csv: PathBuf,
+    /// Each figure as SVG and as PNG.
+    pub figures: Vec<PathBuf>,
+}
+
+/// The report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The medium's fault.
+    #[error("`{file}` cannot be written: {source}")]
+    File {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Our own fault.
+    #[error(transparent)]
+    Draw(#[from] DrawError),
+}
+
+/// Writes `report.html`, `points.csv` and `figure-N.{svg,png}` into a directory, which is created. Distributions and
+/// series are drawn if the results were loaded with them.
+///
+/// # Errors
+/// The medium's fault, or a figure that cannot be drawn.
+pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<Written, ReportError> {
+    let save = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        let failed = |source| ReportError::File { file: path.display().to_string(), source };
+        std::fs::write(&path, bytes).map_err(failed)?;
+        Ok::<_, ReportError>(path)
+    };
+    let failed = |source| ReportError::File { file: directory.display().to_string(), source };
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let judged = judge(results);
+    let figures = figures(results);
+    let mut written = Vec::with_capacity(figures.len() * 2);
+    let mut drawings = Vec::with_capacity(figures.len());
+    for (index, figure) in figures.iter().enumerate() {
+        let drawing = svg(figure)?;
+        written.push(save(&format!("figure-{}.svg", index + 1), draw::standalone(&drawing).as_bytes())?);
+        written.push(save(&format!("figure-{}.png", index + 1), &png(figure)?)?);
+        drawings.push(drawing);
+    }
+    let page = html(results, &judged, &figures, &drawings, context);
+    let html = save("report.html", page.as_bytes())?;
+    let csv = save("points.csv", crate::table::csv(results).as_bytes())?;
+    Ok(Written { html, csv, figures: written })
+}
