@@ -76,7 +76,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         if echo.is_ok() {
             let rtt = now().since(begin);
             rtts.saturating_record(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX));
-            tokio::time::sleep(arguments.interval.saturating_sub(rtt)).await;
+            let rest = arguments.interval.saturating_sub(rtt);
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
         }
     }
     finish(format, node, arguments.count, &rtts)
