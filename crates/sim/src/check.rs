@@ -37,7 +37,7 @@ impl World {
             };
             let wrong = if forged { Err("a forged control reached the node".into()) } else { Ok(()) };
             let wrong = wrong.and_then(|()| match &self.hosts[party].machine {
-                Some(Machine::Ric(ric)) => self.check_ric(party, &ric.snapshot(), outbox_bytes),
+                Some(Machine::Ric(ric)) => self.check_ric(&ric.snapshot(), outbox_bytes),
                 Some(Machine::Impostor(impostor)) => {
                     impostor.successes.first().map_or(Ok(()), |s| Err(s.clone()))
                 }
@@ -55,7 +55,7 @@ impl World {
         Ok(())
     }
 
-    fn check_ric(&self, party: usize, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
+    fn check_ric(&self, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
         for c in &ric.connections {
             if c.queued_bytes > outbox_bytes {
                 return Err(format!("{} octets wait for {}", c.queued_bytes, c.peer));
@@ -87,7 +87,6 @@ impl World {
                 }
             }
         }
-        let _ = party;
         Ok(())
     }
 
@@ -105,7 +104,8 @@ impl World {
         let mut result = Ok(());
         for &ric in &rics {
             let one = self.check_table(ric, &wishes, iapps, &mut at_nodes);
-            result = result.and(one.map_err(|what| format!("{}: {what}", self.hosts[ric].name)));
+            let one = one.map_err(|what| format!("{}: {what}", self.hosts[ric].name));
+            result = result.and(one);
         }
         for host in &self.hosts {
             if let Some((agent, machine)) = host.agent() {
@@ -290,7 +290,7 @@ impl World {
         }
         for (key, b) in &before.agents {
             let a = after.agents.get(key).filter(|a| a.0 == b.0);
-            if !a.is_some_and(|a| a.1 - b.1 == a.2 - b.2) {
+            if a.is_none_or(|a| a.1 - b.1 != a.2 - b.2) {
                 let what = format!("{} (life, dropped, gaps): {b:?} became {a:?}", self.hosts[key.0].name);
                 return Err(self.violation(what));
             }

@@ -49,7 +49,7 @@ pub(crate) struct AgentHost {
 pub(crate) enum Kind {
     Ric(Box<dyn Fn(u32) -> Ric>),
     Agent(AgentHost),
-    Xapp(XappHost),
+    Xapp(Box<XappHost>),
     Impostor(String, Vec<GlobalE2NodeId>),
 }
 
@@ -182,7 +182,7 @@ impl World {
     /// Adds an xApp. `grant` is what the RICs' policy gives it; delivery is judged by it.
     pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
         let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
-        self.add(name, Kind::Xapp(XappHost { config, grant, wishes, made: Vec::new() }))
+        self.add(name, Kind::Xapp(Box::new(XappHost { config, grant, wishes, made: Vec::new() })))
     }
 
     /// Adds an xApp that attacks others at a RIC; the policy shall show it no nodes. `nodes`: what it tries to reach.
