@@ -1,6 +1,6 @@
 //! Fleets of base stations on sockets: glue from model to machines.
 //!
-//! A [`Fleet`] is any number of [`node::Node`]s in one process: each an agent of its own, with its own identity, cell and
+//! A [`Fleet`] is any number of nodes ([`node`]) in one process: each an agent of its own, with its own identity, cell and
 //! UEs, towards the same controllers.
 #![deny(missing_docs)]
 
