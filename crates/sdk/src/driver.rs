@@ -206,6 +206,15 @@ impl<M: Machine> Driver<M> {
                 break "closed by us".to_owned();
             }
             tokio::select! {
+                // Who sends without end shall not keep us from answering it.
+                biased;
+                writable = stream.writable(), if state.blocked.get() => {
+                    if let Err(error) = writable {
+                        break error.to_string();
+                    }
+                    state.blocked.set(false);
+                    self.flush(key);
+                }
                 readable = stream.readable(), if !self.paused.get() => {
                     if let Err(error) = readable {
                         break error.to_string();
@@ -215,13 +224,6 @@ impl<M: Machine> Driver<M> {
                         Ok(false) => break "closed by the peer".to_owned(),
                         Err(why) => break why,
                     }
-                }
-                writable = stream.writable(), if state.blocked.get() => {
-                    if let Err(error) = writable {
-                        break error.to_string();
-                    }
-                    state.blocked.set(false);
-                    self.flush(key);
                 }
                 () = state.changed.notified() => {}
             }
@@ -432,8 +434,12 @@ impl Link {
 
     /// One write of what is ahead; `false` if the socket takes no more.
     fn write(&mut self) -> Result<bool, transport::WriteError> {
-        let mut frames = [const { transport::Frame { head: &[], body: &EMPTY } }; AHEAD_FRAMES];
-        let count = self.ahead.len().min(AHEAD_FRAMES);
+        if self.ahead.len() <= 2 { self.write_some::<2>() } else { self.write_some::<AHEAD_FRAMES>() }
+    }
+
+    fn write_some<const FRAMES: usize>(&mut self) -> Result<bool, transport::WriteError> {
+        let mut frames = [const { transport::Frame { head: &[], body: &EMPTY } }; FRAMES];
+        let count = self.ahead.len().min(FRAMES);
         for (slot, frame) in frames.iter_mut().zip(&self.ahead) {
             *slot = transport::Frame { head: frame.head(), body: frame.body() };
         }

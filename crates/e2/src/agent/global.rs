@@ -17,6 +17,10 @@ impl Agent {
         if pdu.len() > limit {
             return self.take_down(id, CloseReason::TooLong { len: pdu.len(), limit });
         }
+        if let Some(control) = fast::Control::decode(&pdu, version) {
+            let control = Message::RicControlRequest(control.to_message(&pdu));
+            return self.dispatch(id, state, control, &pdu);
+        }
         match decode_upgrading(&pdu, version) {
             Ok((decoded, spoken)) => {
                 if let Some(link) = self.core.link_mut(id) {

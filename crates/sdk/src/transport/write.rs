@@ -8,6 +8,8 @@ use super::{LENGTH_BYTES, MAX_PDU_BYTES, Stream};
 
 /// Slices given to one system call, at most (the kernel's own bound, `IOV_MAX`, is 1024).
 const MAX_SLICES: usize = 256;
+/// So many frames are few.
+const FEW_FRAMES: usize = 2;
 /// A head up to this long is copied behind its length, which saves a slice; a longer one is referred to.
 const COPIED_HEAD_BYTES: usize = 256;
 
@@ -127,6 +129,20 @@ impl FrameWriter {
 
     /// Offers the rest and as many frames as one call holds; returns how many frames those were.
     fn write_once(&mut self, stream: &Stream, frames: &[Frame<'_>]) -> (usize, io::Result<usize>) {
+        // Where one message is answered by one, clearing 256 slices would cost as much as sending it.
+        if frames.len() <= FEW_FRAMES {
+            self.offer::<{ 2 + 3 * FEW_FRAMES }>(stream, frames)
+        } else {
+            self.offer::<MAX_SLICES>(stream, frames)
+        }
+    }
+
+    /// As [`write_once`](Self::write_once), with room for `SLICES` slices.
+    fn offer<const SLICES: usize>(
+        &mut self,
+        stream: &Stream,
+        frames: &[Frame<'_>],
+    ) -> (usize, io::Result<usize>) {
         let offered = offerable(frames);
         let frames = &frames[..offered];
         self.scratch.clear();
@@ -134,7 +150,7 @@ impl FrameWriter {
             self.scratch.extend_from_slice(&length_prefix(frame));
             self.scratch.extend_from_slice(&frame.head[..copied_bytes(frame)]);
         }
-        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let mut slices = [IoSlice::new(&[]); SLICES];
         let mut used = 0;
         let mut push = |bytes| {
             slices[used] = IoSlice::new(bytes);

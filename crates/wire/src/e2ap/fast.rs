@@ -322,6 +322,18 @@ impl<'a> Control<'a> {
     }
 
     #[cold]
+    /// The message; octet strings are slices of `pdu`, which this was decoded from.
+    pub fn to_message(&self, pdu: &Bytes) -> RicControlRequest {
+        RicControlRequest {
+            request_id: self.request_id,
+            function_id: self.function_id,
+            call_process_id: self.call_process_id.map(|octets| pdu.slice_ref(octets)),
+            header: pdu.slice_ref(self.header),
+            message: pdu.slice_ref(self.message),
+            ack_request: self.ack_request,
+        }
+    }
+
     fn encode_general(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let message = Message::RicControlRequest(RicControlRequest {
             request_id: self.request_id,
