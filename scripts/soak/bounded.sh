@@ -6,7 +6,10 @@ exec python3 - "$RANLAB" <<'P'
 import json, os, signal, subprocess, sys, threading, time
 
 RANLAB, HERE = sys.argv[1], os.getcwd()
-E2, E42 = f"unix://{HERE}/e2", f"unix://{HERE}/e42"
+TRANSPORTS = {
+    "unix": (f"unix://{HERE}/e2", f"unix://{HERE}/e42"),
+    "tcp": ("tcp://127.0.0.1:26421", "tcp://127.0.0.1:26422"),
+}
 RSS_MB_MAX, AGE_US_MAX = 64, 250_000
 
 def start(*arguments):
@@ -40,12 +43,13 @@ class Throttle(threading.Thread):
             time.sleep(self.slice_s)
         os.kill(self.pid, signal.SIGCONT)
 
-def run(name, slow_ric, share=None):
-    ric = start("ric", "--e2", E2, "--e42", E42, "--duration", "60s")
-    while not os.path.exists("e42"): time.sleep(0.05)
-    fleet = start("emulate", "--connect", E2, "--nodes", "40", "--ues", "32", "--duration", "45s")
+def run(name, transport, slow_ric=False, share=None):
+    e2, e42 = TRANSPORTS[transport]
+    ric = start("ric", "--e2", e2, "--e42", e42, "--duration", "60s")
+    time.sleep(0.5)
+    fleet = start("emulate", "--connect", e2, "--nodes", "40", "--ues", "32", "--duration", "45s")
     time.sleep(1)
-    probe = start("xapp", "monitor", "--connect", E42, "--period", "10ms", "--duration", "4s")
+    probe = start("xapp", "monitor", "--connect", e42, "--period", "10ms", "--duration", "4s")
     time.sleep(1.5)
     before, at = cpu_s(ric.pid), time.monotonic()
     time.sleep(2)
@@ -53,7 +57,7 @@ def run(name, slow_ric, share=None):
     offered = last(probe)["indications"] / 4
     # At the end everybody gets what they need again: every gap has two sides.
     slow = ["--at-most", str(int(offered * share)), "--slow-from", "2s", "--slow-until", "11s"] if share else []
-    xapp = start("xapp", "monitor", "--connect", E42, "--period", "10ms", "--duration", "16s", *slow)
+    xapp = start("xapp", "monitor", "--connect", e42, "--period", "10ms", "--duration", "16s", *slow)
     time.sleep(2)
     if slow_ric:
         throttle = Throttle(ric.pid, need / 2)
@@ -67,10 +71,8 @@ def run(name, slow_ric, share=None):
     sent = last(fleet)
     ric.send_signal(signal.SIGTERM)
     served = last(ric)
-    for socket in ("e2", "e42"):
-        if os.path.exists(socket): os.unlink(socket)
     dropped = served["dropped"] + sent["dropped"]
-    print(f"{name}: {offered:.0f}/s offered, RIC needs {need:.3f} cores; delivered {seen['indications']}, "
+    print(f"{name}, {transport}: {offered:.0f}/s offered, RIC needs {need:.3f} cores; delivered {seen['indications']}, "
           f"lost {seen['lost']}, dropped {dropped} (RIC {served['dropped']}, nodes {sent['dropped']}), "
           f"p99 age {seen['latency_us']['p99'] / 1000:.0f} ms, RIC {memory:.1f} MB at most")
     assert seen["subscriptions"] == 160, seen
@@ -79,6 +81,7 @@ def run(name, slow_ric, share=None):
     assert memory < RSS_MB_MAX, "memory"
     assert seen["latency_us"]["p99"] <= AGE_US_MAX, "old data was delivered"
 
-run("half of the CPU", True)
-run("a tenth of the stream", False, share=0.1)
+for transport in TRANSPORTS:
+    run("half of the CPU", transport, slow_ric=True)
+    run("a tenth of the stream", transport, share=0.1)
 P

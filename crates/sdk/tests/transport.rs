@@ -41,7 +41,12 @@ fn every_transport(test: &str) -> (Directory, [Address; 3]) {
 
 /// Small buffers, so that a test fills them with few bytes.
 fn narrow() -> SocketOptions {
-    SocketOptions { send_buffer_bytes: 8 << 10, receive_buffer_bytes: 8 << 10, ..SocketOptions::default() }
+    SocketOptions {
+        send_buffer_bytes: 8 << 10,
+        receive_buffer_bytes: 8 << 10,
+        local_buffer_bytes: 8 << 10,
+        ..SocketOptions::default()
+    }
 }
 
 async fn pair(address: &Address, options: &SocketOptions) -> (Listener, Stream, Stream) {

@@ -85,7 +85,7 @@ pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Strea
         match address {
             Address::Tcp { host, port } => tcp(address, host, *port, options).await.map(Stream::Tcp),
             Address::Unix(path) => unix(address, path, options).await.map(Stream::Unix),
-            Address::Memory(name) => memory::connect(name, options.send_buffer_bytes)
+            Address::Memory(name) => memory::connect(name, options.local_buffer_bytes)
                 .map(Stream::Memory)
                 .ok_or_else(|| ConnectError::Refused { address: address.clone() }),
             Address::Sctp { .. } => unsupported(Unsupported::sctp()),
@@ -120,7 +120,7 @@ async fn tcp(
 
 async fn tcp_to(candidate: SocketAddr, options: &SocketOptions) -> io::Result<TcpStream> {
     let socket = if candidate.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    options.apply_buffers(&socket)?;
+    options.apply_tcp_buffers(&socket)?;
     options.apply_tcp(&socket)?;
     not_to_itself(socket.connect(candidate).await?)
 }
@@ -137,7 +137,7 @@ fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
 
 async fn unix(address: &Address, path: &Path, options: &SocketOptions) -> Result<UnixStream, ConnectError> {
     let stream = UnixStream::connect(path).await.map_err(|error| explain(address, error))?;
-    options.apply_buffers(&stream).map_err(|error| explain(address, error))?;
+    options.apply_local_buffers(&stream).map_err(|error| explain(address, error))?;
     Ok(stream)
 }
 

@@ -138,13 +138,13 @@ impl Listener {
         match &self.kind {
             Kind::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await.map_err(refusal)?;
-                self.options.apply_buffers(&stream).map_err(AcceptError::Io)?;
+                self.options.apply_tcp_buffers(&stream).map_err(AcceptError::Io)?;
                 self.options.apply_tcp(&stream).map_err(AcceptError::Io)?;
                 Ok((Stream::Tcp(stream), format!("tcp://{peer}")))
             }
             Kind::Unix { listener, .. } => {
                 let (stream, _) = listener.accept().await.map_err(refusal)?;
-                self.options.apply_buffers(&stream).map_err(AcceptError::Io)?;
+                self.options.apply_local_buffers(&stream).map_err(AcceptError::Io)?;
                 let process = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
                 let peer = match process {
                     Some(pid) => format!("{} pid {pid}", self.address),
@@ -176,7 +176,7 @@ fn tcp_at(place: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener>
     let socket = if place.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     // A restarted RIC must get its port back while old connections linger in TIME_WAIT.
     socket.set_reuseaddr(true)?;
-    options.apply_buffers(&socket)?;
+    options.apply_tcp_buffers(&socket)?;
     socket.bind(place)?;
     socket.listen(BACKLOG as u32)
 }
@@ -199,7 +199,7 @@ fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, 
     let file = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
     file.set_permissions(Permissions::from_mode(options.unix_mode & 0o777))?;
     let socket = Socket::from(OwnedFd::from(file));
-    options.apply_buffers(&socket)?;
+    options.apply_local_buffers(&socket)?;
     socket.bind(&SockAddr::unix(path)?)?;
     let file = SocketFile::of(path)?;
     fs::set_permissions(path, Permissions::from_mode(options.unix_mode & 0o777))?;

@@ -14,10 +14,14 @@ use socket2::{SockRef, TcpKeepalive};
 pub struct SocketOptions {
     /// Sends small messages at once (`TCP_NODELAY`). On.
     pub nodelay: bool,
-    /// `SO_SNDBUF`, and the capacity of a memory stream, in bytes. 64 KiB.
+    /// `SO_SNDBUF` of a TCP socket in bytes. 256 KiB: it holds what was sent until it is acknowledged, and a receiver
+    /// on the same machine acknowledges in steps of 64 KiB; a quarter of this costs half of the throughput or more.
     pub send_buffer_bytes: usize,
-    /// `SO_RCVBUF` in bytes. 64 KiB.
+    /// `SO_RCVBUF` of a TCP socket in bytes. 64 KiB.
     pub receive_buffer_bytes: usize,
+    /// `SO_SNDBUF` and `SO_RCVBUF` of a Unix socket, and the capacity of a memory stream, in bytes. 64 KiB: all of it
+    /// is unsent data.
+    pub local_buffer_bytes: usize,
     /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 16 KiB.
     pub unsent_bytes: Option<u32>,
     /// First probe of a silent TCP peer after this long, then every third of it; `None`: never. 15 s.
@@ -32,8 +36,9 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self {
             nodelay: true,
-            send_buffer_bytes: 64 << 10,
+            send_buffer_bytes: 256 << 10,
             receive_buffer_bytes: 64 << 10,
+            local_buffer_bytes: 64 << 10,
             unsent_bytes: Some(16 << 10),
             keepalive: Some(Duration::from_secs(15)),
             connect_timeout: Duration::from_secs(5),
@@ -43,9 +48,14 @@ impl Default for SocketOptions {
 }
 
 impl SocketOptions {
-    /// The buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
-    pub(super) fn apply_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
+    /// TCP's buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
+    pub(super) fn apply_tcp_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
         ranlab_net::bound_buffers(socket, self.send_buffer_bytes, self.receive_buffer_bytes)
+    }
+
+    /// The buffer bounds of a Unix socket.
+    pub(super) fn apply_local_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
+        ranlab_net::bound_buffers(socket, self.local_buffer_bytes, self.local_buffer_bytes)
     }
 
     /// Everything that an established TCP connection has besides its buffers.
