@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::validity::Thresholds;
 use crate::{Facts, MachineInterval, Sctp};
 
 /// One thing looked at.
@@ -31,9 +32,10 @@ pub enum Status {
 
 /// Open files for some 10,000 peers with their timers and logs.
 const OPEN_FILES_WANTED: u64 = 16_384;
-/// Above these shares a measurement says more about the neighbours than about its subject.
-const STEAL_SHARE_BOUND: f64 = 0.02;
-const CPU_PRESSURE_BOUND: f64 = 0.25;
+/// A CPU that sleeps deeper than this adds its waking to latencies that are themselves tens of microseconds.
+const IDLE_EXIT_US: u64 = 20;
+/// Fewer CPUs than this leave none to set aside.
+const ISOLATION_CPUS: usize = 4;
 
 /// Looks at everything that the facts, and an interval of some seconds if there is one, tell.
 pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
@@ -44,6 +46,12 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
         cpus(facts),
         smt(facts),
         governor(facts),
+        boost(facts),
+        idle_states(facts),
+        isolation(facts),
+        clock_source(facts),
+        pressure(facts),
+        kernel(facts),
         huge_pages(facts),
     ];
     checks.extend(lately.map(quiet));
@@ -104,6 +112,70 @@ fn governor(facts: &Facts) -> Check {
     check("frequency governor", found, slow.then_some((Status::Fair, advice)))
 }
 
+fn boost(facts: &Facts) -> Check {
+    let on = facts.boost == Some(true);
+    let found =
+        facts.boost.map_or("not under this system's control", |on| if on { "allowed" } else { "off" });
+    let advice = "the clock depends on heat and neighbours: `echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo` \
+                  or `echo 0 > /sys/devices/system/cpu/cpufreq/boost` for repeatable figures";
+    check("turbo", found.to_owned(), on.then_some((Status::Fair, advice)))
+}
+
+fn idle_states(facts: &Facts) -> Check {
+    let deepest = facts.idle_states.iter().max_by_key(|state| state.exit_latency_us);
+    let found = deepest.map_or_else(
+        || "not under this system's control".to_owned(),
+        |state| format!("down to {}, {} us to leave", state.name, state.exit_latency_us),
+    );
+    let deep = deepest.is_some_and(|state| state.exit_latency_us > IDLE_EXIT_US);
+    let advice =
+        "waking adds to latency at low load: `cpupower idle-set -D 20`, or hold /dev/cpu_dma_latency at 0";
+    check("idle states", found, deep.then_some((Status::Fair, advice)))
+}
+
+fn isolation(facts: &Facts) -> Check {
+    let isolated = facts.isolated_cpus.clone();
+    let found = match (&isolated, &facts.tickless_cpus) {
+        (None, None) => "no CPU set aside".to_owned(),
+        (isolated, tickless) => {
+            let show = |cpus: &Option<String>| cpus.clone().unwrap_or_else(|| "none".to_owned());
+            format!("isolated: {}, tickless: {}", show(isolated), show(tickless))
+        }
+    };
+    let could = isolated.is_none() && facts.cpus >= ISOLATION_CPUS;
+    let advice =
+        "for tails below 100 us boot with isolcpus= and nohz_full= for the CPUs of the system under test";
+    check("isolated CPUs", found, could.then_some((Status::Fair, advice)))
+}
+
+fn clock_source(facts: &Facts) -> Check {
+    let slow =
+        facts.clock_source.as_deref().is_some_and(|source| ["hpet", "acpi_pm", "jiffies"].contains(&source));
+    let found = facts.clock_source.clone().unwrap_or_else(|| "unknown".to_owned());
+    let advice =
+        "each reading costs a microsecond or more: boot with clocksource=tsc if the machine's is stable";
+    check("clock source", found, slow.then_some((Status::Fair, advice)))
+}
+
+fn pressure(facts: &Facts) -> Check {
+    let found = if facts.pressure_information { "told" } else { "not told" };
+    let advice = "boot with psi=1: without it only stolen time can make a measurement invalid";
+    let bad = (!facts.pressure_information).then_some((Status::Fair, advice));
+    check("pressure information", found.to_owned(), bad)
+}
+
+/// Nothing to advise: the flavour explains a result, it does not spoil it.
+fn kernel(facts: &Facts) -> Check {
+    let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let found = format!(
+        "{} ({}, preemption {})",
+        word(&facts.kernel),
+        word(&facts.kernel_flavour),
+        word(&facts.preemption)
+    );
+    check("kernel", found, None)
+}
+
 fn huge_pages(facts: &Facts) -> Check {
     let none = facts.huge_pages.unwrap_or(0) == 0;
     let found = format!("{} reserved", facts.huge_pages.unwrap_or(0));
@@ -118,7 +190,8 @@ fn quiet(lately: &MachineInterval) -> Check {
         lately.steal_share * 100.0,
         pressure * 100.0
     );
-    let noisy = lately.steal_share > STEAL_SHARE_BOUND || pressure > CPU_PRESSURE_BOUND;
+    let bounds = Thresholds::default();
+    let noisy = lately.steal_share > bounds.steal_share || pressure > bounds.cpu_pressure;
     let advice = "others use this machine: measurements taken now are invalid";
     check("quiet", found, noisy.then_some((Status::Fair, advice)))
 }
@@ -126,7 +199,7 @@ fn quiet(lately: &MachineInterval) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Pressure;
+    use crate::{IdleState, Pressure};
 
     fn good() -> Facts {
         Facts {
@@ -135,6 +208,11 @@ mod tests {
             cpus: 8,
             smt: Some(false),
             governor: Some("performance".into()),
+            boost: Some(false),
+            idle_states: vec![IdleState { name: "C1".into(), exit_latency_us: 2 }],
+            isolated_cpus: Some("2-7".into()),
+            clock_source: Some("tsc".into()),
+            pressure_information: true,
             huge_pages: Some(512),
             open_files_soft: Some(1024),
             open_files_hard: Some(1 << 20),
@@ -154,7 +232,7 @@ mod tests {
     #[test]
     fn a_good_machine_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
-        assert_eq!(checks.len(), 8);
+        assert_eq!(checks.len(), 14);
         assert!(
             checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
             "{checks:#?}"
@@ -163,13 +241,19 @@ mod tests {
 
     #[test]
     fn each_lack_is_found_alone() {
-        let lacks: [(&str, Facts, Status); 7] = [
+        let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
+        let lacks: [(&str, Facts, Status); 12] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
             ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
             ("network namespaces", Facts { network_namespaces: false, ..good() }, Status::Fair),
             ("CPUs", Facts { cpus: 1, ..good() }, Status::Fair),
             ("SMT", Facts { smt: Some(true), ..good() }, Status::Fair),
             ("frequency governor", Facts { governor: Some("powersave".into()), ..good() }, Status::Fair),
+            ("turbo", Facts { boost: Some(true), ..good() }, Status::Fair),
+            ("idle states", Facts { idle_states: vec![deep], ..good() }, Status::Fair),
+            ("isolated CPUs", Facts { isolated_cpus: None, ..good() }, Status::Fair),
+            ("clock source", Facts { clock_source: Some("hpet".into()), ..good() }, Status::Fair),
+            ("pressure information", Facts { pressure_information: false, ..good() }, Status::Fair),
             ("huge pages", Facts { huge_pages: Some(0), ..good() }, Status::Fair),
         ];
         for (name, facts, status) in lacks {

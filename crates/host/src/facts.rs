@@ -26,10 +26,27 @@ pub struct Facts {
     pub smt: Option<bool>,
     /// The frequency governor of the first CPU.
     pub governor: Option<String>,
+    /// Clocks above the nominal frequency (turbo, boost) are allowed.
+    pub boost: Option<bool>,
     /// The driver of the idle states.
     pub idle_driver: Option<String>,
+    /// The idle states of the first CPU that are not disabled, the shallowest first.
+    pub idle_states: Vec<IdleState>,
     /// CPUs kept free of other work by the kernel's command line.
     pub isolated_cpus: Option<String>,
+    /// CPUs whose timer tick stops while they run one task.
+    pub tickless_cpus: Option<String>,
+    /// What the kernel's clock is read from.
+    pub clock_source: Option<String>,
+    /// How willingly the kernel interrupts itself: `realtime`, `full`, `lazy`, `voluntary`, `none`, or `dynamic` where
+    /// it does not say which of them is chosen now.
+    pub preemption: Option<String>,
+    /// Which build of the kernel it is (`Debian`, `cloud`, `azure`, … as its release says; else `generic`).
+    pub kernel_flavour: Option<String>,
+    /// Memory nodes.
+    pub memory_nodes: usize,
+    /// The kernel tells how long tasks waited (`/proc/pressure`).
+    pub pressure_information: bool,
     /// Huge pages reserved.
     pub huge_pages: Option<u64>,
     /// Size of one of them.
@@ -44,6 +61,15 @@ pub struct Facts {
     pub open_files_soft: Option<u64>,
     /// Open files that it may allow itself.
     pub open_files_hard: Option<u64>,
+}
+
+/// A state in which a CPU sleeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IdleState {
+    /// Its name, such as `C6`.
+    pub name: String,
+    /// Time that leaving it takes.
+    pub exit_latency_us: u64,
 }
 
 /// What the kernel has of SCTP.
@@ -85,8 +111,23 @@ impl Facts {
             memory_bytes: field(&memory, "MemTotal").map(|kilobytes| kilobytes * 1024),
             smt: word("sys/devices/system/cpu/smt/active").map(|word| word == "1"),
             governor: word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            boost: word("sys/devices/system/cpu/intel_pstate/no_turbo")
+                .map(|word| word == "0")
+                .or_else(|| word("sys/devices/system/cpu/cpufreq/boost").map(|word| word == "1")),
             idle_driver: word("sys/devices/system/cpu/cpuidle/current_driver"),
+            idle_states: idle_states(root),
             isolated_cpus: word("sys/devices/system/cpu/isolated"),
+            tickless_cpus: word("sys/devices/system/cpu/nohz_full").filter(|word| word != "(null)"),
+            clock_source: word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            preemption: preemption(
+                word("sys/kernel/realtime").as_deref(),
+                word("sys/kernel/debug/sched/preempt").as_deref(),
+                &text("proc/cmdline").unwrap_or_default(),
+                &text("proc/version").unwrap_or_default(),
+            ),
+            kernel_flavour: kernel.as_deref().map(flavour),
+            memory_nodes: nodes(root),
+            pressure_information: root.join("proc/pressure/cpu").exists(),
             huge_pages: field(&memory, "HugePages_Total"),
             huge_page_bytes: field(&memory, "Hugepagesize").map(|kilobytes| kilobytes * 1024),
             transparent_huge_pages: word("sys/kernel/mm/transparent_hugepage/enabled")
@@ -99,6 +140,62 @@ impl Facts {
             kernel,
         }
     }
+}
+
+/// Those of the first CPU; all CPUs have the same.
+fn idle_states(root: &Path) -> Vec<IdleState> {
+    let folder = root.join("sys/devices/system/cpu/cpu0/cpuidle");
+    let state = |index: usize| {
+        let word = |name: &str| fs::read_to_string(folder.join(format!("state{index}")).join(name)).ok();
+        let (name, latency) = (word("name")?, word("latency")?);
+        let disabled = word("disable").is_some_and(|word| word.trim() == "1");
+        let state = IdleState { name: name.trim().to_owned(), exit_latency_us: latency.trim().parse().ok()? };
+        Some((state, disabled))
+    };
+    (0..).map_while(state).filter(|(_, disabled)| !disabled).map(|(state, _)| state).collect()
+}
+
+/// What is chosen at run time is in debugfs for root alone; else the command line, else the build.
+fn preemption(
+    realtime: Option<&str>,
+    debug: Option<&str>,
+    command_line: &str,
+    version: &str,
+) -> Option<String> {
+    if realtime == Some("1") || version.contains("PREEMPT_RT") {
+        return Some("realtime".to_owned());
+    }
+    // `none voluntary (full) lazy`.
+    let chosen = debug.and_then(|text| Some(text.split_once('(')?.1.split_once(')')?.0.to_owned()));
+    let asked =
+        || command_line.split_whitespace().find_map(|word| word.strip_prefix("preempt=")).map(str::to_owned);
+    let built = || {
+        let word = match version {
+            "" => return None,
+            version if version.contains("PREEMPT_DYNAMIC") => "dynamic",
+            version if version.contains("PREEMPT_LAZY") => "lazy",
+            version if version.contains("PREEMPT") => "full",
+            _ => "voluntary or none",
+        };
+        Some(word.to_owned())
+    };
+    chosen.or_else(asked).or_else(built)
+}
+
+/// `6.1.0-53-cloud-amd64` is `cloud`: the words of the release that are no number and no architecture.
+fn flavour(release: &str) -> String {
+    let words = release.split(['-', '+']).skip(1).filter(|word| {
+        let architecture = ["amd64", "arm64", "x86_64", "aarch64", "riscv64"].contains(word);
+        !architecture && word.chars().any(char::is_alphabetic)
+    });
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() { "generic".to_owned() } else { words.join("-") }
+}
+
+fn nodes(root: &Path) -> usize {
+    let names = fs::read_dir(root.join("sys/devices/system/node")).into_iter().flatten().flatten();
+    let number = |name: &str| name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    names.filter(|entry| entry.file_name().to_str().is_some_and(number)).count()
 }
 
 fn sctp(root: &Path, kernel: Option<&str>) -> Sctp {
@@ -198,6 +295,53 @@ mod tests {
         assert_eq!(facts.transparent_huge_pages.as_deref(), Some("madvise"));
         assert_eq!((facts.sctp, facts.network_namespaces), (Sctp::Loadable, true));
         assert_eq!((facts.open_files_soft, facts.open_files_hard), (Some(1024), Some(524_288)));
+    }
+
+    #[test]
+    fn idle_states_clock_and_kernel_are_written_down() {
+        let idle = "sys/devices/system/cpu/cpu0/cpuidle";
+        let files = [
+            (format!("{idle}/state0/name"), "POLL\n"),
+            (format!("{idle}/state0/latency"), "0\n"),
+            (format!("{idle}/state1/name"), "C1\n"),
+            (format!("{idle}/state1/latency"), "2\n"),
+            (format!("{idle}/state1/disable"), "1\n"),
+            (format!("{idle}/state2/name"), "C6\n"),
+            (format!("{idle}/state2/latency"), "133\n"),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned(), "tsc\n"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo".to_owned(), "1\n"),
+            ("sys/devices/system/cpu/nohz_full".to_owned(), "2-3\n"),
+            ("sys/devices/system/node/node0/x".to_owned(), ""),
+            ("sys/devices/system/node/node1/x".to_owned(), ""),
+            ("proc/pressure/cpu".to_owned(), ""),
+            ("proc/sys/kernel/osrelease".to_owned(), "6.1.0-53-cloud-amd64\n"),
+            ("proc/version".to_owned(), "Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC Debian\n"),
+            ("proc/cmdline".to_owned(), "quiet preempt=voluntary\n"),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let facts = Facts::read_below(&Machine::with("tuning", &files).0);
+        let states: Vec<(&str, u64)> =
+            facts.idle_states.iter().map(|state| (state.name.as_str(), state.exit_latency_us)).collect();
+        assert_eq!(states, [("POLL", 0), ("C6", 133)], "C1 is disabled");
+        assert_eq!((facts.clock_source.as_deref(), facts.boost), (Some("tsc"), Some(false)));
+        assert_eq!((facts.tickless_cpus.as_deref(), facts.memory_nodes), (Some("2-3"), 2));
+        assert_eq!(facts.preemption.as_deref(), Some("voluntary"));
+        assert_eq!((facts.kernel_flavour.as_deref(), facts.pressure_information), (Some("cloud"), true));
+    }
+
+    #[test]
+    fn preemption_is_what_the_nearest_source_says() {
+        let version = "Linux #1 SMP PREEMPT_DYNAMIC";
+        assert_eq!(preemption(Some("1"), None, "", version).as_deref(), Some("realtime"));
+        let debug = Some("none voluntary (full) lazy");
+        assert_eq!(preemption(None, debug, "preempt=none", version).as_deref(), Some("full"));
+        assert_eq!(preemption(None, None, "", version).as_deref(), Some("dynamic"));
+        assert_eq!(preemption(None, None, "", "Linux #1 SMP PREEMPT_RT x").as_deref(), Some("realtime"));
+        assert_eq!(preemption(None, None, "", ""), None);
+        assert_eq!(
+            (flavour("6.8.0-1021-azure"), flavour("6.12.4")),
+            ("azure".to_owned(), "generic".to_owned())
+        );
     }
 
     #[test]

@@ -1,22 +1,33 @@
 //! Hands on the lab machine: process and machine meters, facts; never in a product build.
 //!
+//! * [`Watch`]: a system under test over time, the tool beside it, and what spoke against the measurement meanwhile.
+//! * [`Subject`]: what is metered: a process, all processes of a command, a control group, or threads of this process.
 //! * [`ProcessMeter`]: what one process costs, all its threads counted.
-//! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure); decides whether a
-//!   measurement counts.
+//! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
+//! * [`traffic`]: messages, bytes and packets on the wire, each direction, told apart.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`doctor`]: what is missing here, and what to do about it.
 //!
 //! Everything is read from `/proc` and `/sys`; where the kernel does not say, the value is `None` and never a guess.
 #![deny(missing_docs)]
 
+mod clock;
 pub mod doctor;
 mod facts;
 mod machine;
 mod process;
+mod subject;
+mod threads;
+pub mod traffic;
+pub mod validity;
+mod watch;
 
-pub use facts::{Facts, Sctp};
+pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
 pub use process::{ProcessMeter, ProcessSample};
+pub use subject::{Subject, SubjectMeter, SubjectSample};
+pub use threads::{ThreadGroup, ThreadHandle};
+pub use watch::{METERS, Meter, SAMPLES_MAX, Tool, Watch, Watched, Window};
 
 use std::path::PathBuf;
 
@@ -30,6 +41,23 @@ pub enum MeterError {
         /// The process asked for.
         pid: u32,
     },
+    /// No process has that name.
+    #[error(
+        "no process runs the command `{command}` (looked at /proc/*/comm and the first word of /proc/*/cmdline)"
+    )]
+    NoCommand {
+        /// The name asked for.
+        command: String,
+    },
+    /// The control group is not there.
+    #[error("{} is no control group: it has no cgroup.procs", path.display())]
+    NoCgroup {
+        /// The directory asked for.
+        path: PathBuf,
+    },
+    /// The thread that samples cannot be started.
+    #[error("no thread for the meter: {0}")]
+    Thread(std::io::Error),
     /// The kernel's file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

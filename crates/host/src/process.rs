@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::{MeterError, TICKS_PER_SECOND, field, read};
+use crate::{MeterError, TICKS_PER_SECOND, clock, field, read};
 
 /// Reads the meters of one process as often as asked.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct ProcessSample {
     pub cpu_user_s: f64,
     /// CPU seconds in the kernel on the process's behalf; steps of 10 ms.
     pub cpu_system_s: f64,
+    /// CPU nanoseconds in both modes by the process's CPU clock; `None` if the system has no such clock for it.
+    pub cpu_ns: Option<u64>,
     /// Resident memory.
     pub rss_bytes: u64,
     /// The largest resident memory so far.
@@ -37,9 +39,9 @@ pub struct ProcessSample {
 }
 
 impl ProcessSample {
-    /// CPU seconds in both modes.
+    /// CPU seconds in both modes, to the nanosecond where the system can.
     pub fn cpu_s(&self) -> f64 {
-        self.cpu_user_s + self.cpu_system_s
+        self.cpu_ns.map_or(self.cpu_user_s + self.cpu_system_s, |ns| ns as f64 / 1e9)
     }
 }
 
@@ -52,6 +54,18 @@ impl ProcessMeter {
     /// A meter of this very process.
     pub fn own() -> Self {
         Self::new(std::process::id())
+    }
+
+    /// The process's identifier.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// When the process began, in ticks since the machine began: tells two processes of one identifier apart.
+    pub fn began_ticks(&self) -> Result<u64, MeterError> {
+        let path = self.folder.join("stat");
+        let text = std::fs::read_to_string(&path).map_err(|_| MeterError::NoProcess { pid: self.pid })?;
+        parse_stat(&text).map(|stat| stat.began_ticks).ok_or(MeterError::Form { path })
     }
 
     /// Reads all meters but [`Self::pss_bytes`]. Costs some tens of microseconds and as much again per thread.
@@ -70,6 +84,7 @@ impl ProcessMeter {
         Ok(ProcessSample {
             cpu_user_s: stat.user_ticks as f64 / TICKS_PER_SECOND,
             cpu_system_s: stat.system_ticks as f64 / TICKS_PER_SECOND,
+            cpu_ns: clock::of_process(self.pid),
             rss_bytes: kilobytes("VmRSS"),
             rss_peak_bytes: kilobytes("VmHWM"),
             threads,
@@ -107,6 +122,7 @@ struct Stat {
     major_faults: u64,
     user_ticks: u64,
     system_ticks: u64,
+    began_ticks: u64,
 }
 
 /// `/proc/PID/stat`, proc_pid_stat(5). The second field is a file name in brackets that may hold blanks and
@@ -120,6 +136,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
         major_faults: number(12)?,
         user_ticks: number(14)?,
         system_ticks: number(15)?,
+        began_ticks: number(22)?,
     })
 }
 
@@ -130,7 +147,8 @@ mod tests {
     #[test]
     fn a_name_with_brackets_does_not_shift_the_fields() {
         let text = "7 (a) b (c) S 1 7 7 0 -1 4194560 1041 11 3 12 250 140 5 6 20 0 4 0 99 1000 200";
-        let stat = Stat { minor_faults: 1041, major_faults: 3, user_ticks: 250, system_ticks: 140 };
+        let stat =
+            Stat { minor_faults: 1041, major_faults: 3, user_ticks: 250, system_ticks: 140, began_ticks: 99 };
         assert_eq!(parse_stat(text), Some(stat));
         assert_eq!(parse_stat("7 (cut) S 1 7"), None);
         assert_eq!(parse_stat(""), None);

@@ -1,0 +1,104 @@
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::*;
+
+/// A shell that works until it is killed.
+struct Busy(Child);
+
+impl Busy {
+    fn start(program: &str) -> Self {
+        let mut command = Command::new(program);
+        command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn until(mut done: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("did not happen within 30 s");
+}
+
+#[test]
+fn a_process_is_metered_until_it_is_gone() {
+    let busy = Busy::start("/bin/sh");
+    let mut meter = SubjectMeter::new(Subject::Process { pid: busy.0.id() }).unwrap();
+    until(|| meter.sample().unwrap().cpu_s > 0.05);
+    let sample = meter.sample().unwrap();
+    assert_eq!((sample.processes, sample.threads), (1, 1));
+    assert!(sample.rss_bytes.unwrap() > 100_000 && sample.minor_faults.unwrap() > 0, "{sample:?}");
+    assert!(meter.pss_bytes().unwrap() > 0 && meter.alive() == [busy.0.id()]);
+    let pid = busy.0.id();
+    drop(busy);
+    assert_eq!(meter.sample().unwrap_err().to_string(), format!("there is no process {pid}"));
+}
+
+#[test]
+fn all_processes_of_a_command_count_and_what_the_ended_used_is_kept() {
+    // A name of its own, so that no other test's shell is taken for it; longer than the kernel's 15 characters.
+    let folder = std::env::temp_dir().join(format!("ranlab-subject-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let name = format!("sut-{}-with-a-long-name", std::process::id());
+    let program = folder.join(&name);
+    let _ = std::fs::remove_file(&program);
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+    let program = program.to_str().unwrap();
+    let first = Busy::start(program);
+    let second = Busy::start(program);
+    let mut meter = SubjectMeter::new(Subject::Command { name: name.clone() }).unwrap();
+    until(|| meter.sample().unwrap().processes == 2);
+    until(|| meter.sample().unwrap().cpu_s > 0.1);
+    let before = meter.sample().unwrap();
+    drop(first);
+    let after = meter.sample().unwrap();
+    assert_eq!(after.processes, 1);
+    assert!(after.cpu_s >= before.cpu_s && after.minor_faults >= before.minor_faults, "{before:?} {after:?}");
+    drop(second);
+    let error = meter.sample().unwrap_err().to_string();
+    assert!(error.contains(&name), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_group_is_read_with_those_below_it() {
+    let folder = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("below")).unwrap();
+    let busy = Busy::start("/bin/sh");
+    std::fs::write(folder.join("cgroup.procs"), "").unwrap();
+    std::fs::write(folder.join("below/cgroup.procs"), format!("{}\n", busy.0.id())).unwrap();
+    let mut meter = SubjectMeter::new(Subject::Cgroup { path: folder.clone() }).unwrap();
+    until(|| meter.sample().unwrap().cpu_s > 0.02);
+    std::fs::write(folder.join("cpu.stat"), "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\n")
+        .unwrap();
+    let sample = meter.sample().unwrap();
+    assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the group's own count wins");
+    assert_eq!((sample.cpu_user_s, sample.cpu_system_s), (Some(6.0), Some(3.0)));
+    std::fs::remove_dir_all(&folder).unwrap();
+    let error = meter.sample().unwrap_err().to_string();
+    assert!(error.contains("is no control group"), "{error}");
+}
+
+#[test]
+fn nothing_by_that_name_is_said() {
+    let error = SubjectMeter::new(Subject::Command { name: "no-such-program-here".to_owned() }).unwrap_err();
+    assert!(error.to_string().contains("no process runs the command `no-such-program-here`"), "{error}");
+    assert!(matches!(
+        SubjectMeter::new(Subject::Process { pid: 1 << 23 }),
+        Err(MeterError::NoProcess { .. })
+    ));
+    let own = std::env::current_exe().unwrap();
+    let own = own.file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(!running(&own).contains(&std::process::id()), "the tool is never its own subject by name");
+}
