@@ -1,5 +1,5 @@
 //! iApps: controller logic inside the RIC, called only when something happened for it.
-use super::{NodeInfo, RanInfo, XappInfo};
+use super::{NodeInfo, RanInfo, SubscriptionChange, SubscriptionChanged, XappInfo};
 use crate::Time;
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
@@ -111,6 +111,13 @@ pub enum IAppInput<'a> {
         /// Why.
         cause: Cause,
     },
+    /// A change of a subscription was carried out, as far as said, or failed: then the subscription is as it was.
+    SubscriptionModified {
+        /// Which.
+        subscription: SubscriptionHandle,
+        /// What was changed, or why nothing was.
+        outcome: Result<&'a SubscriptionChanged, Cause>,
+    },
     /// A report or an insert.
     Indication {
         /// Of which subscription.
@@ -168,6 +175,7 @@ pub struct ControlDetails {
 pub(super) enum IAppRequest {
     Subscribe(SubscriptionHandle, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails),
     Unsubscribe(SubscriptionHandle),
+    Modify(SubscriptionHandle, SubscriptionChange),
     Control(RequestHandle, GlobalE2NodeId, RanFunctionId, ControlDetails),
     Query(RequestHandle, GlobalE2NodeId, RanFunctionId, Bytes, Bytes),
     WakeAt(Time, u64),
@@ -207,6 +215,12 @@ impl IAppOutbox {
     /// Ends a subscription; nothing follows.
     pub fn unsubscribe(&mut self, subscription: SubscriptionHandle) {
         self.push(IAppRequest::Unsubscribe(subscription));
+    }
+
+    /// Changes a subscription at a node of v3.01; `SubscriptionModified` follows. Refused while it is not yet taken, away
+    /// with its node or under another change, and if xApps share it.
+    pub fn modify(&mut self, subscription: SubscriptionHandle, change: SubscriptionChange) {
+        self.push(IAppRequest::Modify(subscription, change));
     }
 
     /// Sends a control; `ControlDone` follows if an answer was asked for or it failed.
@@ -257,6 +271,7 @@ pub(super) enum Notice {
     Subscribed(RicRequestId, Vec<RicActionId>, Vec<ActionFailed>),
     SubscriptionFailed(RicRequestId, Cause),
     SubscriptionEnded(RicRequestId, Cause),
+    Modified(RicRequestId, Result<SubscriptionChanged, Cause>),
     ControlDone(RicRequestId, Outcome),
     QueryDone(RicRequestId, Outcome),
     Northbound(NorthboundRequest),
@@ -282,6 +297,10 @@ impl Notice {
             Self::SubscriptionEnded(id, cause) => {
                 IAppInput::SubscriptionEnded { subscription: SubscriptionHandle::of(*id), cause: *cause }
             }
+            Self::Modified(id, outcome) => IAppInput::SubscriptionModified {
+                subscription: SubscriptionHandle::of(*id),
+                outcome: outcome.as_ref().map_err(|cause| *cause),
+            },
             Self::ControlDone(id, outcome) => {
                 IAppInput::ControlDone { request: RequestHandle::of(*id), outcome }
             }

@@ -7,6 +7,7 @@
 //! | `ran_db` | which nodes make up a base station, and whether it is complete |
 //! | `subscriptions` | who owns which subscription; merging, fan-out, restoring, deleting |
 //! | `subscription_answers` | what a node's answers about subscriptions mean to the owners |
+//! | `modification` | changing a subscription without ending it |
 //! | `indications` | the hot path |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
@@ -18,6 +19,7 @@ mod iapp;
 mod indications;
 mod limits;
 mod links;
+mod modification;
 mod node_procedures;
 mod nodes;
 mod policy;
@@ -35,6 +37,7 @@ pub use iapp::{
     RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
+pub use modification::{SubscriptionChange, SubscriptionChanged};
 pub use node_procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use nodes::NodeInfo;
 pub use policy::{AllowAll, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy};
@@ -407,6 +410,7 @@ impl Ric {
                     // An unknown one has ended meanwhile: the notice is on its way.
                     let _ = self.unsubscribe(now, owner, handle.request_id(), None);
                 }
+                IAppRequest::Modify(handle, change) => self.modify(now, owner, handle.request_id(), change),
                 IAppRequest::Control(handle, node, function, details) => {
                     self.iapp_control(now, place, handle.request_id(), &node, function, details);
                 }

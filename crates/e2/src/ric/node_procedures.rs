@@ -257,6 +257,10 @@ impl Ric {
             Message::RicSubscriptionModificationRequired(m) => {
                 self.modification_required(now, id, place, &m);
             }
+            Message::RicSubscriptionModificationResponse(m) => self.modification_response(place, m),
+            Message::RicSubscriptionModificationFailure(m) => {
+                self.modification_answered(place, m.request_id, Err(m.cause));
+            }
             Message::RicControlAcknowledge(m) => self.control_acknowledged(place, m),
             Message::RicControlFailure(m) => self.control_failed(place, m),
             Message::RicQueryResponse(m) => self.query_answered(place, m.request_id, Ok(m.outcome)),

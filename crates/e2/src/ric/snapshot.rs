@@ -165,6 +165,7 @@ impl State {
             Self::Waiting => "waiting",
             Self::Requesting => "requesting",
             Self::Active => "active",
+            Self::Modifying => "modifying",
             Self::Deleting => "deleting",
         }
     }

@@ -1,12 +1,12 @@
 //! What a node's answers about subscriptions, and its silence, mean to their owners.
+use super::Ric;
 use super::subscription_table::{Response, State};
 use super::words::{cause_in, cause_of_failure};
-use super::{ConnId, Ric};
 use crate::Time;
 use ranlab_wire::e2ap::*;
 
 impl Ric {
-    fn slot_of(&mut self, place: usize, id: RicRequestId) -> Option<u16> {
+    pub(super) fn slot_of(&mut self, place: usize, id: RicRequestId) -> Option<u16> {
         let slot = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id));
         if slot.is_none() {
             self.counters.answers_stray += 1;
@@ -14,7 +14,7 @@ impl Ric {
         slot
     }
 
-    fn state_of(&self, place: usize, slot: u16) -> Option<State> {
+    pub(super) fn state_of(&self, place: usize, slot: u16) -> Option<State> {
         Some(self.nodes.at(place)?.subscriptions.at(slot)?.state)
     }
 
@@ -99,6 +99,7 @@ impl Ric {
                 self.counters.deletes_unanswered += 1;
                 self.delete_done(place, slot, Some(Cause::Transport(CauseTransport::Unspecified)));
             }
+            State::Modifying => self.modification_expired(now, place, slot),
             State::Waiting | State::Active => {}
         }
     }
@@ -124,7 +125,7 @@ impl Ric {
     }
 
     /// A subscription's owners are told that it ended; then the node is asked to delete it.
-    fn abandon(&mut self, now: Time, place: usize, slot: u16, cause: Cause) {
+    pub(super) fn abandon(&mut self, now: Time, place: usize, slot: u16, cause: Cause) {
         if matches!(self.state_of(place, slot), None | Some(State::Deleting)) {
             return;
         }
@@ -138,56 +139,8 @@ impl Ric {
         match self.state_of(place, slot) {
             Some(State::Requesting) => self.end_subscription(place, slot, cause),
             Some(State::Deleting) => self.delete_done(place, slot, Some(cause)),
+            Some(State::Modifying) => self.end_modification(place, slot, Err(cause)),
             _ => {}
-        }
-    }
-
-    /// The node wants actions changed or removed (v3.01): granted, for a node knows what it can do.
-    pub(super) fn modification_required(
-        &mut self,
-        now: Time,
-        id: ConnId,
-        place: usize,
-        m: &RicSubscriptionModificationRequired,
-    ) {
-        let (request_id, function_id) = (m.request_id, m.function_id);
-        let slot = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(request_id));
-        let Some(slot) = slot.filter(|&slot| self.state_of(place, slot) == Some(State::Active)) else {
-            let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
-            let refusal =
-                RicSubscriptionModificationRefuse { request_id, function_id, cause, diagnostics: None };
-            return self.links.say(id, &Message::RicSubscriptionModificationRefuse(refusal));
-        };
-        let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
-        let known = |id: RicActionId| s.details.actions.iter().any(|a| a.id == id);
-        let refused = |id| ActionFailed { id, cause: Cause::RicRequest(CauseRicRequest::ActionNotSupported) };
-        let changes: Vec<_> = m.modify.iter().flatten().map(|a| a.id).collect();
-        let removals: Vec<_> = m.remove.iter().flatten().map(|a| a.id).collect();
-        let (modified, unmodified): (Vec<_>, Vec<_>) = changes.into_iter().partition(|&id| known(id));
-        let (removed, unremoved): (Vec<_>, Vec<_>) = removals.into_iter().partition(|&id| known(id));
-        for change in m.modify.iter().flatten() {
-            let action = s.details.actions.iter_mut().find(|a| a.id == change.id);
-            if let Some(subsequent) = action.and_then(|a| a.subsequent.as_mut()) {
-                subsequent.time_to_wait = change.time_to_wait;
-            }
-        }
-        let left = s.details.actions.iter().any(|a| !removed.contains(&a.id));
-        if left {
-            s.details.actions.retain(|a| !removed.contains(&a.id));
-        }
-        let some = |list: Vec<RicActionId>| Some(list).filter(|l| !l.is_empty());
-        let failed = |list: Vec<RicActionId>| some(list).map(|l| l.into_iter().map(refused).collect());
-        let confirm = RicSubscriptionModificationConfirm {
-            request_id,
-            function_id,
-            modified: some(modified),
-            modify_refused: failed(unmodified),
-            removed: some(removed),
-            remove_refused: failed(unremoved),
-        };
-        self.links.say(id, &Message::RicSubscriptionModificationConfirm(confirm));
-        if !left {
-            self.abandon(now, place, slot, Cause::RicRequest(CauseRicRequest::ActionNotSupported));
         }
     }
 }

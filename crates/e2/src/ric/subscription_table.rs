@@ -1,4 +1,5 @@
 //! The subscriptions at one node, found by the request id that the RIC has given them there.
+use super::modification::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
 use ranlab_wire::e2ap::*;
@@ -38,6 +39,8 @@ pub(super) enum State {
     Requesting,
     /// Answered.
     Active,
+    /// Answered; a change was requested, not answered.
+    Modifying,
     /// No owner is left; deletion requested, not answered.
     Deleting,
 }
@@ -63,12 +66,14 @@ pub(super) struct Subscription {
     /// Former owners that wait for the answer to their deletion.
     pub(super) leavers: Vec<Sink>,
     pub(super) response: Option<Response>,
+    /// The change that is under way.
+    pub(super) change: Option<SubscriptionChange>,
 }
 
 impl Subscription {
     /// Whether a request asks for the same. Inserts are never shared: each wants one answer.
     fn serves(&self, tenant: &Tenant, function: RanFunctionId, details: &RicSubscriptionDetails) -> bool {
-        self.state != State::Deleting
+        !matches!(self.state, State::Deleting | State::Modifying)
             && self.function == function
             && self.tenant == *tenant
             && self.details == *details

@@ -85,6 +85,7 @@ impl Ric {
             sinks: vec![sink],
             leavers: Vec::new(),
             response: None,
+            change: None,
         });
         self.owned.insert(owner, request_id, (place, slot));
         self.request(now, place, slot).inspect_err(|_| {
@@ -159,7 +160,7 @@ impl Ric {
     }
 
     /// Sets the deadline for the node's answer.
-    fn arm(&mut self, now: Time, place: usize, slot: u16) {
+    pub(super) fn arm(&mut self, now: Time, place: usize, slot: u16) {
         self.disarm(place, slot);
         let at = now + self.config.timers.subscription;
         if let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) {
@@ -308,6 +309,7 @@ impl Ric {
         let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
         for slot in slots {
             self.disarm(place, slot);
+            self.end_modification(place, slot, Err(Cause::Transport(CauseTransport::Unspecified)));
             let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else {
                 continue;
             };
