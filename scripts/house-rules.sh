@@ -62,7 +62,8 @@ declare -A may_import=(
     [sim]="e2 wire model"
     [controllers]="e2 wire sdk"
     [emulator]="sdk e2 wire model net"
-    [cli]="controllers emulator sdk sim e2 wire host net campaign"
+    [rigs]="controllers emulator sdk sim e2 machines wire model dataplane campaign net host"
+    [cli]="rigs controllers emulator sdk sim e2 wire host net campaign"
     [bindings/c]="e2 wire" [examples/out-of-tree-sm]="sdk"
     [benches]="controllers emulator sdk sim e2 wire host net model"
 )

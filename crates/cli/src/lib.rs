@@ -7,6 +7,7 @@
 //! * [`args`]: types of arguments that several verbs take.
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
+pub mod bench;
 pub mod demo;
 pub mod doctor;
 pub mod emulate;
@@ -17,4 +18,5 @@ pub mod pcap;
 pub mod peers;
 pub mod ric;
 pub mod verbs;
+pub mod worker;
 pub mod xapp;

@@ -3,13 +3,14 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{demo, doctor, emulate, exit, pcap, ric, xapp};
+use crate::{bench, demo, doctor, emulate, exit, pcap, ric, worker, xapp};
 
 const EXAMPLES: &str = "\
 Examples:
   ranlab demo
   ranlab ric
   ranlab emulate --nodes 10 --duration 10s
+  ranlab bench new controller > my.toml
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
 
@@ -36,6 +37,10 @@ enum Verb {
     Emulate(emulate::Arguments),
     /// Run an xApp that measures
     Xapp(xapp::Arguments),
+    /// Measure: campaigns from a scenario to a report
+    Bench(bench::Arguments),
+    /// Hold a part of an experiment for a campaign that runs elsewhere
+    Worker(worker::Arguments),
     /// Read and write captures of E2 and E42
     Pcap(pcap::Arguments),
     /// Tell what this machine has, lacks, and what to do about it
@@ -53,6 +58,8 @@ pub fn run() -> Result<(), Failure> {
         Verb::Ric(arguments) => ric::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
         Verb::Xapp(arguments) => xapp::run(arguments, format),
+        Verb::Bench(arguments) => bench::run(arguments, format),
+        Verb::Worker(arguments) => worker::run(&arguments, format),
         Verb::Pcap(arguments) => pcap::run(arguments, format),
         Verb::Doctor(arguments) => doctor::run(&arguments, format),
     }

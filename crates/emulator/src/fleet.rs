@@ -157,6 +157,14 @@ impl Fleet {
         report
     }
 
+    /// How late reports were since this was last asked, in microseconds.
+    pub fn take_lateness(&self) -> Histogram<u64> {
+        let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = lateness.clone();
+        lateness.reset();
+        taken
+    }
+
     /// The nodes' agents, in the order of their indices.
     pub fn agents(&self) -> impl Iterator<Item = &AgentHandle> {
         self.nodes.iter().map(|(handle, _)| handle)

@@ -1,0 +1,133 @@
+//! `ranlab bench`: campaigns from a scenario to a report.
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::RigDescription;
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::store::{Load, Store};
+use ranlab_rigs::Lab;
+
+use crate::exit::Failure;
+use crate::output::Format;
+
+mod results;
+pub(crate) mod run;
+mod scenario;
+mod session;
+mod size;
+
+/// A campaign's file in its folder.
+const STORE: &str = "campaign.sqlite";
+
+/// Arguments of `bench`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Write a scenario with every setting of a rig, its default, unit and meaning
+    New(scenario::New),
+    /// Check a scenario: what it resolves to, how many points, how long it will take
+    Check(scenario::Check),
+    /// Run a scenario, or go on with it, and write its report
+    Run(run::Arguments),
+    /// Write the report of a campaign again
+    Report(results::Report),
+    /// Ask a campaign: SQL, or a filter over its points
+    Query(results::Query),
+    /// Tell what changed between two campaigns, by how much, and how sure that is
+    Compare(results::Compare),
+    /// Compute a deployment from a demand and measured capacity
+    Size(size::Arguments),
+    /// List rigs, their settings and metrics, and the profiles of foreign systems
+    List(scenario::List),
+}
+
+/// Does what is asked for.
+pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    match arguments.what {
+        What::New(arguments) => scenario::new(&arguments, format),
+        What::Check(arguments) => scenario::check(&arguments, format),
+        What::Run(arguments) => run::run(&arguments, format),
+        What::Report(arguments) => results::report(&arguments, format),
+        What::Query(arguments) => results::query(&arguments, format),
+        What::Compare(arguments) => results::compare(&arguments, format),
+        What::Size(arguments) => size::run(&arguments, format),
+        What::List(arguments) => scenario::list(&arguments, format),
+    }
+}
+
+/// How a scenario is read.
+#[derive(Debug, Clone, clap::Args)]
+struct Reading {
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    scenario: PathBuf,
+    /// Set something that the file says otherwise; repeatable
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Shrink to a smoke run: a second a point, the ends of each axis; watermarked, never counted
+    #[arg(long)]
+    quick: bool,
+}
+
+impl Reading {
+    /// The checked scenario and its rig's description.
+    fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
+        let rigs = ranlab_rigs::descriptions(lab);
+        let load = |sets: Vec<String>| {
+            Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
+                .map_err(|errors| Failure::Usage(errors.to_string()))
+        };
+        let mut scenario = load(self.set.clone())?;
+        let missing = || Failure::Usage(format!("there is no rig \"{}\"", scenario.rig));
+        let rig = rigs.iter().find(|rig| rig.name == scenario.rig).ok_or_else(missing)?.clone();
+        let judges_noise = rig.keys.iter().any(|key| key.path == ranlab_rigs::WHEN_NOISY);
+        if self.quick && judges_noise {
+            // A smoke run counts for nothing, so a busy machine must not fail it.
+            let sets = [self.set.clone(), vec![format!("{}=warn", ranlab_rigs::WHEN_NOISY)]].concat();
+            scenario = load(sets)?;
+        }
+        Ok((scenario, rig))
+    }
+}
+
+/// Parts of experiments on this machine are processes of this very program.
+fn lab() -> Result<Lab, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
+    Ok(Lab::new(program))
+}
+
+/// A campaign's file: the file itself, or the one in a campaign's folder.
+fn store_in(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(STORE) } else { path.to_owned() }
+}
+
+fn open(path: &Path) -> Result<Store, Failure> {
+    let file = store_in(path);
+    if !file.exists() {
+        let what = format!(
+            "there is no campaign at {}; name a folder that `bench run` wrote, or its {STORE}",
+            path.display()
+        );
+        return Err(Failure::Usage(what));
+    }
+    Store::read(&file).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn results_of(path: &Path, load: Load) -> Result<Results, Failure> {
+    open(path)?.results(load).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// `1 h 05 min`, `12 min`, `40 s`.
+fn about(time: std::time::Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds @ 100..=5_999 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h {:02} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}

@@ -1,0 +1,177 @@
+//! `bench report`, `query`, `compare`: campaigns after they ran.
+use std::path::PathBuf;
+
+use ranlab_campaign::compare::compare as compare_results;
+use ranlab_campaign::expect::short;
+use ranlab_campaign::store::Load;
+use ranlab_campaign::table::{self, Filter};
+use ranlab_campaign::value::Value;
+use serde_json::json;
+
+use super::{open, results_of, run};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Rows of a comparison that text shows; `--format json` has all.
+const SHOWN_MAX: usize = 40;
+
+/// Arguments of `bench report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ranlab bench report results/quickstart")]
+pub(super) struct Report {
+    /// Folder of a campaign, or its file
+    campaign: PathBuf,
+    /// Where to write [default: beside the campaign's file]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// Arguments of `bench query`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab bench query results/my \"SELECT label, avg(value) FROM results WHERE metric = 'sut.cpu_cores' GROUP BY point\"\n  \
+                  ranlab bench query results/my --where '{\"load.nodes\": {\"$gt\": 10}, \"outcome\": \"ok\"}' --csv"
+)]
+pub(super) struct Query {
+    /// Folder of a campaign, or its file
+    campaign: PathBuf,
+    /// SQL over results(point, label, repeat, outcome, metric, value), points, repeats, metrics, names
+    #[arg(required_unless_present_any = ["filter", "csv"], conflicts_with = "filter")]
+    sql: Option<String>,
+    /// Points that pass a filter in JSON ($gt, $gte, $lt, $lte, $ne, $in, $not), as rows of settings and means
+    #[arg(long = "where", value_name = "JSON")]
+    filter: Option<String>,
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+}
+
+/// Arguments of `bench compare`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores"
+)]
+pub(super) struct Compare {
+    /// Folder or file of the first campaign
+    a: PathBuf,
+    /// Folder or file of the second one
+    b: PathBuf,
+    /// Only these metrics; repeatable [default: all that both have]
+    #[arg(long)]
+    metric: Vec<String>,
+}
+
+pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> {
+    let results = results_of(&arguments.campaign, Load::All)?;
+    let file = super::store_in(&arguments.campaign);
+    let beside = file.parent().map(PathBuf::from).unwrap_or_default();
+    let folder = arguments.out.clone().unwrap_or_else(|| beside.clone());
+    let command = format!("ranlab bench report {}", arguments.campaign.display());
+    let (judged, written) = run::report(&results, command, &folder)?;
+    run::tell(format, &beside, &results, &judged, &written)
+}
+
+pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {
+    let (columns, rows, more) = match &arguments.sql {
+        Some(sql) => {
+            let rows =
+                open(&arguments.campaign)?.query(sql).map_err(|error| Failure::Usage(error.to_string()))?;
+            (rows.columns, rows.rows, rows.more)
+        }
+        None => filtered(arguments)?,
+    };
+    if more {
+        eprintln!("ranlab: there are more rows than {}; the rest was left out", rows.len());
+    }
+    let mut output = Output::new(format);
+    let text = |value: &Option<Value>| value.as_ref().map_or(String::new(), Value::to_string);
+    let lines: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(text).collect()).collect();
+    if arguments.csv {
+        output.text(table::line(&columns).trim_end())?;
+        for line in &lines {
+            output.text(table::line(line).trim_end())?;
+        }
+    } else {
+        print(&mut output, &columns, &lines)?;
+    }
+    let json: Vec<Vec<_>> =
+        rows.iter().map(|row| row.iter().map(|value| value.as_ref().map(Value::to_json)).collect()).collect();
+    output.finish(&json!({ "columns": columns, "rows": json, "more": more }))
+}
+
+type Table = (Vec<String>, Vec<Vec<Option<Value>>>, bool);
+
+fn filtered(arguments: &Query) -> Result<Table, Failure> {
+    let results = results_of(&arguments.campaign, Load::Metrics)?;
+    let filter = Filter::parse(arguments.filter.as_deref().unwrap_or("{}"))
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let rows: Vec<_> = results
+        .points
+        .iter()
+        .map(|point| table::row(&results, point))
+        .filter(|row| filter.matches(row))
+        .collect();
+    let mut columns: Vec<String> = Vec::new();
+    for name in rows.iter().flat_map(|row| row.keys()) {
+        if !columns.contains(name) {
+            columns.push(name.clone());
+        }
+    }
+    let rows = rows.iter().map(|row| columns.iter().map(|name| row.get(name).cloned()).collect()).collect();
+    Ok((columns, rows, false))
+}
+
+/// Columns as wide as what they hold.
+fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Result<(), Failure> {
+    let width = |index: usize| {
+        let cells = lines.iter().map(|line| line[index].chars().count());
+        cells.chain([columns[index].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let row = |cells: &[String]| {
+        let padded: Vec<String> =
+            cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    output.text(row(columns))?;
+    lines.iter().try_for_each(|line| output.text(row(line)))
+}
+
+pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure> {
+    let (a, b) = (results_of(&arguments.a, Load::Metrics)?, results_of(&arguments.b, Load::Metrics)?);
+    let known: Vec<String> = a.metric_names();
+    if let Some(unknown) = arguments.metric.iter().find(|name| !known.contains(name)) {
+        let listed = known.join(", ");
+        return Err(Failure::Usage(format!(
+            "the first campaign has no metric \"{unknown}\"; it has {listed}"
+        )));
+    }
+    let comparison = compare_results(&a, &b, &arguments.metric);
+    let mut output = Output::new(format);
+    output.text(&comparison.sentence)?;
+    let columns = ["point", "metric", "first", "second", "change", "p", "A/A", "finding"].map(str::to_owned);
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let lines: Vec<Vec<String>> = comparison
+        .rows
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|row| {
+            let finding = serde_json::to_value(row.finding).unwrap_or_default();
+            vec![
+                row.point.clone(),
+                row.metric.clone(),
+                short(row.a),
+                short(row.b),
+                percent(row.change),
+                row.p.map_or_else(|| "-".to_owned(), short),
+                row.floor.map_or_else(|| "-".to_owned(), |floor| format!("{:.1} %", floor * 100.0)),
+                finding.as_str().unwrap_or_default().to_owned(),
+            ]
+        })
+        .collect();
+    print(&mut output, &columns, &lines)?;
+    if comparison.rows.len() > SHOWN_MAX {
+        output.text(format_args!("… and {} more rows", comparison.rows.len() - SHOWN_MAX))?;
+    }
+    output.finish(&comparison)
+}

@@ -1,0 +1,269 @@
+//! `bench run`: measures, keeps, judges, reports.
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::expect::{Judged, Verdict, judge, short};
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::report::{Context, Written};
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::MetricKind;
+use ranlab_campaign::run::RunError;
+use ranlab_campaign::scenario::{self, Scenario};
+use ranlab_campaign::store::{Header, Load, Store, StoreError};
+use ranlab_host::Facts;
+use serde_json::json;
+
+use super::session::{Progress, stop_at_signal};
+use super::{Reading, STORE, lab};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Points and verdicts that text shows; the report and `--format json` have all.
+const SHOWN_MAX: usize = 40;
+
+/// Arguments of `bench run`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n\n\
+                  The same command goes on with a campaign that was stopped or killed.\n\
+                  Exit codes: 0 measured, 1 a required expectation fails or nothing could be measured, 2 the scenario is wrong,\n\
+                  3 the environment lacks something."
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    reading: Reading,
+    /// Folder of the campaign and its report [default: results/NAME of the scenario]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Say what would be measured, and measure nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Begin anew; the campaign that is there is kept under another name
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Runs a scenario, or goes on with it.
+pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let lab = lab()?;
+    let (scenario, description) = arguments.reading.read(&lab)?;
+    let plan = Plan::new(&scenario, &description);
+    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(&arguments.reading));
+    if arguments.dry_run {
+        let mut output = Output::new(format);
+        output.text(&scenario.title)?;
+        super::scenario::tell_plan(&mut output, &plan)?;
+        output.text(format_args!("would be kept in {}", folder.display()))?;
+        let expected_s = plan.expected().as_secs_f64();
+        return output
+            .finish(&json!({ "points": plan.points, "repeats": plan.repeats, "expected_s": expected_s }));
+    }
+    let rig = ranlab_rigs::by_name(&lab, &scenario.rig)
+        .ok_or_else(|| Failure::Usage(format!("there is no rig \"{}\"", scenario.rig)))?;
+    let metrics = scenario::metrics(&description, &scenario);
+    let mut store = open(&folder, arguments.fresh, &scenario, &plan, &metrics)?;
+    let stop = stop_at_signal();
+    let mut progress = Progress::new();
+    let session = ranlab_campaign::run::run(rig, &scenario, &plan, &mut store, &stop, &mut |event| {
+        progress.take(event)
+    });
+    progress.end();
+    let session = session.map_err(of_run)?;
+    let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
+    let command = format!("ranlab bench run {}", arguments.reading.scenario.display());
+    let (judged, written) = report(&results, command, &folder)?;
+    tell(format, &folder, &results, &judged, &written)?;
+    if session.stopped {
+        return Err(Failure::Check("stopped before the end; the same command goes on from here".to_owned()));
+    }
+    verdict(&results, &judged)
+}
+
+/// Opens the campaign's file, or makes it; with `fresh`, the old one is put aside.
+fn open(
+    folder: &Path,
+    fresh: bool,
+    scenario: &Scenario,
+    plan: &Plan,
+    metrics: &[ranlab_campaign::rig::Metric],
+) -> Result<Store, Failure> {
+    let lacking =
+        |error: std::io::Error| Failure::Environment(format!("{} cannot be used: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(lacking)?;
+    let file = folder.join(STORE);
+    if fresh && file.exists() {
+        let mut number = 1;
+        while folder.join(format!("campaign-{number}.sqlite")).exists() {
+            number += 1;
+        }
+        for suffix in ["", "-wal", "-shm"] {
+            let from = folder.join(format!("{STORE}{suffix}"));
+            if from.exists() {
+                std::fs::rename(from, folder.join(format!("campaign-{number}.sqlite{suffix}")))
+                    .map_err(lacking)?;
+            }
+        }
+    }
+    let host = serde_json::to_value(Facts::read()).unwrap_or_default();
+    let versions = json!({ "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig });
+    let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
+    Store::open(&file, &header).map_err(|error| match error {
+        StoreError::OtherScenario(_) => {
+            Failure::Usage(format!("{error}, begin anew with --fresh, or keep this one elsewhere with --out"))
+        }
+        StoreError::NoCampaign(_) | StoreError::Format { .. } => Failure::Usage(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
+    })
+}
+
+fn of_run(error: RunError) -> Failure {
+    match error {
+        RunError::RigLost { .. } => Failure::Check(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
+    }
+}
+
+/// `results/fig9b` or, of a smoke run, `results/fig9b.quick`.
+fn default_folder(reading: &Reading) -> PathBuf {
+    let name = reading.scenario.file_stem().unwrap_or_default().to_string_lossy();
+    PathBuf::from("results").join(if reading.quick { format!("{name}.quick") } else { name.into_owned() })
+}
+
+/// Judges, draws and writes.
+pub(super) fn report(
+    results: &Results,
+    command: String,
+    folder: &Path,
+) -> Result<(Vec<Judged>, Written), Failure> {
+    let context = Context { warnings: ranlab_rigs::warnings(results), command };
+    let written = ranlab_campaign::report::write(results, &context, folder)
+        .map_err(|error| Failure::Environment(error.to_string()))?;
+    Ok((judge(results), written))
+}
+
+/// The object that DESIGN promises, and the same for people.
+pub(super) fn tell(
+    format: Format,
+    folder: &Path,
+    results: &Results,
+    judged: &[Judged],
+    written: &Written,
+) -> Result<(), Failure> {
+    let mut output = Output::new(format);
+    output.text(format_args!(
+        "{}{}",
+        results.scenario.title,
+        if results.scenario.quick { "  (quick: never counted)" } else { "" }
+    ))?;
+    for point in results.points.iter().take(SHOWN_MAX) {
+        let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
+        let shown: Vec<String> = shown_metrics(results)
+            .iter()
+            .filter_map(|name| {
+                let summary = point.summary(name, results.scenario.measure.confidence)?;
+                let spread = summary.half_width.map_or(String::new(), |half| format!(" ± {}", short(half)));
+                Some(format!("{name} {}{spread} {}", short(summary.mean), results.unit(name)))
+            })
+            .collect();
+        let why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
+        output.text(format_args!("  {:<36} {outcome:<12} {}", point.point.label(), why.trim_end()))?;
+    }
+    if results.points.len() > SHOWN_MAX {
+        output.text(format_args!("  … and {} more", results.points.len() - SHOWN_MAX))?;
+    }
+    for expect in judged.iter().take(SHOWN_MAX) {
+        let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
+        output.text(format_args!(
+            "  {:<12} {} at {}: paper {}, ours {}{reason}",
+            expect.verdict.name(),
+            expect.metric,
+            expect.place,
+            expect.paper,
+            expect.ours
+        ))?;
+    }
+    let warnings = ranlab_rigs::warnings(results);
+    for warning in &warnings {
+        output.text(format_args!("  warning: {warning}"))?;
+    }
+    output.text(format_args!(
+        "campaign {}\nreport   {}",
+        folder.join(STORE).display(),
+        written.html.display()
+    ))?;
+    output.finish(&json!({
+        "campaign": folder.join(STORE),
+        "report": written.html,
+        "points": points(results),
+        "expects": judged,
+        "warnings": warnings,
+    }))
+}
+
+/// What the plots draw, else the first metrics of the rig: as many as fit a line.
+fn shown_metrics(results: &Results) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for plot in &results.scenario.plots {
+        let y =
+            if results.metric(&plot.y).is_some_and(|m| m.kind == MetricKind::Histogram && m.name == plot.y) {
+                format!("{}_p50", plot.y)
+            } else {
+                plot.y.clone()
+            };
+        if !names.contains(&y) {
+            names.push(y);
+        }
+    }
+    if names.is_empty() {
+        names.extend(results.metrics.iter().flat_map(|metric| metric.names().into_iter().take(1)).take(3));
+    }
+    names.truncate(4);
+    names
+}
+
+fn points(results: &Results) -> Vec<serde_json::Value> {
+    let confidence = results.scenario.measure.confidence;
+    let one = |point: &ranlab_campaign::results::PointResult| {
+        let names: std::collections::BTreeSet<&String> =
+            point.runs.iter().flat_map(|run| run.recording.metrics.keys()).collect();
+        let metrics: serde_json::Map<_, _> = names
+            .into_iter()
+            .filter_map(|name| {
+                let summary = point.summary(name, confidence)?;
+                let value = json!({
+                    "mean": summary.mean, "ci95": summary.half_width, "n": summary.n, "unit": results.unit(name),
+                });
+                Some((name.clone(), value))
+            })
+            .collect();
+        let axes: serde_json::Map<_, _> =
+            point.point.axes.iter().map(|(path, value)| (path.clone(), value.to_json())).collect();
+        json!({
+            "axes": axes,
+            "outcome": point.outcome(),
+            "reason": point.reason(),
+            "metrics": metrics,
+        })
+    };
+    results.points.iter().map(one).collect()
+}
+
+/// Exit code 1 only for a verdict `fails` or when no point could be measured.
+fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
+    let failed: Vec<&Judged> = judged.iter().filter(|expect| expect.verdict == Verdict::Fails).collect();
+    if let Some(first) = failed.first() {
+        return Err(Failure::Check(format!(
+            "{} of {} required expectations fail, the first: {} at {} is {}, expected {}",
+            failed.len(),
+            results.scenario.expects.iter().filter(|expect| expect.required).count(),
+            first.metric,
+            first.place,
+            first.ours,
+            first.paper
+        )));
+    }
+    if results.points.iter().any(|point| point.outcome().is_some_and(|outcome| outcome.counts())) {
+        return Ok(());
+    }
+    let why = results.points.first().map_or("there is none", |point| point.reason());
+    Err(Failure::Check(format!("no point could be measured: {why}")))
+}

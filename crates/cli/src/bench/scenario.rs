@@ -1,0 +1,145 @@
+//! `bench new`, `check`, `list`: scenarios before they run.
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::rig::RigDescription;
+use ranlab_campaign::scenario::{json_schema, template};
+use ranlab_rigs::peer;
+use serde_json::json;
+
+use super::{Reading, about, lab};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Points that `check` shows; `--format json` has all.
+const SHOWN_MAX: usize = 20;
+
+/// Arguments of `bench new`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ranlab bench new controller > my.toml")]
+pub(super) struct New {
+    /// What is measured; `ranlab bench list` names all
+    rig: String,
+}
+
+/// Arguments of `bench check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ranlab bench check my.toml --set load.nodes=50")]
+pub(super) struct Check {
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Arguments of `bench list`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab bench list\n  ranlab bench list controller\n  ranlab bench list --schema > scenario.schema.json"
+)]
+pub(super) struct List {
+    /// Show the settings and the metrics of this rig
+    rig: Option<String>,
+    /// Print a JSON schema of all scenarios, for editors
+    #[arg(long)]
+    schema: bool,
+}
+
+pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
+    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let text = template(find(&rigs, &arguments.rig)?);
+    let mut output = Output::new(format);
+    output.text(text.trim_end())?;
+    output.finish(&json!({ "rig": arguments.rig, "scenario": text }))
+}
+
+fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription, Failure> {
+    rigs.iter().find(|rig| rig.name == name).ok_or_else(|| {
+        let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
+        Failure::Usage(format!("there is no rig \"{name}\"; allowed are {}", names.join(", ")))
+    })
+}
+
+pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
+    let (scenario, rig) = arguments.reading.read(&lab()?)?;
+    let plan = Plan::new(&scenario, &rig);
+    let mut output = Output::new(format);
+    output.text(&scenario.title)?;
+    output.text(format_args!("rig {}: {}", rig.name, rig.comment))?;
+    for (path, value) in &scenario.settings {
+        output.text(format_args!("  {path:<28} {value}"))?;
+    }
+    tell_plan(&mut output, &plan)?;
+    output.finish(&json!({
+        "title": scenario.title,
+        "rig": scenario.rig,
+        "points": plan.points,
+        "repeats": plan.repeats,
+        "expected_s": plan.expected().as_secs_f64(),
+        "scenario": scenario,
+    }))
+}
+
+/// The points, and how long they will take.
+pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure> {
+    for point in plan.points.iter().take(SHOWN_MAX) {
+        output.text(format_args!("  point {:<4} {}", point.index, point.label()))?;
+    }
+    if plan.points.len() > SHOWN_MAX {
+        output.text(format_args!("  … and {} more", plan.points.len() - SHOWN_MAX))?;
+    }
+    output.text(format_args!(
+        "{} points, {} repeats each, about {}",
+        plan.points.len(),
+        plan.repeats,
+        about(plan.expected())
+    ))
+}
+
+pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
+    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let mut output = Output::new(format);
+    if arguments.schema {
+        let schema = json_schema(&rigs);
+        let text = serde_json::to_string_pretty(&schema)
+            .map_err(|error| Failure::Environment(format!("the schema cannot be written: {error}")))?;
+        output.text(text)?;
+        return output.finish(&schema);
+    }
+    if let Some(name) = &arguments.rig {
+        show(&mut output, find(&rigs, name)?)?;
+    } else {
+        output.text("rigs (`ranlab bench new RIG` writes a scenario):")?;
+        for rig in &rigs {
+            output.text(format_args!("  {:<16} {}", rig.name, rig.comment))?;
+        }
+        output.text("\nprofiles of other systems (for `sut.peer`):")?;
+        for name in peer::names() {
+            let peer = peer::Peer::load(name).map_err(|error| Failure::Environment(error.to_string()))?;
+            output.text(format_args!("  {:<16} {} {}", peer.name, peer.title, peer.version))?;
+        }
+    }
+    let object = |rig: &RigDescription| {
+        json!({
+            "name": rig.name,
+            "comment": rig.comment,
+            "keys": rig.keys.iter().map(|key| &key.path).collect::<Vec<_>>(),
+            "metrics": rig.metrics,
+            "needs": rig.needs,
+        })
+    };
+    let chosen = rigs.iter().filter(|rig| arguments.rig.as_ref().is_none_or(|name| rig.name == *name));
+    output.finish(&json!({ "rigs": chosen.map(object).collect::<Vec<_>>(), "peers": peer::names() }))
+}
+
+fn show(output: &mut Output, rig: &RigDescription) -> Result<(), Failure> {
+    output.text(format_args!("{}: {}\n\nsettings:", rig.name, rig.comment))?;
+    for key in &rig.keys {
+        output.text(format_args!("  {:<28} {} ({})", key.path, key.comment, key.kind.allowed()))?;
+    }
+    output.text("\nmetrics:")?;
+    for metric in &rig.metrics {
+        output.text(format_args!("  {:<28} {} [{}]", metric.name, metric.comment, metric.unit))?;
+    }
+    for need in &rig.needs {
+        let how = need.met.as_ref().err().map_or("", String::as_str);
+        output.text(format_args!("\nneeds {}: {} {how}", need.what, need.why))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! A campaign under way: a bar with the remaining time on a terminal, a line a repeat elsewhere; Ctrl-C.
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use ranlab_campaign::rig::{Outcome, Stop};
+use ranlab_campaign::run::Event;
+
+use super::about;
+
+/// How often the bar moves while nothing happens.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Draws on the standard error, so that the standard output stays for results.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    label: String,
+    done: usize,
+    total: usize,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
+        Self { bar, label: String::new(), done: 0, total: 0 }
+    }
+
+    pub(super) fn take(&mut self, event: Event) {
+        match event {
+            Event::Started { to_do, done_before, expected } => {
+                self.total = to_do;
+                let before = if done_before > 0 {
+                    format!(", {done_before} are there already")
+                } else {
+                    String::new()
+                };
+                self.say(&format!("{to_do} repeats to measure{before}, about {}", about(expected)));
+                if let Some(bar) = &self.bar {
+                    bar.set_length(to_do as u64);
+                    // A constant template that the crate accepts.
+                    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len}  {msg}") {
+                        bar.set_style(style);
+                    }
+                    bar.enable_steady_tick(TICK);
+                }
+            }
+            Event::Measuring { label, repeat, .. } => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("{label}  repeat {}", repeat + 1));
+                }
+                self.label = label;
+            }
+            Event::Finished { repeat, outcome, reason, left, remaining, .. } => {
+                self.done = self.total - left;
+                let why = if outcome == Outcome::Ok || reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {reason}")
+                };
+                let line = format!("{}  repeat {}  {}{why}", self.label, repeat + 1, outcome.name());
+                match &self.bar {
+                    Some(bar) => {
+                        if outcome != Outcome::Ok {
+                            bar.println(&line);
+                        }
+                        bar.set_position(self.done as u64);
+                        bar.set_message(format!("about {} left", about(remaining)));
+                    }
+                    None => {
+                        eprintln!("{}/{}  {line}  (about {} left)", self.done, self.total, about(remaining))
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    pub(super) fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Turns Ctrl-C and SIGTERM into a wish to stop; a second one ends at once (workers end with us in either case).
+pub(super) fn stop_at_signal() -> Stop {
+    let stop = Stop::never();
+    let wish = stop.clone();
+    std::thread::spawn(move || {
+        ranlab_sdk::run(async {
+            crate::live::end(None).await;
+            wish.wish();
+            eprintln!("\nranlab: taking down; what is finished is kept (again to end at once)");
+            crate::live::end(None).await;
+            std::process::exit(1);
+        });
+    });
+    stop
+}

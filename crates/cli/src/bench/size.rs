@@ -1,0 +1,137 @@
+//! `bench size`: from a demand and measured capacity to blades, racks and power.
+use std::path::PathBuf;
+
+use ranlab_campaign::expect::short;
+use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, size};
+use ranlab_campaign::usl::Usl;
+use serde::Deserialize;
+
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Arguments of `bench size`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  ranlab bench size profile.toml\n\nA profile:\n\n  \
+    [demand]\n  subscribers = 1_000_000\n  mbps_per_user = 0.1\n  sessions_per_ue_hour = 2\n  headroom = 0.2        # share of capacity that stays free\n  \
+    spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n\n  [capacity]            # measured\n  \
+    users_per_core = 1000\n  cores_per_instance = 4\n  cores_measured = [1, 4]\n  law = { lambda = 1000, sigma = 0.05, kappa = 0.002 }")]
+pub(super) struct Arguments {
+    /// The profile
+    profile: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    demand: Wanted,
+    blade: Machine,
+    capacity: Measured,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    subscribers: f64,
+    #[serde(default)]
+    mbps_per_user: f64,
+    #[serde(default)]
+    sessions_per_ue_hour: f64,
+    ues_per_cell: Option<f64>,
+    #[serde(default)]
+    headroom: f64,
+    #[serde(default)]
+    spare_instances: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Machine {
+    cores: u32,
+    watts: f64,
+    per_rack: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    users_per_core: Option<f64>,
+    mbps_per_core: Option<f64>,
+    sessions_per_s_per_core: Option<f64>,
+    cores_per_instance: u32,
+    cores_measured: (f64, f64),
+    law: Option<Law>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Law {
+    lambda: f64,
+    sigma: f64,
+    kappa: f64,
+}
+
+pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let file = arguments.profile.display();
+    let text = std::fs::read_to_string(&arguments.profile)
+        .map_err(|error| Failure::Usage(format!("{file} cannot be read: {error}")))?;
+    let profile: Profile = toml::from_str(&text).map_err(|error| {
+        Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
+    })?;
+    let (demand, capacity) = inputs(profile);
+    if [capacity.users_per_core, capacity.mbps_per_core, capacity.sessions_per_s_per_core]
+        .iter()
+        .all(|c| c.is_infinite())
+    {
+        return Err(Failure::Usage(format!(
+            "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core"
+        )));
+    }
+    let sizing = size(&demand, &capacity).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
+    let mut output = Output::new(format);
+    output.text(format_args!(
+        "{:<12} {:>14} {:>10} {:>8} {:>6} {:>9} {:>12}  {}",
+        "", "users/blade", "instances", "blades", "racks", "kW", "mW/user", ""
+    ))?;
+    row(&mut output, "linear", &sizing.linear)?;
+    if let Some(corrected) = &sizing.corrected {
+        row(&mut output, "USL", corrected)?;
+    }
+    output.finish(&sizing)
+}
+
+fn inputs(profile: Profile) -> (Demand, Capacity) {
+    let Profile { demand, blade, capacity } = profile;
+    let unlimited = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
+    (
+        Demand {
+            subscribers: demand.subscribers,
+            mbps_per_user: demand.mbps_per_user,
+            sessions_per_ue_hour: demand.sessions_per_ue_hour,
+            ues_per_cell: demand.ues_per_cell,
+            blade: Blade { cores: blade.cores, watts: blade.watts, per_rack: blade.per_rack },
+            headroom: demand.headroom,
+            spare_instances: demand.spare_instances,
+        },
+        Capacity {
+            users_per_core: unlimited(capacity.users_per_core),
+            mbps_per_core: unlimited(capacity.mbps_per_core),
+            sessions_per_s_per_core: unlimited(capacity.sessions_per_s_per_core),
+            cores_per_instance: capacity.cores_per_instance,
+            law: capacity.law.map(|law| Usl { lambda: law.lambda, sigma: law.sigma, kappa: law.kappa }),
+            cores_measured: capacity.cores_measured,
+        },
+    )
+}
+
+fn row(output: &mut Output, name: &str, deployment: &Deployment) -> Result<(), Failure> {
+    output.text(format_args!(
+        "{name:<12} {:>14} {:>10} {:>8} {:>6} {:>9} {:>12}  {}",
+        short(deployment.users_per_blade),
+        deployment.instances,
+        deployment.blades,
+        deployment.racks,
+        short(deployment.kw),
+        short(deployment.mw_per_user),
+        if deployment.extrapolated { "extrapolated beyond what was measured" } else { "" }
+    ))
+}

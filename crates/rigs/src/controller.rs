@@ -1,0 +1,305 @@
+//! Rig `controller`: base stations with UEs report statistics through a controller to an xApp.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+
+use crate::keys;
+use crate::lab::Lab;
+use crate::noise;
+use crate::parts::{FleetPart, MonitorPart, Part};
+use crate::sut::{self, Sut};
+use crate::worker::{Report, Worker};
+
+/// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
+const SET_UP: Duration = Duration::from_secs(20);
+/// How often it is checked that everything lives while measuring.
+const CHECK: Duration = Duration::from_secs(1);
+/// A controller that delivers less of what it was sent cannot follow.
+const OVERLOADED_BELOW: f64 = 0.5;
+/// A generator that leaves out more is no generator of that load.
+const SKIPPED_AT_MOST: f64 = 0.01;
+
+/// The rig.
+pub(crate) struct Controller {
+    lab: Lab,
+    sut: Option<Sut>,
+    load: Option<Load>,
+}
+
+/// Base stations and xApp, and the settings that they were brought up with.
+struct Load {
+    fleet: Worker,
+    monitor: Worker,
+    settings: Vec<Option<Value>>,
+    set_up_us: f64,
+}
+
+/// Settings that need the load to be brought up anew if a search changes them.
+const LOAD_KEYS: [&str; 5] = ["load.nodes", "load.ues", "load.sm", "load.period", "load.kind"];
+
+impl Controller {
+    pub(crate) fn new(lab: &Lab) -> Self {
+        Self { lab: lab.clone(), sut: None, load: None }
+    }
+
+    fn bring_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        self.load = None;
+        if self.sut.is_none() {
+            self.sut = Some(Sut::start(&self.lab, run)?);
+        }
+        let sut = self.sut.as_mut().ok_or_else(|| RigError::Rig("no controller".to_owned()))?;
+        let nodes: u32 = keys::int(run, "load.nodes")?;
+        let (sm, e2ap) = (keys::list(run, "load.sm")?, keys::text(run, "sut.e2ap")?.to_owned());
+        let (fleet_at, xapp_at) = (keys::host_of(run, "load.at")?, keys::host_of(run, "xapp.at")?);
+        let ramp_us = match keys::span_us(run, "load.ramp")? {
+            0 => u64::from(nodes) * 1_000,
+            ramp => ramp,
+        };
+        let part = FleetPart {
+            connect: sut.e2.clone(),
+            nodes,
+            ues: keys::int(run, "load.ues")?,
+            sm: sm.clone(),
+            kind: keys::text(run, "load.kind")?.to_owned(),
+            e2ap: e2ap.clone(),
+            ramp_us,
+            seed: run.seed,
+            first: 0,
+        };
+        let mut fleet = Worker::start(&self.lab, &fleet_at, "base stations", Part::Fleet(part), &run.stop)?;
+        let patience = SET_UP + Duration::from_micros(ramp_us);
+        let up = fleet.wait_until("all base stations up", patience, &run.stop, |numbers| {
+            numbers.get("alive") == Some(&f64::from(nodes))
+        })?;
+        let mut monitor = Worker::meet(&self.lab, &xapp_at, "xApp", &run.stop)?;
+        let expected = f64::from(nodes) * sm.len() as f64;
+        let part = MonitorPart {
+            connect: sut.e42.clone(),
+            period_us: keys::span_us(run, "load.period")?,
+            e2ap,
+            flexric: sut.flexric,
+            ahead_us: monitor.clock_offset_us - fleet.clock_offset_us,
+            sm,
+        };
+        monitor.bring_up(Part::Monitor(part), &run.stop)?;
+        monitor.wait_until("all subscriptions admitted", patience, &run.stop, |numbers| {
+            numbers.get("subscriptions").is_some_and(|active| *active >= expected)
+        })?;
+        let set_up_us = up.get("set_up_us").copied().unwrap_or(0.0);
+        self.load = Some(Load { fleet, monitor, settings: settings(run), set_up_us });
+        Ok(())
+    }
+}
+
+fn settings(run: &Run<'_>) -> Vec<Option<Value>> {
+    LOAD_KEYS.iter().map(|path| run.value(path).cloned()).collect()
+}
+
+impl Rig for Controller {
+    fn describe(&self) -> RigDescription {
+        let mut keys = vec![
+            Key::new("load.nodes", Kind::Int { min: 1, max: 100_000 }, "base stations").or(10),
+            Key::new("load.ues", Kind::Int { min: 0, max: 10_000 }, "UEs of each base station").or(32),
+            Key::new("load.period", Kind::Span, "report period, 1 ms and up").or(Duration::from_millis(10)),
+            Key::new(
+                "load.sm",
+                Kind::List(Box::new(Kind::choice(&keys::SERVICE_MODELS))),
+                "statistics that are subscribed at each",
+            )
+            .or(Value::List(keys::SERVICE_MODELS.map(Value::from).to_vec())),
+            Key::new(
+                "load.kind",
+                Kind::choice(&["gnb", "split", "ng-enb", "enb", "mixed"]),
+                "kind of base station",
+            )
+            .or("gnb"),
+            Key::new("load.ramp", Kind::Span, "time over which they start; 0s: 1 ms each").or(Duration::ZERO),
+            keys::place("load.at", "the base stations"),
+            keys::place("xapp.at", "the xApp"),
+        ];
+        keys.splice(0..0, sut::keys());
+        keys.extend(keys::host());
+        RigDescription {
+            name: "controller".to_owned(),
+            comment: "base stations with UEs report statistics through a RIC to an xApp".to_owned(),
+            keys,
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(1),
+        }
+    }
+
+    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        self.tear_down();
+        self.bring_up(run)
+    }
+
+    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        run.stop.sleep(run.warm_up)
+    }
+
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        if self.load.as_ref().is_none_or(|load| load.settings != settings(run)) {
+            self.bring_up(run)?;
+            self.warm_up(run)?;
+        }
+        let (Some(sut), Some(load)) = (&mut self.sut, &mut self.load) else {
+            return Err(RigError::Rig("nothing is up".to_owned()));
+        };
+        sut.begin(run)?;
+        load.monitor.begin(&run.stop)?;
+        load.fleet.begin(&run.stop)?;
+        let mut left = run.duration;
+        while !left.is_zero() {
+            let slice = left.min(CHECK);
+            run.stop.sleep(slice)?;
+            left -= slice;
+            if !left.is_zero() {
+                sut.check(run)?;
+            }
+        }
+        let fleet = load.fleet.end(&run.stop)?;
+        let monitor = load.monitor.end(&run.stop)?;
+        let reports = sut.end(run, recorder)?;
+        let outcome = record(run, recorder, load, &fleet, &monitor, sut::cpu_s(&reports));
+        let mut machines: Vec<_> = reports.iter().map(|(host, report)| (host, report)).collect();
+        machines.extend([(&load.fleet.host, &fleet), (&load.monitor.host, &monitor)]);
+        Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
+    }
+
+    fn tear_down(&mut self) {
+        // The xApp and the base stations first, so that nobody reconnects to what is going.
+        self.load = None;
+        self.sut = None;
+    }
+}
+
+fn metrics() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::{Histogram, Scalar};
+    let mut metrics = sut::metrics();
+    metrics.extend([
+        Metric::new(
+            "sut.cpu_us_per_indication",
+            "us",
+            Scalar,
+            Lower,
+            "its CPU time for each indication that arrived",
+        ),
+        Metric::new("indications_per_s", "1/s", Scalar, Higher, "that arrived at the xApp"),
+        Metric::new("delivered_ratio", "", Scalar, Higher, "arrived by sent"),
+        Metric::new("payload_mbps", "Mbit/s", Scalar, Neither, "service model payload at the xApp"),
+        Metric::new(
+            "e2_mbps",
+            "Mbit/s",
+            Scalar,
+            Neither,
+            "E2AP messages from the base stations, without the transport's headers",
+        ),
+        Metric::new("lost", "", Scalar, Lower, "gaps in the running numbers at the xApp"),
+        Metric::new(
+            "loss_ratio",
+            "",
+            Scalar,
+            Lower,
+            "lost by lost and arrived; absent if the base stations number nothing",
+        ),
+        Metric::new(
+            "dropped",
+            "",
+            Scalar,
+            Lower,
+            "given up by base stations whose controller did not take them in time",
+        ),
+        Metric::new("latency_us", "us", Histogram, Lower, "from the base station's time stamp to the xApp"),
+        Metric::new(
+            "set_up_us",
+            "us",
+            Scalar,
+            Lower,
+            "from the first base station's start until all were accepted, within 20 ms",
+        ),
+        Metric::new("nodes_lost", "", Scalar, Lower, "base stations that were not connected at the end"),
+        Metric::new(
+            "tool.cpu_cores",
+            "cores",
+            Scalar,
+            Neither,
+            "cores that base stations and xApp kept busy",
+        ),
+        Metric::new("tool.lateness_us", "us", Histogram, Neither, "how late the base stations' reports were"),
+        Metric::new(
+            "tool.skipped_ratio",
+            "",
+            Scalar,
+            Neither,
+            "reports that the base stations left out, being late",
+        ),
+        Metric::new("clock_error_us", "us", Scalar, Neither, "how wrong latencies between machines may be"),
+    ]);
+    metrics.extend(noise::metrics());
+    metrics
+}
+
+/// Records what base stations and xApp saw, and says what that makes of the repeat.
+fn record(
+    run: &Run<'_>,
+    recorder: &mut Recorder,
+    load: &Load,
+    fleet: &Report,
+    monitor: &Report,
+    cpu_s: Option<f64>,
+) -> Outcome {
+    let number = |report: &Report, name: &str| report.numbers.get(name).copied().unwrap_or(0.0);
+    let seconds = monitor.wall_s.max(1e-3);
+    let (arrived, sent) = (number(monitor, "indications"), number(fleet, "sent"));
+    let (dropped, skipped) = (number(fleet, "dropped"), number(fleet, "skipped"));
+    let lost = monitor.numbers.get("lost").copied();
+    recorder.scalar("indications_per_s", arrived / seconds);
+    recorder.scalar("payload_mbps", number(monitor, "bytes") * 8e-6 / seconds);
+    recorder.scalar("e2_mbps", number(fleet, "sent_bytes") * 8e-6 / fleet.wall_s.max(1e-3));
+    recorder.scalar("dropped", dropped);
+    let delivered = (arrived / seconds) / (sent / fleet.wall_s.max(1e-3));
+    recorder.scalar("delivered_ratio", delivered);
+    if let Some(lost) = lost {
+        recorder.scalar("lost", lost);
+        recorder.scalar("loss_ratio", lost / (lost + arrived).max(1.0));
+    }
+    if let Some(cpu_s) = cpu_s.filter(|_| arrived > 0.0) {
+        recorder.scalar("sut.cpu_us_per_indication", cpu_s * 1e6 / arrived);
+    }
+    recorder.scalar("set_up_us", load.set_up_us);
+    let nodes = run.number("load.nodes").unwrap_or(0.0).round();
+    let nodes_lost = (nodes - number(fleet, "alive")).max(0.0);
+    recorder.scalar("nodes_lost", nodes_lost);
+    let tool = [fleet, monitor].into_iter().filter_map(|report| report.process.as_ref());
+    recorder.scalar("tool.cpu_cores", tool.map(|process| process.cpu_s).sum::<f64>() / seconds);
+    let due = sent + dropped + skipped;
+    let skipped_ratio = if due > 0.0 { skipped / due } else { 0.0 };
+    recorder.scalar("tool.skipped_ratio", skipped_ratio);
+    // Each may be wrong by its own bound, and the difference by both.
+    recorder.scalar("clock_error_us", load.fleet.clock_error_us + load.monitor.clock_error_us);
+    copy(recorder, "latency_us", monitor, "latency_us");
+    copy(recorder, "tool.lateness_us", fleet, "lateness_us");
+    let reconnects = number(fleet, "reconnects") + number(monitor, "disconnects");
+    if skipped_ratio > SKIPPED_AT_MOST && run.text(noise::WHEN_NOISY) != Some("warn") {
+        Outcome::Invalid
+    } else if arrived == 0.0 || delivered < OVERLOADED_BELOW {
+        Outcome::Overloaded
+    } else if lost.is_some_and(|lost| lost > 0.0) || dropped > 0.0 || nodes_lost > 0.0 || reconnects > 0.0 {
+        Outcome::Degraded
+    } else {
+        Outcome::Ok
+    }
+}
+
+/// A distribution as the part reported it.
+pub(crate) fn copy(recorder: &mut Recorder, name: &str, report: &Report, theirs: &str) {
+    for (value, count) in report.distributions.get(theirs).into_iter().flatten() {
+        recorder.values(name, *value, *count);
+    }
+}

@@ -1,0 +1,80 @@
+//! Settings that several rigs have, and how they are read.
+
+use std::time::Duration;
+
+use ranlab_campaign::rig::{RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+
+use crate::lab::Host;
+use crate::noise;
+
+/// Versions of E2AP.
+pub(crate) const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
+/// Statistics service models.
+pub(crate) const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "pdcp", "gtp"];
+
+/// Where a part runs.
+pub(crate) fn place(path: &str, what: &str) -> Key {
+    let comment = format!("machine of {what}: local, ssh://[user@]host[/path/to/ranlab], tcp://host:port");
+    Key::new(path, Kind::Text, &comment).or("local")
+}
+
+/// What the measurement does on a machine that others use too.
+pub(crate) fn host() -> Vec<Key> {
+    let share = |path: &str, comment: &str, default: f64| Key::new(path, Kind::share(), comment).or(default);
+    vec![
+        Key::new(
+            noise::WHEN_NOISY,
+            Kind::choice(&["invalid", "warn"]),
+            "a repeat on a machine that others disturb",
+        )
+        .or("invalid"),
+        share("host.steal_at_most", "CPU time that the hypervisor gave to others", 0.02),
+        Key::new(
+            "host.foreign_cores_at_most",
+            Kind::positive(),
+            "cores busy with work that is not the experiment's",
+        )
+        .unit("cores")
+        .or(0.25),
+    ]
+}
+
+/// A text that the schema has as required or with a default.
+pub(crate) fn text<'a>(run: &'a Run<'_>, path: &str) -> Result<&'a str, RigError> {
+    run.text(path).ok_or_else(|| missing(path))
+}
+
+/// A whole number within the bounds of its key.
+pub(crate) fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
+    match run.value(path) {
+        Some(Value::Int(int)) => T::try_from(*int).map_err(|_| missing(path)),
+        // A search replaces it by a number that it rounded.
+        Some(Value::Float(float)) => T::try_from(float.round() as i64).map_err(|_| missing(path)),
+        _ => Err(missing(path)),
+    }
+}
+
+/// A length of time in microseconds.
+pub(crate) fn span_us(run: &Run<'_>, path: &str) -> Result<u64, RigError> {
+    let span: Duration = run.span(path).ok_or_else(|| missing(path))?;
+    u64::try_from(span.as_micros()).map_err(|_| missing(path))
+}
+
+/// Several texts.
+pub(crate) fn list(run: &Run<'_>, path: &str) -> Result<Vec<String>, RigError> {
+    match run.value(path) {
+        Some(Value::List(list)) => Ok(list.iter().map(Value::to_string).collect()),
+        _ => Err(missing(path)),
+    }
+}
+
+/// A machine.
+pub(crate) fn host_of(run: &Run<'_>, path: &str) -> Result<Host, RigError> {
+    text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
+}
+
+fn missing(path: &str) -> RigError {
+    RigError::Rig(format!("`{path}` is not set, or not within its bounds"))
+}

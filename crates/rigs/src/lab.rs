@@ -1,0 +1,121 @@
+//! Where the parts of an experiment run.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What all rigs share: the program whose verb `worker` runs the parts.
+#[derive(Debug, Clone)]
+pub struct Lab {
+    /// The binary `ranlab` on this machine.
+    pub program: PathBuf,
+    /// The secure shell client.
+    pub ssh: PathBuf,
+}
+
+impl Lab {
+    /// A laboratory whose parts on this machine are processes of `program`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), ssh: PathBuf::from("ssh") }
+    }
+}
+
+/// A machine of the laboratory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// This one.
+    Local,
+    /// Another one, reached by ssh; `program` is its binary `ranlab`.
+    Ssh {
+        /// As ssh takes it: a name of its configuration, `user@host`.
+        destination: String,
+        /// Path of `ranlab` there.
+        program: String,
+    },
+    /// Another one, where `ranlab worker --listen` waits.
+    Tcp {
+        /// `host:port`.
+        address: String,
+    },
+}
+
+/// The text names no machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "\"{0}\" is no place for a worker; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\" and \"tcp://host:port\""
+)]
+pub struct HostError(String);
+
+impl FromStr for Host {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        let wrong = || HostError(text.to_owned());
+        // A leading dash would be an option of ssh.
+        let plain = |word: &str| {
+            !word.is_empty() && !word.starts_with('-') && !word.contains(|c: char| c.is_whitespace())
+        };
+        if text == "local" {
+            return Ok(Self::Local);
+        }
+        if let Some(rest) = text.strip_prefix("ssh://") {
+            let (destination, path) = rest.split_once('/').unwrap_or((rest, ""));
+            if !plain(destination)
+                || path.contains(|c: char| !c.is_ascii_alphanumeric() && !"/._-".contains(c))
+            {
+                return Err(wrong());
+            }
+            let program = if path.is_empty() { "ranlab".to_owned() } else { format!("/{path}") };
+            return Ok(Self::Ssh { destination: destination.to_owned(), program });
+        }
+        let address = text.strip_prefix("tcp://").ok_or_else(wrong)?;
+        let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+        if !plain(host) || port.parse::<u16>().is_err() {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp { address: address.to_owned() })
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Ssh { destination, program } if program == "ranlab" => write!(f, "ssh://{destination}"),
+            Self::Ssh { destination, program } => write!(f, "ssh://{destination}{program}"),
+            Self::Tcp { address } => write!(f, "tcp://{address}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_read_as_they_are_written() {
+        for text in
+            ["local", "ssh://lab7", "ssh://me@lab7/opt/ranlab", "tcp://10.0.0.7:7000", "tcp://[::1]:7"]
+        {
+            assert_eq!(text.parse::<Host>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_would_be_an_option_or_a_command_is_refused() {
+        for text in [
+            "",
+            "lab7",
+            "ssh://",
+            "ssh://-oProxyCommand=x",
+            "ssh://a b",
+            "ssh://a/x;y",
+            "tcp://a",
+            "tcp://:1",
+            "tcp://a:x",
+        ] {
+            let error = text.parse::<Host>().unwrap_err().to_string();
+            assert!(error.contains("allowed are"), "{text}: {error}");
+        }
+    }
+}

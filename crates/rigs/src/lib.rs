@@ -1,0 +1,51 @@
+//! One file for each rig: joins the experimenter with the systems below it.
+//!
+//! ```text
+//!  campaign::run -> Rig (controller, e2_rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one part each
+//!                                                   (child process, ssh, TCP)  (RIC, fleet, xApp, relay) + its meters
+//! ```
+//!
+//! A rig never runs load in its own process: every part of an experiment (the system under test, the base stations, the
+//! xApp) is a [`worker`] process of its own, on this machine or another, and is metered where it runs. So a part that
+//! dies takes nothing with it, a killed campaign leaves nothing behind (a worker ends when its input does), and one
+//! protocol serves a laptop and a laboratory.
+//!
+//! To add a rig: write its file, enter it in [`all`]. [`all`] is what `bench list`, `bench new` and `doctor` show.
+#![deny(missing_docs)]
+
+mod controller;
+mod e2_rtt;
+mod footprint;
+mod keys;
+mod lab;
+mod noise;
+mod parts;
+pub mod peer;
+mod sut;
+pub mod worker;
+
+use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::rig::{Rig, RigDescription};
+
+pub use lab::{Host, HostError, Lab};
+pub use noise::{WHEN_NOISY, warnings};
+
+/// Every rig there is, in the order in which people meet them.
+pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
+    vec![
+        Box::new(controller::Controller::new(lab)),
+        Box::new(e2_rtt::E2Rtt::new(lab)),
+        Box::new(footprint::Footprint::new(lab)),
+        Box::new(MockRig::default()),
+    ]
+}
+
+/// The rig of that name.
+pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
+    all(lab).into_iter().find(|rig| rig.describe().name == name)
+}
+
+/// What each rig says about itself: checking scenarios, templates, `doctor`.
+pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
+    all(lab).iter().map(|rig| rig.describe()).collect()
+}

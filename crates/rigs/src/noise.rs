@@ -1,0 +1,108 @@
+//! Whether a measurement can be trusted: what others did on the machines meanwhile.
+
+use std::collections::BTreeMap;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Run};
+
+use crate::lab::Host;
+use crate::worker::Report;
+
+/// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
+pub const WHEN_NOISY: &str = "host.when_noisy";
+
+const STEAL: &str = "host.steal_share";
+const FOREIGN: &str = "host.foreign_cores";
+const PRESSURE: &str = "host.cpu_pressure";
+
+pub(crate) fn metrics() -> Vec<Metric> {
+    let scalar = |name: &str, unit: &str, comment: &str| {
+        Metric::new(name, unit, MetricKind::Scalar, Better::Lower, comment)
+    };
+    vec![
+        scalar(STEAL, "", "share of CPU time that the hypervisor gave to others, worst machine"),
+        scalar(FOREIGN, "cores", "cores busy with work that is not the experiment's, worst machine"),
+        scalar(PRESSURE, "", "share of time in which something waited for a CPU, worst machine"),
+    ]
+}
+
+/// Records what others did on each machine; says whether that is too much for a result.
+pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
+    let mut machines: BTreeMap<String, (f64, f64, f64, f64)> = BTreeMap::new();
+    for (host, report) in parts {
+        let (steal, pressure, busy, ours) = machines.entry(machine_name(host)).or_default();
+        if let Some(machine) = report.machine {
+            let wall = report.wall_s.max(1e-3);
+            *steal = steal.max(machine.steal_share);
+            *pressure = pressure.max(machine.cpu_pressure.unwrap_or(0.0));
+            *busy = busy.max(machine.busy_s / wall);
+            *ours += report.process.as_ref().map_or(0.0, |process| process.cpu_s / wall);
+        }
+    }
+    let worst = |of: &dyn Fn(&(f64, f64, f64, f64)) -> f64| machines.values().map(of).fold(0.0, f64::max);
+    let steal = worst(&|machine| machine.0);
+    // Meters of machine and processes are not read at one instant: a little below zero is zero.
+    let foreign = worst(&|machine| (machine.2 - machine.3).max(0.0));
+    recorder.scalar(STEAL, steal);
+    recorder.scalar(FOREIGN, foreign);
+    recorder.scalar(PRESSURE, worst(&|machine| machine.1));
+    let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
+    let noisy = steal > at_most("host.steal_at_most") || foreign > at_most("host.foreign_cores_at_most");
+    (noisy && run.text(WHEN_NOISY) != Some("warn")).then_some(Outcome::Invalid)
+}
+
+/// Several workers at one destination are one machine.
+fn machine_name(host: &Host) -> String {
+    match host {
+        Host::Local => String::new(),
+        Host::Ssh { destination, .. } => destination.clone(),
+        Host::Tcp { address } => {
+            address.rsplit_once(':').map_or(address.clone(), |(name, _)| name.to_owned())
+        }
+    }
+}
+
+/// What a reader of the results should know about the machines, one sentence each.
+pub fn warnings(results: &Results) -> Vec<String> {
+    let limit = |path: &str, default: f64| {
+        let value = results.scenario.settings.get(path).and_then(ranlab_campaign::value::Value::number);
+        value.unwrap_or(default)
+    };
+    let runs = || results.points.iter().flat_map(|point| &point.runs);
+    let beyond = |metric: &str, limit: f64| {
+        let values = runs().filter_map(|run| run.recording.metrics.get(metric).copied());
+        let beyond: Vec<f64> = values.filter(|value| *value > limit).collect();
+        let worst = beyond.iter().copied().fold(0.0, f64::max);
+        (beyond.len(), worst)
+    };
+    let mut warnings = Vec::new();
+    let total = runs().count();
+    let (count, worst) = beyond(STEAL, limit("host.steal_at_most", 0.02));
+    if count > 0 {
+        warnings.push(format!(
+            "The hypervisor gave up to {:.1} % of the CPU time to others during {count} of {total} repeats.",
+            worst * 100.0
+        ));
+    }
+    let (count, worst) = beyond(FOREIGN, limit("host.foreign_cores_at_most", 0.25));
+    if count > 0 {
+        warnings.push(format!(
+            "Work that is not the experiment's kept up to {worst:.1} cores busy during {count} of {total} repeats."
+        ));
+    }
+    let (count, worst) = beyond("tool.skipped_ratio", 0.0);
+    if count > 0 {
+        warnings.push(format!(
+            "The load generator left out up to {:.2} % of what it should have sent in {count} of {total} repeats.",
+            worst * 100.0
+        ));
+    }
+    let (count, worst) = beyond("clock_error_us", 0.0);
+    if count > 0 {
+        warnings.push(format!(
+            "Latencies between machines may be wrong by {worst:.0} us: so well are their clocks known to each other."
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,120 @@
+//! What a worker can hold: each part of an experiment, with the numbers it counts by itself.
+
+mod fleet;
+pub(crate) mod meters;
+mod monitor;
+mod ping;
+mod ping_ric;
+mod pinger;
+mod process;
+mod relay;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
+
+pub(crate) use fleet::FleetPart;
+pub(crate) use monitor::MonitorPart;
+pub(crate) use ping::PingPart;
+pub(crate) use ping_ric::PingRicPart;
+pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
+pub(crate) use process::RicPart;
+pub(crate) use relay::{Language, RelayPart};
+
+/// A part of an experiment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// Our RIC, as a child process of the worker.
+    Ric(RicPart),
+    /// A process that is there already and only metered.
+    Attach {
+        /// Its number.
+        pid: u32,
+    },
+    /// Something that cannot be metered: it runs elsewhere.
+    Elsewhere {},
+    /// Base stations.
+    Fleet(FleetPart),
+    /// An xApp that takes statistics.
+    Monitor(MonitorPart),
+    /// An xApp that pings.
+    Ping(PingPart),
+    /// Our RIC with an iApp that pings.
+    PingRic(PingRicPart),
+    /// A relay that decodes and encodes whatever passes.
+    Relay(RelayPart),
+}
+
+/// A part that is up.
+pub(crate) trait Running {
+    /// The process that is metered; `None` if it is not of this machine.
+    fn pid(&self) -> Option<u32> {
+        Some(std::process::id())
+    }
+    /// Where it listens.
+    fn addresses(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+    /// Whether it lives; the error says how it died.
+    fn check(&mut self) -> Result<(), Trouble> {
+        Ok(())
+    }
+    /// Its numbers now.
+    fn look(&mut self) -> Numbers {
+        Numbers::new()
+    }
+    /// A measured window begins.
+    fn begin(&mut self) {}
+    /// It ends: numbers and distributions of the window.
+    fn end(&mut self, _report: &mut Report) {}
+}
+
+/// Brings a part up and waits until it serves.
+pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
+    Ok(match part {
+        Part::Ric(part) => Box::new(process::Ric::start(&part)?),
+        Part::Attach { .. } if trust != Trust::Full => {
+            return Err(environment(
+                "processes are metered by a worker that ssh or this program started, not over TCP",
+            ));
+        }
+        Part::Attach { pid } => Box::new(process::Attached::new(pid)?),
+        Part::Elsewhere {} => Box::new(process::Elsewhere),
+        Part::Fleet(part) => Box::new(fleet::Stations::start(&part).await?),
+        Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
+        Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
+        Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
+        Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
+    })
+}
+
+/// The machine's or the network's fault.
+fn environment(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Environment, what: what.to_string() }
+}
+
+/// The system under test's fault.
+fn sut(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Sut, what: what.to_string() }
+}
+
+/// Our own fault, or the scenario's.
+fn rig(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Rig, what: what.to_string() }
+}
+
+/// Reads an address or a version of a part.
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
+    text.parse().map_err(rig)
+}
+
+/// A histogram as a report has it.
+fn counts(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram
+        .iter_recorded()
+        .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        .collect()
+}

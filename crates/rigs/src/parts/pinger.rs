@@ -1,0 +1,339 @@
+//! When pings are due, which ones are under way, and how long each took.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hdrhistogram::Histogram;
+use ranlab_sdk::wire::e2ap::{RicControlAckRequest, RicIndicationType, RicRequestId, Version, fast};
+use ranlab_sdk::wire::e2sm::{hw, per};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::{counts, rig};
+use crate::worker::{Numbers, Report, Trouble};
+
+/// An echo that takes longer is lost.
+const ECHO_WAIT: Duration = Duration::from_secs(2);
+/// Greatest round trip that is told apart.
+const RTT_US_MAX: u64 = 60_000_000;
+/// Pings under way at most; one that would be beyond is not sent and counted.
+const UNDER_WAY_MAX: usize = 65_536;
+/// Ticks that may wait for the sender; one beyond is skipped and counted.
+const TICKS_MAX: usize = 1_024;
+/// A sleeping thread wakes tens of microseconds late: so much earlier it wakes, and waits for the instant awake.
+const LEAD: Duration = Duration::from_micros(200);
+/// The shortest interval that is paced.
+pub(crate) const INTERVAL_US_MIN: u64 = 100;
+
+/// How to ping.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Pace {
+    /// Octets of payload.
+    pub size: u32,
+    /// Between two pings, us; 0: each follows an echo.
+    pub interval_us: u64,
+    /// Pings under way if each follows an echo.
+    pub window: u32,
+}
+
+/// Pings of one sender. Shared with an iApp, which has to be `Send`.
+pub(super) type Shared = Arc<Mutex<Pinger>>;
+
+pub(super) fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
+    pinger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) struct Pinger {
+    pace: Pace,
+    payload: Bytes,
+    next: u32,
+    under_way: BTreeMap<u32, UnderWay>,
+    /// When the ping was due that an iApp is told to send now.
+    pub(super) next_due: Option<Instant>,
+    window: Option<Instant>,
+    rtt_us: Histogram<u64>,
+    service_us: Histogram<u64>,
+    lateness_us: Histogram<u64>,
+    sent: u64,
+    received: u64,
+    lost: u64,
+    unsent: u64,
+}
+
+#[derive(Clone, Copy)]
+struct UnderWay {
+    intended: Instant,
+    sent: Instant,
+}
+
+impl Pinger {
+    pub(super) fn new(pace: Pace) -> Result<Shared, Trouble> {
+        if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
+            return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
+        }
+        if pace.interval_us != 0 && pace.interval_us < INTERVAL_US_MIN {
+            return Err(rig(format!(
+                "pings are paced from {INTERVAL_US_MIN} us up; 0s: each follows an echo"
+            )));
+        }
+        let histogram = || Histogram::new_with_bounds(1, RTT_US_MAX, 3).map_err(rig);
+        Ok(Arc::new(Mutex::new(Self {
+            payload: vec![0x5a; pace.size as usize].into(),
+            pace,
+            next: 0,
+            under_way: BTreeMap::new(),
+            next_due: None,
+            window: None,
+            rtt_us: histogram()?,
+            service_us: histogram()?,
+            lateness_us: histogram()?,
+            sent: 0,
+            received: 0,
+            lost: 0,
+            unsent: 0,
+        })))
+    }
+
+    pub(super) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The next ping, encoded; `None` if too many are under way.
+    pub(super) fn ping(&mut self, intended: Instant) -> Option<Bytes> {
+        if self.under_way.len() >= UNDER_WAY_MAX {
+            self.unsent += 1;
+            return None;
+        }
+        let seq = self.next;
+        self.next = self.next.wrapping_add(1);
+        let sent = Instant::now();
+        let t_send_ns = ranlab_sdk::now().as_nanos();
+        let message = encode(&hw::Ping { seq, t_send_ns, payload: self.payload.clone() })?;
+        self.under_way.insert(seq, UnderWay { intended, sent });
+        self.sent += 1;
+        if self.inside(intended) {
+            self.lateness_us.saturating_record(micros(sent.saturating_duration_since(intended)));
+        }
+        Some(message)
+    }
+
+    /// An echo came; whether it was one that was waited for.
+    pub(super) fn echo(&mut self, message: &[u8]) -> bool {
+        let done = Instant::now();
+        let Ok(ping) = per::decode::<hw::Ping>(Bytes::copy_from_slice(message)) else { return false };
+        let Some(ping) = self.under_way.remove(&ping.seq) else { return false };
+        self.received += 1;
+        if self.inside(ping.intended) {
+            self.rtt_us.saturating_record(micros(done.saturating_duration_since(ping.intended)));
+            self.service_us.saturating_record(micros(done.saturating_duration_since(ping.sent)));
+        }
+        true
+    }
+
+    /// Gives up what has been under way too long; how many.
+    pub(super) fn give_up(&mut self) -> usize {
+        let now = Instant::now();
+        let late: Vec<u32> = self
+            .under_way
+            .iter()
+            .filter(|(_, ping)| now.saturating_duration_since(ping.sent) > ECHO_WAIT)
+            .map(|(seq, _)| *seq)
+            .collect();
+        for seq in &late {
+            if let Some(ping) = self.under_way.remove(seq).filter(|ping| self.inside(ping.intended)) {
+                // It took at least as long as this.
+                self.rtt_us.saturating_record(micros(now.saturating_duration_since(ping.intended)));
+            }
+        }
+        self.lost += late.len() as u64;
+        late.len()
+    }
+
+    pub(super) fn skipped(&mut self) {
+        self.unsent += 1;
+    }
+
+    fn inside(&self, intended: Instant) -> bool {
+        self.window.is_some_and(|begin| intended >= begin)
+    }
+
+    pub(super) fn look(&self) -> Numbers {
+        [("sent", self.sent), ("received", self.received), ("lost", self.lost)]
+            .map(|(name, value)| (name.to_owned(), value as f64))
+            .into()
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.window = Some(Instant::now());
+        self.rtt_us.reset();
+        self.service_us.reset();
+        self.lateness_us.reset();
+        (self.sent, self.received, self.lost, self.unsent) = (0, 0, 0, 0);
+    }
+
+    pub(super) fn end(&mut self, report: &mut Report) {
+        self.give_up();
+        for (name, value) in [
+            ("sent", self.sent as f64),
+            ("received", self.received as f64),
+            ("lost", self.lost as f64),
+            ("unsent", self.unsent as f64),
+        ] {
+            report.numbers.insert(name.to_owned(), value);
+        }
+        for (name, histogram) in [
+            ("rtt_us", &self.rtt_us),
+            ("rtt_us_service", &self.service_us),
+            ("lateness_us", &self.lateness_us),
+        ] {
+            report.distributions.insert(name.to_owned(), counts(histogram));
+        }
+        self.window = None;
+    }
+}
+
+fn encode(ping: &hw::Ping) -> Option<Bytes> {
+    let mut message = Vec::with_capacity(ping.payload.len() + 32);
+    // Payloads within PAYLOAD_SIZE_MAX always encode.
+    per::encode(ping, &mut message).ok()?;
+    Some(message.into())
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
+}
+
+/// Octets of the RICcontrolRequest that carries a ping to the base station, by the codec.
+pub(crate) fn control_bytes(size: u32, version: Version) -> Option<usize> {
+    let message =
+        encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
+    let control = fast::Control {
+        request_id: RicRequestId { requestor: 1021, instance: 0 },
+        function_id: hw::DEFAULT_FUNCTION_ID,
+        call_process_id: None,
+        header: &[],
+        message: &message,
+        ack_request: Some(RicControlAckRequest::NoAck),
+    };
+    let mut pdu = Vec::new();
+    control.encode(version, &mut pdu).ok()?;
+    Some(pdu.len())
+}
+
+/// Octets of the RICindication that carries the echo, by the codec.
+pub(crate) fn indication_bytes(size: u32) -> Option<usize> {
+    let message =
+        encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
+    let indication = fast::Indication {
+        request_id: RicRequestId { requestor: 1021, instance: 0 },
+        function_id: hw::DEFAULT_FUNCTION_ID,
+        action_id: 0,
+        sn: Some(1),
+        kind: RicIndicationType::Report,
+        header: &[],
+        message: &message,
+        call_process_id: None,
+    };
+    let mut pdu = Vec::new();
+    indication.encode(&mut pdu).ok()?;
+    Some(pdu.len())
+}
+
+/// Intended instants at an interval, from a thread that sleeps more finely than a runtime's timer; the thread ends when
+/// nobody listens.
+pub(super) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
+    let (sink, ticks) = mpsc::channel(TICKS_MAX);
+    let pinger = pinger.clone();
+    std::thread::spawn(move || {
+        let mut due = Instant::now() + interval;
+        let lead = LEAD.min(interval / 2);
+        loop {
+            std::thread::sleep((due - lead).saturating_duration_since(Instant::now()));
+            match sink.try_send(due) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(_)) => lock(&pinger).skipped(),
+                Err(mpsc::error::TrySendError::Closed(_)) => return,
+            }
+            due += interval;
+        }
+    });
+    ticks
+}
+
+/// Waits awake for an instant that is less than a lead away.
+pub(super) fn wait_awake(due: Instant) {
+    let end = due.min(Instant::now() + LEAD);
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pinger(interval_us: u64) -> Shared {
+        Pinger::new(Pace { size: 100, interval_us, window: 1 }).map_err(|t| t.what).unwrap()
+    }
+
+    #[test]
+    fn an_echo_counts_once_and_from_its_intended_time() {
+        let shared = pinger(1_000);
+        let mut pinger = lock(&shared);
+        pinger.begin();
+        let intended = Instant::now();
+        std::thread::sleep(Duration::from_millis(5));
+        let message = pinger.ping(intended).unwrap();
+        assert!(pinger.echo(&message) && !pinger.echo(&message) && !pinger.echo(b"nonsense"));
+        let mut report = Report::default();
+        pinger.end(&mut report);
+        assert_eq!(
+            (report.numbers["sent"], report.numbers["received"], report.numbers["lost"]),
+            (1.0, 1.0, 0.0)
+        );
+        let only = |name: &str| report.distributions[name][0].0;
+        assert!(only("rtt_us") >= 5_000 && only("lateness_us") >= 5_000);
+        assert!(only("rtt_us_service") < only("rtt_us"));
+    }
+
+    #[test]
+    fn what_was_sent_before_the_window_is_not_measured_in_it() {
+        let shared = pinger(1_000);
+        let mut pinger = lock(&shared);
+        let message = pinger.ping(Instant::now()).unwrap();
+        pinger.begin();
+        assert!(pinger.echo(&message));
+        let mut report = Report::default();
+        pinger.end(&mut report);
+        assert!(report.distributions["rtt_us"].is_empty());
+    }
+
+    #[test]
+    fn the_bound_on_pings_under_way_is_counted() {
+        let shared = pinger(0);
+        let mut pinger = lock(&shared);
+        for _ in 0..UNDER_WAY_MAX {
+            assert!(pinger.ping(Instant::now()).is_some());
+        }
+        assert!(pinger.ping(Instant::now()).is_none());
+        assert_eq!(pinger.unsent, 1);
+    }
+
+    #[test]
+    fn sizes_are_the_codecs() {
+        let small = control_bytes(100, Version::V2_03).unwrap();
+        let large = control_bytes(1_500, Version::V2_03).unwrap();
+        assert!(small > 100 && large - small >= 1_400, "{small} {large}");
+        assert!(indication_bytes(100).unwrap() > 100);
+    }
+
+    #[test]
+    fn what_cannot_be_paced_is_refused_with_what_can() {
+        let refused = Pinger::new(Pace { size: 1, interval_us: 50, window: 1 }).err().unwrap();
+        assert!(refused.what.contains("100 us"), "{}", refused.what);
+        let refused = Pinger::new(Pace { size: 70_000, interval_us: 0, window: 1 }).err().unwrap();
+        assert!(refused.what.contains("65535 B"), "{}", refused.what);
+    }
+}

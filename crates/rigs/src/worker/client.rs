@@ -1,0 +1,278 @@
+//! The rig's end: starts a worker wherever it belongs, asks it, and lets go of it in any case.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ranlab_campaign::rig::{RigError, Stop};
+use serde::de::DeserializeOwned;
+
+use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
+use crate::lab::{Host, Lab};
+
+/// How long a worker may take to say who it is; ssh has to log in.
+const HELLO_WAIT: Duration = Duration::from_secs(15);
+/// How long a question may take.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long a part may take to serve.
+const START_WAIT: Duration = Duration::from_secs(60);
+/// How long a worker may take to end by itself.
+const END_WAIT: Duration = Duration::from_secs(2);
+/// Between two looks at what may stop us.
+const SLICE: Duration = Duration::from_millis(20);
+/// How often a remote clock is asked; the quickest answer counts.
+const CLOCK_ROUNDS: usize = 16;
+
+/// A worker and the part that it holds; dropping it takes both down.
+pub(crate) struct Worker {
+    /// What the part is to this rig, for messages (`"base stations"`).
+    pub(crate) role: &'static str,
+    /// Where it runs.
+    pub(crate) host: Host,
+    /// Its clock minus ours; zero on this machine.
+    pub(crate) clock_offset_us: f64,
+    /// How wrong that may be; zero on this machine.
+    pub(crate) clock_error_us: f64,
+    /// Where the part listens, and its process.
+    pub(crate) ready: Ready,
+    child: Option<Child>,
+    to: Option<Box<dyn Write + Send>>,
+    from: Receiver<String>,
+}
+
+impl Worker {
+    /// Starts a worker on a machine and brings a part up in it.
+    pub(crate) fn start(
+        lab: &Lab,
+        host: &Host,
+        role: &'static str,
+        part: Part,
+        stop: &Stop,
+    ) -> Result<Self, RigError> {
+        let mut worker = Self::meet(lab, host, role, stop)?;
+        worker.bring_up(part, stop)?;
+        Ok(worker)
+    }
+
+    /// Starts a worker that holds nothing yet; its clock is known.
+    pub(crate) fn meet(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+        let mut worker = Self::reach(lab, host, role)?;
+        let hello: Hello = worker.ask(&Request::Hello, HELLO_WAIT, stop)?;
+        if hello.version != env!("CARGO_PKG_VERSION") {
+            return Err(RigError::Environment(format!(
+                "the worker at {host} is version {}, this is {}; both must be the same",
+                hello.version,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        if *host != Host::Local {
+            worker.compare_clocks(stop)?;
+        }
+        Ok(worker)
+    }
+
+    /// Brings its part up.
+    pub(crate) fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
+        self.ready = self.ask(&Request::Start { part: Box::new(part) }, START_WAIT, stop)?;
+        Ok(())
+    }
+
+    /// The part's numbers now.
+    pub(crate) fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
+        self.ask(&Request::Look, ANSWER_WAIT, stop)
+    }
+
+    /// A measured window begins.
+    pub(crate) fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
+        self.ask(&Request::Begin, ANSWER_WAIT, stop)
+    }
+
+    /// The window ends.
+    pub(crate) fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
+        self.ask(&Request::End, ANSWER_WAIT, stop)
+    }
+
+    /// Looks until `enough` says so.
+    pub(crate) fn wait_until(
+        &mut self,
+        what: &str,
+        patience: Duration,
+        stop: &Stop,
+        mut enough: impl FnMut(&Numbers) -> bool,
+    ) -> Result<Numbers, RigError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let numbers = self.look(stop)?;
+            if enough(&numbers) {
+                return Ok(numbers);
+            }
+            if Instant::now() >= deadline {
+                return Err(RigError::Sut(format!(
+                    "{what} did not happen within {} s ({numbers:?})",
+                    patience.as_secs()
+                )));
+            }
+            stop.sleep(SLICE)?;
+        }
+    }
+
+    fn reach(lab: &Lab, host: &Host, role: &'static str) -> Result<Self, RigError> {
+        let mut command = match host {
+            Host::Tcp { address } => return Self::dial(address, host, role),
+            Host::Local => Command::new(&lab.program),
+            Host::Ssh { destination, program } => {
+                let mut ssh = Command::new(&lab.ssh);
+                ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", destination, program]);
+                ssh
+            }
+        };
+        command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A group of its own: Ctrl-C is for the campaign, which then takes its workers down in order.
+        command.process_group(0);
+        let lacking = |why: &dyn std::fmt::Display| {
+            RigError::Environment(format!("cannot start the worker of the {role} at {host}: {why}"))
+        };
+        let mut child = command.spawn().map_err(|error| lacking(&error))?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(lacking(&"no pipes"));
+        };
+        Ok(Self::over(role, host, Some(child), Box::new(to), from))
+    }
+
+    fn dial(address: &str, host: &Host, role: &'static str) -> Result<Self, RigError> {
+        let lacking = |why: std::io::Error| {
+            RigError::Environment(format!(
+                "no worker listens at tcp://{address}: {why}; start `ranlab worker --listen {address}` there"
+            ))
+        };
+        let at = address.to_socket_addrs().map_err(lacking)?.next();
+        let at = at.ok_or_else(|| lacking(std::io::ErrorKind::NotFound.into()))?;
+        let stream = TcpStream::connect_timeout(&at, ANSWER_WAIT).map_err(lacking)?;
+        stream.set_nodelay(true).map_err(lacking)?;
+        let reader = stream.try_clone().map_err(lacking)?;
+        Ok(Self::over(role, host, None, Box::new(stream), reader))
+    }
+
+    fn over(
+        role: &'static str,
+        host: &Host,
+        child: Option<Child>,
+        to: Box<dyn Write + Send>,
+        from: impl Read + Send + 'static,
+    ) -> Self {
+        let (sink, lines) = channel();
+        // Ends when the worker closes its output or nobody waits any more.
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(from);
+            loop {
+                let mut line = String::new();
+                match reader.by_ref().take(LINE_BYTES_MAX as u64).read_line(&mut line) {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) if sink.send(line).is_err() => return,
+                    Ok(_) => {}
+                }
+            }
+        });
+        Self {
+            role,
+            host: host.clone(),
+            clock_offset_us: 0.0,
+            clock_error_us: 0.0,
+            ready: Ready::default(),
+            child,
+            to: Some(to),
+            from: lines,
+        }
+    }
+
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<T, RigError> {
+        let reply = self.exchange(request, patience, stop)?;
+        match reply {
+            Reply::Ok(value) => serde_json::from_value(value).map_err(|error| {
+                RigError::Rig(format!("the worker of the {} answers oddly: {error}", self.role))
+            }),
+            Reply::Error(trouble) => Err(match trouble.fault {
+                Fault::Sut => RigError::Sut(trouble.what),
+                Fault::Environment => RigError::Environment(trouble.what),
+                Fault::Rig => RigError::Rig(trouble.what),
+            }),
+        }
+    }
+
+    fn exchange(&mut self, request: &Request, patience: Duration, stop: &Stop) -> Result<Reply, RigError> {
+        let gone =
+            |role: &str, host: &Host| RigError::Rig(format!("the worker of the {role} at {host} has ended"));
+        let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
+        line.push('\n');
+        let to = self.to.as_mut().ok_or_else(|| gone(self.role, &self.host))?;
+        to.write_all(line.as_bytes()).and_then(|()| to.flush()).map_err(|_| gone(self.role, &self.host))?;
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.from.recv_timeout(SLICE) {
+                Ok(line) => {
+                    return serde_json::from_str(&line).map_err(|error| {
+                        RigError::Rig(format!("the worker of the {} answers no JSON: {error}", self.role))
+                    });
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(gone(self.role, &self.host)),
+                Err(RecvTimeoutError::Timeout) if stop.now() => return Err(RigError::Stopped),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    let seconds = patience.as_secs();
+                    return Err(RigError::Rig(format!(
+                        "the worker of the {} at {} did not answer within {seconds} s",
+                        self.role, self.host
+                    )));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Cristian's algorithm: of some questions the one with the shortest round trip tells the offset best; it is wrong
+    /// by half of that round trip at most.
+    fn compare_clocks(&mut self, stop: &Stop) -> Result<(), RigError> {
+        let mut best = f64::INFINITY;
+        for _ in 0..CLOCK_ROUNDS {
+            let (before, begin) = (unix_us(), Instant::now());
+            let clock: Clock = self.ask(&Request::Clock, ANSWER_WAIT, stop)?;
+            let round_us = begin.elapsed().as_secs_f64() * 1e6;
+            if round_us < best {
+                best = round_us;
+                self.clock_offset_us = clock.unix_ns as f64 / 1e3 - (before + round_us / 2.0);
+                self.clock_error_us = round_us / 2.0;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unix_us() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as f64 / 1e3
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The end of its input is what a worker ends at; the word before it is a courtesy.
+        if let Some(mut to) = self.to.take() {
+            let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
+        }
+        let Some(mut child) = self.child.take() else { return };
+        let deadline = Instant::now() + END_WAIT;
+        while Instant::now() < deadline {
+            if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}

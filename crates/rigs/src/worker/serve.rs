@@ -1,0 +1,133 @@
+//! The worker's end: one part, its meters, until the input ends.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
+use crate::parts::{Running, meters::Meters, start};
+
+/// What a worker may be told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Everything, commands of the user's included: who started this process may do so anyway.
+    Full,
+    /// Parts of this program alone: whoever reaches the socket.
+    PartsOnly,
+}
+
+/// Serves requests from `input` until it ends or says stop.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: Trust) -> io::Result<()> {
+    let (sink, mut lines) = tokio::sync::mpsc::channel::<String>(1);
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(input);
+        loop {
+            let mut line = String::new();
+            match reader.by_ref().take(LINE_BYTES_MAX as u64).read_line(&mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) if sink.blocking_send(line).is_err() => return,
+                Ok(_) => {}
+            }
+        }
+    });
+    ranlab_sdk::run(async move {
+        let mut bench = Bench { part: None, trust };
+        while let Some(line) = lines.recv().await {
+            let request = serde_json::from_str(&line);
+            let stop = matches!(request, Ok(Request::Stop));
+            let reply = match request {
+                Ok(request) => bench.answer(request).await.unwrap_or_else(Reply::Error),
+                Err(error) => {
+                    Reply::Error(Trouble { fault: Fault::Rig, what: format!("no request: {error}") })
+                }
+            };
+            serde_json::to_writer(&mut output, &reply).map_err(io::Error::from)?;
+            output.write_all(b"\n")?;
+            output.flush()?;
+            if stop {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+struct Bench {
+    part: Option<Held>,
+    trust: Trust,
+}
+
+struct Held {
+    running: Box<dyn Running>,
+    meters: Meters,
+    window: Option<Instant>,
+}
+
+impl Bench {
+    async fn answer(&mut self, request: Request) -> Result<Reply, Trouble> {
+        match request {
+            Request::Hello => ok(Hello {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: std::process::id(),
+                cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            }),
+            Request::Clock => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                ok(Clock { unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX) })
+            }
+            Request::Start { .. } if self.part.is_some() => {
+                Err(Trouble { fault: Fault::Rig, what: "a worker holds one part".to_owned() })
+            }
+            Request::Start { part } => {
+                let running = start(*part, self.trust).await?;
+                let pid = running.pid();
+                let addresses = running.addresses();
+                self.part = Some(Held { running, meters: Meters::new(pid), window: None });
+                ok(Ready { addresses, pid: pid.unwrap_or(0) })
+            }
+            Request::Look => {
+                let held = self.held()?;
+                held.running.check()?;
+                ok(held.running.look())
+            }
+            Request::Begin => {
+                let held = self.held()?;
+                held.running.check()?;
+                held.running.begin();
+                held.meters.begin();
+                held.window = Some(Instant::now());
+                ok(())
+            }
+            Request::End => {
+                let held = self.held()?;
+                held.running.check()?;
+                let begun = held
+                    .window
+                    .take()
+                    .ok_or_else(|| Trouble { fault: Fault::Rig, what: "no window was begun".to_owned() })?;
+                let mut report = held.meters.end(begun.elapsed());
+                held.running.end(&mut report);
+                ok(report)
+            }
+            Request::Stop => {
+                self.part = None;
+                ok(())
+            }
+        }
+    }
+
+    fn held(&mut self) -> Result<&mut Held, Trouble> {
+        self.part
+            .as_mut()
+            .ok_or_else(|| Trouble { fault: Fault::Rig, what: "no part was started".to_owned() })
+    }
+}
+
+fn ok(value: impl Serialize) -> Result<Reply, Trouble> {
+    let value = serde_json::to_value(value);
+    value.map(Reply::Ok).map_err(|error| Trouble { fault: Fault::Rig, what: error.to_string() })
+}
