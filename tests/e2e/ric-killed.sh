@@ -39,6 +39,7 @@ full = 20 * 4 * 20
 print("indications per second:", rates)
 low = [i for i, r in enumerate(rates) if r < 0.9 * full and i > 1]
 assert len(low) <= 6, f"away for {len(low)} s"
+assert end["repeated"] == 0, "something came twice"
 assert max(rates) <= 1.1 * full, "something came twice"
 fleet = json.load(open("fleet.json"))
 assert fleet["alive"] == 20, fleet

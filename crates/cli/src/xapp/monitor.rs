@@ -63,6 +63,7 @@ struct Summary {
     indications: u64,
     bytes: u64,
     lost: Option<u64>,
+    repeated: u64,
     latency_us: Latency,
     restored: u64,
 }
@@ -192,6 +193,7 @@ impl Watch {
             indications: self.indications,
             bytes: self.bytes,
             lost: xapp.lost_total(),
+            repeated: xapp.repeated_total(),
             latency_us: Latency {
                 p50: h.value_at_quantile(0.5),
                 p99: h.value_at_quantile(0.99),

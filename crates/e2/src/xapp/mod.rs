@@ -343,6 +343,11 @@ impl Xapp {
         self.subscriptions.iter().map(|(_, s)| s.gaps.lost()).sum()
     }
 
+    /// Indications whose running number came before, of all subscriptions there are.
+    pub fn repeated_total(&self) -> u64 {
+        self.subscriptions.iter().map(|(_, s)| s.gaps.repeated()).sum()
+    }
+
     /// What the xApp did.
     pub fn counters(&self) -> XappCounters {
         self.counters

@@ -41,11 +41,14 @@ impl Subscription {
     }
 }
 
-/// Losses by the gaps in the running numbers.
+/// Losses by the gaps in the running numbers, and numbers that came twice.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gaps {
     last: Option<u16>,
     lost: u64,
+    /// Bit n: the number n before the last was seen.
+    seen: u64,
+    repeated: u64,
     /// The agent gives no numbers.
     unknown: bool,
 }
@@ -57,21 +60,34 @@ impl Gaps {
             return;
         };
         if let Some(last) = self.last {
+            let behind = u32::from(last.wrapping_sub(sn));
+            // Zero is a new start rather than a repetition.
+            if sn != 0 && self.seen.checked_shr(behind).is_some_and(|seen| seen & 1 == 1) {
+                self.repeated += 1;
+                return;
+            }
             let missing = sn.wrapping_sub(last).wrapping_sub(1);
             // Backwards is a new start of the agent; so is zero after a gap too long to be one.
             let restart = missing >= 1 << 15 || (sn == 0 && missing > RESTART_GAP);
             self.lost += if restart { 0 } else { u64::from(missing) };
+            let step = u32::from(missing) + 1;
+            self.seen = if restart { 0 } else { self.seen.checked_shl(step).unwrap_or(0) };
         }
+        self.seen |= 1;
         self.last = Some(sn);
     }
 
     /// A new subscription counts from anew.
     pub(super) fn restart(&mut self) {
-        self.last = None;
+        (self.last, self.seen) = (None, 0);
     }
 
     pub(super) fn lost(&self) -> Option<u64> {
         (!self.unknown).then_some(self.lost)
+    }
+
+    pub(super) fn repeated(&self) -> u64 {
+        self.repeated
     }
 }
 
@@ -226,6 +242,15 @@ mod tests {
         assert_eq!(lost(&[65_534, 1]), Some(2));
         assert_eq!(lost(&[40_000, 0, 1]), Some(0));
         assert_eq!(lost(&[100, 3, 4]), Some(0));
+        let repeated = |numbers: &[u16]| {
+            let mut gaps = Gaps::default();
+            numbers.iter().for_each(|n| gaps.see(Some(*n)));
+            (gaps.repeated(), gaps.lost())
+        };
+        assert_eq!(repeated(&[7, 7, 8]), (1, Some(0)));
+        assert_eq!(repeated(&[65_534, 65_535, 0, 65_535, 1, 2]), (1, Some(0)));
+        assert_eq!(repeated(&[5, 6, 9, 10, 6, 11]), (1, Some(2)));
+        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "a new start");
         let mut gaps = Gaps::default();
         gaps.see(None);
         assert_eq!(gaps.lost(), None);
