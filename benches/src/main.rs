@@ -8,6 +8,7 @@ mod bare;
 mod codec;
 mod load;
 mod ping;
+mod process;
 mod report;
 mod system;
 

@@ -1,5 +1,5 @@
 //! Round trips: of a bare echo, of an iApp, of an xApp.
-use crate::system::{Process, free_address, ranlab};
+use crate::process::{Process, free_address, ranlab};
 use bytes::Bytes;
 use ranlab_controllers::ping::{Ping, PingConfig};
 use ranlab_sdk::RicHandle;

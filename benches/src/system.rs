@@ -1,11 +1,7 @@
 //! The RIC as a process, beside what the machine can do at best over the same transport.
 use crate::load::{Load, Rig};
+use crate::process::{Process, free_address, own, ranlab};
 use crate::report::{Bar, Line, Report};
-use ranlab_host::ProcessMeter;
-use ranlab_sdk::transport::Address;
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Rounds of each comparison; the least of each side counts, so that a disturbed round does not.
@@ -14,51 +10,6 @@ const ROUNDS: usize = 3;
 const FORWARD_BAR: f64 = 1.5;
 /// The promise on throughput, indications per CPU-second.
 const FLAT_OUT_BAR: f64 = 100_000.0;
-
-/// A process of this machine, ended with its owner.
-pub(crate) struct Process(Child);
-
-impl Process {
-    pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(
-            command
-                .spawn()
-                .unwrap_or_else(|e| panic!("cannot start {}: {e}; run `make bench`", program.display())),
-        )
-    }
-
-    fn cpu_s(&self) -> f64 {
-        ProcessMeter::new(self.0.id()).sample().map_or(0.0, |s| s.cpu_s())
-    }
-
-    fn rss_mb(&self) -> f64 {
-        ProcessMeter::new(self.0.id()).sample().map_or(f64::INFINITY, |s| s.rss_bytes as f64 / 1e6)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Already ended, or to be ended now.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The binary beside this one.
-pub(crate) fn ranlab() -> PathBuf {
-    std::env::current_exe().unwrap_or_default().with_file_name("ranlab")
-}
-
-fn own() -> PathBuf {
-    std::env::current_exe().unwrap_or_default()
-}
-
-pub(crate) fn free_address() -> Address {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_or(0, |a| a.port());
-    Address::Tcp { host: "127.0.0.1".to_owned(), port }
-}
 
 /// CPU microseconds per indication that a process in the middle needs.
 fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {

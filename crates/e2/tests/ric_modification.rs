@@ -1,5 +1,6 @@
 //! An iApp changes a subscription of its own (v3.01): done, refused, unanswered, interrupted.
 #![cfg(feature = "ric")]
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod ric_world;
 
 use bytes::Bytes;

@@ -2,7 +2,8 @@
 use crate::host::{Host, Kind};
 use crate::impostor::FORGED;
 use crate::machine::Machine;
-use crate::world::{PartyId, Violation, World};
+use crate::party::PartyId;
+use crate::world::{Violation, World};
 use ranlab_e2::ric::{RicSnapshot, Tenant};
 use ranlab_wire::e2ap::{GlobalE2NodeId, RicRequestId};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 //! An xApp that was admitted as one tenant and acts as another: nothing that it does may succeed.
-use crate::machine::Action;
+use crate::action::Action;
 use bytes::Bytes;
 use ranlab_e2::{Frame, Time};
 use ranlab_wire::e2ap::*;

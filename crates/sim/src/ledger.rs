@@ -3,11 +3,9 @@
 //! Every report carries the running number that its node gave it. The ledger follows it over both hops, so that each
 //! gap is laid at the door of the queue that dropped: a gap at the RIC's door is the agent's, a further one at an xApp's
 //! door is the RIC's. Links lose nothing while they live.
-use crate::beacon::{Beat, oid_mark};
-use crate::world::World;
-use bytes::Bytes;
-use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
-use ranlab_wire::e2ap::{GlobalE2NodeId, fast};
+use crate::beacon::Beat;
+use ranlab_e2::xapp::SubscriptionHandle;
+use ranlab_wire::e2ap::fast;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A subscription at an agent: node, life, the agent's number.
@@ -91,7 +89,7 @@ impl Ledger {
     }
 
     /// A report reached its xApp on a connection.
-    fn reached_xapp(
+    pub(crate) fn reached_xapp(
         &mut self,
         xapp: (usize, u32),
         connection: u64,
@@ -135,77 +133,9 @@ impl Ledger {
         Ok(())
     }
 
-    fn admitted_anew(&mut self, xapp: (usize, u32), handle: SubscriptionHandle) {
+    pub(crate) fn admitted_anew(&mut self, xapp: (usize, u32), handle: SubscriptionHandle) {
         if let Some(seen) = self.seen.get_mut(&(xapp.0, xapp.1, handle)) {
             seen.fresh = true;
         }
-    }
-}
-
-impl World {
-    /// Judges what an xApp is told.
-    pub(crate) fn xapp_event(&mut self, party: usize, event: XappEvent) {
-        let life = self.hosts[party].life;
-        let result = match event {
-            XappEvent::Indication { handle, node, indication } => {
-                self.judge(party, handle, &node, &indication)
-            }
-            XappEvent::ControlAcknowledged { .. } => {
-                self.ledger.acknowledged += 1;
-                Ok(())
-            }
-            XappEvent::NodeAdded { node } if !self.sees(party, &node) => Err(format!("was told of {node}")),
-            other => {
-                if let XappEvent::Subscribed { handle, .. } = other {
-                    self.ledger.admitted_anew((party, life), handle);
-                }
-                self.note(|w| format!("{}: {other:?}", w.hosts[party].name));
-                Ok(())
-            }
-        };
-        if let Err(what) = result {
-            let what = format!("{}: {what}", self.hosts[party].name);
-            self.ledger.break_rule(what);
-        }
-    }
-
-    pub(crate) fn sees(&self, party: usize, node: &GlobalE2NodeId) -> bool {
-        self.hosts[party].xapp().is_some_and(|(host, _)| host.grant.nodes.allows(node))
-    }
-
-    /// Whether this xApp may get this report from this node for this subscription.
-    fn judge(
-        &mut self,
-        party: usize,
-        handle: SubscriptionHandle,
-        node: &GlobalE2NodeId,
-        indication: &IndicationView,
-    ) -> Result<(), String> {
-        let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable octets", message.len());
-        let beat = Beat::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
-        if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
-            return Err(format!(
-                "{handle:?} got {beat:?} as function {} number {:?}",
-                indication.function, indication.sn
-            ));
-        }
-        let source = self.hosts.get(beat.node as usize).and_then(|h| match &h.kind {
-            crate::host::Kind::Agent(agent) => Some(agent.node_id),
-            _ => None,
-        });
-        if source != Some(*node) {
-            return Err(format!("{handle:?} at {node} got {beat:?}"));
-        }
-        if !self.sees(party, node) {
-            return Err(format!("{beat:?} of {node} crossed to a tenant that does not see it"));
-        }
-        let host = &self.hosts[party];
-        if !host.xapp().is_some_and(|(x, _)| {
-            x.wishes.iter().any(|(w, _)| w.tag == beat.tag && oid_mark(&w.oid) == beat.oid)
-        }) {
-            return Err(format!("never wished for {beat:?}"));
-        }
-        let (life, connection) = (host.life, host.ends.get(&0).copied().unwrap_or(0));
-        self.ledger.reached_xapp((party, life), connection, handle, beat)
     }
 }

@@ -10,25 +10,31 @@
 //! | file | room |
 //! |---|---|
 //! | `agenda`, `chance` | the heap; the seed's chance; the digest |
-//! | `world`, `machine`, `host` | the driver, the machines behind one contract, the parties and their lives |
+//! | `world`, `machine` | the driver, the machines behind one contract |
+//! | `party`, `host`, `cast` | the parties, their lives, how they join |
 //! | `link` | connections: ordered, reliable, bounded, slow, mortal |
-//! | `fault` | what goes wrong, by plan or at random |
+//! | `fault`, `trouble` | what goes wrong, by plan or at random |
 //! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |
-//! | `ledger`, `check` | what must hold of what is delivered, and of the parties' states |
+//! | `ledger`, `judge`, `check` | what must hold of what is delivered, and of the parties' states |
 //! | `scenario` | the standard trial |
 //!
 //! A broken invariant is a [`Violation`]; it names the seed and the command that replays it.
+mod action;
 mod agenda;
 mod beacon;
+mod cast;
 mod chance;
 mod check;
 mod fault;
 mod host;
 mod impostor;
+mod judge;
 mod ledger;
 mod link;
 mod machine;
+mod party;
 mod scenario;
+mod trouble;
 mod watcher;
 mod world;
 
@@ -39,6 +45,7 @@ pub use check::LossReport;
 pub use fault::{Disturbance, Fault};
 pub use host::Wish;
 pub use link::LinkProfile;
+pub use party::PartyId;
 pub use scenario::{Directory, Outcome, Trial};
 pub use watcher::Watcher;
-pub use world::{PartyId, Violation, World};
+pub use world::{Violation, World};

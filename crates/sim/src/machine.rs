@@ -1,9 +1,10 @@
 //! The three machines and the impostor behind one contract.
+use crate::action::Action;
 use crate::impostor::Impostor;
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_e2::ric::{ConnId, Ric, RicInput, RicOutput};
-use ranlab_e2::xapp::{Xapp, XappEvent, XappInput, XappOutput};
+use ranlab_e2::xapp::{Xapp, XappInput, XappOutput};
 use ranlab_e2::{Frame, Time};
 
 /// A machine; its links have numbers: controllers, connections, or 0.
@@ -13,18 +14,6 @@ pub(crate) enum Machine {
     Ric(Box<Ric>),
     Xapp(Box<Xapp>),
     Impostor(Box<Impostor>),
-}
-
-/// What a machine wants done.
-#[derive(Debug)]
-pub(crate) enum Action {
-    Transmit(u64),
-    Close(u64, String),
-    Connect(u64, String),
-    /// An xApp's event.
-    Xapp(XappEvent),
-    /// Another's event, for the trace.
-    Note(String),
 }
 
 fn controller(key: u64) -> ControllerId {

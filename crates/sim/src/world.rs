@@ -1,11 +1,12 @@
 //! The driver: what happens next, to whom, and what follows from it.
+use crate::action::Action;
 use crate::agenda::Agenda;
 use crate::chance::{Chance, Digest};
 use crate::fault::Fault;
 use crate::host::{Host, Kind};
 use crate::ledger::Ledger;
 use crate::link::{Connection, End, Item, LinkProfile, Pipe};
-use crate::machine::{Action, Machine};
+use crate::machine::Machine;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ConnId, RicInput};
 use std::collections::BTreeMap;
@@ -15,10 +16,6 @@ use std::time::Duration;
 const WAKES_PER_MOMENT_MAX: u32 = 10_000;
 /// Connections to a dead RIC that get no refusal, but silence, in percent.
 const SILENCE_PERCENT: u64 = 25;
-
-/// A party of a world: a RIC, an agent, an xApp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PartyId(pub(crate) usize);
 
 /// An invariant does not hold. Says how to see it again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

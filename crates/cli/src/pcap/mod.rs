@@ -13,6 +13,7 @@ mod fields;
 mod ip;
 mod link;
 pub mod note;
+mod pdu;
 pub mod record;
 
 mod sctp;
@@ -26,7 +27,8 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::output::Format;
 
-pub use assemble::{Assembler, Endpoint, Flow, Pdu, Transport};
+pub use assemble::Assembler;
+pub use pdu::{Endpoint, Flow, Pdu, Transport};
 
 /// Registered port of E2AP.
 pub const E2_PORT: u16 = 36421;

@@ -3,8 +3,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
 
-use super::assemble::{Pdu, Place};
 use super::note::{Note, Notes};
+use super::pdu::{Pdu, Place};
 use super::{Flow, MAX_PDU_BYTES};
 
 /// Directions of associations that are kept track of.

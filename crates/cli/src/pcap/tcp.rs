@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::assemble::{Pdu, Place, begins_like_e2ap};
 use super::note::{Note, Notes};
+use super::pdu::{Pdu, Place, begins_like_e2ap};
 use super::{Flow, MAX_PDU_BYTES};
 
 /// Directions of connections that are kept track of.

@@ -14,6 +14,7 @@
 //! | `policy` | who may join and what they see |
 //! | `iapp` | controller logic in the same process |
 //! | `limits` | every bound, every timer, every counter |
+mod change;
 mod e42;
 mod iapp;
 mod indications;
@@ -23,6 +24,7 @@ mod modification;
 mod node_procedures;
 mod nodes;
 mod policy;
+mod procedures;
 mod ran_db;
 mod requests;
 mod snapshot;
@@ -32,15 +34,15 @@ mod subscriptions;
 mod timers;
 mod words;
 
+pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use iapp::{
     ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome,
     RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
-pub use modification::{SubscriptionChange, SubscriptionChanged};
-pub use node_procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use nodes::NodeInfo;
 pub use policy::{AllowAll, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy};
+pub use procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use ran_db::{NodeKind, RanInfo};
 pub use snapshot::{ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot};
 

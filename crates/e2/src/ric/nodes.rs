@@ -1,6 +1,6 @@
 //! Who is a node: setup, loss, takeover, and what is known of it.
 use super::links::Role;
-use super::node_procedures::Procedures;
+use super::procedures::Procedures;
 use super::requests::Requests;
 use super::subscription_table::SubscriptionTable;
 use super::words::{ack_item, ack_update, cause_in, transaction_in};

@@ -1,5 +1,5 @@
 //! The subscriptions at one node, found by the request id that the RIC has given them there.
-use super::modification::SubscriptionChange;
+use super::change::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
 use ranlab_wire::e2ap::*;

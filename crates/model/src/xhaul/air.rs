@@ -1,6 +1,6 @@
 //! The air interface of one UE as a stage: TTIs, HARQ, and in the uplink asking before sending.
 
-use super::network::NetworkError;
+use super::error::NetworkError;
 use super::time::{MS, Ps, S};
 
 /// Ethernet header, check sequence, preamble and gap: what a frame has on a wire and not on the air, octets.

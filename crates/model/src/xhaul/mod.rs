@@ -16,6 +16,7 @@
 mod air;
 mod bound;
 mod engine;
+mod error;
 mod network;
 mod pattern;
 mod reference;
@@ -29,9 +30,8 @@ mod time;
 pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, bounds};
 pub use engine::{FlowReport, Options, Report, Segment, Simulation};
-pub use network::{
-    FLOWS_MAX, Flow, HOPS_MAX, Host, Network, NetworkError, Port, RATE_BPS_MAX, STAGES_MAX, Stage, StageId,
-};
+pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
+pub use network::{Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};
 pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};
 pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
 pub use scenario::{Cell, Link, NicSharing, Node, Plan, Role, Scenario, ScenarioError, Stream};

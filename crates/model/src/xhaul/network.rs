@@ -1,16 +1,11 @@
 //! The network that is simulated and bounded: stages, and flows through them.
 
 use super::air::Air;
-use super::pattern::{Pattern, PatternError};
-use super::scheduler::{CLASSES, Scheduler, SchedulerError, TokenBucket};
+use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
+use super::pattern::Pattern;
+use super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
 
-/// Stages of a network.
-pub const STAGES_MAX: usize = 4096;
-/// Flows of a network.
-pub const FLOWS_MAX: usize = 4096;
-/// Stages that a flow passes.
-pub const HOPS_MAX: usize = 16;
 /// The fastest link: 800 Gbit/s.
 pub const RATE_BPS_MAX: u64 = 800_000_000_000;
 /// The slowest link: 1 Mbit/s.
@@ -95,95 +90,6 @@ pub struct Flow {
     pub regulator: Option<TokenBucket>,
     /// The one-way budget, ps.
     pub budget_ps: Option<Ps>,
-}
-
-/// Why a network cannot exist; the caller's fault.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NetworkError {
-    /// Too many stages or flows.
-    #[error("a network has up to {STAGES_MAX} stages and {FLOWS_MAX} flows, not {stages} and {flows}")]
-    Size {
-        /// Stages.
-        stages: usize,
-        /// Flows.
-        flows: usize,
-    },
-    /// A rate that no link has.
-    #[error("port {port}: a rate is 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
-    Rate {
-        /// Which port.
-        port: String,
-        /// The rate.
-        rate_bps: u64,
-    },
-    /// A constant delay without values, upside down or beyond a second; contention that leaves no time.
-    #[error(
-        "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
-    )]
-    Delay {
-        /// Which stage.
-        stage: String,
-    },
-    /// A queue that holds nothing.
-    #[error("stage {stage}: a queue holds at least one frame")]
-    Queue {
-        /// Which stage.
-        stage: String,
-    },
-    /// An air interface that sends nothing.
-    #[error(
-        "air interface {stage}: a transport block and the queue have at least 1 octet, a block is sent 1 to 64 times, \
-         errors are at most 1000000 per million, headers at most 10000 octets"
-    )]
-    Air {
-        /// Which stage.
-        stage: String,
-    },
-    /// A scheduler that cannot work.
-    #[error("port {port}: {source}")]
-    Scheduler {
-        /// Which port.
-        port: String,
-        /// Why.
-        source: SchedulerError,
-    },
-    /// A clock beyond what 802.3 allows.
-    #[error("{of}: a clock drifts by at most 100 ppm and is off by at most 1 s")]
-    Clock {
-        /// Whose clock.
-        of: String,
-    },
-    /// A pattern that cannot be sent.
-    #[error("flow {flow}: {source}")]
-    Pattern {
-        /// Which flow.
-        flow: String,
-        /// Why.
-        source: PatternError,
-    },
-    /// A class that does not exist.
-    #[error("flow {flow}: a class is 0 to 7, not {class}")]
-    Class {
-        /// Which flow.
-        flow: String,
-        /// The class.
-        class: u8,
-    },
-    /// An empty, circular or too long way, or one through a stage that does not exist.
-    #[error("flow {flow}: a way has 1 to {HOPS_MAX} stages of the network, none twice")]
-    Path {
-        /// Which flow.
-        flow: String,
-    },
-    /// A frame that fits into no window of its gate, or a regulator that no frame passes.
-    #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
-    NeverSent {
-        /// Which flow.
-        flow: String,
-        /// Where.
-        port: String,
-    },
 }
 
 impl Network {

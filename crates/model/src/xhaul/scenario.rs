@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::air::Air;
-use super::network::{Flow, Host, Network, NetworkError, Port, Stage, StageId};
+use super::error::NetworkError;
+use super::network::{Flow, Host, Network, Port, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{Scheduler, TokenBucket};
 use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};

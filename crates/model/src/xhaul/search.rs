@@ -4,7 +4,8 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::engine::{Options, Simulation};
-use super::network::{Network, NetworkError};
+use super::error::NetworkError;
+use super::network::Network;
 use super::time::{NS, Ps};
 
 /// How hard to search.

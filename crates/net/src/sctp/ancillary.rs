@@ -4,7 +4,7 @@
 
 use std::mem::size_of;
 
-use super::association::MessageInfo;
+use super::message::MessageInfo;
 
 /// Room for one `cmsghdr` and the larger of the two structures.
 const CAPACITY_BYTES: usize = 64;

@@ -10,6 +10,7 @@ use std::ptr;
 use socket2::{Domain, SockAddr, Socket};
 
 use super::ancillary::Ancillary;
+use super::message::MessageInfo;
 use super::{E2AP_PPID, open};
 
 /// Associations that the kernel completes before they are accepted.
@@ -34,15 +35,6 @@ pub struct Received {
     pub notification: bool,
     /// The stream and the payload protocol identifier, if the kernel told them.
     pub info: Option<MessageInfo>,
-}
-
-/// What SCTP says about a message (RFC 6458 §5.3.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MessageInfo {
-    /// The stream's number.
-    pub stream: u16,
-    /// The payload protocol identifier, in host order.
-    pub ppid: u32,
 }
 
 impl Listener {

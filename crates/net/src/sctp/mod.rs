@@ -5,12 +5,14 @@
 
 mod ancillary;
 mod association;
+mod message;
 
 use std::io;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-pub use association::{Association, Listener, MessageInfo, Received};
+pub use association::{Association, Listener, Received};
+pub use message::MessageInfo;
 
 /// The payload protocol identifier that IANA gave to E2AP. We send it and take any other: FlexRIC sends 0.
 pub const E2AP_PPID: u32 = 70;

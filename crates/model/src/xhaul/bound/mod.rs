@@ -16,7 +16,8 @@
 mod curve;
 mod server;
 
-use super::network::{Network, NetworkError, Stage, StageId};
+use super::error::NetworkError;
+use super::network::{Network, Stage, StageId};
 use super::scheduler::{CLASSES, Scheduler};
 use super::time::Ps;
 use curve::Arrival;

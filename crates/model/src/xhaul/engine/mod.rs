@@ -3,6 +3,7 @@
 mod air;
 mod host;
 mod port;
+mod queues;
 mod shaping;
 
 use std::cmp::Ordering;
@@ -11,7 +12,8 @@ use std::collections::BinaryHeap;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::network::{Network, NetworkError, Stage, StageId};
+use super::error::NetworkError;
+use super::network::{Network, Stage, StageId};
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
 use super::stats::Delays;
 use super::time::{Ps, S};

@@ -1,7 +1,5 @@
 //! A port at work: queues, the line, preemption.
 
-use std::collections::VecDeque;
-
 use rand_chacha::ChaCha8Rng;
 
 use super::super::network::Port;
@@ -9,6 +7,7 @@ use super::super::pattern::WIRE_GAP_BYTES;
 use super::super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::super::time::Ps;
 use super::Packet;
+use super::queues::Queues;
 use super::shaping::{Picked, Shaping};
 
 /// Preamble and start delimiter, octets.
@@ -39,14 +38,6 @@ pub(super) struct PortState<'n> {
     random: ChaCha8Rng,
 }
 
-/// Packets that wait, by class.
-#[derive(Debug, Default)]
-pub(super) struct Queues {
-    pub(super) by_class: [VecDeque<u32>; CLASSES],
-    /// Bit of each class that is not empty.
-    pub(super) filled: u8,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Sending {
     id: u32,
@@ -65,25 +56,6 @@ pub(super) enum Started {
     Wait(Ps),
     /// A frame is on the line until `end`.
     Frame { id: u32, end: Ps, mark: u32 },
-}
-
-impl Queues {
-    pub(super) fn head(&self, class: usize) -> Option<u32> {
-        self.by_class[class].front().copied()
-    }
-
-    fn push(&mut self, class: usize, id: u32) {
-        self.by_class[class].push_back(id);
-        self.filled |= 1 << class;
-    }
-
-    fn pop(&mut self, class: usize) -> Option<u32> {
-        let id = self.by_class[class].pop_front();
-        if self.by_class[class].is_empty() {
-            self.filled &= !(1 << class);
-        }
-        id
-    }
 }
 
 impl<'n> PortState<'n> {

@@ -6,7 +6,7 @@ use super::super::network::Port;
 use super::super::scheduler::{CLASSES, GateTable, Scheduler, TokenBucket};
 use super::super::time::{Ps, S};
 use super::Packet;
-use super::port::Queues;
+use super::queues::Queues;
 
 /// The next frame of a port.
 pub(super) enum Picked {

@@ -1,0 +1,52 @@
+//! The processes that are measured, and where they listen.
+use ranlab_host::ProcessMeter;
+use ranlab_sdk::transport::Address;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// A process of this machine, ended with its owner.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(
+            command
+                .spawn()
+                .unwrap_or_else(|e| panic!("cannot start {}: {e}; run `make bench`", program.display())),
+        )
+    }
+
+    pub(crate) fn cpu_s(&self) -> f64 {
+        ProcessMeter::new(self.0.id()).sample().map_or(0.0, |s| s.cpu_s())
+    }
+
+    pub(crate) fn rss_mb(&self) -> f64 {
+        ProcessMeter::new(self.0.id()).sample().map_or(f64::INFINITY, |s| s.rss_bytes as f64 / 1e6)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Already ended, or to be ended now.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The binary beside this one.
+pub(crate) fn ranlab() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name("ranlab")
+}
+
+/// This binary, which plays the floors too.
+pub(crate) fn own() -> PathBuf {
+    std::env::current_exe().unwrap_or_default()
+}
+
+pub(crate) fn free_address() -> Address {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_or(0, |a| a.port());
+    Address::Tcp { host: "127.0.0.1".to_owned(), port }
+}

@@ -1,0 +1,115 @@
+//! A PDU as a capture holds it: from where to where, and when.
+use std::fmt;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::{E2_PORT, E42_PORT, Side};
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Endpoint {
+    /// Unknown for recordings of Unix sockets.
+    pub address: Option<IpAddr>,
+    /// Of the transport.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(IpAddr::V6(address)) => write!(f, "[{address}]:{}", self.port),
+            Some(address) => write!(f, "{address}:{}", self.port),
+            None => write!(f, "*:{}", self.port),
+        }
+    }
+}
+
+/// What carried a PDU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)] // Their names say it all.
+pub enum Transport {
+    Sctp,
+    Tcp,
+    Udp,
+    /// Not said: an exported PDU without a port type.
+    Exported,
+    /// A file that holds one PDU.
+    File,
+}
+
+/// From where to where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Flow {
+    /// What carried it.
+    pub transport: Transport,
+    /// Who sent.
+    pub source: Endpoint,
+    /// To whom.
+    pub destination: Endpoint,
+}
+
+impl Flow {
+    /// The connection: the same for both directions.
+    #[must_use]
+    pub fn connection(self) -> Self {
+        let (source, destination) = (self.source.min(self.destination), self.source.max(self.destination));
+        Self { source, destination, ..self }
+    }
+
+    /// Which protocol the ports tell: 36422 is E42, anything else E2.
+    pub fn side(&self) -> Side {
+        if self.has_port(E42_PORT) { Side::E42 } else { Side::E2 }
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        self.source.port == port || self.destination.port == port
+    }
+
+    pub(super) fn has_our_port(&self) -> bool {
+        self.has_port(E2_PORT) || self.has_port(E42_PORT)
+    }
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.transport == Transport::File {
+            return f.write_str("file");
+        }
+        write!(f, "{} -> {}", self.source, self.destination)
+    }
+}
+
+/// A PDU as it went over the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pdu {
+    /// From where to where.
+    pub flow: Flow,
+    /// When its last octet was captured, in microseconds since the epoch.
+    pub time_us: Option<u64>,
+    /// What the capture itself says about the protocol: our own recordings do.
+    pub side: Option<Side>,
+    /// Its octets.
+    pub bytes: Bytes,
+}
+
+/// The packet that is being taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) flow: Flow,
+    pub(super) time_us: Option<u64>,
+    pub(super) number: u64,
+}
+
+impl Place {
+    pub(super) fn pdu(&self, bytes: Bytes) -> Pdu {
+        Pdu { flow: self.flow, time_us: self.time_us, side: None, bytes }
+    }
+}
+
+/// Kind, a procedure code that E2AP, E42 or our extension has, criticality, all with zero padding.
+pub(super) fn begins_like_e2ap(octets: &[u8]) -> bool {
+    matches!(octets, [0x00 | 0x20 | 0x40, 1..=20 | 200, 0x00 | 0x40 | 0x80, _, ..])
+}

@@ -1,0 +1,88 @@
+//! Global procedures that the RIC has under way at a node.
+use crate::Time;
+use ranlab_wire::e2ap::*;
+use std::collections::BTreeMap;
+
+/// A global procedure that the RIC starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Procedure {
+    /// Reset; subscriptions are established again.
+    Reset,
+    /// Connection update: the node adds, changes or removes connections to controllers.
+    ConnectionUpdate,
+    /// Removal: the node parts, and is forgotten.
+    Removal,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcedureResult {
+    /// The node has done it.
+    Done,
+    /// The node has set up some of the connections, but not these.
+    Partly(Vec<E2ConnectionSetupFailedItem>),
+    /// The node refused.
+    Refused(Option<Cause>),
+    /// The node did not answer.
+    TimedOut,
+    /// The node's connection ended.
+    Lost,
+}
+
+/// The RIC could not start a procedure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProcedureError {
+    /// No such node is connected.
+    #[error("no node {0} is connected")]
+    NoNode(GlobalE2NodeId),
+    /// Too many are under way.
+    #[error("{0} procedures are under way at the node, no more are allowed")]
+    TooMany(usize),
+    /// The node's version lacks it.
+    #[error("{0}")]
+    NotInVersion(#[from] ranlab_wire::per::EncodeError),
+}
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) procedure: Procedure,
+    pub(super) message: Message,
+    pub(super) tries: u32,
+    pub(super) deadline: Time,
+}
+
+/// The RIC's procedures under way at one node, by transaction id. v1.01 has no such ids on the wire: there the oldest
+/// of a kind is the one answered.
+#[derive(Debug, Default)]
+pub(super) struct Procedures {
+    pub(super) pending: BTreeMap<TransactionId, Pending>,
+    last: TransactionId,
+}
+
+impl Procedures {
+    pub(super) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn next_id(&mut self) -> TransactionId {
+        loop {
+            self.last = (self.last + 1) % 256;
+            if !self.pending.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        id: Option<TransactionId>,
+        procedure: Procedure,
+    ) -> Option<(TransactionId, Pending)> {
+        let matches = |(key, p): (&TransactionId, &Pending)| {
+            (p.procedure == procedure && id.is_none_or(|id| id == *key)).then_some(*key)
+        };
+        let key = self.pending.iter().find_map(matches)?;
+        Some((key, self.pending.remove(&key)?))
+    }
+}

@@ -1,0 +1,14 @@
+//! What a machine wants done, whichever it is.
+use ranlab_e2::xapp::XappEvent;
+
+/// What a machine wants done.
+#[derive(Debug)]
+pub(crate) enum Action {
+    Transmit(u64),
+    Close(u64, String),
+    Connect(u64, String),
+    /// An xApp's event.
+    Xapp(XappEvent),
+    /// Another's event, for the trace.
+    Note(String),
+}

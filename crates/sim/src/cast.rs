@@ -1,0 +1,54 @@
+//! Who takes part in a world.
+use crate::beacon::Logbook;
+use crate::host::{AgentHost, Host, Kind, Wish, XappHost};
+use crate::party::PartyId;
+use crate::world::World;
+use ranlab_e2::Time;
+use ranlab_e2::agent::Agent;
+use ranlab_e2::ric::{Ric, XappGrant};
+use ranlab_e2::xapp::XappConfig;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+
+impl World {
+    /// Adds a RIC under an address, and starts it. `make` is called for each of its lives, numbered from 1.
+    pub fn ric(&mut self, address: &str, make: impl Fn(u32) -> Ric + 'static) -> PartyId {
+        self.add(address, Kind::Ric(Box::new(make)))
+    }
+
+    /// Adds an agent that connects to `rics`. `make` is called at a time, for each of its lives, numbered from 1, and
+    /// adds the controllers itself; the logbook is for its [`Beacon`](crate::Beacon)s.
+    pub fn agent(
+        &mut self,
+        name: &str,
+        node_id: GlobalE2NodeId,
+        rics: &[&str],
+        make: impl Fn(Time, u32, Logbook) -> Agent + 'static,
+    ) -> PartyId {
+        let rics = rics.iter().map(|&r| r.to_owned()).collect();
+        let logbook = Logbook::default();
+        self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook }))
+    }
+
+    /// Adds an xApp. `grant` is what the RICs' policy gives it; delivery is judged by it.
+    pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
+        let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
+        self.add(name, Kind::Xapp(Box::new(XappHost { config, grant, wishes, made: Vec::new() })))
+    }
+
+    /// Adds an xApp that attacks others at a RIC; the policy shall show it no nodes. `nodes`: what it tries to reach.
+    pub fn impostor(&mut self, name: &str, address: &str, nodes: Vec<GlobalE2NodeId>) -> PartyId {
+        self.add(name, Kind::Impostor(address.to_owned(), nodes))
+    }
+
+    /// The number that the next party will have.
+    pub fn next_party(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    fn add(&mut self, name: &str, kind: Kind) -> PartyId {
+        self.hosts.push(Host::new(name.to_owned(), kind));
+        let party = self.hosts.len() - 1;
+        self.start(party);
+        PartyId(party)
+    }
+}
