@@ -8,6 +8,7 @@ step() { printf '\n== %s\n' "$1"; }
 step "house rules"
 scripts/house-rules.sh
 scripts/dependencies.py
+scripts/reproductions.py --check
 
 step "formatting"
 cargo fmt --all --check
