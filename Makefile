@@ -12,10 +12,11 @@ FUZZ_SECONDS ?= 600
 help:            ## show this list
 	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-demo:            ## build quickly, then watch a RIC, 20 base stations and two xApps for 20 seconds
+demo:            ## build quickly, watch a RIC, 20 base stations and two xApps for 20 seconds, then measure: a report
 	@scripts/need.sh build
 	cargo build --profile demo -p ranlab
 	target/demo/ranlab demo
+	target/demo/ranlab bench run scenarios/quickstart.toml --fresh
 
 test:            ## every test of the workspace, with the independent codec as oracle
 	@scripts/need.sh build oracle

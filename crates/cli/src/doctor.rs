@@ -22,7 +22,17 @@ pub struct Arguments {
 struct Summary<'a> {
     ready: bool,
     checks: &'a [Check],
+    rigs: &'a [RigReady],
     facts: &'a Facts,
+}
+
+/// Whether `bench` can run a rig here.
+#[derive(Debug, Serialize)]
+struct RigReady {
+    rig: String,
+    ready: bool,
+    /// What is missing, why it is needed, and how to get it.
+    lacks: Vec<String>,
 }
 
 /// Prints the checks; fails with code 3 if something is missing that the programs promise.
@@ -41,11 +51,31 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
             output.text(format_args!("{:8} {:column$}  -> {advice}", "", ""))?;
         }
     }
-    output.finish(&Summary { ready: missing.is_empty(), checks: &checks, facts: &facts })?;
+    let rigs = rigs();
+    for rig in &rigs {
+        let word = if rig.ready { "good" } else { "fair" };
+        let found = if rig.ready { "can be run".to_owned() } else { rig.lacks.join("; ") };
+        output.text(format_args!("{word:8} {:column$}  {found}", format!("rig {}", rig.rig)))?;
+    }
+    output.finish(&Summary { ready: missing.is_empty(), checks: &checks, rigs: &rigs, facts: &facts })?;
     if missing.is_empty() {
         return Ok(());
     }
     Err(Failure::Environment(format!("this machine lacks what the programs need: {}", missing.join(", "))))
+}
+
+/// What each rig of `bench` says it needs.
+fn rigs() -> Vec<RigReady> {
+    let Ok(program) = std::env::current_exe() else { return Vec::new() };
+    let ready = |rig: ranlab_campaign::rig::RigDescription| {
+        let lacks: Vec<String> = rig
+            .needs
+            .iter()
+            .filter_map(|need| Some(format!("{} ({}): {}", need.what, need.why, need.met.as_ref().err()?)))
+            .collect();
+        RigReady { rig: rig.name, ready: lacks.is_empty(), lacks }
+    };
+    ranlab_rigs::descriptions(&ranlab_rigs::Lab::new(program)).into_iter().map(ready).collect()
 }
 
 /// `None` if nothing is to be watched, or the kernel does not let us.

@@ -128,7 +128,7 @@ impl Rig for Controller {
             comment: "base stations with UEs report statistics through a RIC to an xApp".to_owned(),
             keys,
             metrics: metrics(),
-            needs: Vec::new(),
+            needs: self.lab.needs(),
             set_up: Duration::from_secs(1),
         }
     }

@@ -135,7 +135,7 @@ impl Rig for E2Rtt {
                 .to_owned(),
             keys,
             metrics: metrics(),
-            needs: Vec::new(),
+            needs: self.lab.needs(),
             set_up: Duration::from_secs(1),
         }
     }

@@ -44,7 +44,7 @@ impl Rig for Footprint {
                 scalar("idle_rss_mb", "resident memory of a RIC that serves nobody"),
                 scalar("idle_pss_mb", "the same, pages shared with others counted in proportion"),
             ],
-            needs: Vec::new(),
+            needs: self.lab.needs(),
             set_up: Duration::from_millis(100),
         }
     }
@@ -80,7 +80,8 @@ impl Rig for Footprint {
             if let Some(process) = report.process {
                 recorder.scalar("idle_rss_mb", process.rss_bytes as f64 / 1e6);
             }
-            if let Ok(pss) = ranlab_host::ProcessMeter::new(ric.ready.pid).pss_bytes() {
+            let pss = ric.ready.pid.map(|pid| ranlab_host::ProcessMeter::new(pid).pss_bytes());
+            if let Some(Ok(pss)) = pss {
                 recorder.scalar("idle_pss_mb", pss as f64 / 1e6);
             }
         }

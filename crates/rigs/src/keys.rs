@@ -31,13 +31,11 @@ pub(crate) fn host() -> Vec<Key> {
         )
         .or("invalid"),
         share("host.steal_at_most", "CPU time that the hypervisor gave to others", 0.02),
-        Key::new(
-            "host.foreign_cores_at_most",
-            Kind::positive(),
-            "cores busy with work that is not the experiment's",
-        )
-        .unit("cores")
-        .or(0.25),
+        share(
+            "host.foreign_at_most",
+            "CPU time that work outside the experiment used, of the whole machine",
+            0.1,
+        ),
     ]
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use ranlab_campaign::rig::Need;
+
 /// What all rigs share: the program whose verb `worker` runs the parts.
 #[derive(Debug, Clone)]
 pub struct Lab {
@@ -17,6 +19,20 @@ impl Lab {
     /// A laboratory whose parts on this machine are processes of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), ssh: PathBuf::from("ssh") }
+    }
+
+    /// What every rig needs whose parts are workers.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        let there = self.program.is_file();
+        vec![Need {
+            what: format!("the program {}", self.program.display()),
+            why: "each part of an experiment is a process of it".to_owned(),
+            met: if there {
+                Ok(())
+            } else {
+                Err("build it with `cargo build --release -p ranlab`".to_owned())
+            },
+        }]
     }
 }
 

@@ -14,6 +14,7 @@ pub const WHEN_NOISY: &str = "host.when_noisy";
 
 const STEAL: &str = "host.steal_share";
 const FOREIGN: &str = "host.foreign_cores";
+const FOREIGN_SHARE: &str = "host.foreign_share";
 const PRESSURE: &str = "host.cpu_pressure";
 
 pub(crate) fn metrics() -> Vec<Metric> {
@@ -23,32 +24,44 @@ pub(crate) fn metrics() -> Vec<Metric> {
     vec![
         scalar(STEAL, "", "share of CPU time that the hypervisor gave to others, worst machine"),
         scalar(FOREIGN, "cores", "cores busy with work that is not the experiment's, worst machine"),
+        scalar(FOREIGN_SHARE, "", "the same as a share of that machine"),
         scalar(PRESSURE, "", "share of time in which something waited for a CPU, worst machine"),
     ]
 }
 
 /// Records what others did on each machine; says whether that is too much for a result.
 pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
-    let mut machines: BTreeMap<String, (f64, f64, f64, f64)> = BTreeMap::new();
+    #[derive(Default)]
+    struct Machine {
+        steal: f64,
+        pressure: f64,
+        busy: f64,
+        ours: f64,
+        cpus: usize,
+    }
+    let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
     for (host, report) in parts {
-        let (steal, pressure, busy, ours) = machines.entry(machine_name(host)).or_default();
-        if let Some(machine) = report.machine {
+        let machine = machines.entry(machine_name(host)).or_default();
+        if let Some(seen) = report.machine {
             let wall = report.wall_s.max(1e-3);
-            *steal = steal.max(machine.steal_share);
-            *pressure = pressure.max(machine.cpu_pressure.unwrap_or(0.0));
-            *busy = busy.max(machine.busy_s / wall);
-            *ours += report.process.as_ref().map_or(0.0, |process| process.cpu_s / wall);
+            machine.steal = machine.steal.max(seen.steal_share);
+            machine.pressure = machine.pressure.max(seen.cpu_pressure.unwrap_or(0.0));
+            machine.busy = machine.busy.max(seen.busy_s / wall);
+            machine.ours += report.process.as_ref().map_or(0.0, |process| process.cpu_s / wall);
+            machine.cpus = seen.cpus.max(1);
         }
     }
-    let worst = |of: &dyn Fn(&(f64, f64, f64, f64)) -> f64| machines.values().map(of).fold(0.0, f64::max);
-    let steal = worst(&|machine| machine.0);
+    let worst = |of: &dyn Fn(&Machine) -> f64| machines.values().map(of).fold(0.0, f64::max);
+    let steal = worst(&|machine| machine.steal);
     // Meters of machine and processes are not read at one instant: a little below zero is zero.
-    let foreign = worst(&|machine| (machine.2 - machine.3).max(0.0));
+    let foreign = worst(&|machine| (machine.busy - machine.ours).max(0.0));
+    let share = worst(&|machine| (machine.busy - machine.ours).max(0.0) / machine.cpus.max(1) as f64);
     recorder.scalar(STEAL, steal);
     recorder.scalar(FOREIGN, foreign);
-    recorder.scalar(PRESSURE, worst(&|machine| machine.1));
+    recorder.scalar(FOREIGN_SHARE, share);
+    recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
-    let noisy = steal > at_most("host.steal_at_most") || foreign > at_most("host.foreign_cores_at_most");
+    let noisy = steal > at_most("host.steal_at_most") || share > at_most("host.foreign_at_most");
     (noisy && run.text(WHEN_NOISY) != Some("warn")).then_some(Outcome::Invalid)
 }
 
@@ -85,10 +98,11 @@ pub fn warnings(results: &Results) -> Vec<String> {
             worst * 100.0
         ));
     }
-    let (count, worst) = beyond(FOREIGN, limit("host.foreign_cores_at_most", 0.25));
+    let (count, worst) = beyond(FOREIGN_SHARE, limit("host.foreign_at_most", 0.1));
     if count > 0 {
         warnings.push(format!(
-            "Work that is not the experiment's kept up to {worst:.1} cores busy during {count} of {total} repeats."
+            "Work that is not the experiment's used up to {:.0} % of a machine during {count} of {total} repeats.",
+            worst * 100.0
         ));
     }
     let (count, worst) = beyond("tool.skipped_ratio", 0.0);

@@ -8,7 +8,7 @@ use ranlab_campaign::schema::{Key, Kind};
 
 use crate::keys;
 use crate::lab::{Host, Lab};
-use crate::parts::{Language, Part, PingRicPart, RelayPart, RicPart};
+use crate::parts::{AttachPart, Language, Part, PingRicPart, RelayPart, RicPart};
 use crate::peer::Peer;
 use crate::worker::{Report, Worker};
 
@@ -33,7 +33,11 @@ pub(crate) fn keys() -> Vec<Key> {
         keys::place("sut.at", "the controller"),
         Key::new("sut.e2", Kind::Text, "its address for base stations").when("sut.type", &["external"]),
         Key::new("sut.e42", Kind::Text, "its address for xApps").when("sut.type", &["external"]),
-        Key::new("sut.pid", Kind::Int { min: 1, max: 1 << 22 }, "its process on sut.at; without it nothing of it is metered")
+        Key::new("sut.pid", Kind::Int { min: 1, max: 1 << 22 }, "its process on sut.at; without this, sut.command and sut.cgroup nothing of it is metered")
+            .optional()
+            .when("sut.type", &["external"]),
+        Key::new("sut.command", Kind::Text, "or every process of that name there").optional().when("sut.type", &["external"]),
+        Key::new("sut.cgroup", Kind::Text, "or every process of that control group, such as a container's")
             .optional()
             .when("sut.type", &["external"]),
         Key::new("sut.peer", Kind::Text, "its profile: ranlab, flexric, or a path to a file like peers/flexric.toml")
@@ -55,7 +59,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         ),
         Metric::new("sut.cpu_share", "", Scalar, Lower, "the same as a share of the whole machine"),
         Metric::new("sut.rss_mb", "MB", Series, Lower, "its resident memory"),
-        Metric::new("sut.rss_peak_mb", "MB", Scalar, Lower, "the largest since it started"),
+        Metric::new("sut.rss_peak_mb", "MB", Scalar, Lower, "the largest that was seen"),
         Metric::new("sut.context_switches_per_s", "1/s", Scalar, Lower, "of all its threads"),
         Metric::new("sut.faults_per_s", "1/s", Scalar, Lower, "its page faults"),
         Metric::new("sut.processes", "", Scalar, Neither, "processes that it is made of"),
@@ -129,10 +133,13 @@ impl Sut {
                 return Err(RigError::Environment(why));
             }
         }
-        let part = match run.value("sut.pid") {
-            Some(_) => Part::Attach { pid: keys::int(run, "sut.pid")? },
-            None => Part::Elsewhere {},
+        let part = match (run.value("sut.pid"), run.text("sut.command"), run.text("sut.cgroup")) {
+            (Some(_), _, _) => AttachPart::Pid { pid: keys::int(run, "sut.pid")? },
+            (None, Some(name), _) => AttachPart::Command { name: name.to_owned() },
+            (None, None, Some(path)) => AttachPart::Cgroup { path: path.to_owned() },
+            (None, None, None) => AttachPart::Elsewhere,
         };
+        let part = Part::Attach(part);
         let worker = Worker::start(lab, &host, "controller", part, &run.stop)?;
         Ok(Self { workers: vec![worker], e2, e42, flexric: peer.dialect.e42 == "flexric" })
     }
@@ -161,13 +168,13 @@ impl Sut {
         for worker in &mut self.workers {
             reports.push((worker.host.clone(), worker.end(&run.stop)?));
         }
-        record(recorder, &reports);
+        record(recorder, &reports, run.duration);
         Ok(reports)
     }
 }
 
 /// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.
-fn record(recorder: &mut Recorder, reports: &[(Host, Report)]) {
+fn record(recorder: &mut Recorder, reports: &[(Host, Report)], duration: Duration) {
     let metered: Vec<_> =
         reports.iter().filter_map(|(_, report)| Some((report, report.process.as_ref()?))).collect();
     let Some(samples) = metered.iter().map(|(_, process)| process.series.len()).min() else { return };
@@ -175,7 +182,8 @@ fn record(recorder: &mut Recorder, reports: &[(Host, Report)]) {
         metered.iter().map(|(_, process)| of(process)).sum()
     };
     for index in 0..samples {
-        let at = Duration::from_secs_f64(metered[0].1.series[index].0);
+        // A sample at the very end comes a moment after it.
+        let at = Duration::from_secs_f64(metered[0].1.series[index].0).min(duration);
         recorder.sample("sut.cpu_cores", at, sum(&|process| process.series[index].1));
         recorder.sample("sut.rss_mb", at, sum(&|process| process.series[index].2 as f64 / 1e6));
     }

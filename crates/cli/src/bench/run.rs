@@ -5,7 +5,7 @@ use ranlab_campaign::expect::{Judged, Verdict, judge, short};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::report::{Context, Written};
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::MetricKind;
+use ranlab_campaign::rig::{MetricKind, Outcome};
 use ranlab_campaign::run::RunError;
 use ranlab_campaign::scenario::{self, Scenario};
 use ranlab_campaign::store::{Header, Load, Store, StoreError};
@@ -265,5 +265,11 @@ fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         return Ok(());
     }
     let why = results.points.first().map_or("there is none", |point| point.reason());
-    Err(Failure::Check(format!("no point could be measured: {why}")))
+    let invalid = results.points.iter().all(|point| point.outcome() == Some(Outcome::Invalid));
+    let hint = if invalid && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
+        format!("; `{} = \"warn\"` keeps such numbers, with a warning", ranlab_rigs::WHEN_NOISY)
+    } else {
+        String::new()
+    };
+    Err(Failure::Check(format!("no point could be measured: {why}{hint}")))
 }

@@ -1,10 +1,10 @@
-//! What a part's process and its machine use while a window is open.
+//! What a part's processes and its machine use while a window is open.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ranlab_host::{MachineMeter, MachineSample, ProcessMeter, ProcessSample};
+use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample};
 
 use crate::worker::{MachineReport, ProcessReport, Report};
 
@@ -13,17 +13,20 @@ const TICK: Duration = Duration::from_secs(1);
 /// The longest series; later samples are left out.
 const SAMPLES_MAX: usize = 100_000;
 
-/// Meters of one process (or of none) and of the machine.
+/// Meters of a subject (or of none) and of the machine.
 pub(crate) struct Meters {
-    process: Option<ProcessMeter>,
+    subject: Option<Rc<RefCell<SubjectMeter>>>,
     machine: MachineMeter,
     open: Option<Open>,
 }
 
+/// (offset in s, CPU cores since the sample before, resident bytes).
+type Series = Vec<(f64, f64, u64)>;
+
 struct Open {
-    process: Option<ProcessSample>,
+    before: Option<SubjectSample>,
     machine: Option<MachineSample>,
-    series: Rc<RefCell<Vec<(f64, f64, u64)>>>,
+    series: Rc<RefCell<Series>>,
     sampler: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -36,43 +39,34 @@ impl Drop for Open {
 }
 
 impl Meters {
-    pub(crate) fn new(pid: Option<u32>) -> Self {
-        Self { process: pid.map(ProcessMeter::new), machine: MachineMeter::default(), open: None }
+    /// A subject that cannot be metered (any more) is none.
+    pub(crate) fn new(subject: Option<Subject>) -> Self {
+        let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
+        let subject = subject.map(|meter| Rc::new(RefCell::new(meter)));
+        Self { subject, machine: MachineMeter::default(), open: None }
+    }
+
+    fn sample(&self) -> Option<SubjectSample> {
+        self.subject.as_ref().and_then(|meter| meter.borrow_mut().sample().ok())
     }
 
     pub(crate) fn begin(&mut self) {
-        let series = Rc::new(RefCell::new(Vec::new()));
-        let before = self.process.as_ref().and_then(|meter| meter.sample().ok());
+        let series = Rc::new(RefCell::new(Series::new()));
+        let before = self.sample();
         let sampler = self
-            .process
+            .subject
             .clone()
             .zip(before)
             .map(|(meter, before)| tokio::task::spawn_local(sample(meter, before, series.clone())));
-        self.open = Some(Open { process: before, machine: self.machine.sample().ok(), series, sampler });
+        self.open = Some(Open { before, machine: self.machine.sample().ok(), series, sampler });
     }
 
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
-        let after = self.process.as_ref().and_then(|meter| meter.sample().ok());
         let mut report = Report { wall_s, ..Report::default() };
-        if let Some((before, after)) = open.process.zip(after) {
-            let mut series = open.series.take();
-            // A window shorter than a tick has at least its mean.
-            if series.is_empty() && wall_s > 0.0 {
-                series.push((wall_s / 2.0, (after.cpu_s() - before.cpu_s()) / wall_s, after.rss_bytes));
-            }
-            let switches = |s: &ProcessSample| s.voluntary_switches + s.involuntary_switches;
-            let faults = |s: &ProcessSample| s.minor_faults + s.major_faults;
-            report.process = Some(ProcessReport {
-                cpu_s: after.cpu_s() - before.cpu_s(),
-                rss_bytes: after.rss_bytes,
-                rss_peak_bytes: after.rss_peak_bytes,
-                context_switches: switches(&after).saturating_sub(switches(&before)),
-                faults: faults(&after).saturating_sub(faults(&before)),
-                threads: after.threads,
-                series,
-            });
+        if let Some((before, after)) = open.before.zip(self.sample()) {
+            report.process = Some(used(&before, &after, open.series.take(), wall_s));
         }
         if let Some((before, after)) = open.machine.zip(self.machine.sample().ok()) {
             report.machine = after.since(&before).map(|interval| MachineReport {
@@ -86,19 +80,40 @@ impl Meters {
     }
 }
 
-async fn sample(meter: ProcessMeter, mut before: ProcessSample, series: Rc<RefCell<Vec<(f64, f64, u64)>>>) {
+fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_s: f64) -> ProcessReport {
+    let rss_bytes = after.rss_bytes.unwrap_or(0);
+    // A window shorter than a tick has at least its mean.
+    if series.is_empty() && wall_s > 0.0 {
+        series.push((wall_s / 2.0, (after.cpu_s - before.cpu_s) / wall_s, rss_bytes));
+    }
+    let switches = |s: &SubjectSample| s.voluntary_switches + s.involuntary_switches;
+    let faults = |s: &SubjectSample| s.minor_faults.unwrap_or(0) + s.major_faults.unwrap_or(0);
+    let largest =
+        series.iter().map(|(_, _, rss)| *rss).chain([rss_bytes, before.rss_bytes.unwrap_or(0)]).max();
+    ProcessReport {
+        cpu_s: after.cpu_s - before.cpu_s,
+        rss_bytes,
+        rss_peak_bytes: largest.unwrap_or(0),
+        context_switches: switches(after).saturating_sub(switches(before)),
+        faults: faults(after).saturating_sub(faults(before)),
+        threads: after.threads,
+        series,
+    }
+}
+
+async fn sample(meter: Rc<RefCell<SubjectMeter>>, mut before: SubjectSample, series: Rc<RefCell<Series>>) {
     let begin = Instant::now();
-    let mut at = begin;
     let mut ticks = tokio::time::interval(TICK);
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let Ok(now) = meter.sample() else { return };
-        let cores = (now.cpu_s() - before.cpu_s()) / at.elapsed().as_secs_f64().max(1e-3);
-        (before, at) = (now, Instant::now());
+        let Ok(now) = meter.borrow_mut().sample() else { return };
+        let seconds = now.at.saturating_duration_since(before.at).as_secs_f64().max(1e-3);
+        let cores = (now.cpu_s - before.cpu_s) / seconds;
+        before = now;
         let mut series = series.borrow_mut();
         if series.len() < SAMPLES_MAX {
-            series.push((begin.elapsed().as_secs_f64(), cores, now.rss_bytes));
+            series.push((begin.elapsed().as_secs_f64(), cores, now.rss_bytes.unwrap_or(0)));
         }
     }
 }

@@ -11,6 +11,7 @@ mod relay;
 
 use std::collections::BTreeMap;
 
+use ranlab_host::Subject;
 use serde::{Deserialize, Serialize};
 
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
@@ -20,7 +21,7 @@ pub(crate) use monitor::MonitorPart;
 pub(crate) use ping::PingPart;
 pub(crate) use ping_ric::PingRicPart;
 pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
-pub(crate) use process::RicPart;
+pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
 
 /// A part of an experiment.
@@ -29,13 +30,8 @@ pub(crate) use relay::{Language, RelayPart};
 pub enum Part {
     /// Our RIC, as a child process of the worker.
     Ric(RicPart),
-    /// A process that is there already and only metered.
-    Attach {
-        /// Its number.
-        pid: u32,
-    },
-    /// Something that cannot be metered: it runs elsewhere.
-    Elsewhere {},
+    /// Something that runs already and is only metered.
+    Attach(AttachPart),
     /// Base stations.
     Fleet(FleetPart),
     /// An xApp that takes statistics.
@@ -50,9 +46,9 @@ pub enum Part {
 
 /// A part that is up.
 pub(crate) trait Running {
-    /// The process that is metered; `None` if it is not of this machine.
-    fn pid(&self) -> Option<u32> {
-        Some(std::process::id())
+    /// What is metered; `None` if it is not of this machine.
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Process { pid: std::process::id() })
     }
     /// Where it listens.
     fn addresses(&self) -> BTreeMap<String, String> {
@@ -76,13 +72,12 @@ pub(crate) trait Running {
 pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
     Ok(match part {
         Part::Ric(part) => Box::new(process::Ric::start(&part)?),
-        Part::Attach { .. } if trust != Trust::Full => {
+        Part::Attach(part) if part != AttachPart::Elsewhere && trust != Trust::Full => {
             return Err(environment(
                 "processes are metered by a worker that ssh or this program started, not over TCP",
             ));
         }
-        Part::Attach { pid } => Box::new(process::Attached::new(pid)?),
-        Part::Elsewhere {} => Box::new(process::Elsewhere),
+        Part::Attach(part) => Box::new(process::Attached::new(&part)?),
         Part::Fleet(part) => Box::new(fleet::Stations::start(&part).await?),
         Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
         Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),

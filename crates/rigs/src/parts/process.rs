@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use ranlab_host::ProcessMeter;
+use ranlab_host::{Subject, SubjectMeter};
 use serde::{Deserialize, Serialize};
 
 use super::{Running, environment, sut};
@@ -116,8 +116,8 @@ fn how_ended(status: ExitStatus) -> String {
 }
 
 impl Running for Ric {
-    fn pid(&self) -> Option<u32> {
-        Some(self.child.id())
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Process { pid: self.child.id() })
     }
 
     fn addresses(&self) -> BTreeMap<String, String> {
@@ -147,33 +147,58 @@ impl Drop for Ric {
     }
 }
 
-/// A process that is there already.
+/// Something that runs already.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum AttachPart {
+    /// One process.
+    Pid {
+        /// Its number.
+        pid: u32,
+    },
+    /// Every process of that name.
+    Command {
+        /// Name of the program file, without its folder.
+        name: String,
+    },
+    /// Every process of a control group: a container, a service.
+    Cgroup {
+        /// Its folder below /sys/fs/cgroup.
+        path: String,
+    },
+    /// Nothing of it can be metered: it runs elsewhere.
+    Elsewhere,
+}
+
+/// What runs already, as its meters know it.
 pub(super) struct Attached {
-    pid: u32,
+    subject: Option<Subject>,
 }
 
 impl Attached {
-    pub(super) fn new(pid: u32) -> Result<Self, Trouble> {
-        ProcessMeter::new(pid).sample().map_err(environment)?;
-        Ok(Self { pid })
+    pub(super) fn new(part: &AttachPart) -> Result<Self, Trouble> {
+        let subject = match part {
+            AttachPart::Pid { pid } => Some(Subject::Process { pid: *pid }),
+            AttachPart::Command { name } => Some(Subject::Command { name: name.clone() }),
+            AttachPart::Cgroup { path } => Some(Subject::Cgroup { path: path.into() }),
+            AttachPart::Elsewhere => None,
+        };
+        if let Some(subject) = &subject {
+            SubjectMeter::new(subject.clone()).map_err(environment)?;
+        }
+        Ok(Self { subject })
     }
 }
 
 impl Running for Attached {
-    fn pid(&self) -> Option<u32> {
-        Some(self.pid)
+    fn subject(&self) -> Option<Subject> {
+        self.subject.clone()
     }
 
     fn check(&mut self) -> Result<(), Trouble> {
-        ProcessMeter::new(self.pid).sample().map(|_| ()).map_err(sut)
-    }
-}
-
-/// A system that nobody meters; its machine is somebody else's.
-pub(super) struct Elsewhere;
-
-impl Running for Elsewhere {
-    fn pid(&self) -> Option<u32> {
-        None
+        match &self.subject {
+            Some(subject) => SubjectMeter::new(subject.clone()).map(|_| ()).map_err(sut),
+            None => Ok(()),
+        }
     }
 }

@@ -109,8 +109,8 @@ pub struct Clock {
 pub struct Ready {
     /// Where it listens, by name (`e2`, `e42`).
     pub addresses: BTreeMap<String, String>,
-    /// The process that is metered.
-    pub pid: u32,
+    /// The process that is metered, if it is one.
+    pub pid: Option<u32>,
 }
 
 /// What a part did in a window.
@@ -135,7 +135,7 @@ pub struct ProcessReport {
     pub cpu_s: f64,
     /// Resident memory at the end.
     pub rss_bytes: u64,
-    /// Largest since its start.
+    /// Largest that was seen in the window.
     pub rss_peak_bytes: u64,
     /// Context switches of both kinds in the window.
     pub context_switches: u64,

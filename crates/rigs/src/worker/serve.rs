@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use ranlab_host::Subject;
 use serde::Serialize;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
@@ -84,10 +85,13 @@ impl Bench {
             }
             Request::Start { part } => {
                 let running = start(*part, self.trust).await?;
-                let pid = running.pid();
-                let addresses = running.addresses();
-                self.part = Some(Held { running, meters: Meters::new(pid), window: None });
-                ok(Ready { addresses, pid: pid.unwrap_or(0) })
+                let (subject, addresses) = (running.subject(), running.addresses());
+                let pid = match &subject {
+                    Some(Subject::Process { pid }) => Some(*pid),
+                    _ => None,
+                };
+                self.part = Some(Held { running, meters: Meters::new(subject), window: None });
+                ok(Ready { addresses, pid })
             }
             Request::Look => {
                 let held = self.held()?;

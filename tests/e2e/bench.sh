@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# The stranger's path, a killed campaign, and what goes wrong: all through the command line.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+
+expect() {
+    local code=$1 got=0
+    shift
+    "$RANLAB" "$@" >out.txt 2>err.txt || got=$?
+    [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat out.txt err.txt; exit 1; }
+}
+
+echo "-- a stranger: new, edit two lines, run, a report"
+"$RANLAB" bench new controller >my.toml
+sed -i 's/^nodes = .*/nodes = 2/; s/^ues = .*/ues = 4/' my.toml
+expect 0 bench check my.toml
+grep -q 'load.ues *4' out.txt
+expect 0 bench run my.toml --quick --format json
+python3 - <<'P'
+import json
+result = json.loads(open("out.txt").read())
+assert set(result) == {"campaign", "report", "points", "expects", "warnings"}, set(result)
+for point in result["points"]:
+    assert point["outcome"] in ("ok", "degraded", "overloaded"), point
+    metric = point["metrics"]["indications_per_s"]
+    assert set(metric) == {"mean", "ci95", "n", "unit"} and metric["mean"] > 0, metric
+    assert point["metrics"]["sut.rss_mb"]["mean"] > 0
+    assert point["metrics"]["latency_us_n"]["mean"] > 0
+page = open(result["report"]).read()
+assert "quick" in page.lower() and "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
+print(len(result["points"]), "points,", len(page), "bytes of report")
+P
+expect 0 bench query results/my.quick "SELECT count(*) AS n FROM repeats" --csv
+[[ $(tail -n 1 out.txt) -ge 2 ]]
+expect 0 bench compare results/my.quick results/my.quick --metric indications_per_s
+expect 0 bench report results/my.quick --out again
+[[ -s again/report.html ]]
+
+echo "-- round trips, one hop and two, over Unix sockets"
+"$RANLAB" bench new e2-rtt >rtt.toml
+for path in iapp xapp; do
+    expect 0 bench run rtt.toml --quick --set load.path=$path --set sut.transport=unix --set sweep.mode=none \
+        --out "results/$path" --format json
+    python3 -c '
+import json
+metrics = json.load(open("out.txt"))["points"][0]["metrics"]
+assert metrics["pings_per_s"]["mean"] > 100, metrics["pings_per_s"]
+assert metrics["loss_ratio"]["mean"] == 0
+# What the base station counted is what the codec says.
+up = metrics["e2_kbps_up"]["mean"] / metrics["pings_per_s"]["mean"] * 1000 / 8
+assert abs(up / metrics["e2_bytes_per_indication"]["mean"] - 1) < 0.1, up
+'
+done
+
+echo "-- killed and resumed: every repeat once, the same results"
+cat >mock.toml <<'T'
+title = "a law"
+rig = "mock"
+[load]
+takes = "60ms"
+[sweep.axes]
+"load.workers" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+[measure]
+repeats = 3
+T
+expect 0 bench run mock.toml --out whole --format json
+for cut in 0.3 0.5 0.4; do
+    "$RANLAB" bench run mock.toml --out cut >/dev/null 2>&1 &
+    pid=$!
+    sleep $cut
+    kill -9 $pid
+    wait $pid 2>/dev/null || true
+done
+expect 0 bench run mock.toml --out cut
+grep -q 'are there already' err.txt
+sql="SELECT point, repeat, metric, value FROM results ORDER BY point, repeat, metric"
+"$RANLAB" bench query whole "$sql" --csv >whole.csv
+"$RANLAB" bench query cut "$sql" --csv >cut.csv
+cmp whole.csv cut.csv
+
+echo "-- a campaign whose tool is killed leaves no process behind"
+"$RANLAB" bench run my.toml --quick --fresh --set measure.duration=1s >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 100); do
+    children=$(pgrep -P "$(pgrep -d, -P $pid || echo 0)" -f ' ric ' || true)
+    [[ -n $children ]] && break
+    sleep 0.05
+done
+[[ -n $children ]] || { echo "no RIC was started"; exit 1; }
+kill -9 $pid
+wait $pid 2>/dev/null || true
+for _ in $(seq 100); do
+    kill -0 $children 2>/dev/null || break
+    sleep 0.1
+done
+kill -0 $children 2>/dev/null && { echo "the RIC outlives its campaign"; exit 1; }
+
+echo "-- Ctrl-C keeps what is finished"
+got=0
+timeout --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
+[[ $got == 1 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
+grep -q 'goes on from here' err.txt
+
+echo "-- mistakes"
+for file in "$here"/crates/campaign/tests/malformed/*.toml; do
+    expect 2 bench check "$file"
+    [[ -s err.txt ]]
+done
+expect 2 bench run nothing.toml
+expect 2 bench new controler
+grep -q 'allowed are' err.txt
+expect 2 bench run my.toml --quick --set load.node=3
+grep -q 'load.nodes' err.txt
+expect 2 bench query my.toml "SELECT 1"
+expect 2 bench query results/my.quick "DELETE FROM repeats"
+expect 2 bench run mock.toml --out whole --set load.rate=1
+grep -q -- '--fresh' err.txt
+expect 1 bench run my.toml --quick --out nowhere --set load.at=tcp://127.0.0.1:1
+grep -q 'no worker listens' out.txt err.txt
+
+echo "-- a worker elsewhere: over TCP, and by a secure shell that is a script here"
+"$RANLAB" worker --listen 127.0.0.1:0 --format ndjson >worker.txt &
+worker=$!
+trap 'kill $worker 2>/dev/null || true' EXIT
+for _ in $(seq 100); do [[ -s worker.txt ]] && break; sleep 0.05; done
+place=$(sed -n 's/.*"address":"\([^"]*\)".*/\1/p' worker.txt)
+mkdir -p bin
+cat >bin/ssh <<T
+#!/usr/bin/env bash
+# ssh -o X -o Y -- HOST PROGRAM worker
+while [[ \$1 != -- ]]; do shift; done
+echo "\$2" >>"$PWD/ssh-hosts.txt"
+exec "$RANLAB" "\${@:4}"
+T
+chmod +x bin/ssh
+PATH=$PWD/bin:$PATH expect 0 bench run my.toml --quick --out far --set "load.at=$place" --set xapp.at=ssh://lab7 --format json
+grep -q lab7 ssh-hosts.txt
+python3 -c '
+import json
+for point in json.load(open("out.txt"))["points"]:
+    metrics = point["metrics"]
+    assert metrics["indications_per_s"]["mean"] > 0
+    assert 0 < metrics["clock_error_us"]["mean"] < 1e6, metrics["clock_error_us"]
+'
+expect 2 worker --listen 0.0.0.0:0
+echo "bench holds"
