@@ -71,7 +71,7 @@ fn machine_name(host: &Host) -> String {
         Host::Local => String::new(),
         Host::Ssh { destination, .. } => destination.clone(),
         Host::Tcp { address } => {
-            address.rsplit_once(':').map_or(address.clone(), |(name, _)| name.to_owned())
+            address.rsplit_once(':').map_or_else(|| address.clone(), |(name, _)| name.to_owned())
         }
     }
 }

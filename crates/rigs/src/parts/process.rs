@@ -75,7 +75,8 @@ impl Ric {
         while self.addresses.len() < 2 {
             let wait = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = lines.recv_timeout(wait) else {
-                let how = self.child.try_wait().ok().flatten().map_or("in time".to_owned(), how_ended);
+                let how =
+                    self.child.try_wait().ok().flatten().map_or_else(|| "in time".to_owned(), how_ended);
                 return Err(environment(format!("the RIC does not listen: {how}")));
             };
             let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();

@@ -174,7 +174,7 @@ fn payload_again(function: u16, payload: &[u8]) -> Option<Bytes> {
         let view = PlainView::<E>::new(payload).ok()?;
         let elements: Vec<E> = view.iter().collect();
         let mut out = Vec::with_capacity(payload.len());
-        encode_list(&mut out, elements.into_iter(), view.tstamp_us()).ok()?;
+        encode_list(&mut out, elements, view.tstamp_us()).ok()?;
         Some(out.into())
     }
     match function {
@@ -218,7 +218,7 @@ mod tests {
         let ue = [0x11_u8; 176];
         let ue = MacUe::from_bytes(&ue).unwrap();
         let mut message = Vec::new();
-        encode_list(&mut message, [ue].into_iter(), 1_700_000_000_000_000).unwrap();
+        encode_list(&mut message, [ue], 1_700_000_000_000_000).unwrap();
         let indication = fast::Indication {
             request_id: RicRequestId { requestor: 1021, instance: 0 },
             function_id: mac::DEFAULT_FUNCTION_ID,
