@@ -64,7 +64,7 @@ takes = "60ms"
 repeats = 3
 T
 expect 0 bench run mock.toml --out whole --format json
-for cut in 0.3 0.5 0.4; do
+for cut in 0.3 0.5 1.0; do
     "$RANLAB" bench run mock.toml --out cut >/dev/null 2>&1 &
     pid=$!
     sleep $cut

@@ -120,3 +120,55 @@ pub fn warnings(results: &Results) -> Vec<String> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::{MachineReport, ProcessReport};
+    use ranlab_campaign::plan::Point;
+    use ranlab_campaign::value::Value;
+    use std::time::Duration;
+
+    fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {
+        Report {
+            wall_s: 10.0,
+            machine: Some(MachineReport { cpus: 2, busy_s, steal_share, cpu_pressure: Some(0.9) }),
+            process: Some(ProcessReport { cpu_s, ..ProcessReport::default() }),
+            ..Report::default()
+        }
+    }
+
+    fn judged(when_noisy: &str, parts: &[(&Host, &Report)]) -> (Option<Outcome>, f64) {
+        let settings = [
+            (WHEN_NOISY, Value::from(when_noisy)),
+            ("host.steal_at_most", Value::Float(0.02)),
+            ("host.foreign_at_most", Value::Float(0.1)),
+        ];
+        let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        let run = Run::new(&point, 0, 1, Duration::from_secs(10));
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let outcome = judge(&run, &mut recorder, parts);
+        (outcome, recorder.finish().metrics[FOREIGN])
+    }
+
+    #[test]
+    fn what_the_parts_use_themselves_is_not_foreign() {
+        let (sut, load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
+        let (outcome, foreign) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
+        assert_eq!(outcome, None);
+        assert!((foreign - 0.05).abs() < 1e-9, "{foreign}");
+        // On two machines each has its own work alone.
+        let far = "ssh://far".parse().unwrap();
+        let (outcome, foreign) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
+        assert_eq!(outcome, Some(Outcome::Invalid));
+        assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
+    }
+
+    #[test]
+    fn steal_makes_a_repeat_invalid_unless_a_warning_was_asked_for() {
+        let stolen = report(1.0, 1.0, 0.5);
+        assert_eq!(judged("invalid", &[(&Host::Local, &stolen)]).0, Some(Outcome::Invalid));
+        assert_eq!(judged("warn", &[(&Host::Local, &stolen)]).0, None);
+    }
+}

@@ -75,6 +75,13 @@ struct Reading {
 }
 
 impl Reading {
+    /// How to measure the same again.
+    fn command(&self) -> String {
+        let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
+        let quick = if self.quick { " --quick" } else { "" };
+        format!("ranlab bench run {}{quick}{}", self.scenario.display(), sets.collect::<String>())
+    }
+
     /// The checked scenario and its rig's description.
     fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);

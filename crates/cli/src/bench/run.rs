@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     progress.end();
     let session = session.map_err(of_run)?;
     let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
-    let command = format!("ranlab bench run {}", arguments.reading.scenario.display());
+    let command = arguments.reading.command();
     let (judged, written) = report(&results, command, &folder)?;
     tell(format, &folder, &results, &judged, &written)?;
     if session.stopped {

@@ -25,7 +25,7 @@ pub use crate::parts::Part;
 pub(crate) use client::Worker;
 pub use serve::{Trust, serve};
 
-/// The longest line of either side; a longer one ends the conversation.
+/// The longest line of either side; a longer one is cut and then is no JSON.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// What a worker is asked.

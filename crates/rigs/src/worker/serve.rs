@@ -135,3 +135,72 @@ fn ok(value: impl Serialize) -> Result<Reply, Trouble> {
     let value = serde_json::to_value(value);
     value.map(Reply::Ok).map_err(|error| Trouble { fault: Fault::Rig, what: error.to_string() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::Report;
+
+    fn talk(lines: &'static str, trust: Trust) -> Vec<Reply> {
+        let mut output = Vec::new();
+        serve(lines.as_bytes(), &mut output, trust).unwrap();
+        output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    fn trouble(reply: &Reply) -> &str {
+        match reply {
+            Reply::Error(trouble) => &trouble.what,
+            Reply::Ok(value) => panic!("{value}"),
+        }
+    }
+
+    #[test]
+    fn a_worker_says_who_it_is_and_stops_when_told() {
+        let replies = talk(
+            "{\"op\":\"hello\"}\n{\"op\":\"clock\"}\n{\"op\":\"stop\"}\n{\"op\":\"hello\"}\n",
+            Trust::Full,
+        );
+        assert_eq!(replies.len(), 3, "{replies:?}");
+        let Reply::Ok(hello) = &replies[0] else { panic!("{replies:?}") };
+        assert_eq!(hello["pid"], std::process::id());
+        let Reply::Ok(clock) = &replies[1] else { panic!("{replies:?}") };
+        assert!(clock["unix_ns"].as_u64().unwrap() > 1_700_000_000_000_000_000);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_answered_and_does_no_harm() {
+        let replies = talk(
+            "nonsense\n{\"op\":\"begin\"}\n{\"op\":\"start\",\"part\":{\"type\":\"rocket\"}}\n{\"op\":\"hello\"}",
+            Trust::Full,
+        );
+        assert!(trouble(&replies[0]).starts_with("no request"), "{replies:?}");
+        assert_eq!(trouble(&replies[1]), "no part was started");
+        assert!(trouble(&replies[2]).contains("rocket"), "{replies:?}");
+        assert!(matches!(replies[3], Reply::Ok(_)));
+    }
+
+    #[test]
+    fn a_window_reports_what_the_process_used() {
+        let replies = talk(
+            "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"command\",\"name\":\"no-such-program\"}}\n\
+             {\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n\
+             {\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n\
+             {\"op\":\"end\"}\n{\"op\":\"begin\"}\n{\"op\":\"end\"}\n",
+            Trust::Full,
+        );
+        assert!(trouble(&replies[0]).contains("no-such-program"), "{replies:?}");
+        assert!(matches!(replies[1], Reply::Ok(_)), "{replies:?}");
+        assert_eq!(trouble(&replies[2]), "a worker holds one part");
+        assert_eq!(trouble(&replies[3]), "no window was begun");
+        let Reply::Ok(report) = replies[5].clone() else { panic!("{replies:?}") };
+        let report: Report = serde_json::from_value(report).unwrap();
+        assert!(report.process.is_none() && report.wall_s >= 0.0);
+    }
+
+    #[test]
+    fn over_a_socket_no_process_of_the_machine_is_metered() {
+        let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"pid\",\"pid\":1}}\n";
+        let replies = talk(attach, Trust::PartsOnly);
+        assert!(trouble(&replies[0]).contains("not over TCP"), "{replies:?}");
+    }
+}
