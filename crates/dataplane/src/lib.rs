@@ -6,6 +6,7 @@
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed, and capture files of it |
 //! | [`engine`] | the native engine |
+//! | [`spread`] | which worker a packet reaches |
 //!
 //! Time is an argument (nanoseconds from any origin that does not run backwards).
 #![deny(missing_docs)]
@@ -15,6 +16,7 @@ pub mod engine;
 pub mod pipelines;
 mod random;
 mod reference;
+pub mod spread;
 pub mod trace;
 
 pub use random::Random;

@@ -1,7 +1,10 @@
 //! Classification by partitioned tuple space: rules that ask for the same bits share a hash table. Tables with few rules
 //! are merged into one that asks for less as long as no list of rules becomes long (after TupleMerge, Daly et al. 2019);
-//! tables are searched in the order of their best rule, so that an early match ends the search.
+//! tables are searched in the order of their best rule, so that an early match ends the search. Which tables can have a
+//! rule for a packet is known before: source and destination each name a set of tables as a bit vector, and only their
+//! intersection is searched (tuple pruning, Srinivasan et al. 1999).
 use super::hot::prefetch;
+use super::prune::{Candidates, Prune};
 use crate::declare::{AclRule, AclTable, Action};
 use std::collections::HashMap;
 
@@ -186,6 +189,9 @@ impl Tuple {
 /// Rules ready to classify.
 pub(super) struct Acl {
     tuples: Vec<Tuple>,
+    /// Tables with rules for a source, and for a destination.
+    by_src: Prune,
+    by_dst: Prune,
     default_denies: bool,
 }
 
@@ -195,7 +201,15 @@ impl Acl {
         merge(&mut groups);
         let mut tuples: Vec<_> = groups.iter().map(|(mask, rules)| Tuple::new(*mask, rules)).collect();
         tuples.sort_by_key(|t| t.best);
-        Self { tuples, default_denies: table.default == Action::Deny }
+        let prefixes = |side: fn(&Rule) -> (u32, u32)| {
+            let of_tuple = |(index, tuple): (usize, &Tuple)| {
+                tuple.rules.iter().map(|rule| (side(rule), index)).collect::<Vec<_>>()
+            };
+            Prune::new(tuples.iter().enumerate().flat_map(of_tuple))
+        };
+        let by_src = prefixes(|rule| (rule.src, rule.src_mask));
+        let by_dst = prefixes(|rule| (rule.dst, rule.dst_mask));
+        Self { tuples, by_src, by_dst, default_denies: table.default == Action::Deny }
     }
 
     /// Tables that a packet without a match passes.
@@ -203,18 +217,28 @@ impl Acl {
         self.tuples.len()
     }
 
-    /// Fetches what the first tables will read.
+    /// Fetches what [`Self::candidates`] will read.
     #[inline(always)]
     pub(super) fn prepare(&self, packet: &Packet) {
-        for tuple in self.tuples.iter().take(4) {
+        self.by_src.prepare(packet.src);
+        self.by_dst.prepare(packet.dst);
+    }
+
+    /// Tables that may have a rule for the packet; what the first of them will read is fetched.
+    #[inline(always)]
+    pub(super) fn candidates(&self, packet: &Packet) -> u64 {
+        let candidates = self.by_src.lookup(packet.src) & self.by_dst.lookup(packet.dst);
+        if let Some(tuple) = self.tuples.get(candidates.trailing_zeros() as usize) {
             prefetch(&tuple.places[(tuple.mask.hash(packet) >> tuple.shift) as usize]);
         }
+        candidates
     }
 
     #[inline(always)]
-    pub(super) fn denies(&self, packet: &Packet) -> bool {
+    pub(super) fn denies(&self, packet: &Packet, candidates: u64) -> bool {
         let (mut best, mut denies) = (u32::MAX, self.default_denies);
-        for tuple in &self.tuples {
+        for index in Candidates::new(candidates, self.tuples.len()) {
+            let tuple = &self.tuples[index];
             if tuple.best >= best {
                 break;
             }

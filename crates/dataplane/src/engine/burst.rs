@@ -3,32 +3,36 @@ use crate::declare::{DropReason, Fate, Port};
 /// Packets that are worked on together: one bit of a word for each.
 pub const BURST: usize = 64;
 /// Greatest frame that a burst takes, without frame check sequence.
-pub const FRAME_MAX: usize = 2048;
+pub const FRAME_MAX: usize = REACH - HEADROOM;
+/// Offsets within a slot are below this; a power of two, so that saying so costs one instruction.
+const REACH: usize = 2048;
 /// Octets before a frame, for the headers of a tunnel.
 const HEADROOM: usize = 128;
 /// An odd number of cache lines: slots of a power of two would all compete for the same few sets of the cache.
 pub(super) const SLOT: usize = 35 * LINE;
 const LINE: usize = 64;
-const _: () = assert!(HEADROOM + FRAME_MAX + LINE <= SLOT && (SLOT / LINE) % 2 == 1);
+const _: () = assert!(REACH + LINE <= SLOT && (SLOT / LINE) % 2 == 1);
 
 /// Memory of one packet.
 #[repr(align(64))]
 pub(super) struct Slot([u8; SLOT]);
 
 impl Slot {
-    /// The octets from `at` on. An offset that does not fit (none is ever made) reads the end of the slot: the branch
-    /// for it would cost more than the clamp.
+    /// The octets from `at` on. An offset beyond [`REACH`] (none is ever made) reads elsewhere in the slot: the branch
+    /// for it would cost more than the mask.
     #[inline(always)]
     pub(super) fn window<const N: usize>(&self, at: usize) -> &[u8; N] {
-        let at = at.min(SLOT - N);
+        const { assert!(N <= LINE) };
+        let at = at & (REACH - 1);
         self.0[at..].first_chunk().unwrap_or(&[0; N])
     }
 
-    /// The octets from `at` on, to be changed; clamped likewise.
+    /// The octets from `at` on, to be changed; masked likewise.
     #[inline(always)]
     pub(super) fn window_mut<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
-        let at = at.min(SLOT - N);
-        // The clamp above leaves N octets, so the chunk exists.
+        const { assert!(N <= LINE) };
+        let at = at & (REACH - 1);
+        // The mask leaves more than a line, so the chunk exists.
         #[allow(clippy::unwrap_used)]
         self.0[at..].first_chunk_mut().unwrap()
     }
@@ -163,6 +167,15 @@ impl Burst {
         if frame.len() > FRAME_MAX {
             return Err(PushError::TooLong(frame.len()));
         }
+        self.place(index, frame);
+        self.ingress[ingress as usize] |= 1 << index;
+        self.filled += 1;
+        Ok(())
+    }
+
+    /// Writes a frame that fits into a slot.
+    #[inline(always)]
+    fn place(&mut self, index: usize, frame: &[u8]) {
         let slot = &mut self.slots[index];
         // Whole lines are copied without a call; the rest, if any, by one.
         let (lines, rest) = frame.as_chunks::<LINE>();
@@ -182,9 +195,23 @@ impl Burst {
             total: length.saturating_sub(14),
             ..Meta::default()
         };
-        self.ingress[ingress as usize] |= 1 << index;
-        self.filled += 1;
-        Ok(())
+    }
+
+    /// Copies frames in until the burst is full or `frames` ends; says how many. What [`Self::push`] refuses for its
+    /// length is left out.
+    #[inline]
+    pub fn fill<'a>(&mut self, frames: impl Iterator<Item = (Port, &'a [u8])>) -> usize {
+        let (mut index, mut ingress) = (self.filled, self.ingress);
+        for (port, frame) in frames.take(BURST - index) {
+            if frame.len() <= FRAME_MAX {
+                self.place(index & (BURST - 1), frame);
+                ingress[port as usize] |= 1 << index;
+                index += 1;
+            }
+        }
+        let taken = index - self.filled;
+        (self.filled, self.ingress) = (index, ingress);
+        taken
     }
 
     /// What became of packet `index`; none before it was processed.

@@ -2,10 +2,12 @@
 use super::acl::Acl;
 use super::burst::Slot;
 use super::exact::{Macs, Narrow, Translations};
+use super::hot::{Memory, settle};
+use super::loops::{nat_key, nat_value};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
 use super::lpm6::Lpm6;
 use super::parse::MacFilter;
-use super::stage::{By, Side, Stage, nat_key, nat_value};
+use super::stage::{By, Placed, Side, Stage};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{
@@ -119,10 +121,32 @@ impl Compiled {
         })
     }
 
-    /// The stages of a path, one for each element however it is divided into blocks. Merging elements into longer loops
-    /// was tried: three short loops route a third more packets than one loop that admits, routes and forwards.
-    pub(super) fn path(&self, path: &Path) -> Result<Vec<Stage>, CompileError> {
-        elements(path).map(|element| self.stage(element)).collect()
+    /// The stages of a path. Within a block a stage fetches what the next one reads, and routing and forwarding are one
+    /// loop; across blocks each stage stands alone. Longer loops were tried: one that admits, routes and forwards gives
+    /// fetched lines no time to arrive.
+    pub(super) fn path(&self, path: &Path) -> Result<Vec<Placed>, CompileError> {
+        let mut placed = Vec::new();
+        for block in &path.blocks {
+            let stages: Vec<_> =
+                block.iter().map(|element| self.stage(element)).collect::<Result<_, CompileError>>()?;
+            placed.extend(Placed::block(&stages));
+        }
+        Ok(placed)
+    }
+
+    /// Puts large tables on huge pages, as far as the kernel grants them.
+    pub(super) fn settle(&self) -> Memory {
+        let mut memory = Memory::default();
+        self.macs.iter().for_each(|table| table.settle(&mut memory));
+        self.narrow.iter().for_each(|table| table.settle(&mut memory));
+        self.nats.iter().for_each(|table| table.settle(&mut memory));
+        self.routes.iter().for_each(|(ipv4, ipv6)| {
+            ipv4.settle(&mut memory);
+            ipv6.settle(&mut memory);
+        });
+        settle(&mut memory, &self.users);
+        settle(&mut memory, &self.tunnels);
+        memory
     }
 
     fn stage(&self, element: &Element) -> Result<Stage, CompileError> {

@@ -1,5 +1,5 @@
 //! Exact matches: a handful of entries compared in place, more of them in a hash table of one-line buckets.
-use super::hot::prefetch;
+use super::hot::{Memory, prefetch, settle};
 
 /// Entries up to which comparing all is faster than hashing.
 const DIRECT_MAX: usize = 4;
@@ -86,6 +86,13 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
         };
         entries.for_each(|(key, value)| table.insert(key, value));
         table
+    }
+
+    /// Asks for huge pages.
+    pub(super) fn settle(&self, memory: &mut Memory) {
+        if let Self::Hash(hash) = self {
+            settle(memory, &hash.buckets);
+        }
     }
 
     /// Where a lookup of the key will begin; the line is fetched.

@@ -1,7 +1,8 @@
-//! The two things that safe Rust cannot say: fetch a line early, and run the same code with wider instructions.
+//! What safe Rust cannot say: fetch a line early, run the same code with wider instructions, and put tables on huge
+//! pages.
 #![allow(unsafe_code)]
 
-use super::{Burst, Engine};
+use super::Burst;
 
 /// Which instructions the packet loops may use. Both run the same source; results are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,23 +35,48 @@ fn has(feature: &str) -> bool {
     }
 }
 
-/// Runs the engine's loop with the chosen instructions.
-#[inline]
-pub(super) fn dispatch(engine: &mut Engine, wide: bool, now_ns: u64, burst: &mut Burst) {
-    #[cfg(target_arch = "x86_64")]
-    if wide {
-        // SAFETY: `wide` is set only if `Isa::detect` found every feature that `run_wide` is compiled with.
-        unsafe { run_wide(engine, now_ns, burst) };
-        return;
+/// Instructions that were found to be there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Width {
+    wide: bool,
+}
+
+impl Width {
+    /// The choice, as far as this machine has it.
+    pub(super) fn of(isa: Isa) -> Self {
+        Self { wide: isa == Isa::Wide && Isa::detect() == Isa::Wide }
     }
-    let _ = wide;
-    engine.run(now_ns, burst);
+}
+
+/// A loop over the packets of a burst.
+pub(super) trait Loop {
+    /// Takes the packets in `live` and says which go on. Must be `#[inline(always)]`, as all that it calls for each
+    /// packet: it is compiled with the instructions of its caller.
+    fn run(self, burst: &mut Burst, live: u64) -> u64;
+}
+
+/// Runs a loop with the chosen instructions.
+#[inline]
+pub(super) fn run<L: Loop>(width: Width, stage: L, burst: &mut Burst, live: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if width.wide {
+        // SAFETY: a wide `Width` exists only if `Isa::detect` found every feature that `run_wide` is compiled with.
+        return unsafe { run_wide(stage, burst, live) };
+    }
+    let _ = width;
+    run_baseline(stage, burst, live)
+}
+
+#[inline(never)]
+fn run_baseline<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
+    stage.run(burst, live)
 }
 
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn run_wide(engine: &mut Engine, now_ns: u64, burst: &mut Burst) {
-    engine.run(now_ns, burst);
+fn run_wide<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
+    stage.run(burst, live)
 }
 
 /// Asks for the line of `value`, which will be read soon.
@@ -64,4 +90,47 @@ pub(super) fn prefetch<T>(value: &T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
+}
+
+/// How much memory tables take, and how much of it the kernel put on huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Of all tables that are large enough to ask, octets.
+    pub asked_bytes: usize,
+    /// Granted, octets.
+    pub huge_bytes: usize,
+}
+
+/// A huge page of x86-64 and of 64-bit ARM with 4-KiB pages.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Asks for huge pages under a table that has its content: an address that is looked up at random then costs a cache
+/// miss, and not a walk through page tables on top. Transparent pages need neither privilege nor a reserve made at boot;
+/// where the kernel refuses, the table stays as it is.
+pub(super) fn settle<T>(memory: &mut Memory, table: &[T]) {
+    let first = (table.as_ptr() as usize).next_multiple_of(HUGE_PAGE);
+    let last = (table.as_ptr() as usize + size_of_val(table)) / HUGE_PAGE * HUGE_PAGE;
+    for page in (first..last).step_by(HUGE_PAGE) {
+        memory.asked_bytes += HUGE_PAGE;
+        if collapse(page) {
+            memory.huge_bytes += HUGE_PAGE;
+        }
+    }
+}
+
+/// Puts one aligned huge page under what is there.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn collapse(page: usize) -> bool {
+    let start = std::ptr::without_provenance_mut(page);
+    // SAFETY: the caller passes a range within one of its own allocations; both pieces of advice keep its content and
+    // its addresses, and tell by their result if the kernel does not follow.
+    unsafe {
+        libc::madvise(start, HUGE_PAGE, libc::MADV_HUGEPAGE) == 0
+            && libc::madvise(start, HUGE_PAGE, libc::MADV_COLLAPSE) == 0
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn collapse(_: usize) -> bool {
+    false
 }

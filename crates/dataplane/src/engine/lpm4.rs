@@ -1,11 +1,13 @@
 //! Longest prefix match of IPv4: a few prefixes compared in place, more of them in a table of 2^24 entries with second
 //! levels for longer prefixes (DIR-24-8), and one of 2^12 entries below it for prefixes so short that writing them
 //! into the large one would keep packets waiting.
-use super::hot::prefetch;
+use super::hot::{Memory, prefetch, settle};
 use std::collections::BTreeMap;
 
 /// Prefixes up to which comparing all is faster than a table.
 const DIRECT_MAX: usize = 4;
+/// Prefixes from which the whole large table is worth its memory.
+const SETTLE_MIN: usize = 256;
 /// Greatest length that goes into the small table: an update writes at most 4096 entries of either table.
 const SHORT_BITS: u8 = 12;
 /// An entry of the large table that names a second level.
@@ -19,6 +21,8 @@ pub(super) const NEXT_HOPS_MAX: u32 = 0x7ffe;
 pub(super) struct Lpm4 {
     /// What was configured: the prefix's masked address and length.
     rib: BTreeMap<(u32, u8), u16>,
+    /// How many prefixes have each length: a search for the covering prefix asks for no others.
+    lengths: [u32; 33],
     fib: Fib,
 }
 
@@ -47,7 +51,9 @@ impl Lpm4 {
         let rib: BTreeMap<_, _> = prefixes
             .map(|(address, length, hop)| ((address & mask(length), length), hop as u16 + 1))
             .collect();
-        let mut table = Self { rib, fib: Fib::Direct(Vec::new()) };
+        let mut lengths = [0; 33];
+        rib.keys().for_each(|(_, length)| lengths[usize::from((*length).min(32))] += 1);
+        let mut table = Self { rib, lengths, fib: Fib::Direct(Vec::new()) };
         table.compile()?;
         Ok(table)
     }
@@ -66,6 +72,17 @@ impl Lpm4 {
         }
         self.fib = Fib::Tables(tables);
         Ok(())
+    }
+
+    /// Asks for huge pages, if prefixes are many enough to lie on more pages than the processor remembers.
+    pub(super) fn settle(&self, memory: &mut Memory) {
+        if self.rib.len() < SETTLE_MIN {
+            return;
+        }
+        if let Fib::Tables(tables) = &self.fib {
+            settle(memory, &tables.long[..]);
+            settle(memory, &tables.groups);
+        }
     }
 
     #[inline(always)]
@@ -99,9 +116,12 @@ impl Lpm4 {
 
     fn insert(&mut self, address: u32, length: u8, hop: u32) -> Result<(), Full> {
         let key = (address & mask(length), length);
+        let of_length = usize::from(length.min(32));
         let old = self.rib.insert(key, hop as u16 + 1);
+        self.lengths[of_length] += u32::from(old.is_none());
         let done = self.refresh(key.0, length);
         if done.is_err() {
+            self.lengths[of_length] -= u32::from(old.is_none());
             match old {
                 Some(old) => self.rib.insert(key, old),
                 None => self.rib.remove(&key),
@@ -113,6 +133,7 @@ impl Lpm4 {
     fn remove(&mut self, address: u32, length: u8) {
         let key = (address & mask(length), length);
         if self.rib.remove(&key).is_some() {
+            self.lengths[usize::from(length.min(32))] -= 1;
             // Removal needs no second level that is not there.
             let _ = self.refresh(key.0, length);
         }
@@ -126,7 +147,9 @@ impl Lpm4 {
             _ => return self.compile(),
         };
         let least = if length <= SHORT_BITS { 0 } else { SHORT_BITS + 1 };
-        let cover = (least..=length).rev().find_map(|l| self.rib.get(&(address & mask(l), l)));
+        let present = |l: &u8| self.lengths[usize::from(*l)] > 0;
+        let mut candidates = (least..=length).rev().filter(present);
+        let cover = candidates.find_map(|l| self.rib.get(&(address & mask(l), l)));
         if length > 24
             && !self.rib.range((address & mask(24), 25)..=(address | 0xff, 32)).any(|((_, l), _)| *l > 24)
         {

@@ -1,5 +1,6 @@
 //! Longest prefix match of IPv6: a trie of one 16-bit step and then steps of 8 bits, every entry either a next hop or
 //! the next node, so that a lookup ends at the first entry that is no node.
+use super::hot::{Memory, settle};
 use std::collections::BTreeMap;
 
 const ROOT_BITS: u8 = 16;
@@ -25,7 +26,13 @@ impl Lpm6 {
         table
     }
 
-    #[inline(always)]
+    /// Asks for huge pages.
+    pub(super) fn settle(&self, memory: &mut Memory) {
+        settle(memory, &self.root);
+        settle(memory, &self.nodes);
+    }
+
+    #[inline(never)]
     pub(super) fn lookup(&self, address: u128) -> Option<u32> {
         let mut entry = *self.root.get((address >> 112) as usize)?;
         let mut shift = 104;

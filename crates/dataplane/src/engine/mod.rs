@@ -9,9 +9,11 @@ mod burst;
 mod compile;
 mod exact;
 mod hot;
+mod loops;
 mod lpm4;
 mod lpm6;
 mod parse;
+mod prune;
 mod stage;
 mod template;
 mod update;
@@ -19,14 +21,15 @@ mod users;
 
 pub use burst::{BURST, Burst, FRAME_MAX, PushError};
 pub use compile::CompileError;
-pub use hot::Isa;
+pub use hot::{Isa, Memory};
 pub use update::{Control, SendError, UPDATES_MAX};
 pub use users::UserUsage;
 
 use crate::declare::{Declaration, DropReason, UserId};
 use burst::Bits;
 use compile::Compiled;
-use stage::Stage;
+use hot::Width;
+use stage::Placed;
 use update::Inbox;
 
 /// What an engine has done.
@@ -50,11 +53,12 @@ pub struct Counters {
 pub struct Engine {
     compiled: Compiled,
     /// By ingress port.
-    paths: [Vec<Stage>; 2],
+    paths: [Vec<Placed>; 2],
     fakedrop: bool,
-    wide: bool,
+    width: Width,
     inbox: Inbox,
     counters: Counters,
+    memory: Memory,
 }
 
 impl Engine {
@@ -65,12 +69,12 @@ impl Engine {
         isa: Isa,
     ) -> Result<(Vec<Self>, Control), CompileError> {
         let (control, inboxes) = update::channels(workers);
-        let wide = isa == Isa::Wide && Isa::detect() == Isa::Wide;
+        let width = Width::of(isa);
         let engines = inboxes.into_iter().map(|inbox| {
             let compiled = Compiled::new(declaration)?;
             let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];
-            let fakedrop = declaration.fakedrop;
-            Ok(Self { compiled, paths, fakedrop, wide, inbox, counters: Counters::default() })
+            let (fakedrop, memory) = (declaration.fakedrop, compiled.settle());
+            Ok(Self { compiled, paths, fakedrop, width, inbox, counters: Counters::default(), memory })
         });
         Ok((engines.collect::<Result<_, _>>()?, control))
     }
@@ -79,7 +83,7 @@ impl Engine {
     /// earn nothing until it has caught up.
     pub fn process(&mut self, now_ns: u64, burst: &mut Burst) {
         self.poll();
-        hot::dispatch(self, self.wide, now_ns, burst);
+        self.run(now_ns, burst);
     }
 
     /// Applies pending updates, as many as one burst has patience for; says how many.
@@ -105,13 +109,18 @@ impl Engine {
         self.compiled.users.get(user.index()).map(users::UserLine::usage)
     }
 
+    /// How much of the tables' memory is on huge pages.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
     /// Hash tables that classification searches at most, for each ACL.
     #[must_use]
     pub fn acl_tables(&self) -> Vec<usize> {
         self.compiled.acls.iter().map(acl::Acl::tables).collect()
     }
 
-    #[inline(always)]
     fn run(&mut self, now_ns: u64, burst: &mut Burst) {
         burst.sent = [0; 2];
         for ingress in 0..2 {
@@ -121,7 +130,7 @@ impl Engine {
                 if live == 0 {
                     break;
                 }
-                live = stage.run(&mut self.compiled, burst, live, ingress, now_ns);
+                live = stage.run(&mut self.compiled, burst, live, (ingress, now_ns), self.width);
             }
             for i in Bits(live) {
                 burst.fail(i, DropReason::PathEnd);

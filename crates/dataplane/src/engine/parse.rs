@@ -8,13 +8,17 @@ use ranlab_wire::packet::{EtherType, Mac, VXLAN_PORT};
 const ETHERNET: usize = 14;
 
 /// A MAC address as a slot's first eight octets read in native order, with the mask of the six that count.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MacFilter {
     value: u64,
     mask: u64,
 }
 
 impl MacFilter {
+    /// Lets every address pass.
+    #[cfg(test)]
+    pub(super) const ANY: Self = Self { value: 0, mask: 0 };
+
     pub(super) fn new(mac: Option<Mac>) -> Self {
         let Some(Mac([a, b, c, d, e, f])) = mac else {
             return Self { value: 0, mask: 0 };

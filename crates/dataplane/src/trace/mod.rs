@@ -168,6 +168,16 @@ impl Trace {
         Some((entry.port, &self.bytes[entry.offset..entry.offset + usize::from(entry.length)]))
     }
 
+    /// At most `count` packets from `first` on.
+    #[inline]
+    pub fn range(&self, first: usize, count: usize) -> impl Iterator<Item = (Port, &[u8])> {
+        let first = first.min(self.entries.len());
+        let last = first.saturating_add(count).min(self.entries.len());
+        self.entries[first..last]
+            .iter()
+            .map(|e| (e.port, &self.bytes[e.offset..e.offset + usize::from(e.length)]))
+    }
+
     /// All packets in order.
     pub fn iter(&self) -> impl Iterator<Item = (Port, &[u8])> {
         self.entries.iter().map(|e| (e.port, &self.bytes[e.offset..e.offset + usize::from(e.length)]))

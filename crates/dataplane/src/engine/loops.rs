@@ -1,0 +1,493 @@
+//! The loops over a burst. Each is compiled on its own, for every instruction set: a loop that shares a function with
+//! all others has no registers left. Closures are written where they are used once, so that they vanish.
+use super::acl::{Acl, Packet};
+use super::burst::{BURST, Bits, Burst, Meta, Slot};
+use super::compile::Compiled;
+use super::exact::{Macs, Narrow, Translations};
+use super::hot::{Loop, prefetch};
+use super::lpm4::Lpm4;
+use super::lpm6::Lpm6;
+use super::parse::{self, MacFilter};
+use super::stage::{Ahead, By, Side};
+use super::template::Template;
+use super::users::UserLine;
+use crate::declare::{DropReason, Encapsulation, Port};
+use ranlab_wire::packet::checksum;
+
+type Step = Result<(), DropReason>;
+
+/// Fetches what the next stage will read.
+pub(super) trait Look: Copy {
+    fn look(self, slot: &Slot, meta: &Meta);
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct NoLook;
+#[derive(Clone, Copy)]
+pub(super) struct LookRoute<'a>(pub(super) &'a Lpm4);
+#[derive(Clone, Copy)]
+pub(super) struct LookUser<'a> {
+    table: &'a Narrow,
+    by: By,
+}
+
+impl Look for NoLook {
+    #[inline(always)]
+    fn look(self, _: &Slot, _: &Meta) {}
+}
+
+impl Look for LookRoute<'_> {
+    #[inline(always)]
+    fn look(self, slot: &Slot, meta: &Meta) {
+        self.0.prepare(slot.u32(usize::from(meta.l3) + 16));
+    }
+}
+
+impl Look for LookUser<'_> {
+    #[inline(always)]
+    fn look(self, slot: &Slot, meta: &Meta) {
+        self.table.prepare(user_key(slot, meta, self.by));
+    }
+}
+
+/// The table to look ahead into: routes or users.
+pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Lpm4>, Option<LookUser<'_>>) {
+    match ahead {
+        Ahead::Route(table) => (c.routes.get(table).map(|(ipv4, _)| ipv4), None),
+        Ahead::User { table, by } => (None, c.narrow.get(table).map(|table| LookUser { table, by })),
+        Ahead::Nothing | Ahead::Tunnel => (None, None),
+    }
+}
+
+/// Applies `step` to each packet; those that it refuses do not go on.
+#[inline(always)]
+fn each(burst: &mut Burst, live: u64, mut step: impl FnMut(&mut Slot, &mut Meta, usize) -> Step) -> u64 {
+    let Burst { slots, meta, dropped, .. } = burst;
+    let mut passed = live;
+    for i in Bits(live) {
+        if let Err(reason) = step(&mut slots[i], &mut meta[i], i) {
+            dropped[i] = reason;
+            passed &= !(1 << i);
+        }
+    }
+    passed
+}
+
+/// As [`each`], where a packet that is not refused leaves.
+#[inline(always)]
+fn deliver(
+    burst: &mut Burst,
+    live: u64,
+    mut step: impl FnMut(&mut Slot, &mut Meta) -> Result<Port, DropReason>,
+) -> u64 {
+    let Burst { slots, meta, dropped, sent, .. } = burst;
+    // Of all that leave, those by the core port.
+    let (mut left, mut core) = (0_u64, 0_u64);
+    for i in Bits(live) {
+        match step(&mut slots[i], &mut meta[i]) {
+            Ok(port) => {
+                left |= 1 << i;
+                core |= (port as u64) << i;
+            }
+            Err(reason) => dropped[i] = reason,
+        }
+    }
+    sent[0] |= left & !core;
+    sent[1] |= core;
+    0
+}
+
+pub(super) struct Admit<A> {
+    pub(super) mac: MacFilter,
+    pub(super) ipv6: bool,
+    pub(super) ahead: A,
+}
+
+impl<A: Look> Loop for Admit<A> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, |slot, meta, _| {
+            parse::admit(slot, meta, self.mac, self.ipv6)?;
+            self.ahead.look(slot, meta);
+            Ok(())
+        })
+    }
+}
+
+/// Kinds of tunnels as numbers that a type can have.
+pub(super) const GTP: u8 = 0;
+pub(super) const VXLAN: u8 = 1;
+pub(super) const GRE: u8 = 2;
+
+pub(super) struct Decap<const KIND: u8, A> {
+    pub(super) local: u32,
+    pub(super) ahead: A,
+}
+
+impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        let kind = match KIND {
+            GTP => Encapsulation::Gtp { qfi: 0 },
+            VXLAN => Encapsulation::Vxlan,
+            _ => Encapsulation::Gre,
+        };
+        each(burst, live, |slot, meta, _| {
+            parse::decap(slot, meta, kind, self.local)?;
+            self.ahead.look(slot, meta);
+            Ok(())
+        })
+    }
+}
+
+/// The destination MAC as a key.
+#[inline(always)]
+fn mac_key(slot: &Slot, meta: &Meta) -> u64 {
+    let [a, b, c, d, e, f] = *slot.window::<6>(meta.start.into());
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
+#[inline(always)]
+fn by_mac(table: &Macs, burst: &mut Burst, live: u64, set: impl Fn(&mut Meta, u32)) -> u64 {
+    for i in Bits(live) {
+        table.prepare(mac_key(&burst.slots[i], &burst.meta[i]));
+    }
+    each(burst, live, |slot, meta, _| {
+        if meta.end - meta.start < 14 {
+            return Err(DropReason::Malformed);
+        }
+        set(meta, table.lookup(mac_key(slot, meta)).ok_or(DropReason::Miss)?);
+        Ok(())
+    })
+}
+
+pub(super) struct Bridge<'a> {
+    pub(super) table: &'a Macs,
+}
+
+impl Loop for Bridge<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        by_mac(self.table, burst, live, |meta, value| meta.next_hop = value)
+    }
+}
+
+pub(super) struct FindUserByMac<'a> {
+    pub(super) table: &'a Macs,
+}
+
+impl Loop for FindUserByMac<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        by_mac(self.table, burst, live, |meta, value| meta.user = value)
+    }
+}
+
+#[inline(always)]
+fn user_key(slot: &Slot, meta: &Meta, by: By) -> u32 {
+    match by {
+        By::TunnelKey => meta.key,
+        By::Source => slot.u32(usize::from(meta.l3) + 12),
+        By::Destination => slot.u32(usize::from(meta.l3) + 16),
+    }
+}
+
+pub(super) struct FindUser<'a, A> {
+    pub(super) table: &'a Narrow,
+    pub(super) users: &'a [UserLine],
+    pub(super) by: By,
+    pub(super) fetched: bool,
+    pub(super) ahead: A,
+}
+
+impl<A: Look> Loop for FindUser<'_, A> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        for i in Bits(if self.fetched { 0 } else { live }) {
+            self.table.prepare(user_key(&burst.slots[i], &burst.meta[i], self.by));
+        }
+        each(burst, live, |slot, meta, _| {
+            let user = self.table.lookup(user_key(slot, meta, self.by)).ok_or(DropReason::Miss)?;
+            meta.user = user;
+            if let Some(line) = self.users.get(user as usize) {
+                prefetch(line);
+            }
+            self.ahead.look(slot, meta);
+            Ok(())
+        })
+    }
+}
+
+pub(super) struct Meter<'a> {
+    pub(super) users: &'a mut [UserLine],
+    /// To look ahead into; none if the next stage needs none.
+    pub(super) tunnels: &'a [Template],
+    pub(super) ingress: usize,
+    pub(super) now_ns: u64,
+}
+
+impl Loop for Meter<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, |_, meta, _| {
+            let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
+            if let Some(template) = self.tunnels.get(user.tunnel as usize) {
+                prefetch(template);
+            }
+            if user.charge(self.now_ns, meta.total, self.ingress) { Ok(()) } else { Err(DropReason::Metered) }
+        })
+    }
+}
+
+pub(super) struct Classify<'a> {
+    pub(super) acl: &'a Acl,
+}
+
+impl Loop for Classify<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        let acl = self.acl;
+        let mut packets = [Packet::default(); BURST];
+        for i in Bits(live) {
+            packets[i] = parse::five_tuple(&burst.slots[i], &burst.meta[i]).0;
+            acl.prepare(&packets[i]);
+        }
+        let mut candidates = [0_u64; BURST];
+        for i in Bits(live) {
+            candidates[i] = acl.candidates(&packets[i]);
+        }
+        each(burst, live, |_, _, i| {
+            if acl.denies(&packets[i], candidates[i]) { Err(DropReason::Denied) } else { Ok(()) }
+        })
+    }
+}
+
+#[inline(always)]
+fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
+    for i in Bits(live) {
+        ipv4.prepare(burst.slots[i].u32(usize::from(burst.meta[i].l3) + 16));
+    }
+}
+
+#[inline(always)]
+fn route(ipv4: &Lpm4, ipv6: &Lpm6, slot: &Slot, meta: &Meta) -> Result<u32, DropReason> {
+    let l3 = usize::from(meta.l3);
+    let found = if meta.ipv6 {
+        ipv6.lookup(u128::from_be_bytes(*slot.window(l3 + 24)))
+    } else {
+        ipv4.lookup(slot.u32(l3 + 16))
+    };
+    found.ok_or(DropReason::Miss)
+}
+
+pub(super) struct Route<'a> {
+    pub(super) ipv4: &'a Lpm4,
+    pub(super) ipv6: &'a Lpm6,
+    pub(super) fetched: bool,
+}
+
+impl Loop for Route<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
+        each(burst, live, |slot, meta, _| {
+            meta.next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
+            Ok(())
+        })
+    }
+}
+
+pub(super) struct RouteForward<'a> {
+    pub(super) c: &'a Compiled,
+    pub(super) ipv4: &'a Lpm4,
+    pub(super) ipv6: &'a Lpm6,
+    pub(super) fetched: bool,
+}
+
+impl Loop for RouteForward<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
+        deliver(burst, live, |slot, meta| {
+            let next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
+            spend_hop(slot, meta)?;
+            self.c.deliver(slot, meta.start.into(), next_hop)
+        })
+    }
+}
+
+pub(super) struct Forward<'a> {
+    pub(super) c: &'a Compiled,
+}
+
+impl Loop for Forward<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, |slot, meta| {
+            spend_hop(slot, meta)?;
+            self.c.deliver(slot, meta.start.into(), meta.next_hop)
+        })
+    }
+}
+
+pub(super) struct Deliver<'a> {
+    pub(super) c: &'a Compiled,
+}
+
+impl Loop for Deliver<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, |slot, meta| self.c.deliver(slot, meta.start.into(), meta.next_hop))
+    }
+}
+
+pub(super) struct Emit {
+    pub(super) port: Port,
+    pub(super) source: Option<[u8; 6]>,
+}
+
+impl Loop for Emit {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, |slot, meta| {
+            if let Some(source) = self.source {
+                if meta.end - meta.start < 14 {
+                    return Err(DropReason::Malformed);
+                }
+                *slot.window_mut(usize::from(meta.start) + 6) = source;
+            }
+            Ok(self.port)
+        })
+    }
+}
+
+pub(super) struct Encap<'a> {
+    pub(super) users: &'a [UserLine],
+    pub(super) tunnels: &'a [Template],
+    pub(super) fetched: bool,
+}
+
+impl Loop for Encap<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        let Self { users, tunnels, fetched } = self;
+        for i in Bits(if fetched { 0 } else { live }) {
+            let user = users.get(burst.meta[i].user as usize);
+            if let Some(template) = user.and_then(|user| tunnels.get(user.tunnel as usize)) {
+                prefetch(template);
+            }
+        }
+        deliver(burst, live, |slot, meta| {
+            let user = users.get(meta.user as usize).ok_or(DropReason::Miss)?;
+            let template = tunnels.get(user.tunnel as usize).ok_or(DropReason::Miss)?;
+            template.wrap(slot, meta, user.tunnel_key);
+            Ok(template.port)
+        })
+    }
+}
+
+pub(super) struct Translate<'a> {
+    pub(super) table: &'a Translations,
+    pub(super) side: Side,
+}
+
+/// The key of a packet's translation, and what of it will change.
+#[inline(always)]
+fn side_key(packet: &Packet, side: Side) -> (u64, u32, u16) {
+    let (address, port) = match side {
+        Side::Source => (packet.src, packet.ports >> 16),
+        Side::Destination => (packet.dst, packet.ports & 0xffff),
+    };
+    (nat_key(address, packet.protocol as u8, port as u16), address, port as u16)
+}
+
+impl Loop for Translate<'_> {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        let Self { table, side } = self;
+        for i in Bits(live) {
+            table.prepare(side_key(&parse::five_tuple(&burst.slots[i], &burst.meta[i]).0, side).0);
+        }
+        each(burst, live, |slot, meta, _| {
+            let (packet, transport) = parse::five_tuple(slot, meta);
+            let (key, address, port) = side_key(&packet, side);
+            if port == 0 {
+                return Err(DropReason::Miss);
+            }
+            let value = table.lookup(key).ok_or(DropReason::Miss)?;
+            rewrite(slot, meta, transport, side, packet.protocol == 17, (address, port), nat_side(value));
+            Ok(())
+        })
+    }
+}
+
+#[inline(always)]
+fn spend_hop(slot: &mut Slot, meta: &Meta) -> Step {
+    let l3 = usize::from(meta.l3);
+    if meta.ipv6 {
+        let [hops] = slot.window_mut::<1>(l3 + 7);
+        if *hops <= 1 {
+            return Err(DropReason::HopLimit);
+        }
+        *hops -= 1;
+        return Ok(());
+    }
+    let header = slot.window_mut::<12>(l3);
+    if header[8] <= 1 {
+        return Err(DropReason::HopLimit);
+    }
+    header[8] -= 1;
+    // RFC 1624 equation 3 for a word that lost 0x0100.
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + 0xfeff;
+    let sum = !checksum::fold(sum);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    Ok(())
+}
+
+/// Writes the other address and port; both checksums follow (RFC 1624 equation 3 for several words at once).
+#[inline(always)]
+fn rewrite(
+    slot: &mut Slot,
+    meta: &Meta,
+    transport: usize,
+    side: Side,
+    udp: bool,
+    (old, old_port): (u32, u16),
+    (new, new_port): (u32, u16),
+) {
+    let l3 = usize::from(meta.l3);
+    let (address_at, port_at) = match side {
+        Side::Source => (12, 0),
+        Side::Destination => (16, 2),
+    };
+    let halves = |word: u32| (word >> 16) + (word & 0xffff);
+    let delta = halves(!old) + halves(new);
+    let header = slot.window_mut::<20>(l3);
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + delta;
+    header[10..12].copy_from_slice(&(!checksum::fold(sum)).to_be_bytes());
+    header[address_at..address_at + 4].copy_from_slice(&new.to_be_bytes());
+    *slot.window_mut(transport + port_at) = new_port.to_be_bytes();
+    let field = slot.window_mut::<2>(transport + if udp { 6 } else { 16 });
+    let old_sum = u16::from_be_bytes(*field);
+    if udp && old_sum == 0 {
+        return;
+    }
+    let sum = !checksum::fold(u32::from(!old_sum) + delta + u32::from(!old_port) + u32::from(new_port));
+    *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
+}
+
+/// Address, protocol and port in one word.
+#[inline(always)]
+pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
+    u64::from(address) << 24 | u64::from(protocol) << 16 | u64::from(port)
+}
+
+/// Address and port in one word.
+pub(super) fn nat_value(address: u32, port: u16) -> u64 {
+    u64::from(address) << 16 | u64::from(port)
+}
+
+#[inline(always)]
+fn nat_side(value: u64) -> (u32, u16) {
+    ((value >> 16) as u32, value as u16)
+}

@@ -1,0 +1,251 @@
+//! How packets spread over workers before any of them is looked up: receive side scaling with the Toeplitz hash, as
+//! network cards compute it (Microsoft, "RSS hashing functions"). Where a pipeline knows users, the hash is over the
+//! user's own address, behind the tunnel and before the translation, so that both directions of a user meet one meter.
+//!
+//! Cards do this on the way in; in memory a trace is divided before it is measured. The code is the oracle's, since it
+//! runs before time counts.
+use crate::declare::{Declaration, Direction, Element, Nat, NatKey, Path, Port};
+use crate::reference::{Side, Step, admit, decap, five_tuple, ipv4, nat_key};
+use crate::trace::Trace;
+use ranlab_wire::packet::{EtherType, Ethernet, Ipv6};
+use std::collections::HashMap;
+
+/// Entries of the indirection table from hashes to workers.
+const INDIRECTION: usize = 128;
+/// Workers at most: more than entries could not all be reached.
+pub const WORKERS_MAX: usize = INDIRECTION;
+/// Share of the mean that the busiest worker may have before [`Balance::warning`] speaks.
+const UNEVEN: f64 = 1.25;
+/// The key of the published test vectors, in use by most drivers.
+const KEY: [u8; 40] = [
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0,
+    0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42,
+    0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+];
+
+/// Why packets cannot be spread: the configuration's fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} workers; allowed are 1 to {WORKERS_MAX}")]
+pub struct WorkersError(pub usize);
+
+/// Chooses a worker for each packet of a pipeline.
+pub struct Spread {
+    workers: usize,
+    /// By ingress port.
+    keys: [Key; 2],
+}
+
+/// What is hashed.
+struct Key {
+    path: Path,
+    /// Whether users are told apart.
+    by_user: bool,
+    /// Private side by public side, where the path translates destinations.
+    inward: HashMap<NatKey, Nat>,
+}
+
+impl Key {
+    fn new(declaration: &Declaration, direction: Direction) -> Self {
+        let path = declaration.path(direction).clone();
+        let elements = || path.blocks.iter().flatten();
+        let by_user = elements().any(|e| {
+            let by_address = matches!(e, Element::FindUserBySource(_) | Element::FindUserByDestination(_));
+            by_address || matches!(e, Element::FindUserByTunnelKey(_))
+        });
+        let inward = elements().find_map(|element| match element {
+            Element::NatDestination(id) => declaration.tables.nats.get(id.index()),
+            _ => None,
+        });
+        let inward = inward.map(|table| table.entries.iter().copied().collect()).unwrap_or_default();
+        Self { path, by_user, inward }
+    }
+
+    fn hash(&self, port: Port, frame: &[u8]) -> u32 {
+        let user = if self.by_user { self.user(port, frame).ok() } else { None };
+        user.or_else(|| flow(frame).ok()).map_or(0, |octets| toeplitz(&octets))
+    }
+
+    /// The user's address.
+    fn user(&self, port: Port, frame: &[u8]) -> Step<Vec<u8>> {
+        let mut frame = frame.to_vec();
+        for element in self.path.blocks.iter().flatten() {
+            if let Element::Decap { kind, local } = element {
+                decap(&mut frame, *kind, *local)?;
+            }
+        }
+        if port == Port::Access {
+            return Ok(ipv4(&frame)?.src.octets().to_vec());
+        }
+        if let Ok(key) = nat_key(&frame, Side::Destination)
+            && let Some(private) = self.inward.get(&key)
+        {
+            return Ok(private.address.octets().to_vec());
+        }
+        Ok(ipv4(&frame)?.dst.octets().to_vec())
+    }
+}
+
+impl Spread {
+    /// Over as many workers.
+    pub fn new(declaration: &Declaration, workers: usize) -> Result<Self, WorkersError> {
+        if !(1..=WORKERS_MAX).contains(&workers) {
+            return Err(WorkersError(workers));
+        }
+        let keys = [Direction::Uplink, Direction::Downlink].map(|d| Key::new(declaration, d));
+        Ok(Self { workers, keys })
+    }
+
+    /// The worker that a packet reaches.
+    #[must_use]
+    pub fn worker(&self, port: Port, frame: &[u8]) -> usize {
+        let hash = self.keys[port as usize].hash(port, frame);
+        hash as usize % INDIRECTION % self.workers
+    }
+
+    /// Divides a trace; each worker's part keeps the order.
+    #[must_use]
+    pub fn divide(&self, trace: &Trace) -> Vec<Trace> {
+        let mut parts = vec![Trace::default(); self.workers];
+        trace.iter().for_each(|(port, frame)| parts[self.worker(port, frame)].push(port, frame));
+        parts
+    }
+}
+
+/// How evenly a trace spread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Balance {
+    /// Packets of each worker.
+    pub packets: Vec<usize>,
+}
+
+impl Balance {
+    /// Of a trace that was divided.
+    #[must_use]
+    pub fn of(parts: &[Trace]) -> Self {
+        Self { packets: parts.iter().map(Trace::len).collect() }
+    }
+
+    /// The busiest worker's packets over the mean: what the whole loses against even spreading.
+    #[must_use]
+    pub fn busiest_over_mean(&self) -> f64 {
+        let total: usize = self.packets.iter().sum();
+        let most = self.packets.iter().copied().max().unwrap_or(0);
+        if total == 0 { 1.0 } else { most as f64 * self.packets.len() as f64 / total as f64 }
+    }
+
+    /// What to tell who reads a rate over several cores, if flows could not spread.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let over = self.busiest_over_mean();
+        (over > UNEVEN).then(|| {
+            let idle = self.packets.iter().filter(|n| **n == 0).count();
+            format!(
+                "flows cannot spread over {} workers: the busiest has {over:.2} times the mean, {idle} have none",
+                self.packets.len()
+            )
+        })
+    }
+}
+
+/// What cards hash of a packet without tunnels: addresses, and ports where there are any.
+fn flow(frame: &[u8]) -> Step<Vec<u8>> {
+    admit(frame, None, true)?;
+    if let Ok(Ethernet { ether_type: EtherType::IPV6, payload, .. }) = Ethernet::parse(frame)
+        && let Ok(packet) = Ipv6::parse(payload)
+    {
+        return Ok([packet.src.octets(), packet.dst.octets()].concat());
+    }
+    let tuple = five_tuple(frame)?;
+    let mut octets = [tuple.src.octets(), tuple.dst.octets()].concat();
+    if (tuple.src_port, tuple.dst_port) != (0, 0) {
+        octets.extend(tuple.src_port.to_be_bytes());
+        octets.extend(tuple.dst_port.to_be_bytes());
+    }
+    Ok(octets)
+}
+
+/// The hash of up to 36 octets.
+fn toeplitz(octets: &[u8]) -> u32 {
+    let mut hash = 0;
+    for (i, octet) in octets.iter().enumerate().take(KEY.len() - 4) {
+        let window = KEY[i..i + 5].iter().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        for bit in 0..8 {
+            if octet & (0x80 >> bit) != 0 {
+                hash ^= (window >> (8 - bit)) as u32;
+            }
+        }
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipelines::Pipeline;
+    use crate::trace::{Directions, Traffic};
+    use std::net::Ipv4Addr;
+
+    /// Microsoft's verification suite, IPv4 with and without TCP ports and IPv6 without.
+    #[test]
+    fn hashes_are_the_published_ones() {
+        let octets = |src: &str, dst: &str, ports: &[u16]| {
+            let address = |text: &str| text.parse::<Ipv4Addr>().unwrap().octets();
+            let mut octets = [address(src), address(dst)].concat();
+            ports.iter().for_each(|port| octets.extend(port.to_be_bytes()));
+            octets
+        };
+        let hash = |src, dst, ports: &[u16]| toeplitz(&octets(src, dst, ports));
+        assert_eq!(hash("66.9.149.187", "161.142.100.80", &[]), 0x323e_8fc2);
+        assert_eq!(hash("66.9.149.187", "161.142.100.80", &[2794, 1766]), 0x51cc_c178);
+        assert_eq!(hash("199.92.111.2", "65.69.140.83", &[14230, 4739]), 0xc626_b0ea);
+    }
+
+    fn parts(json: &str, workers: usize) -> (Vec<Trace>, Spread) {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let spread = Spread::new(&pipeline.build().unwrap(), workers).unwrap();
+        let traffic = Traffic { pkt_num: 4000, dir: Directions::Bidir, ..Traffic::default() };
+        let trace = Trace::generate(&pipeline, &traffic).unwrap();
+        (spread.divide(&trace), spread)
+    }
+
+    /// Uplink by inner source, downlink by destination or by what it is translated to: one worker for each user.
+    #[test]
+    fn both_directions_of_a_user_meet() {
+        for json in [
+            r#"{"name":"mgw","user":200,"bst":7,"server":9}"#,
+            r#"{"name":"bng","user":200,"cpe":7,"server":9,"user-conn":3}"#,
+            r#"{"name":"rlimit","user":200}"#,
+        ] {
+            let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+            let spread = Spread::new(&pipeline.build().unwrap(), 4).unwrap();
+            for flow in 0..50 {
+                let mut random = crate::Random::stream(3, flow);
+                let up = pipeline.frame(Direction::Uplink, flow, &mut random, 64);
+                let down = pipeline.frame(Direction::Downlink, flow, &mut random, 64);
+                assert_eq!(
+                    spread.worker(Port::Access, &up),
+                    spread.worker(Port::Core, &down),
+                    "{json} {flow}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn many_flows_spread_and_one_does_not() {
+        let (even, _) =
+            parts(r#"{"name":"l3fwd","upstream-l3-table-size":1000,"downstream-l3-table-size":1000}"#, 4);
+        assert_eq!(even.iter().map(Trace::len).sum::<usize>(), 4000);
+        assert_eq!(Balance::of(&even).warning(), None);
+        let (one, _) = parts(r#"{"name":"mgw"}"#, 4);
+        let warning = Balance::of(&one).warning().unwrap();
+        assert!(warning.contains("4 workers") && warning.contains("3 have none"), "{warning}");
+    }
+
+    #[test]
+    fn the_number_of_workers_has_bounds() {
+        let declaration = Pipeline::all()[0].build().unwrap();
+        assert_eq!(Spread::new(&declaration, 0).err(), Some(WorkersError(0)));
+        assert_eq!(Spread::new(&declaration, 129).err(), Some(WorkersError(129)));
+    }
+}

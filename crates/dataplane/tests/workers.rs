@@ -1,0 +1,116 @@
+//! Several workers forward while they are told of changes: no packet waits, and none is treated otherwise than by the
+//! oracle with the changes that its worker had seen.
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+use ranlab_dataplane::declare::{Event, Fate, Port, UserId};
+use ranlab_dataplane::engine::{BURST, Burst, Engine, Isa};
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::spread::Spread;
+use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const BURSTS: usize = 400;
+const NS_PER_BURST: u64 = 3_000;
+
+/// What a worker did with one burst, and how many updates it had applied before.
+struct Did {
+    updates: u64,
+    packets: Vec<(Fate, u64)>,
+}
+
+fn digest(frame: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    frame.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The packets of burst `number` of an endless replay. The engine takes those of one port before those of the other,
+/// and so must whoever shares its meters.
+fn packets(part: &Trace, number: usize) -> Vec<(Port, &[u8])> {
+    let first = number * BURST % (part.len() / BURST * BURST);
+    let mut packets: Vec<_> = part.range(first, BURST).collect();
+    packets.sort_by_key(|(port, _)| *port as usize);
+    packets
+}
+
+fn work(engine: &mut Engine, part: &Trace, progress: &AtomicU64) -> Vec<Did> {
+    let mut burst = Burst::new();
+    let one = |number: usize| {
+        burst.clear();
+        burst.fill(packets(part, number).into_iter());
+        engine.process(number as u64 * NS_PER_BURST, &mut burst);
+        progress.fetch_add(1, Ordering::Relaxed);
+        let outcome = |i| (burst.fate(i).unwrap(), digest(burst.frame(i)));
+        Did { updates: engine.counters().updates, packets: (0..burst.len()).map(outcome).collect() }
+    };
+    (0..BURSTS).map(one).collect()
+}
+
+/// Repeats what a worker saw, in its order.
+fn replay(pipeline: &Pipeline, part: &Trace, events: &[Event], did: &[Did]) {
+    let (mut oracle, mut applied) = (pipeline.oracle().unwrap(), 0);
+    for (number, did) in did.iter().enumerate() {
+        while applied < did.updates {
+            oracle.apply(events[applied as usize].what);
+            applied += 1;
+        }
+        for ((port, frame), (fate, digest_of)) in packets(part, number).into_iter().zip(&did.packets) {
+            let mut expected = frame.to_vec();
+            let expected_fate = oracle.process(number as u64 * NS_PER_BURST, port, &mut expected);
+            assert_eq!(expected_fate, *fate, "burst {number} after {applied} updates");
+            assert!(!matches!(fate, Fate::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
+        }
+    }
+}
+
+fn run(json: &str, workers: usize, users: u32) {
+    let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+    let declaration = pipeline.build().unwrap();
+    let traffic = Traffic { pkt_num: 16_384, dir: Directions::Bidir, ..Traffic::default() };
+    let trace = Trace::generate(&pipeline, &traffic).unwrap();
+    let parts = Spread::new(&declaration, workers).unwrap().divide(&trace);
+    assert!(parts.iter().all(|part| part.len() >= BURST), "the flows of this test must spread");
+    let (mut engines, mut control) = Engine::start(&declaration, workers, Isa::detect()).unwrap();
+    let events = pipeline.events(0).unwrap();
+    let progress = AtomicU64::new(0);
+    let did: Vec<Vec<Did>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = engines
+            .iter_mut()
+            .zip(&parts)
+            .map(|(engine, part)| scope.spawn(|| work(engine, part, &progress)))
+            .collect();
+        // Events spread over the run by the workers' own progress, so that a slow machine sees as many of them.
+        for (number, event) in events.iter().enumerate() {
+            let due = (number * BURSTS * workers / events.len()) as u64;
+            while progress.load(Ordering::Relaxed) < due {
+                std::thread::yield_now();
+            }
+            control.send(&event.changes).unwrap();
+        }
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (did, part) in did.iter().zip(&parts) {
+        assert!(did.last().unwrap().updates > 10, "hardly any change arrived in time");
+        replay(&pipeline, part, &events, did);
+    }
+    for user in (0..users).map(UserId) {
+        let used = |engine: &&Engine| engine.usage(user).is_some_and(|usage| usage.packets != [0; 2]);
+        assert!(engines.iter().filter(used).count() <= 1, "{user:?} has meters on several workers");
+    }
+    assert!(engines.iter().all(|engine| engine.counters().changes_refused == 0));
+}
+
+#[test]
+fn a_mobile_gateway_on_two_workers() {
+    let json = r#"{"name":"mgw","user":300,"bst":40,"server":50,"nhop":8,"fluct-user":40,"handover":400,
+        "fluct-server":100,"rate-limit":40000000,"rate-burst":3000,"fakedrop":false}"#;
+    run(json, 2, 300);
+}
+
+#[test]
+fn a_broadband_gateway_on_three_workers() {
+    let json = r#"{"name":"bng","user":100,"cpe":20,"server":50,"user-conn":3,"fw-rules":20,"fluct-user":40,
+        "fluct-server":60,"rate-limit":40000000,"rate-burst":3000}"#;
+    run(json, 3, 100);
+}
