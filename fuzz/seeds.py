@@ -68,6 +68,12 @@ def main():
     frames = b"".join(len(pdu).to_bytes(4, "big") + pdu for pdu in standard[:12])
     for head in (b"\xff\xff\xff\x00", b"\xff\xff\x07\x01", b"\x00\x20\xff\x01"):
         seed("framer", head + frames)
+    # The packet engine: 40 frames of each pipeline's own traffic with changes between, and damaged ones.
+    for pipeline in range(12):
+        sound = b"".join(bytes([i % 8 == 0, i]) for i in range(40))
+        damaged = b"".join(bytes([0x04 | (i % 3 == 0), i, 12 + i, 0x45, 0x20 | i % 4 << 6, i, 3 * i]) for i in range(30))
+        seed("engine_vs_oracle", bytes([pipeline]) + sound)
+        seed("engine_vs_oracle", bytes([pipeline]) + damaged)
 
 
 if __name__ == "__main__":

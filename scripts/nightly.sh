@@ -38,6 +38,11 @@ for target in ${FUZZ_TARGETS:-"${targets[@]}"}; do
     fuzz "$target" || failed+=("fuzz $target")
 done
 
+# What the packet engine does outside safe Rust (prefetch, wide instructions, huge pages), under the address sanitizer.
+echo "== sanitizer: packet engine"
+RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target "$(rustc -vV | sed -n 's/^host: //p')" \
+    -p ranlab-dataplane --lib --tests || failed+=("sanitizer")
+
 cargo build --release -p ranlab
 export RANLAB=$PWD/target/release/ranlab
 soaks=0

@@ -10,8 +10,8 @@ pub(crate) fn of_process(pid: u32) -> Option<u64> {
     if failed == 0 { now(clock) } else { None }
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn of_this_thread() -> Option<u64> {
+/// CPU time of the calling thread, nanoseconds.
+pub fn of_this_thread() -> Option<u64> {
     now(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 

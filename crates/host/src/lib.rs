@@ -22,6 +22,7 @@ pub mod traffic;
 pub mod validity;
 mod watch;
 
+pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
 pub use process::{ProcessMeter, ProcessSample};

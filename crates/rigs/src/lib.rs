@@ -21,6 +21,7 @@ mod lab;
 mod noise;
 mod parts;
 pub mod peer;
+mod pipeline;
 mod sut;
 pub mod worker;
 
@@ -36,6 +37,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(controller::Controller::new(lab)),
         Box::new(e2_rtt::E2Rtt::new(lab)),
         Box::new(footprint::Footprint::new(lab)),
+        Box::new(pipeline::Pipeline::new(lab)),
         Box::new(MockRig::default()),
     ]
 }

@@ -6,6 +6,7 @@ mod monitor;
 mod ping;
 mod ping_ric;
 mod pinger;
+mod pipeline;
 mod process;
 mod relay;
 
@@ -21,6 +22,7 @@ pub(crate) use monitor::MonitorPart;
 pub(crate) use ping::PingPart;
 pub(crate) use ping_ric::PingRicPart;
 pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
+pub(crate) use pipeline::PipelinePart;
 pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
 
@@ -42,6 +44,8 @@ pub enum Part {
     PingRic(PingRicPart),
     /// A relay that decodes and encodes whatever passes.
     Relay(RelayPart),
+    /// Our packet engine, fed from memory.
+    Pipeline(Box<PipelinePart>),
 }
 
 /// A part that is up.
@@ -83,6 +87,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
         Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
+        Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
     })
 }
 

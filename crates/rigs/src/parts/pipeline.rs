@@ -1,0 +1,354 @@
+//! Our packet engine fed from memory: each core replays its part of a trace, and a control thread changes the tables.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use ranlab_dataplane::declare::{Event, Fate};
+use ranlab_dataplane::engine::{BURST, Burst, Control, Counters, Engine, Isa};
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::spread::{Balance, Spread};
+use ranlab_dataplane::trace::{Trace, Traffic};
+use ranlab_host::thread_cpu_ns;
+use serde::{Deserialize, Serialize};
+
+use super::{Running, counts, environment, rig, sut};
+use crate::worker::{Report, Trouble};
+
+/// Bursts between two looks at the clock: a look costs as much as a packet.
+const BURSTS_PER_LOOK: u32 = 16;
+/// How long the bare copy loop runs before each window.
+const COPY_FOR: Duration = Duration::from_millis(50);
+/// The longest burst and the longest wait for an update that a histogram tells apart, ns.
+const LONGEST_NS: u64 = 10_000_000_000;
+/// How long a control thread sleeps at most before it looks whether the window is over.
+const NAP: Duration = Duration::from_millis(1);
+
+/// A pipeline, its traffic, and on how many cores.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PipelinePart {
+    /// What is forwarded how.
+    pub pipeline: Pipeline,
+    /// What arrives.
+    pub traffic: Traffic,
+    /// Workers, a core each.
+    pub cores: usize,
+    /// Wide instructions, where the machine has them.
+    pub wide: bool,
+    /// Packets of the trace that the oracle sees before anything is measured.
+    pub verify: usize,
+}
+
+/// An engine that is verified and waits for windows.
+pub(super) struct Forwarder {
+    pipeline: Pipeline,
+    parts: Arc<[Trace]>,
+    balance: Balance,
+    engines: Vec<Engine>,
+    control: Option<Control>,
+    running: Option<Window>,
+    verified: usize,
+    frame_bytes_mean: f64,
+}
+
+/// A window under way.
+struct Window {
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<Core>>,
+    control: JoinHandle<(Control, Changes)>,
+}
+
+/// What a worker did in a window.
+struct Core {
+    engine: Engine,
+    before: Counters,
+    packets: u64,
+    cpu_ns: u64,
+    copy_mpps: f64,
+    burst_ns: Histogram<u64>,
+}
+
+/// What the control thread did.
+struct Changes {
+    sent: u64,
+    late: u64,
+    refused: u64,
+    visible_ns: Histogram<u64>,
+}
+
+impl Forwarder {
+    pub(super) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        if part.cores > cpus {
+            return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));
+        }
+        let isa = if part.wide { Isa::Wide } else { Isa::Baseline };
+        if part.wide && Isa::detect() != Isa::Wide {
+            return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
+        }
+        let declaration = part.pipeline.build().map_err(rig)?;
+        let trace = Trace::generate(&part.pipeline, &part.traffic).map_err(rig)?;
+        let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
+        let verified = verify(&part.pipeline, &trace, &mut verifying[0], part.verify)?;
+        drop(verifying);
+        let parts = Spread::new(&declaration, part.cores).map_err(rig)?.divide(&trace);
+        let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
+        let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
+        Ok(Self {
+            pipeline: part.pipeline.clone(),
+            balance: Balance::of(&parts),
+            parts: parts.into(),
+            engines,
+            control: Some(control),
+            running: None,
+            verified,
+            frame_bytes_mean: octets as f64 / trace.len().max(1) as f64,
+        })
+    }
+
+    fn halt(&mut self) -> Option<(Vec<Core>, Changes)> {
+        let window = self.running.take()?;
+        window.stop.store(true, Ordering::Relaxed);
+        let cores: Vec<Core> = window.workers.into_iter().filter_map(|worker| worker.join().ok()).collect();
+        let (control, changes) = window.control.join().ok()?;
+        self.control = Some(control);
+        Some((cores, changes))
+    }
+}
+
+impl Running for Forwarder {
+    fn begin(&mut self) {
+        let _ = self.halt();
+        let Some(control) = self.control.take() else { return };
+        let stop = Arc::new(AtomicBool::new(false));
+        let spawn = |(index, engine): (usize, Engine)| {
+            let (parts, stop) = (Arc::clone(&self.parts), Arc::clone(&stop));
+            std::thread::spawn(move || forward(engine, &parts[index], &stop))
+        };
+        let workers = std::mem::take(&mut self.engines).into_iter().enumerate().map(spawn).collect();
+        let (pipeline, stopped) = (self.pipeline.clone(), Arc::clone(&stop));
+        let control = std::thread::spawn(move || change(&pipeline, control, &stopped));
+        self.running = Some(Window { stop, workers, control });
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        let Some((cores, changes)) = self.halt() else { return };
+        let rates: Vec<f64> = cores.iter().map(|c| c.packets as f64 * 1e3 / c.cpu_ns.max(1) as f64).collect();
+        let total: usize = self.balance.packets.iter().sum();
+        // Traffic arrives as the trace has it: all of it is carried only as fast as the busiest core follows.
+        let whole = rates.iter().zip(&self.balance.packets).filter(|(_, packets)| **packets > 0);
+        let mpps =
+            whole.map(|(rate, packets)| rate * total as f64 / *packets as f64).fold(f64::INFINITY, f64::min);
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        let copy = cores.iter().map(|core| core.copy_mpps).sum::<f64>() / cores.len().max(1) as f64;
+        let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
+        set("mpps", if mpps.is_finite() { mpps } else { 0.0 });
+        set("mpps_per_core", mean);
+        set("gbps", mpps * (self.frame_bytes_mean + 24.0) * 8.0 / 1e3);
+        set("ns_per_packet", 1e3 / mean.max(1e-9));
+        set("copy_mpps", copy);
+        set("frame_bytes_mean", self.frame_bytes_mean);
+        set("busiest_over_mean", self.balance.busiest_over_mean());
+        set("verified_packets", self.verified as f64);
+        set("updates_sent", changes.sent as f64);
+        set("updates_late", changes.late as f64);
+        set("updates_not_taken", changes.refused as f64);
+        let did = |of: &dyn Fn(&Counters) -> u64| -> f64 {
+            cores.iter().map(|core| of(&core.engine.counters()) - of(&core.before)).sum::<u64>() as f64
+        };
+        let received = did(&|c| c.received.iter().sum());
+        set("drop_ratio", did(&|c| c.dropped.iter().sum()) / received.max(1.0));
+        set("changes_refused", did(&|c| c.changes_refused));
+        let memory: Vec<_> = cores.iter().map(|core| core.engine.memory()).collect();
+        let (asked, huge) = memory.iter().fold((0, 0), |(a, h), m| (a + m.asked_bytes, h + m.huge_bytes));
+        set("huge_page_ratio", if asked == 0 { 1.0 } else { huge as f64 / asked as f64 });
+        let mut bursts = histogram();
+        for core in &cores {
+            // Same bounds and digits: nothing can be lost.
+            let _ = bursts.add(&core.burst_ns);
+        }
+        report.distributions.insert("burst_ns".to_owned(), counts(&bursts));
+        report.distributions.insert("update_visible_ns".to_owned(), counts(&changes.visible_ns));
+        self.engines = cores.into_iter().map(|core| core.engine).collect();
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        let _ = self.halt();
+    }
+}
+
+/// Compares fates and octets with the oracle; says how many packets.
+fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine, most: usize) -> Result<usize, Trouble> {
+    let mut oracle = pipeline.oracle().map_err(rig)?;
+    let mut burst = Burst::new();
+    let most = most.min(trace.len());
+    for first in (0..most).step_by(BURST) {
+        // The engine takes the packets of one port before those of the other.
+        let mut packets: Vec<_> = trace.range(first, BURST.min(most - first)).collect();
+        packets.sort_by_key(|(port, _)| *port as usize);
+        burst.clear();
+        burst.fill(packets.iter().copied());
+        let now_ns = first as u64 * 50;
+        engine.process(now_ns, &mut burst);
+        for (i, (port, frame)) in packets.iter().enumerate() {
+            let mut expected = frame.to_vec();
+            let fate = oracle.process(now_ns, *port, &mut expected);
+            let same =
+                burst.fate(i) == Some(fate) && (!matches!(fate, Fate::Sent(_)) || burst.frame(i) == expected);
+            if !same {
+                let found = burst.fate(i);
+                return Err(sut(format!(
+                    "packet {} of the trace is {found:?}, the oracle says {fate:?}: nothing is measured",
+                    first + i
+                )));
+            }
+        }
+    }
+    Ok(most)
+}
+
+fn histogram() -> Histogram<u64> {
+    // The bounds are constants that the library accepts: 1 to 10^10 in three digits.
+    #[allow(clippy::unwrap_used)]
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap()
+}
+
+/// Replays a core's part of the trace until it is told to stop.
+fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
+    let mut burst = Burst::new();
+    let copy_mpps = copy(part, &mut burst);
+    let (before, mut burst_ns) = (engine.counters(), histogram());
+    let (mut packets, mut number, mut first) = (0, 0_u32, 0);
+    let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
+    let mut now_ns = 0;
+    while !stop.load(Ordering::Relaxed) {
+        if part.is_empty() {
+            std::thread::sleep(NAP);
+            continue;
+        }
+        burst.clear();
+        packets += burst.fill(part.range(first, BURST)) as u64;
+        first = if first + BURST < part.len() { first + BURST } else { 0 };
+        number = number.wrapping_add(1);
+        if number.is_multiple_of(BURSTS_PER_LOOK) {
+            let look = Instant::now();
+            now_ns = begun.elapsed().as_nanos() as u64;
+            engine.process(now_ns, &mut burst);
+            burst_ns.saturating_record(look.elapsed().as_nanos() as u64);
+        } else {
+            engine.process(now_ns, &mut burst);
+        }
+    }
+    let cpu_ns = thread_cpu_ns().unwrap_or(0).saturating_sub(cpu);
+    Core { engine, before, packets, cpu_ns, copy_mpps, burst_ns }
+}
+
+/// The bare copy loop: packets into bursts, and nothing else.
+fn copy(part: &Trace, burst: &mut Burst) -> f64 {
+    let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
+    let (mut packets, mut first) = (0, 0);
+    while begun.elapsed() < COPY_FOR && !part.is_empty() {
+        for _ in 0..64 {
+            burst.clear();
+            packets += burst.fill(part.range(first, BURST));
+            first = if first + BURST < part.len() { first + BURST } else { 0 };
+            std::hint::black_box(&mut *burst);
+        }
+    }
+    packets as f64 * 1e3 / thread_cpu_ns().unwrap_or(0).saturating_sub(cpu).max(1) as f64
+}
+
+/// Sends each second's events at their times until it is told to stop.
+fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBool) -> (Control, Changes) {
+    let begun = Instant::now();
+    let mut changes = Changes { sent: 0, late: 0, refused: 0, visible_ns: histogram() };
+    for second in 0.. {
+        // Checked when the part started.
+        let events = pipeline.events(second).unwrap_or_default();
+        for event in &events {
+            let due = Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
+            if !wait(begun, due, stop) {
+                return (control, changes);
+            }
+            send(&mut control, event, stop, &mut changes);
+            changes.late += u64::from(begun.elapsed() > due + NAP);
+        }
+        if !wait(begun, Duration::from_secs(second + 1), stop) {
+            break;
+        }
+    }
+    (control, changes)
+}
+
+/// Waits until a time; false if the window ends before.
+fn wait(begun: Instant, due: Duration, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        let left = due.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return true;
+        }
+        std::thread::sleep(left.min(NAP));
+    }
+}
+
+/// Sends an update and waits until every worker has it.
+fn send(control: &mut Control, event: &Event, stop: &AtomicBool, changes: &mut Changes) {
+    let sent = Instant::now();
+    let Ok(number) = control.send(&event.changes) else {
+        changes.refused += 1;
+        return;
+    };
+    changes.sent += 1;
+    while control.visible() < number {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        std::hint::spin_loop();
+    }
+    changes.visible_ns.saturating_record(sent.elapsed().as_nanos() as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(json: &str) -> PipelinePart {
+        let pipeline = serde_json::from_str(json).unwrap();
+        let traffic = Traffic { pkt_num: 4096, ..Traffic::default() };
+        PipelinePart { pipeline, traffic, cores: 1, wide: false, verify: 1024 }
+    }
+
+    #[test]
+    fn a_window_forwards_and_changes() {
+        let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000000000,
+            "rate-burst":4000000000}"#;
+        let mut forwarder = Forwarder::start(&part(json)).unwrap();
+        for _ in 0..2 {
+            let mut report = Report::default();
+            forwarder.begin();
+            std::thread::sleep(Duration::from_millis(200));
+            forwarder.end(&mut report);
+            assert_eq!(report.numbers["verified_packets"], 1024.0);
+            assert_eq!((report.numbers["drop_ratio"], report.numbers["changes_refused"]), (0.0, 0.0));
+            assert!(report.numbers["mpps"] > 0.0 && report.numbers["copy_mpps"] > report.numbers["mpps"]);
+            assert!(report.numbers["updates_sent"] > 5.0, "{report:?}");
+            assert!(!report.distributions["update_visible_ns"].is_empty());
+            assert!(!report.distributions["burst_ns"].is_empty());
+        }
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_said() {
+        let more = PipelinePart { cores: 1000, ..part(r#"{"name":"portfwd"}"#) };
+        let trouble = Forwarder::start(&more).err().unwrap();
+        assert_eq!(trouble.fault, crate::worker::Fault::Environment);
+        assert!(trouble.what.contains("1000 cores"), "{trouble}");
+    }
+}

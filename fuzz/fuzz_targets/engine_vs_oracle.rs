@@ -1,0 +1,125 @@
+//! The packet engine, with narrow and wide instructions, against the oracle of each pipeline: fates and octets of
+//! frames that the input damages, between changes of the tables. The address sanitizer watches the loops meanwhile.
+//!
+//! Input: an octet that chooses the pipeline, then records. A record is an octet of flags (bit 0: how far the tables
+//! change before; bit 1: bytes instead of a frame; bits 2 to 4: octets that are damaged; bit 5: cut), the number of a
+//! frame of the pipeline's own traffic or the length of the bytes, and what the flags announce.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ranlab_dataplane::declare::{Event, Fate, Port};
+use ranlab_dataplane::engine::{BURST, Burst, Engine, Isa};
+use ranlab_dataplane::pipelines::{Oracle, Pipeline};
+use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use std::sync::LazyLock;
+
+/// Small tables: what is interesting is the code, and an input must stay quick.
+const PIPELINES: &[&str] = &[
+    r#"{"name":"portfwd","mac-swap-upstream":"02:03:04:05:06:07"}"#,
+    r#"{"name":"l2fwd","upstream-table-size":20,"fluct-table":4,"fakedrop":false}"#,
+    r#"{"name":"l3fwd","upstream-l3-table-size":3,"family":"dual","fluct-group-table":9,"fakedrop":false}"#,
+    r#"{"name":"encap","station":9,"endpoint":3,"fakedrop":false}"#,
+    r#"{"name":"rlimit","user":9,"rate-limit":20000,"rate-burst":300}"#,
+    r#"{"name":"acl","rule-num":50,"seed-file":"fw1","fakedrop":false}"#,
+    r#"{"name":"nat","range-port-min":1,"range-port-max":9,"decomposition":"chain","fakedrop":false}"#,
+    r#"{"name":"dcgw","vm":9,"host":3,"vm-conn":2,"server":3,"fakedrop":false}"#,
+    r#"{"name":"mgw","user":9,"bst":3,"server":3,"fluct-user":5,"handover":9,"rate-limit":90000,"fakedrop":false}"#,
+    r#"{"name":"mgw","user":9,"bst":3,"tunneling-method":"vxlan","handover":9,"rate-limit":90000}"#,
+    r#"{"name":"bng","user":9,"cpe":3,"server":3,"user-conn":2,"fluct-user":4,"fw-rules":9,"fakedrop":false}"#,
+    r#"{"name":"bng","user":9,"cpe":3,"tunneling-method":"vxlan","decomposition":"chain","fakedrop":false}"#,
+];
+
+struct Case {
+    pipeline: Pipeline,
+    frames: Vec<(Port, Vec<u8>)>,
+    events: Vec<Event>,
+}
+
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    let case = |json: &&str| {
+        let pipeline: Pipeline = serde_json::from_str(json).expect("a valid pipeline");
+        let traffic = Traffic { pkt_num: 64, dir: Directions::Bidir, thread: 1, ..Traffic::default() };
+        let trace = Trace::generate(&pipeline, &traffic).expect("valid traffic");
+        let frames = trace.iter().map(|(port, frame)| (port, frame.to_vec())).collect();
+        let events = pipeline.events(0).expect("valid parameters");
+        Case { pipeline, frames, events }
+    };
+    PIPELINES.iter().map(case).collect()
+});
+
+/// The rest of the input.
+struct Input<'a>(&'a [u8]);
+
+impl Input<'_> {
+    fn octet(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn frame(&mut self, flags: u8, case: &Case) -> (Port, Vec<u8>) {
+        let number = self.octet();
+        let (port, mut frame) = case.frames[usize::from(number) % case.frames.len()].clone();
+        if flags & 2 != 0 {
+            let length = usize::from(number).min(self.0.len());
+            frame = self.0[..length].to_vec();
+            self.0 = &self.0[length..];
+        }
+        for _ in 0..flags >> 2 & 7 {
+            let (at, value) = (usize::from(self.octet()), self.octet());
+            if let Some(octet) = frame.get_mut(at) {
+                *octet = value;
+            }
+        }
+        if flags & 0x20 != 0 {
+            frame.truncate(usize::from(self.octet()));
+        }
+        (port, frame)
+    }
+}
+
+fn check(engines: &mut [(Engine, Burst)], oracle: &mut Oracle, now_ns: u64, frames: &mut Vec<(Port, Vec<u8>)>) {
+    // The engine takes the packets of one port before those of the other.
+    frames.sort_by_key(|(port, _)| *port as usize);
+    for (engine, burst) in engines.iter_mut() {
+        burst.clear();
+        burst.fill(frames.iter().map(|(port, frame)| (*port, &frame[..])));
+        engine.process(now_ns, burst);
+    }
+    for (i, (port, frame)) in frames.iter_mut().enumerate() {
+        let fate = oracle.process(now_ns, *port, frame);
+        for (_, burst) in engines.iter() {
+            assert_eq!(burst.fate(i), Some(fate));
+            assert!(!matches!(fate, Fate::Sent(_)) || burst.frame(i) == &frame[..]);
+        }
+    }
+    frames.clear();
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut input = Input(input);
+    let case = &CASES[usize::from(input.octet()) % CASES.len()];
+    let declaration = case.pipeline.build().expect("a valid pipeline");
+    let mut oracle = case.pipeline.oracle().expect("a valid pipeline");
+    let (mut engines, mut controls) = (Vec::new(), Vec::new());
+    for isa in [Isa::Baseline, Isa::Wide] {
+        let (mut workers, control) = Engine::start(&declaration, 1, isa).expect("a declaration that fits");
+        engines.push((workers.remove(0), Burst::new()));
+        controls.push(control);
+    }
+    let (mut events, mut now_ns, mut frames) = (case.events.iter().cycle(), 0, Vec::new());
+    while !input.0.is_empty() {
+        let flags = input.octet();
+        if flags & 1 != 0 || frames.len() == BURST {
+            check(&mut engines, &mut oracle, now_ns, &mut frames);
+            now_ns += 1_000_000 * u64::from(flags >> 6);
+            // At most as many as a worker applies before one burst.
+            for event in events.by_ref().take(usize::from(flags >> 5)) {
+                oracle.apply(event.what);
+                controls.iter_mut().for_each(|control| control.send(&event.changes).map(|_| ()).expect("room"));
+            }
+        }
+        frames.push(input.frame(flags, case));
+    }
+    check(&mut engines, &mut oracle, now_ns, &mut frames);
+});
