@@ -164,11 +164,9 @@ fn best_mpps(trace: &Trace, burst: &mut Burst, mut work: impl FnMut(&mut Burst, 
     best
 }
 
-/// CPU time of this thread, from the scheduler's own account; a clock where there is none.
+/// CPU time of this thread; the scheduler's own account is only brought up to date at ticks.
 fn cpu_ns() -> u64 {
-    let path = "/proc/thread-self/schedstat";
-    let spent = std::fs::read_to_string(path).ok().and_then(|text| text.split(' ').next()?.parse().ok());
-    spent.unwrap_or_else(|| START.elapsed().as_nanos() as u64)
+    ranlab_host::thread_cpu_ns().unwrap_or_else(|| START.elapsed().as_nanos() as u64)
 }
 
 static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);

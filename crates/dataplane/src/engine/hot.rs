@@ -51,8 +51,9 @@ impl Width {
 /// A loop over the packets of a burst.
 pub(super) trait Loop {
     /// Takes the packets in `live` and says which go on. Must be `#[inline(always)]`, as all that it calls for each
-    /// packet: it is compiled with the instructions of its caller.
-    fn run(self, burst: &mut Burst, live: u64) -> u64;
+    /// packet: it is compiled with the instructions of its caller. `WIDE` keeps the closures of the two apart, for
+    /// a closure with a single caller is inlined and one with two is not.
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64;
 }
 
 /// Runs a loop with the chosen instructions.
@@ -69,14 +70,14 @@ pub(super) fn run<L: Loop>(width: Width, stage: L, burst: &mut Burst, live: u64)
 
 #[inline(never)]
 fn run_baseline<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
-    stage.run(burst, live)
+    stage.run::<false>(burst, live)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn run_wide<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
-    stage.run(burst, live)
+    stage.run::<true>(burst, live)
 }
 
 /// Asks for the line of `value`, which will be read soon.

@@ -105,7 +105,7 @@ pub(super) struct Admit<A> {
 
 impl<A: Look> Loop for Admit<A> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         each(burst, live, |slot, meta, _| {
             parse::admit(slot, meta, self.mac, self.ipv6)?;
             self.ahead.look(slot, meta);
@@ -126,7 +126,7 @@ pub(super) struct Decap<const KIND: u8, A> {
 
 impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         let kind = match KIND {
             GTP => Encapsulation::Gtp { qfi: 0 },
             VXLAN => Encapsulation::Vxlan,
@@ -167,7 +167,7 @@ pub(super) struct Bridge<'a> {
 
 impl Loop for Bridge<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         by_mac(self.table, burst, live, |meta, value| meta.next_hop = value)
     }
 }
@@ -178,7 +178,7 @@ pub(super) struct FindUserByMac<'a> {
 
 impl Loop for FindUserByMac<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         by_mac(self.table, burst, live, |meta, value| meta.user = value)
     }
 }
@@ -202,7 +202,7 @@ pub(super) struct FindUser<'a, A> {
 
 impl<A: Look> Loop for FindUser<'_, A> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         for i in Bits(if self.fetched { 0 } else { live }) {
             self.table.prepare(user_key(&burst.slots[i], &burst.meta[i], self.by));
         }
@@ -228,7 +228,7 @@ pub(super) struct Meter<'a> {
 
 impl Loop for Meter<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         each(burst, live, |_, meta, _| {
             let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
             if let Some(template) = self.tunnels.get(user.tunnel as usize) {
@@ -245,7 +245,7 @@ pub(super) struct Classify<'a> {
 
 impl Loop for Classify<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         let acl = self.acl;
         let mut packets = [Packet::default(); BURST];
         for i in Bits(live) {
@@ -288,7 +288,7 @@ pub(super) struct Route<'a> {
 
 impl Loop for Route<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
         each(burst, live, |slot, meta, _| {
             meta.next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
@@ -306,7 +306,7 @@ pub(super) struct RouteForward<'a> {
 
 impl Loop for RouteForward<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
         deliver(burst, live, |slot, meta| {
             let next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
@@ -322,7 +322,7 @@ pub(super) struct Forward<'a> {
 
 impl Loop for Forward<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
             spend_hop(slot, meta)?;
             self.c.deliver(slot, meta.start.into(), meta.next_hop)
@@ -336,7 +336,7 @@ pub(super) struct Deliver<'a> {
 
 impl Loop for Deliver<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| self.c.deliver(slot, meta.start.into(), meta.next_hop))
     }
 }
@@ -348,7 +348,7 @@ pub(super) struct Emit {
 
 impl Loop for Emit {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
             if let Some(source) = self.source {
                 if meta.end - meta.start < 14 {
@@ -369,7 +369,7 @@ pub(super) struct Encap<'a> {
 
 impl Loop for Encap<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         let Self { users, tunnels, fetched } = self;
         for i in Bits(if fetched { 0 } else { live }) {
             let user = users.get(burst.meta[i].user as usize);
@@ -403,7 +403,7 @@ fn side_key(packet: &Packet, side: Side) -> (u64, u32, u16) {
 
 impl Loop for Translate<'_> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         let Self { table, side } = self;
         for i in Bits(live) {
             table.prepare(side_key(&parse::five_tuple(&burst.slots[i], &burst.meta[i]).0, side).0);
