@@ -352,6 +352,8 @@ fn metrics() -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_campaign::plan::Plan;
+    use ranlab_campaign::scenario::{Overrides, Scenario};
 
     /// Every parameter of every pipeline can be set from a scenario, and none is offered that a pipeline does not have.
     #[test]
@@ -372,5 +374,27 @@ mod tests {
                 assert!(offered(key) || address, "{name}: {key} cannot be set");
             }
         }
+    }
+
+    /// The published figures' scenarios are valid, and each of their points is a pipeline with traffic.
+    #[test]
+    fn published_scenarios_are_sound() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy");
+        let description = Pipeline::new(&Lab::new("ranlab")).describe();
+        let mut files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let rigs = std::slice::from_ref(&description);
+            let scenario = Scenario::load(&path, &Overrides::default(), rigs)
+                .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+            assert!(!scenario.expects.is_empty() && !scenario.plots.is_empty(), "{}", path.display());
+            for point in &Plan::new(&scenario, &description).points {
+                let run = Run::new(point, 0, 1, Duration::ZERO);
+                declared(&run).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                traffic(&run).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            }
+            files += 1;
+        }
+        assert_eq!(files, 11);
     }
 }
