@@ -23,7 +23,7 @@ const PIPELINES: &[&str] = &[
     r#"{"name":"acl","rule-num":50,"seed-file":"fw1","fakedrop":false}"#,
     r#"{"name":"nat","range-port-min":1,"range-port-max":9,"decomposition":"chain","fakedrop":false}"#,
     r#"{"name":"dcgw","vm":9,"host":3,"vm-conn":2,"server":3,"fakedrop":false}"#,
-    r#"{"name":"mgw","user":9,"bst":3,"server":3,"fluct-user":5,"handover":9,"rate-limit":90000,"fakedrop":false}"#,
+    r#"{"name":"mgw","family":"dual","user":9,"bst":3,"server":3,"fluct-user":5,"handover":9,"rate-limit":90000,"fakedrop":false}"#,
     r#"{"name":"mgw","user":9,"bst":3,"tunneling-method":"vxlan","handover":9,"rate-limit":90000}"#,
     r#"{"name":"bng","user":9,"cpe":3,"server":3,"user-conn":2,"fluct-user":4,"fw-rules":9,"fakedrop":false}"#,
     r#"{"name":"bng","user":9,"cpe":3,"tunneling-method":"vxlan","decomposition":"chain","fakedrop":false}"#,

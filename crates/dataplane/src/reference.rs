@@ -2,8 +2,8 @@
 //! searched from end to end. Slow on purpose, and independent of how any engine works.
 use crate::declare::{AclRule, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Tunnel};
 use ranlab_wire::packet::{
-    ETHERNET_BYTES, EtherType, Ethernet, Gre, GreHeader, Ipv4, Ipv4Header, Ipv6, Mac, Protocol, Udp,
-    UdpHeader, Vxlan, checksum, write_ethernet, write_vxlan,
+    ETHERNET_BYTES, EtherType, Ethernet, Gre, GreHeader, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Mac, Protocol,
+    Udp, UdpHeader, Vxlan, checksum, write_ethernet, write_vxlan,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -57,6 +57,23 @@ pub(crate) fn destination(frame: &[u8]) -> Step<IpAddr> {
     Ok(ipv4(frame)?.dst.into())
 }
 
+/// The source of a frame that was admitted.
+pub(crate) fn source(frame: &[u8]) -> Step<IpAddr> {
+    let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
+    if ethernet.ether_type == EtherType::IPV6 {
+        return Ipv6::parse(ethernet.payload).map(|p| p.src.into()).map_err(|_| DropReason::Malformed);
+    }
+    Ok(ipv4(frame)?.src.into())
+}
+
+/// What tells a user apart: its IPv4 address, or the upper half of its IPv6 address.
+pub(crate) fn user_key(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => address.to_bits().into(),
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+    }
+}
+
 /// The destination MAC of any frame.
 pub(crate) fn destination_mac(frame: &[u8]) -> Step<Mac> {
     let header = frame.first_chunk::<ETHERNET_BYTES>().ok_or(DropReason::Malformed)?;
@@ -64,7 +81,10 @@ pub(crate) fn destination_mac(frame: &[u8]) -> Step<Mac> {
 }
 
 /// [`crate::declare::Element::Decap`]: the key of the tunnel; `frame` becomes what was carried.
-pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr) -> Step<u32> {
+pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, ipv6: bool) -> Step<u32> {
+    if Ethernet::parse(frame).is_ok_and(|outer| outer.ether_type == EtherType::IPV6) {
+        return Err(DropReason::NotTunnel);
+    }
     let outer = ipv4(frame)?;
     let protocol = if kind == Encapsulation::Gre { Protocol::GRE } else { Protocol::UDP };
     if outer.dst != local || outer.protocol != protocol {
@@ -73,18 +93,23 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr) -
     if outer.is_fragment() {
         return Err(DropReason::Fragment);
     }
+    let mut six = false;
     let (key, inner) = match kind {
         Encapsulation::Gre => {
             let gre = Gre::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
-            let key = gre.key.filter(|_| gre.protocol == EtherType::IPV4).ok_or(DropReason::NotTunnel)?;
-            (key, gre.payload)
+            let known = gre.protocol == EtherType::IPV4 || ipv6 && gre.protocol == EtherType::IPV6;
+            six = gre.protocol == EtherType::IPV6;
+            (gre.key.filter(|_| known).ok_or(DropReason::NotTunnel)?, gre.payload)
         }
         Encapsulation::Gtp { .. } => {
             let udp = Udp::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
             if udp.dst_port != GTPU_PORT {
                 return Err(DropReason::NotTunnel);
             }
-            gtp_user_data(udp.payload)?
+            let (key, packet) = gtp_user_data(udp.payload)?;
+            // GTP-U does not say what it carries: the packet's own version does.
+            six = ipv6 && packet.first().is_some_and(|octet| octet >> 4 == 6);
+            (key, packet)
         }
         Encapsulation::Vxlan => {
             let udp = Udp::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
@@ -97,8 +122,11 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr) -
     };
     let mut carried =
         if kind == Encapsulation::Vxlan { Vec::new() } else { frame[..ETHERNET_BYTES].to_vec() };
+    if six {
+        carried[ETHERNET_BYTES - 2..].copy_from_slice(&EtherType::IPV6.0.to_be_bytes());
+    }
     carried.extend_from_slice(inner);
-    admit(&carried, None, false)?;
+    admit(&carried, None, ipv6)?;
     *frame = carried;
     Ok(key)
 }
@@ -216,7 +244,7 @@ pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
 pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
     let (protocol, inner) = match tunnel.kind {
         Encapsulation::Gtp { qfi } => {
-            let packet = whole_ipv4(frame)?;
+            let packet = whole_packet(frame)?;
             let mut gtp = vec![0x34, 255];
             gtp.extend((packet.len() as u16 + 8).to_be_bytes());
             gtp.extend(key.to_be_bytes());
@@ -232,8 +260,9 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
             (Protocol::UDP, udp(VXLAN_SOURCE_PORT, ranlab_wire::packet::VXLAN_PORT, &vxlan))
         }
         Encapsulation::Gre => {
-            let mut gre = GreHeader { protocol: EtherType::IPV4, key }.write().to_vec();
-            gre.extend(whole_ipv4(frame)?);
+            let protocol = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?.ether_type;
+            let mut gre = GreHeader { protocol, key }.write().to_vec();
+            gre.extend(whole_packet(frame)?);
             (Protocol::GRE, gre)
         }
     };
@@ -265,7 +294,7 @@ impl TokenBucket {
         let elapsed = u128::from(now_ns.saturating_sub(self.last_ns));
         self.tokens = (self.tokens + elapsed * u128::from(self.rate_bytes_per_s)).min(self.depth);
         self.last_ns = self.last_ns.max(now_ns);
-        let price = u128::from(ipv4(frame)?.total_bytes) * 1_000_000_000;
+        let price = whole_packet(frame)?.len() as u128 * 1_000_000_000;
         if price > self.tokens {
             return Err(DropReason::Metered);
         }
@@ -284,8 +313,15 @@ pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crat
     }
 }
 
-fn whole_ipv4(frame: &[u8]) -> Step<&[u8]> {
-    let total = usize::from(ipv4(frame)?.total_bytes);
+/// The IP packet of a frame without what pads it.
+fn whole_packet(frame: &[u8]) -> Step<&[u8]> {
+    let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
+    let total = if ethernet.ether_type == EtherType::IPV6 {
+        let packet = Ipv6::parse(ethernet.payload).map_err(|_| DropReason::Malformed)?;
+        IPV6_BYTES + packet.payload.len()
+    } else {
+        ipv4(frame)?.total_bytes.into()
+    };
     frame.get(ETHERNET_BYTES..ETHERNET_BYTES + total).ok_or(DropReason::Malformed)
 }
 

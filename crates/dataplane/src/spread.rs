@@ -5,10 +5,11 @@
 //! Cards do this on the way in; in memory a trace is divided before it is measured. The code is the oracle's, since it
 //! runs before time counts.
 use crate::declare::{Declaration, Direction, Element, Nat, NatKey, Path, Port};
-use crate::reference::{Side, Step, admit, decap, five_tuple, ipv4, nat_key};
+use crate::reference::{Side, Step, admit, decap, destination, five_tuple, nat_key, source};
 use crate::trace::Trace;
 use ranlab_wire::packet::{EtherType, Ethernet, Ipv6};
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 /// Entries of the indirection table from hashes to workers.
 const INDIRECTION: usize = 128;
@@ -69,19 +70,27 @@ impl Key {
     fn user(&self, port: Port, frame: &[u8]) -> Step<Vec<u8>> {
         let mut frame = frame.to_vec();
         for element in self.path.blocks.iter().flatten() {
-            if let Element::Decap { kind, local } = element {
-                decap(&mut frame, *kind, *local)?;
+            if let Element::Decap { kind, local, ipv6 } = element {
+                decap(&mut frame, *kind, *local, *ipv6)?;
             }
         }
         if port == Port::Access {
-            return Ok(ipv4(&frame)?.src.octets().to_vec());
+            return Ok(of_user(source(&frame)?));
         }
         if let Ok(key) = nat_key(&frame, Side::Destination)
             && let Some(private) = self.inward.get(&key)
         {
             return Ok(private.address.octets().to_vec());
         }
-        Ok(ipv4(&frame)?.dst.octets().to_vec())
+        Ok(of_user(destination(&frame)?))
+    }
+}
+
+/// What of an address is the user's: all of IPv4, the upper half of IPv6.
+fn of_user(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets()[..8].to_vec(),
     }
 }
 
@@ -215,6 +224,7 @@ mod tests {
             r#"{"name":"mgw","user":200,"bst":7,"server":9}"#,
             r#"{"name":"bng","user":200,"cpe":7,"server":9,"user-conn":3}"#,
             r#"{"name":"rlimit","user":200}"#,
+            r#"{"name":"mgw","user":200,"bst":7,"server":9,"family":"dual"}"#,
         ] {
             let pipeline: Pipeline = serde_json::from_str(json).unwrap();
             let spread = Spread::new(&pipeline.build().unwrap(), 4).unwrap();

@@ -154,6 +154,7 @@ fn rlimit() {
     let fates = verify(&[
         r#"{"name":"rlimit","user":100,"rate-limit":20000,"rate-burst":3000,"fakedrop":false}"#,
         r#"{"name":"rlimit","user":3,"rate-limit":4000000000000,"decomposition":"chain"}"#,
+        r#"{"name":"rlimit","user":100,"family":"dual","rate-limit":20000,"rate-burst":3000,"fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotIp, Checksum, Metered]);
 }
@@ -195,6 +196,10 @@ fn mgw() {
         r#"{"name":"mgw","user":60,"bst":4,"server":40,"tunneling-method":"vxlan","fluct-user":5,
             "handover":10,"fluct-server":3,"decomposition":"chain","rate-limit":1000000000,"fakedrop":false}"#,
         r#"{"name":"mgw","user":2,"fluct-user":5,"fluct-server":9,"rate-limit":1000000000}"#,
+        r#"{"name":"mgw","user":300,"bst":40,"server":400,"nhop":8,"family":"dual","fluct-user":50,"handover":100,
+            "rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
+        r#"{"name":"mgw","user":60,"bst":4,"server":4,"family":"ipv6","tunneling-method":"vxlan",
+            "decomposition":"chain","rate-limit":1000000000,"fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit, Metered]);
 }

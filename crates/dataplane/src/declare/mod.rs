@@ -131,7 +131,7 @@ pub enum Element {
     Bridge(ExactId),
     /// Looks the destination MAC up and makes the value the user ([`DropReason::Malformed`], [`DropReason::Miss`]).
     FindUserByMac(ExactId),
-    /// Cuts out a tunnel's headers and admits the IPv4 packet within. Outer destination and protocol
+    /// Cuts out an IPv4 tunnel's headers and admits the packet within, IPv4 or, if allowed, IPv6. Outer destination and protocol
     /// ([`DropReason::NotTunnel`]), fragment ([`DropReason::Fragment`]), UDP or GRE header and lengths
     /// ([`DropReason::Malformed`]), UDP port, message type, GRE protocol and presence of the key
     /// ([`DropReason::NotTunnel`]), then the inner packet as in [`Element::Admit`]. GTP-U and GRE carry bare packets:
@@ -141,14 +141,17 @@ pub enum Element {
         kind: Encapsulation,
         /// The tunnel's address here.
         local: Ipv4Addr,
+        /// Whether IPv6 within passes; if not, it is what another version is ([`DropReason::Malformed`] after GTP-U,
+        /// [`DropReason::NotTunnel`] after GRE, [`DropReason::NotIp`] after VXLAN).
+        ipv6: bool,
     },
     /// Finds the user by the key of the tunnel that was cut ([`DropReason::Miss`]).
     FindUserByTunnelKey(ExactId),
-    /// Finds the user by IPv4 source ([`DropReason::Miss`]).
+    /// Finds the user by source: an IPv4 address, or the /64 of an IPv6 address ([`DropReason::Miss`]).
     FindUserBySource(ExactId),
-    /// Finds the user by IPv4 destination ([`DropReason::Miss`]).
+    /// Finds the user by destination, likewise ([`DropReason::Miss`]).
     FindUserByDestination(ExactId),
-    /// Charges the packet's IPv4 total length to the user's token bucket ([`DropReason::Metered`]).
+    /// Charges the IP packet's whole length to the user's token bucket ([`DropReason::Metered`]).
     Meter,
     /// Applies the first matching rule ([`DropReason::Denied`]).
     Acl(AclId),

@@ -53,8 +53,9 @@ pub struct Tables {
     pub tunnels: Vec<Tunnel>,
 }
 
-/// Keys are what the element that uses the table reads: a MAC address ([`Mac::to_u64`]), an IPv4 address, a TEID, VNI
-/// or GRE key. Values are next hops or users, by the element too.
+/// Keys are what the element that uses the table reads: a MAC address ([`Mac::to_u64`]), an IPv4 address, the upper half
+/// of an IPv6 address (a user has a /64, TS 23.501 §5.8.2.2; with a first group above 0 it is no IPv4 address), a TEID,
+/// VNI or GRE key. Values are next hops or users, by the element too.
 #[derive(Debug, Clone, Default)]
 pub struct ExactTable {
     /// Key and value; of equal keys the last counts.

@@ -28,8 +28,8 @@ pub enum CompileError {
         /// How many there are.
         count: usize,
     },
-    /// A key of an address or tunnel table needs more than 32 bits.
-    #[error("exact table {table} has the key {key:#x}; addresses and tunnel keys have 32 bits")]
+    /// A key of a tunnel table needs more than 32 bits.
+    #[error("exact table {table} has the key {key:#x}; tunnel keys have 32 bits")]
     Key {
         /// The table.
         table: usize,
@@ -49,7 +49,8 @@ pub enum CompileError {
 
 /// Tables as the stages read them.
 pub(super) struct Compiled {
-    /// As many as exact tables; used by elements that read MAC addresses.
+    /// As many as exact tables; used by elements that read MAC addresses, and for the IPv6 users of those that read
+    /// addresses.
     pub(super) macs: Vec<Macs>,
     /// As many as exact tables; used by elements that read 32 bits.
     pub(super) narrow: Vec<Narrow>,
@@ -59,8 +60,28 @@ pub(super) struct Compiled {
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
     next_hops: Vec<Rewrite>,
-    /// Which exact tables are read by MAC address.
-    by_mac: Vec<bool>,
+    /// What reads each exact table.
+    readers: Vec<Reader>,
+}
+
+/// What an exact table's keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Mac,
+    Address,
+    /// Also of tables that nobody reads.
+    TunnelKey,
+}
+
+impl Reader {
+    /// Whether a key belongs with the wide ones; none if it is no key of such a table.
+    fn is_wide(self, key: u64) -> Option<bool> {
+        match (self, u32::try_from(key).is_ok()) {
+            (Self::Mac, _) | (Self::Address, false) => Some(true),
+            (Self::Address | Self::TunnelKey, true) => Some(false),
+            (Self::TunnelKey, false) => None,
+        }
+    }
 }
 
 /// A next hop ready to write.
@@ -85,26 +106,20 @@ impl Rewrite {
 impl Compiled {
     pub(super) fn new(declaration: &Declaration) -> Result<Self, CompileError> {
         let tables = &declaration.tables;
-        let mut by_mac = vec![false; tables.exact.len()];
-        for element in elements(&declaration.uplink).chain(elements(&declaration.downlink)) {
-            if let Element::Bridge(ExactId(id)) | Element::FindUserByMac(ExactId(id)) = element {
-                *by_mac.get_mut(*id as usize).ok_or(CompileError::Table {
-                    kind: "exact",
-                    index: *id as usize,
-                    count: tables.exact.len(),
-                })? = true;
-            }
-        }
+        let readers = readers(declaration)?;
         let mut macs = Vec::new();
         let mut narrow = Vec::new();
         for (index, table) in tables.exact.iter().enumerate() {
-            let (wide, few): (&[_], &[_]) =
-                if by_mac[index] { (&table.entries, &[]) } else { (&[], &table.entries) };
-            macs.push(Macs::new(wide.iter().copied()));
-            if let Some((key, _)) = few.iter().find(|(key, _)| u32::try_from(*key).is_err()) {
-                return Err(CompileError::Key { table: index, key: *key });
+            let (mut wide, mut few) = (Vec::new(), Vec::new());
+            for &(key, value) in &table.entries {
+                match readers[index].is_wide(key) {
+                    Some(true) => wide.push((key, value)),
+                    Some(false) => few.push((key as u32, value)),
+                    None => return Err(CompileError::Key { table: index, key }),
+                }
             }
-            narrow.push(Narrow::new(few.iter().map(|&(key, value)| (key as u32, value))));
+            macs.push(Macs::new(wide.into_iter()));
+            narrow.push(Narrow::new(few.into_iter()));
         }
         let mut users = Vec::with_capacity(tables.users.len() + tables.users.len() / 2 + USERS_SPARE);
         users.extend(tables.users.iter().map(UserLine::new));
@@ -117,7 +132,7 @@ impl Compiled {
             users,
             tunnels: tables.tunnels.iter().map(Template::new).collect(),
             next_hops: tables.next_hops.iter().map(Rewrite::new).collect(),
-            by_mac,
+            readers,
         })
     }
 
@@ -158,7 +173,9 @@ impl Compiled {
             Element::Admit { mac, ipv6 } => Stage::Admit { mac: MacFilter::new(*mac), ipv6: *ipv6 },
             Element::Bridge(id) => Stage::Bridge(exact(*id)?),
             Element::FindUserByMac(id) => Stage::FindUserByMac(exact(*id)?),
-            Element::Decap { kind, local } => Stage::Decap { kind: *kind, local: local.to_bits() },
+            Element::Decap { kind, local, ipv6 } => {
+                Stage::Decap { kind: *kind, local: local.to_bits(), ipv6: *ipv6 }
+            }
             Element::FindUserByTunnelKey(id) => Stage::FindUser { table: exact(*id)?, by: By::TunnelKey },
             Element::FindUserBySource(id) => Stage::FindUser { table: exact(*id)?, by: By::Source },
             Element::FindUserByDestination(id) => Stage::FindUser { table: exact(*id)?, by: By::Destination },
@@ -202,7 +219,7 @@ impl Compiled {
         match *change {
             Change::Exact { table, key, value } => {
                 let index = table.index();
-                if *self.by_mac.get(index)? {
+                if self.readers.get(index)?.is_wide(key)? {
                     return set(self.macs.get_mut(index)?, key, value);
                 }
                 set(self.narrow.get_mut(index)?, u32::try_from(key).ok()?, value)
@@ -236,6 +253,25 @@ impl Compiled {
 
 /// Users for which there is room beyond half of the configured ones: arrivals must not move the others.
 const USERS_SPARE: usize = 1024;
+
+/// What reads each exact table; of several readers, MAC addresses come first and tunnel keys last.
+fn readers(declaration: &Declaration) -> Result<Vec<Reader>, CompileError> {
+    let count = declaration.tables.exact.len();
+    let mut readers = vec![Reader::TunnelKey; count];
+    for element in elements(&declaration.uplink).chain(elements(&declaration.downlink)) {
+        let (id, reader) = match element {
+            Element::Bridge(id) | Element::FindUserByMac(id) => (id, Reader::Mac),
+            Element::FindUserBySource(id) | Element::FindUserByDestination(id) => (id, Reader::Address),
+            _ => continue,
+        };
+        let index = id.index();
+        let place = readers.get_mut(index).ok_or(CompileError::Table { kind: "exact", index, count })?;
+        if *place != Reader::Mac {
+            *place = reader;
+        }
+    }
+    Ok(readers)
+}
 
 fn elements(path: &Path) -> impl Iterator<Item = &Element> {
     path.blocks.iter().flatten()

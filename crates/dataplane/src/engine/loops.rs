@@ -27,8 +27,51 @@ pub(super) struct NoLook;
 pub(super) struct LookRoute<'a>(pub(super) &'a Lpm4);
 #[derive(Clone, Copy)]
 pub(super) struct LookUser<'a> {
-    table: &'a Narrow,
+    table: Users<'a>,
     by: By,
+}
+
+/// Users by IPv4 address or tunnel key, and by the upper half of an IPv6 address.
+#[derive(Clone, Copy)]
+pub(super) struct Users<'a> {
+    narrow: &'a Narrow,
+    prefixes: &'a Macs,
+}
+
+/// Both halves of an exact table.
+pub(super) fn users_table(c: &Compiled, table: usize) -> Option<Users<'_>> {
+    Some(Users { narrow: c.narrow.get(table)?, prefixes: c.macs.get(table)? })
+}
+
+impl Users<'_> {
+    #[inline(always)]
+    fn prepare(self, slot: &Slot, meta: &Meta, by: By) {
+        if is_prefix(meta, by) {
+            self.prefixes.prepare(prefix(slot, meta, by));
+        } else {
+            self.narrow.prepare(user_key(slot, meta, by));
+        }
+    }
+
+    #[inline(always)]
+    fn lookup(self, slot: &Slot, meta: &Meta, by: By) -> Option<u32> {
+        if is_prefix(meta, by) {
+            self.prefixes.lookup(prefix(slot, meta, by))
+        } else {
+            self.narrow.lookup(user_key(slot, meta, by))
+        }
+    }
+}
+
+#[inline(always)]
+fn is_prefix(meta: &Meta, by: By) -> bool {
+    meta.ipv6 & (by != By::TunnelKey)
+}
+
+#[inline(always)]
+fn prefix(slot: &Slot, meta: &Meta, by: By) -> u64 {
+    let at = if by == By::Source { 8 } else { 24 };
+    u64::from_be_bytes(*slot.window(usize::from(meta.l3) + at))
 }
 
 impl Look for NoLook {
@@ -46,7 +89,7 @@ impl Look for LookRoute<'_> {
 impl Look for LookUser<'_> {
     #[inline(always)]
     fn look(self, slot: &Slot, meta: &Meta) {
-        self.table.prepare(user_key(slot, meta, self.by));
+        self.table.prepare(slot, meta, self.by);
     }
 }
 
@@ -54,7 +97,7 @@ impl Look for LookUser<'_> {
 pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Lpm4>, Option<LookUser<'_>>) {
     match ahead {
         Ahead::Route(table) => (c.routes.get(table).map(|(ipv4, _)| ipv4), None),
-        Ahead::User { table, by } => (None, c.narrow.get(table).map(|table| LookUser { table, by })),
+        Ahead::User { table, by } => (None, users_table(c, table).map(|table| LookUser { table, by })),
         Ahead::Nothing | Ahead::Tunnel => (None, None),
     }
 }
@@ -121,6 +164,7 @@ pub(super) const GRE: u8 = 2;
 
 pub(super) struct Decap<const KIND: u8, A> {
     pub(super) local: u32,
+    pub(super) ipv6: bool,
     pub(super) ahead: A,
 }
 
@@ -133,7 +177,7 @@ impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
             _ => Encapsulation::Gre,
         };
         each(burst, live, |slot, meta, _| {
-            parse::decap(slot, meta, kind, self.local)?;
+            parse::decap(slot, meta, kind, (self.local, self.ipv6))?;
             self.ahead.look(slot, meta);
             Ok(())
         })
@@ -193,7 +237,7 @@ fn user_key(slot: &Slot, meta: &Meta, by: By) -> u32 {
 }
 
 pub(super) struct FindUser<'a, A> {
-    pub(super) table: &'a Narrow,
+    pub(super) table: Users<'a>,
     pub(super) users: &'a [UserLine],
     pub(super) by: By,
     pub(super) fetched: bool,
@@ -204,10 +248,10 @@ impl<A: Look> Loop for FindUser<'_, A> {
     #[inline(always)]
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         for i in Bits(if self.fetched { 0 } else { live }) {
-            self.table.prepare(user_key(&burst.slots[i], &burst.meta[i], self.by));
+            self.table.prepare(&burst.slots[i], &burst.meta[i], self.by);
         }
         each(burst, live, |slot, meta, _| {
-            let user = self.table.lookup(user_key(slot, meta, self.by)).ok_or(DropReason::Miss)?;
+            let user = self.table.lookup(slot, meta, self.by).ok_or(DropReason::Miss)?;
             meta.user = user;
             if let Some(line) = self.users.get(user as usize) {
                 prefetch(line);

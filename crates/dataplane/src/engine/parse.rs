@@ -56,6 +56,12 @@ pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) ->
     Err(DropReason::NotIp)
 }
 
+/// A packet between two places.
+#[inline(always)]
+fn packet(slot: &Slot, meta: &mut Meta, l3: usize, end: usize, six: bool) -> Result<(), DropReason> {
+    if six { packet6(slot, meta, l3, end) } else { packet4(slot, meta, l3, end) }
+}
+
 /// An IPv4 packet between two places.
 #[inline(always)]
 fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
@@ -104,7 +110,8 @@ fn options_sum(slot: &Slot, l3: usize, header_bytes: usize) -> u64 {
 fn packet6(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let header = slot.window::<40>(l3);
     let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    if end - l3 < 40 || header[0] >> 4 != 6 || payload > end - l3 - 40 {
+    let room = end.saturating_sub(l3);
+    if room < 40 || header[0] >> 4 != 6 || payload > room - 40 {
         return Err(DropReason::Malformed);
     }
     (meta.l3, meta.total, meta.ipv6) = (l3 as u16, payload as u16 + 40, true);
@@ -137,12 +144,12 @@ pub(super) fn decap(
     slot: &mut Slot,
     meta: &mut Meta,
     kind: Encapsulation,
-    local: u32,
+    (local, ipv6): (u32, bool),
 ) -> Result<(), DropReason> {
     let l3 = usize::from(meta.l3);
     let header = slot.window::<20>(l3);
     let expected = if kind == Encapsulation::Gre { 47 } else { 17 };
-    if (header[9] != expected) | (slot.u32(l3 + 16) != local) {
+    if meta.ipv6 | (header[9] != expected) | (slot.u32(l3 + 16) != local) {
         return Err(DropReason::NotTunnel);
     }
     if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
@@ -150,21 +157,31 @@ pub(super) fn decap(
     }
     let transport = l3 + usize::from(header[0] & 15) * 4;
     let end = l3 + usize::from(meta.total);
+    let mut six = false;
     let (key, inner, inner_end) = match kind {
         Encapsulation::Gtp { .. } => {
             let end = udp(slot, transport, end, GTPU_PORT)?;
-            gtp(slot, transport + 8, end)?
+            let (key, inner, end) = gtp(slot, transport + 8, end)?;
+            six = ipv6 & (inner < end) & (slot.byte(inner) >> 4 == 6);
+            (key, inner, end)
         }
         Encapsulation::Vxlan => {
             let end = udp(slot, transport, end, VXLAN_PORT)?;
-            return vxlan(slot, meta, transport + 8, end);
+            return vxlan(slot, meta, transport + 8, end, ipv6);
         }
-        Encapsulation::Gre => gre(slot, transport, end)?,
+        Encapsulation::Gre => {
+            let (key, protocol, inner, end) = gre(slot, transport, end, ipv6)?;
+            six = protocol == EtherType::IPV6.0;
+            (key, inner, end)
+        }
     };
     let start = inner - ETHERNET;
     let mut carried = Meta { key, ..*meta };
-    packet4(slot, &mut carried, inner, inner_end)?;
+    packet(slot, &mut carried, inner, inner_end, six)?;
     slot.copy_ethernet(meta.start.into(), start);
+    if six {
+        *slot.window_mut(start + 12) = EtherType::IPV6.0.to_be_bytes();
+    }
     *meta = Meta { start: start as u16, end: inner_end as u16, ..carried };
     Ok(())
 }
@@ -229,7 +246,7 @@ fn gtp(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropRe
 }
 
 #[inline(always)]
-fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize) -> Result<(), DropReason> {
+fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize, ipv6: bool) -> Result<(), DropReason> {
     if end - at < 8 {
         return Err(DropReason::Malformed);
     }
@@ -241,18 +258,20 @@ fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize) -> Result<(), Drop
     if end - start < ETHERNET {
         return Err(DropReason::Malformed);
     }
-    if slot.u16(start + 12) != EtherType::IPV4.0 {
+    let ether_type = slot.u16(start + 12);
+    let six = ether_type == EtherType::IPV6.0;
+    if (ether_type != EtherType::IPV4.0) & !(ipv6 & six) {
         return Err(DropReason::NotIp);
     }
     let mut carried = Meta { key, ..*meta };
-    packet4(slot, &mut carried, start + ETHERNET, end)?;
+    packet(slot, &mut carried, start + ETHERNET, end, six)?;
     *meta = Meta { start: start as u16, end: end as u16, ..carried };
     Ok(())
 }
 
-/// Key and place of what GRE carries (RFC 2784, RFC 2890).
+/// Key, protocol and place of what GRE carries (RFC 2784, RFC 2890).
 #[inline(always)]
-fn gre(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropReason> {
+fn gre(slot: &Slot, at: usize, end: usize, ipv6: bool) -> Result<(u32, u16, usize, usize), DropReason> {
     if end - at < 4 {
         return Err(DropReason::Malformed);
     }
@@ -267,8 +286,10 @@ fn gre(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropRe
     if inner > end {
         return Err(DropReason::Malformed);
     }
-    if (slot.u16(at + 2) != EtherType::IPV4.0) | (flags & 0x2000 == 0) {
+    let protocol = slot.u16(at + 2);
+    let known = (protocol == EtherType::IPV4.0) | (ipv6 & (protocol == EtherType::IPV6.0));
+    if !known | (flags & 0x2000 == 0) {
         return Err(DropReason::NotTunnel);
     }
-    Ok((slot.u32(key_at), inner, end))
+    Ok((slot.u32(key_at), protocol, inner, end))
 }

@@ -21,6 +21,7 @@ pub(super) enum Stage {
     Decap {
         kind: Encapsulation,
         local: u32,
+        ipv6: bool,
     },
     FindUser {
         table: usize,
@@ -147,7 +148,7 @@ impl Placed {
                 (_, Some(user)) => run(width, Admit { mac, ipv6, ahead: user }, burst, live),
                 _ => run(width, Admit { mac, ipv6, ahead: NoLook }, burst, live),
             },
-            Stage::Decap { kind, local } => decap(c, burst, live, kind, local, ahead, width),
+            Stage::Decap { kind, local, ipv6 } => decap(c, burst, live, kind, (local, ipv6), ahead, width),
             Stage::Bridge(table) => match c.macs.get(table) {
                 Some(table) => run(width, Bridge { table }, burst, live),
                 None => 0,
@@ -157,7 +158,7 @@ impl Placed {
                 None => 0,
             },
             Stage::FindUser { table, by } => {
-                let Some(table) = c.narrow.get(table) else { return 0 };
+                let Some(table) = loops::users_table(c, table) else { return 0 };
                 let users = &c.users;
                 match loops::look(c, ahead) {
                     (Some(route), _) => {
@@ -202,23 +203,27 @@ fn decap(
     burst: &mut Burst,
     live: u64,
     kind: Encapsulation,
-    local: u32,
+    (local, ipv6): (u32, bool),
     ahead: Ahead,
     width: Width,
 ) -> u64 {
     match (kind, loops::look(c, ahead).1) {
         (Encapsulation::Gtp { .. }, Some(ahead)) => {
-            run(width, Decap::<GTP, LookUser> { local, ahead }, burst, live)
+            run(width, Decap::<GTP, LookUser> { local, ipv6, ahead }, burst, live)
         }
         (Encapsulation::Gtp { .. }, None) => {
-            run(width, Decap::<GTP, _> { local, ahead: NoLook }, burst, live)
+            run(width, Decap::<GTP, _> { local, ipv6, ahead: NoLook }, burst, live)
         }
         (Encapsulation::Vxlan, Some(ahead)) => {
-            run(width, Decap::<VXLAN, LookUser> { local, ahead }, burst, live)
+            run(width, Decap::<VXLAN, LookUser> { local, ipv6, ahead }, burst, live)
         }
-        (Encapsulation::Vxlan, None) => run(width, Decap::<VXLAN, _> { local, ahead: NoLook }, burst, live),
-        (Encapsulation::Gre, Some(ahead)) => run(width, Decap::<GRE, LookUser> { local, ahead }, burst, live),
-        (Encapsulation::Gre, None) => run(width, Decap::<GRE, _> { local, ahead: NoLook }, burst, live),
+        (Encapsulation::Vxlan, None) => {
+            run(width, Decap::<VXLAN, _> { local, ipv6, ahead: NoLook }, burst, live)
+        }
+        (Encapsulation::Gre, Some(ahead)) => {
+            run(width, Decap::<GRE, LookUser> { local, ipv6, ahead }, burst, live)
+        }
+        (Encapsulation::Gre, None) => run(width, Decap::<GRE, _> { local, ipv6, ahead: NoLook }, burst, live),
     }
 }
 
@@ -243,7 +248,7 @@ mod tests {
     #[test]
     fn a_route_is_fetched_before_the_meter() {
         let find = Stage::FindUser { table: 1, by: By::TunnelKey };
-        let decap = Stage::Decap { kind: Encapsulation::Gre, local: 7 };
+        let decap = Stage::Decap { kind: Encapsulation::Gre, local: 7, ipv6: false };
         let user = Ahead::User { table: 1, by: By::TunnelKey };
         let expected = [
             (Ahead::Nothing, false),

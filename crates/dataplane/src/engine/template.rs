@@ -67,7 +67,9 @@ impl Template {
             }
             Encapsulation::Gre => {
                 let (start, _) = self.before_packet::<GRE_ALL_BYTES>(slot, meta);
-                slot.window_mut::<GRE_ALL_BYTES>(start)[UDP + 4..].copy_from_slice(&key.to_be_bytes());
+                let header = slot.window_mut::<GRE_ALL_BYTES>(start);
+                put16(header, UDP + 2, if meta.ipv6 { EtherType::IPV6.0 } else { EtherType::IPV4.0 });
+                header[UDP + 4..].copy_from_slice(&key.to_be_bytes());
             }
             Encapsulation::Vxlan => {
                 let carried = meta.end - meta.start;

@@ -1,7 +1,7 @@
 //! Addresses of the published configurations. Their generator counts in base 254 and never leaves its two octets; here
 //! the count carries on into the next octet, so that larger tables have distinct entries.
 use ranlab_wire::packet::Mac;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The published byte sequence: two octets, the lower from 1 to 254.
 pub(super) const fn pair(index: u32) -> u32 {
@@ -48,6 +48,26 @@ pub(super) const fn server(index: u32) -> Ipv4Addr {
 /// A server that comes and goes.
 pub(super) const fn fluct_server(index: u32) -> Ipv4Addr {
     ipv4_middle(5, index, 2)
+}
+
+/// Upper half of an IPv6 user's addresses: a /64 of 2001:db9::/32.
+pub(super) const fn user6(index: u32) -> u64 {
+    0x2001_0db9_u64 << 32 | index as u64
+}
+
+/// The same of an IPv6 user that comes and goes: of 2001:dba::/32.
+pub(super) const fn fluct_user6(index: u32) -> u64 {
+    0x2001_0dba_u64 << 32 | index as u64
+}
+
+/// An IPv6 server; its /64 of 2001:db8::/32 is the route.
+pub(super) const fn server6(index: u32) -> Ipv6Addr {
+    Ipv6Addr::from_bits((0x2001_0db8_u128 << 32 | index as u128) << 64 | 2)
+}
+
+/// An address of an IPv6 user.
+pub(super) const fn host6(upper: u64, lower: u64) -> Ipv6Addr {
+    Ipv6Addr::from_bits((upper as u128) << 64 | lower as u128)
 }
 
 /// Destination and source MAC of a next hop.

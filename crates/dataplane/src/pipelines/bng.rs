@@ -115,7 +115,7 @@ impl Bng {
         let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
         let uplink = vec![
             admit.clone(),
-            Element::Decap { kind, local: self.gw_ip },
+            Element::Decap { kind, local: self.gw_ip, ipv6: false },
             Element::FindUserByTunnelKey(BY_KEY),
             Element::Meter,
             Element::Acl(AclId(0)),
@@ -277,6 +277,7 @@ impl BngOracle {
     fn add(&mut self, address: Ipv4Addr, number: u32) {
         let bucket = TokenBucket::full(self.parameters.rate_limit, self.parameters.rate_burst);
         let station = number % self.parameters.cpe;
+        let address = address.to_bits().into();
         self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
     }
 
@@ -294,7 +295,7 @@ impl Reference for BngOracle {
         let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
         admit(frame, Some(gw_mac), false)?;
         if ingress == Port::Access {
-            let key = decap(frame, kind, gw_ip)?;
+            let key = decap(frame, kind, gw_ip, false)?;
             self.users.by_key(key)?.bucket.charge(now_ns, frame)?;
             self.permitted(ingress, frame)?;
             let to = *self.outward.get(&nat_key(frame, Side::Source)?).ok_or(DropReason::Miss)?;

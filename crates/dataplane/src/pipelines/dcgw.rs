@@ -75,7 +75,7 @@ impl Dcgw {
         let kind = Encapsulation::Vxlan;
         let uplink = vec![
             admit.clone(),
-            Element::Decap { kind, local: self.gw_ip },
+            Element::Decap { kind, local: self.gw_ip, ipv6: false },
             Element::FindUserByTunnelKey(BY_VNI),
             Element::NatSource(NatId(0)),
             Element::Route(RouteId(0)),
@@ -137,7 +137,7 @@ impl Dcgw {
     pub(super) fn oracle(&self) -> DcgwOracle {
         let mut users = Subscribers::default();
         for vm in 0..self.vm {
-            let (address, station) = (addressing::user(vm), vm % self.host);
+            let (address, station) = (addressing::user(vm).to_bits().into(), vm % self.host);
             let bucket = TokenBucket::full(0, 0);
             users.insert(Subscriber { address, tunnel_key: vm + 1, station, bucket });
         }
@@ -165,7 +165,7 @@ impl Reference for DcgwOracle {
         let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
         admit(frame, Some(mac), false)?;
         if ingress == Port::Access {
-            let vni = decap(frame, Encapsulation::Vxlan, ip)?;
+            let vni = decap(frame, Encapsulation::Vxlan, ip, false)?;
             self.users.by_key(vni)?;
             let to = lookup(&self.outward, nat_key(frame, Side::Source)?)?;
             translate(frame, Side::Source, to)?;

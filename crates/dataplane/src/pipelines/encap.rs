@@ -73,7 +73,7 @@ impl Encap {
         };
         let downlink = vec![
             Element::Admit { mac: Some(self.gw_mac), ipv6: false },
-            Element::Decap { kind: Encapsulation::Vxlan, local: self.gw_ip },
+            Element::Decap { kind: Encapsulation::Vxlan, local: self.gw_ip, ipv6: false },
             Element::FindUserByTunnelKey(BY_VNI),
             Element::Bridge(LOCAL),
             Element::Deliver,
@@ -134,7 +134,7 @@ impl Encap {
 
     pub(super) fn oracle(&self) -> EncapOracle {
         let subscriber = |s| Subscriber {
-            address: Ipv4Addr::UNSPECIFIED,
+            address: 0,
             tunnel_key: s + 1,
             station: s % self.endpoint,
             bucket: TokenBucket::full(0, 0),
@@ -162,7 +162,7 @@ impl Reference for EncapOracle {
             return Ok(Port::Core);
         }
         admit(frame, Some(mac), false)?;
-        let vni = decap(frame, Encapsulation::Vxlan, ip)?;
+        let vni = decap(frame, Encapsulation::Vxlan, ip, false)?;
         if vni == 0 || vni > self.parameters.station || !self.near.contains(&destination_mac(frame)?) {
             return Err(DropReason::Miss);
         }

@@ -1,13 +1,14 @@
 //! What the gateways share: servers behind next hops on one side, users behind tunnels on the other.
 use super::addressing;
+use super::l3fwd::Family;
 use crate::declare::{
-    Change, DropReason, Encapsulation, Nat, NatKey, NatTable, NextHop, NextHopId, Port, Prefix4, RouteId,
-    RouteTable, Tunnel, TunnelId, User,
+    Change, DropReason, Encapsulation, Nat, NatKey, NatTable, NextHop, NextHopId, Port, Prefix4, Prefix6,
+    RouteId, RouteTable, Tunnel, TunnelId, User,
 };
-use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop};
+use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop, user_key};
 use ranlab_wire::packet::{Mac, Protocol};
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Address of the gateway as published.
 pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
@@ -55,6 +56,12 @@ pub(super) fn server_routes(servers: u32, next_hops: u32) -> RouteTable {
     RouteTable { ipv4: (0..servers).map(route).collect(), ipv6: Vec::new() }
 }
 
+/// The same with IPv6 routes beside them.
+pub(super) fn dual_server_routes(servers: u32, next_hops: u32) -> RouteTable {
+    let route = |i| (Prefix6 { address: addressing::server6(i), length: 64 }, NextHopId(i % next_hops));
+    RouteTable { ipv6: (0..servers).map(route).collect(), ..server_routes(servers, next_hops) }
+}
+
 /// The change that adds or removes server `index` of those that come and go.
 pub(super) fn server_change(index: u32, next_hops: u32, present: bool) -> Change {
     let prefix = server_prefix(addressing::fluct_server(index));
@@ -83,21 +90,38 @@ fn server_prefix(server: Ipv4Addr) -> Prefix4 {
 /// Reference of the network side.
 pub(super) struct Servers {
     routes: Vec<(Prefix4, u32)>,
+    static_servers: u32,
     next_hops: u32,
 }
 
 impl Servers {
     pub(super) fn new(servers: u32, next_hops: u32) -> Self {
         let route = |i| (server_prefix(addressing::server(i)), i % next_hops);
-        Self { routes: (0..servers).map(route).collect(), next_hops }
+        Self { routes: (0..servers).map(route).collect(), static_servers: servers, next_hops }
     }
 
     /// Routes and forwards a packet to the network.
     pub(super) fn forward(&self, frame: &mut [u8], to: Ipv4Addr) -> Step<Port> {
         let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
         let (_, next_hop) = route.ok_or(DropReason::Miss)?;
+        Self::through(frame, *next_hop)
+    }
+
+    /// The same of a packet of either version.
+    pub(super) fn forward_any(&self, frame: &mut [u8], to: IpAddr) -> Step<Port> {
+        let to = match to {
+            IpAddr::V4(to) => return self.forward(frame, to),
+            IpAddr::V6(to) => to,
+        };
+        let server = (0..self.static_servers)
+            .find(|i| addressing::server6(*i).to_bits() >> 64 == to.to_bits() >> 64)
+            .ok_or(DropReason::Miss)?;
+        Self::through(frame, server % self.next_hops)
+    }
+
+    fn through(frame: &mut [u8], next_hop: u32) -> Step<Port> {
         spend_hop(frame)?;
-        let (dst, src) = addressing::next_hop(*next_hop);
+        let (dst, src) = addressing::next_hop(next_hop);
         readdress(frame, dst, src);
         Ok(Port::Core)
     }
@@ -116,7 +140,8 @@ impl Servers {
 /// A user as its reference knows it.
 #[derive(Clone)]
 pub(super) struct Subscriber {
-    pub(super) address: Ipv4Addr,
+    /// Its key by address, as [`user_key`] makes it.
+    pub(super) address: u64,
     pub(super) tunnel_key: u32,
     pub(super) station: u32,
     pub(super) bucket: TokenBucket,
@@ -126,7 +151,7 @@ pub(super) struct Subscriber {
 #[derive(Default)]
 pub(super) struct Subscribers {
     by_key: HashMap<u32, Subscriber>,
-    key_of: HashMap<Ipv4Addr, u32>,
+    key_of: HashMap<u64, u32>,
 }
 
 impl Subscribers {
@@ -145,8 +170,8 @@ impl Subscribers {
         self.by_key.get_mut(&key).ok_or(DropReason::Miss)
     }
 
-    pub(super) fn by_address(&mut self, address: Ipv4Addr) -> Step<&mut Subscriber> {
-        let key = *self.key_of.get(&address).ok_or(DropReason::Miss)?;
+    pub(super) fn by_address(&mut self, address: impl Into<IpAddr>) -> Step<&mut Subscriber> {
+        let key = *self.key_of.get(&user_key(address.into())).ok_or(DropReason::Miss)?;
         self.by_key(key)
     }
 }
@@ -160,6 +185,20 @@ pub(super) fn into_tunnel(
     let tunnel = tunnel(kind, local, gw_mac, subscriber.station);
     *frame = encap(frame, &tunnel, subscriber.tunnel_key)?;
     Ok(tunnel.port)
+}
+
+/// What finds user `index` by address.
+pub(super) fn key_of(family: Family, index: u32) -> u64 {
+    if family.is_ipv6(index) { addressing::user6(index) } else { addressing::user(index).to_bits().into() }
+}
+
+/// The same of a user that comes and goes; which version it has is its number's choice among all users.
+pub(super) fn fluct_key_of(family: Family, index: u32) -> u64 {
+    if family.is_ipv6(index) {
+        addressing::fluct_user6(index)
+    } else {
+        addressing::fluct_user(index).to_bits().into()
+    }
 }
 
 /// A user of a declaration.

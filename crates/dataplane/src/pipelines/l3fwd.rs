@@ -60,6 +60,17 @@ pub enum Family {
     Dual,
 }
 
+impl Family {
+    /// Whether number `index` of a list is IPv6: in turn, the first is not.
+    pub(super) const fn is_ipv6(self, index: u32) -> bool {
+        match self {
+            Self::Ipv4 => false,
+            Self::Ipv6 => true,
+            Self::Dual => index % 2 == 1,
+        }
+    }
+}
+
 /// Lengths of the prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -161,11 +172,7 @@ impl L3fwd {
 
     fn prefix(&self, direction: Direction, index: u32) -> Prefix {
         let up = direction == Direction::Uplink;
-        let ipv6 = match self.family {
-            Family::Ipv4 => false,
-            Family::Ipv6 => true,
-            Family::Dual => index % 2 == 1,
-        };
+        let ipv6 = self.family.is_ipv6(index);
         let mut random = Random::stream(TABLE_SEED + u64::from(up), index.into());
         let slot = random.index(16) as usize;
         // One prefix in fifty is longer than what the first level of a table usually holds.

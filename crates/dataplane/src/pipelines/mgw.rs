@@ -1,13 +1,14 @@
 //! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter for each user.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     Change, Declaration, Decomposition, Direction, Element, Encapsulation, Event, ExactId, ExactTable,
     Happening, Port, RouteId, Tables, TunnelId, UserId,
 };
 use crate::random::Random;
-use crate::reference::{Step, TokenBucket, admit, decap, ipv4};
-use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use crate::reference::{Step, TokenBucket, admit, decap, destination};
+use crate::trace::frames::{Ingress, Packet4, Packet6, TESTER_MAC};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -43,6 +44,8 @@ pub struct Mgw {
     /// MAC of the gateway.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
+    /// IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6.
+    pub family: Family,
     /// Tunnel towards base stations.
     pub tunneling_method: Tunneling,
     /// QoS flow in the PDU session container of GTP-U, 0 to 63.
@@ -82,6 +85,7 @@ impl Default for Mgw {
             gw_mac: gateway::GW_MAC,
             tunneling_method: Tunneling::Gtp,
             qfi: 9,
+            family: Family::Ipv4,
             spread: Spread::Even,
             decomposition: Decomposition::Block,
         }
@@ -107,12 +111,13 @@ impl Mgw {
     pub(super) fn build(&self) -> Declaration {
         let user = |u| gateway::user(u + 1, u % self.bst, self.rate_limit, self.rate_burst);
         let by_teid = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
-        let by_address = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
-        let kind = self.kind();
-        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let by_address = (0..self.user).map(|u| (gateway::key_of(self.family, u), u)).collect();
+        let (kind, ipv6) = (self.kind(), self.has_ipv6());
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6 };
+        let routes = if ipv6 { gateway::dual_server_routes } else { gateway::server_routes };
         let uplink = vec![
             admit.clone(),
-            Element::Decap { kind, local: self.gw_ip },
+            Element::Decap { kind, local: self.gw_ip, ipv6 },
             Element::FindUserByTunnelKey(BY_TEID),
             Element::Meter,
             Element::Route(RouteId(0)),
@@ -124,7 +129,7 @@ impl Mgw {
             name: "mgw",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_teid }, ExactTable { entries: by_address }],
-                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                routes: vec![routes(self.server, self.nhop)],
                 next_hops: gateway::next_hops(self.nhop),
                 users: (0..self.user).map(user).collect(),
                 tunnels: (0..self.bst).map(|b| gateway::tunnel(kind, self.gw_ip, self.gw_mac, b)).collect(),
@@ -134,6 +139,10 @@ impl Mgw {
             downlink: self.decomposition.divide(downlink),
             fakedrop: self.fakedrop,
         }
+    }
+
+    fn has_ipv6(&self) -> bool {
+        self.family != Family::Ipv4
     }
 
     fn kind(&self) -> Encapsulation {
@@ -155,19 +164,33 @@ impl Mgw {
         bytes: usize,
     ) -> Vec<u8> {
         let user = (flow % u64::from(self.user.max(1))) as u32;
-        let server = addressing::server(random.index(self.server));
+        let server = random.index(self.server);
         let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
-        let address = addressing::user(user);
-        if direction == Direction::Downlink {
-            let packet = Packet4 { src: server, dst: address, protocol, src_port, dst_port };
-            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
-        }
-        let packet = Packet4 { src: address, dst: server, protocol, src_port, dst_port };
+        let down = direction == Direction::Downlink;
+        let payload = bytes.saturating_sub(ETHERNET_BYTES);
+        let packet = if self.family.is_ipv6(user) {
+            let address = addressing::host6(addressing::user6(user), random.next());
+            let server = addressing::server6(server);
+            let (src, dst) = if down { (server, address) } else { (address, server) };
+            let packet = Packet6 { src, dst, protocol, ports: (src_port, dst_port) };
+            if down {
+                return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+            }
+            packet.packet(payload)
+        } else {
+            let (address, server) = (addressing::user(user), addressing::server(server));
+            let (src, dst) = if down { (server, address) } else { (address, server) };
+            let packet = Packet4 { src, dst, protocol, src_port, dst_port };
+            if down {
+                return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+            }
+            packet.packet(payload)
+        };
         let (src, src_mac) = addressing::station(user % self.bst.max(1));
         let tunnel =
             Ingress { kind: self.kind(), key: user + 1, src, dst: self.gw_ip, src_mac, dst_mac: self.gw_mac };
-        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+        tunnel.wrap(&packet)
     }
 
     pub(super) fn events(&self, second: u64) -> Vec<Event> {
@@ -179,7 +202,7 @@ impl Mgw {
                 Change::Exact { table: BY_TEID, key: u64::from(id(i)) + 1, value: Some(id(i)) },
                 Change::Exact {
                     table: BY_ADDRESS,
-                    key: addressing::fluct_user(i).to_bits().into(),
+                    key: gateway::fluct_key_of(self.family, i),
                     value: Some(id(i)),
                 },
             ];
@@ -188,11 +211,7 @@ impl Mgw {
         let departure = |i| {
             let changes = vec![
                 Change::Exact { table: BY_TEID, key: u64::from(id(i)) + 1, value: None },
-                Change::Exact {
-                    table: BY_ADDRESS,
-                    key: addressing::fluct_user(i).to_bits().into(),
-                    value: None,
-                },
+                Change::Exact { table: BY_ADDRESS, key: gateway::fluct_key_of(self.family, i), value: None },
             ];
             (Happening::UserDeparts(i), changes)
         };
@@ -219,7 +238,7 @@ impl Mgw {
             users: Subscribers::default(),
             parameters: self.clone(),
         };
-        (0..self.user).for_each(|u| oracle.add(addressing::user(u), u));
+        (0..self.user).for_each(|u| oracle.add(gateway::key_of(self.family, u), u));
         oracle
     }
 }
@@ -231,7 +250,7 @@ pub(super) struct MgwOracle {
 }
 
 impl MgwOracle {
-    fn add(&mut self, address: Ipv4Addr, number: u32) {
+    fn add(&mut self, address: u64, number: u32) {
         let bucket = TokenBucket::full(self.parameters.rate_limit, self.parameters.rate_burst);
         let station = number % self.parameters.bst;
         self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
@@ -241,14 +260,15 @@ impl MgwOracle {
 impl Reference for MgwOracle {
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
         let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
-        admit(frame, Some(gw_mac), false)?;
+        let ipv6 = self.parameters.has_ipv6();
+        admit(frame, Some(gw_mac), ipv6)?;
         if ingress == Port::Access {
-            let teid = decap(frame, kind, gw_ip)?;
+            let teid = decap(frame, kind, gw_ip, ipv6)?;
             self.users.by_key(teid)?.bucket.charge(now_ns, frame)?;
-            let to = ipv4(frame)?.dst;
-            return self.servers.forward(frame, to);
+            let to = destination(frame)?;
+            return self.servers.forward_any(frame, to);
         }
-        let to = ipv4(frame)?.dst;
+        let to = destination(frame)?;
         let user = self.users.by_address(to)?;
         user.bucket.charge(now_ns, frame)?;
         gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
@@ -257,7 +277,9 @@ impl Reference for MgwOracle {
     fn apply(&mut self, what: Happening) {
         let first = self.parameters.user;
         match what {
-            Happening::UserArrives(i) => self.add(addressing::fluct_user(i), first + i),
+            Happening::UserArrives(i) => {
+                self.add(gateway::fluct_key_of(self.parameters.family, i), first + i)
+            }
             Happening::UserDeparts(i) => self.users.remove(first + i + 1),
             Happening::Handover { user, to } => {
                 if let Ok(user) = self.users.by_key(user + 1) {

@@ -1,12 +1,13 @@
 //! Rate limiter: a token bucket for each user, found by address; frames pass as they are.
 use super::gateway::{self, Subscriber, Subscribers};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
     Declaration, Decomposition, Direction, Element, Event, ExactId, ExactTable, Port, Tables,
 };
 use crate::random::Random;
-use crate::reference::{Step, TokenBucket, admit, ipv4};
-use crate::trace::frames::{Packet4, TESTER_MAC};
+use crate::reference::{Step, TokenBucket, admit, destination, source};
+use crate::trace::frames::{Packet4, TESTER_MAC, frame6};
 use ranlab_wire::packet::Protocol;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub struct Rlimit {
     pub fakedrop: bool,
     /// Users.
     pub user: u32,
+    /// IP version of the users.
+    pub family: Family,
     /// Rate of a user, octets per second.
     pub rate_limit: u64,
     /// Depth of a user's token bucket, octets.
@@ -34,6 +37,7 @@ impl Default for Rlimit {
             core: 1,
             fakedrop: true,
             user: 1,
+            family: Family::Ipv4,
             rate_limit: gateway::RATE_LIMIT,
             rate_burst: gateway::RATE_BURST,
             decomposition: Decomposition::Block,
@@ -47,9 +51,9 @@ impl Rlimit {
     }
 
     pub(super) fn build(&self) -> Declaration {
-        let entries = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
+        let entries = (0..self.user).map(|u| (gateway::key_of(self.family, u), u)).collect();
         let path = |find, port| {
-            let admit = Element::Admit { mac: None, ipv6: false };
+            let admit = Element::Admit { mac: None, ipv6: self.family != Family::Ipv4 };
             self.decomposition.divide(vec![admit, find, Element::Meter, Element::Emit { port, source: None }])
         };
         Declaration {
@@ -82,7 +86,15 @@ impl Rlimit {
         random: &mut Random,
         bytes: usize,
     ) -> Vec<u8> {
-        let user = addressing::user((flow % u64::from(self.user.max(1))) as u32);
+        let index = (flow % u64::from(self.user.max(1))) as u32;
+        if self.family.is_ipv6(index) {
+            let user = addressing::host6(addressing::user6(index), random.next());
+            let server = addressing::server6(random.index(1 << 16));
+            let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
+            let ports = (random.next() as u16, random.next() as u16);
+            return frame6(gateway::GW_MAC, src, dst, ports, bytes);
+        }
+        let user = addressing::user(index);
         let server = addressing::server(random.index(1 << 16));
         let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
@@ -94,21 +106,22 @@ impl Rlimit {
         let mut users = Subscribers::default();
         for u in 0..self.user {
             let bucket = TokenBucket::full(self.rate_limit, self.rate_burst);
-            users.insert(Subscriber { address: addressing::user(u), tunnel_key: u, station: 0, bucket });
+            let address = gateway::key_of(self.family, u);
+            users.insert(Subscriber { address, tunnel_key: u, station: 0, bucket });
         }
-        RlimitOracle { users }
+        RlimitOracle { users, ipv6: self.family != Family::Ipv4 }
     }
 }
 
 pub(super) struct RlimitOracle {
     users: Subscribers,
+    ipv6: bool,
 }
 
 impl Reference for RlimitOracle {
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        admit(frame, None, false)?;
-        let packet = ipv4(frame)?;
-        let user = if ingress == Port::Access { packet.src } else { packet.dst };
+        admit(frame, None, self.ipv6)?;
+        let user = if ingress == Port::Access { source(frame)? } else { destination(frame)? };
         self.users.by_address(user)?.bucket.charge(now_ns, frame)?;
         Ok(ingress.other())
     }

@@ -43,16 +43,39 @@ impl Packet4 {
     }
 }
 
+/// An IPv6 packet with UDP or TCP.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet6 {
+    pub(crate) src: Ipv6Addr,
+    pub(crate) dst: Ipv6Addr,
+    pub(crate) protocol: Protocol,
+    pub(crate) ports: (u16, u16),
+}
+
+impl Packet6 {
+    /// A frame of `bytes` octets, or as many as its headers need.
+    pub(crate) fn frame(&self, dst: Mac, src: Mac, bytes: usize) -> Vec<u8> {
+        let mut out = write_ethernet(dst, src, EtherType::IPV6).to_vec();
+        out.extend(self.packet(bytes.saturating_sub(ETHERNET_BYTES)));
+        out
+    }
+
+    /// The bare packet of `bytes` octets, or as many as its headers need.
+    pub(crate) fn packet(&self, bytes: usize) -> Vec<u8> {
+        let least = if self.protocol == Protocol::TCP { TCP_BYTES } else { UDP_BYTES };
+        let payload_bytes = bytes.saturating_sub(IPV6_BYTES).max(least) as u16;
+        let (src, dst, next_header) = (self.src, self.dst, self.protocol);
+        let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: TTL, src, dst };
+        let mut out = header.write().to_vec();
+        let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), next_header.0, payload_bytes.into());
+        out.extend(transport(next_header, self.ports.0, self.ports.1, payload_bytes, pseudo));
+        out
+    }
+}
+
 /// An IPv6 frame with UDP of `bytes` octets, or as many as its headers need.
 pub(crate) fn frame6(mac: Mac, src: Ipv6Addr, dst: Ipv6Addr, ports: (u16, u16), bytes: usize) -> Vec<u8> {
-    let payload_bytes = bytes.saturating_sub(ETHERNET_BYTES + IPV6_BYTES).max(UDP_BYTES) as u16;
-    let header =
-        Ipv6Header { traffic_class: 0, payload_bytes, next_header: Protocol::UDP, hop_limit: TTL, src, dst };
-    let mut out = write_ethernet(mac, TESTER_MAC, EtherType::IPV6).to_vec();
-    out.extend(header.write());
-    let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), Protocol::UDP.0, payload_bytes.into());
-    out.extend(transport(Protocol::UDP, ports.0, ports.1, payload_bytes, pseudo));
-    out
+    Packet6 { src, dst, protocol: Protocol::UDP, ports }.frame(mac, TESTER_MAC, bytes)
 }
 
 /// A tunnel as traffic enters it.
@@ -84,11 +107,11 @@ impl Ingress {
                 let bytes = (8 + ETHERNET_BYTES + packet.len()) as u16;
                 payload.extend(udp_header(VXLAN_SOURCE_PORT, VXLAN_PORT, bytes));
                 payload.extend(write_vxlan(self.key));
-                payload.extend(write_ethernet(self.dst_mac, self.src_mac, EtherType::IPV4));
+                payload.extend(write_ethernet(self.dst_mac, self.src_mac, ether_type(packet)));
                 Protocol::UDP
             }
             Encapsulation::Gre => {
-                payload.extend(GreHeader { protocol: EtherType::IPV4, key: self.key }.write());
+                payload.extend(GreHeader { protocol: ether_type(packet), key: self.key }.write());
                 Protocol::GRE
             }
         };
@@ -100,6 +123,10 @@ impl Ingress {
         out.extend(payload);
         out
     }
+}
+
+fn ether_type(packet: &[u8]) -> EtherType {
+    if packet.first().is_some_and(|octet| octet >> 4 == 6) { EtherType::IPV6 } else { EtherType::IPV4 }
 }
 
 fn udp_header(src_port: u16, dst_port: u16, payload_bytes: u16) -> [u8; UDP_BYTES] {
