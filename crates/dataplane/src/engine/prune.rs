@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn no_table_is_missed() {
         let mut random = Random::stream(4, 0);
-        let rules: Vec<_> = (0..500)
+        let rules: Vec<_> = (0..100)
             .map(|_| {
                 let length = [0, 5, 12, 15, 16, 17, 20, 23, 24, 25, 32][random.index(11) as usize];
                 let mask = if length == 0 { 0 } else { u32::MAX << (32 - length) };
@@ -160,7 +160,7 @@ mod tests {
             for ((value, mask), table) in &rules {
                 assert!(address & mask != *value || found.contains(table), "{address:08x} {table}");
             }
-            fewer += usize::from(found.len() < 40);
+            fewer += usize::from(found.len() < 60);
         }
         assert!(fewer > 10_000, "pruning hardly prunes: {fewer}");
     }
