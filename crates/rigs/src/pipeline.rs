@@ -198,7 +198,12 @@ const PARAMETERS: &[Parameter] = &[
     number("downstream-group-table-size", &["l3fwd"], 16_383, "next hops towards the access side"),
     number("fluct-l3-table", &["l3fwd"], 65_000, "routes that come and go each second"),
     number("fluct-group-table", &["l3fwd"], 65_000, "changes of next hops each second"),
-    choice("family", &["l3fwd", "mgw", "rlimit"], &["ipv4", "ipv6", "dual"], "IP version of prefixes or users"),
+    choice(
+        "family",
+        &["l3fwd", "mgw", "rlimit"],
+        &["ipv4", "ipv6", "dual"],
+        "IP version of prefixes or users",
+    ),
     choice(
         "prefix-lengths",
         &["l3fwd"],

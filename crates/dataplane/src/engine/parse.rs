@@ -157,7 +157,7 @@ pub(super) fn decap(
     }
     let transport = l3 + usize::from(header[0] & 15) * 4;
     let end = l3 + usize::from(meta.total);
-    let mut six = false;
+    let six;
     let (key, inner, inner_end) = match kind {
         Encapsulation::Gtp { .. } => {
             let end = udp(slot, transport, end, GTPU_PORT)?;
