@@ -201,7 +201,10 @@ pub(super) fn tell(
 
 /// What the plots draw, else the first metrics of the rig: as many as fit a line.
 fn shown_metrics(results: &Results) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+    // What a search found comes first.
+    let found = ["search.load", "search.best"].into_iter().filter(|name| results.metric(name).is_some());
+    let mut names: Vec<String> =
+        if results.scenario.search.is_some() { found.map(str::to_owned).collect() } else { Vec::new() };
     for plot in &results.scenario.plots {
         let y =
             if results.metric(&plot.y).is_some_and(|m| m.kind == MetricKind::Histogram && m.name == plot.y) {
@@ -213,7 +216,7 @@ fn shown_metrics(results: &Results) -> Vec<String> {
             names.push(y);
         }
     }
-    if names.is_empty() {
+    if results.scenario.plots.is_empty() {
         names.extend(results.metrics.iter().flat_map(|metric| metric.names().into_iter().take(1)).take(3));
     }
     names.truncate(4);
