@@ -2,7 +2,8 @@
 # Installs what a target lacks and touches nothing that is there.
 #   need.sh build    a C linker and the pinned Rust toolchain
 #   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
-#   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests
+#   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
+#   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh fuzz     the nightly toolchain and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,10 +37,10 @@ lint() {
 }
 
 oracle() {
-    if [[ -x .venv/bin/python ]] && .venv/bin/python -c 'import pycrate_asn1rt' 2>/dev/null; then return; fi
+    if [[ -x .venv/bin/python ]] && .venv/bin/python -c 'import pycrate_asn1rt, duckdb' 2>/dev/null; then return; fi
     python3 -c 'import venv, ensurepip' 2>/dev/null || apt python3 python3-venv
     python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'pycrate==0.8.1'
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'pycrate==0.8.1' 'duckdb==2.0.0'
 }
 
 fuzz() {
@@ -48,9 +49,15 @@ fuzz() {
     command -v c++ >/dev/null || apt g++ # libFuzzer is C++
 }
 
+pages() {
+    command -v chromium >/dev/null || apt chromium
+    command -v pdftoppm >/dev/null || apt poppler-utils
+    command -v python3 >/dev/null || apt python3
+}
+
 for what in "$@"; do
     case $what in
-        build | lint | oracle | fuzz) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, fuzz" >&2; exit 2 ;;
+        build | lint | oracle | fuzz | pages) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, fuzz, pages" >&2; exit 2 ;;
     esac
 done

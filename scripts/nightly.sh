@@ -55,6 +55,10 @@ for soak in "$PWD"/scripts/soak/*.sh; do
     rm -r "$folder"
 done
 
+echo "== report, as a browser shows it"
+scripts/need.sh pages
+scripts/screenshots.sh target/screenshots || failed+=("screenshots")
+
 echo "nightly: ${#targets[@]} fuzz targets, $soaks soaks, ${#failed[@]} failed"
 printf '  failed: %s\n' "${failed[@]+"${failed[@]}"}" | grep -v ': $' || true
 [[ ${#failed[@]} == 0 ]]

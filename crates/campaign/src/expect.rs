@@ -104,6 +104,16 @@ pub fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.
+pub fn with_interval(mean: f64, half: Option<f64>) -> String {
+    let Some(half) = half.filter(|half| *half > 0.0 && half.is_finite() && mean.is_finite()) else {
+        return short(mean);
+    };
+    // Two digits of the interval; none of the mean beyond them.
+    let digits = (1 - half.log10().floor() as i32).clamp(0, 12) as usize;
+    format!("{mean:.digits$} ± {half:.digits$}")
+}
+
 fn paper(expect: &Expect) -> String {
     let range = |at_least: Option<f64>, at_most: Option<f64>| {
         let parts: Vec<String> = [("≥", at_least), ("≤", at_most)]
@@ -181,10 +191,7 @@ fn every(results: &Results, expect: &Expect, holds: impl Fn(&Summary) -> bool) -
                 point.reason(),
             ));
         };
-        let ours = match summary.half_width {
-            Some(half) => format!("{} ± {}", short(summary.mean), short(half)),
-            None => short(summary.mean),
-        };
+        let ours = with_interval(summary.mean, summary.half_width);
         let held = holds(&summary);
         if shown.as_ref().is_none_or(|(earlier, _)| *earlier && !held) {
             shown =

@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod expect;
+pub mod export;
 pub mod mock;
 pub mod plan;
 pub mod record;

@@ -31,81 +31,7 @@ fn campaign(text: &str) -> Results {
     Results::new(scenario, description.metrics, plan.points, journal.finished)
 }
 
-const GALLERY: &str = r#"
-title = "What one worker more is worth"
-about = "A system that follows a known law, measured as if it were a real one."
-rig = "mock"
-paper = { work = "nobody", figure = "1" }
-[load]
-rate = 3000.0
-[sweep.axes]
-"sut.sigma" = [0.02, 0.1, 0.3]
-"load.workers" = [1, 2, 4, 6, 8, 12, 16]
-"sut.build" = ["debug", "release"]
-[measure]
-repeats = 5
-[[plot]]
-x = "load.workers"
-y = "throughput"
-group_by = "sut.sigma"
-[[plot]]
-type = "usl"
-x = "load.workers"
-y = "throughput"
-group_by = "sut.sigma"
-[[plot]]
-type = "bars"
-x = "sut.sigma"
-y = "rtt_us_p99"
-group_by = "sut.build"
-filter = { "load.workers" = 4 }
-[[plot]]
-type = "box"
-x = "load.workers"
-y = "throughput"
-group_by = "sut.build"
-filter = { "sut.sigma" = 0.1 }
-[[plot]]
-type = "points"
-x = "load.workers"
-y = "rtt_us_p50"
-log = "xy"
-group_by = "sut.sigma"
-[[plot]]
-type = "cdf"
-x = "load.workers"
-y = "rtt_us"
-log = "x"
-group_by = "load.workers"
-[[plot]]
-type = "series"
-x = "load.workers"
-y = "sut.cpu_cores"
-group_by = "load.workers"
-filter = { "sut.sigma" = 0.1, "sut.build" = "debug" }
-[[plot]]
-type = "heat"
-x = "load.workers"
-y = "sut.sigma"
-z = "throughput"
-filter = { "sut.build" = "debug" }
-[[expect]]
-where = { "load.workers" = 16, "sut.sigma" = 0.02 }
-metric = "throughput"
-value = 9000.0
-source = "a paper"
-[[expect]]
-where = { "load.workers" = 4, "sut.sigma" = 0.1, "sut.build" = "debug" }
-metric = "throughput"
-value = 5000.0
-source = "a paper"
-[[expect]]
-where = { "sut.sigma" = 0.3 }
-metric = "throughput"
-along = "load.workers"
-shape = "sublinear"
-required = true
-"#;
+const GALLERY: &str = include_str!("../examples/gallery.toml");
 
 #[test]
 fn every_form_of_figure_is_drawn_whole() {
@@ -116,7 +42,7 @@ fn every_form_of_figure_is_drawn_whole() {
         command: "ranlab bench run gallery.toml".to_owned(),
     };
     let written = write(&results, &context, &directory("gallery")).unwrap();
-    assert_eq!(written.figures.len(), 16);
+    assert_eq!(written.figures.len(), 18);
     for path in &written.figures {
         let bytes = std::fs::read(path).unwrap();
         if path.extension().is_some_and(|ext| ext == "png") {
@@ -124,16 +50,25 @@ fn every_form_of_figure_is_drawn_whole() {
         }
     }
     let page = std::fs::read_to_string(&written.html).unwrap();
-    assert_eq!(page.matches("<figure").count(), 8);
+    assert_eq!(page.matches("<figure").count(), 9);
     // Self-contained: nothing is fetched.
-    for foreign in ["<script", "<link", "<img", "src=", "@import", "url("] {
+    for foreign in ["<script", "<link", "<img", "src=", "@import", "url(h", "url(/", "url(\""] {
         assert!(!page.contains(foreign), "{foreign}");
     }
-    assert!(page.contains("λ = ") && page.contains("currentColor") && !page.contains("NaN"));
-    for figure in figures(&results) {
+    assert!(page.contains("λ (one alone)") && page.contains("currentColor") && !page.contains("NaN"));
+    for figure in &figures(&results) {
         assert!(figure.series.iter().all(|series| !series.samples.is_empty()), "{}", figure.title);
     }
-    assert_eq!(figures(&results)[0].marks.len(), 2);
+    let figures = figures(&results);
+    assert_eq!(figures[0].marks.iter().map(|mark| mark.color).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    // Every table of the page is a file as well: verdicts, what nine figures draw, and the numbers below two of them.
+    assert_eq!(written.tables.len(), 12);
+    for path in &written.tables {
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.lines().count() > 1 && !text.contains("NaN"), "{path:?}: {text}");
+    }
+    assert!(page.contains("Of 4 published statements (an invented paper): 3 as published, 1 different"));
+    assert!(page.contains("A/A spread"));
 }
 
 #[test]

@@ -11,15 +11,17 @@ use plotters::style::{
     Color, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle, register_font,
 };
 
-use super::figure::{Across, Figure, Form, Sample, Series};
+use super::figure::{Across, Figure, Form, Mark, Sample, Series};
 use crate::expect::short;
 
 /// Size of a figure in pixels.
 const SIZE: (u32, u32) = (860, 480);
 /// Pixels of the PNG for each of the SVG.
 const SCALE: u32 = 2;
+/// Up to so many measured values are the marks of the axis themselves.
+const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
-const INTER: &[u8] = include_bytes!("../../font/inter-subset.otf");
+pub(super) const INTER: &[u8] = include_bytes!("../../font/inter-subset.otf");
 /// The page's text colour stands for it in SVG.
 const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
 /// Legible on white and on black.
@@ -55,9 +57,14 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
     Ok(text.replacen(&open, "<svg role=\"img\"", 1).replace("#1A1B1C", "currentColor"))
 }
 
-/// The same with a ground of its own, for a file.
+/// The same with a ground and a font of its own, for a file.
 pub(super) fn standalone(svg: &str) -> String {
-    svg.replacen("<svg ", "<svg style=\"color:#1a1b1c;background:#fff\" ", 1)
+    let svg = svg.replacen("<svg ", "<svg style=\"color:#1a1b1c;background:#fff\" ", 1);
+    let Some(end) = svg.find("<svg").and_then(|from| Some(from + svg[from..].find('>')? + 1)) else {
+        return svg;
+    };
+    let (head, body) = svg.split_at(end);
+    format!("{head}<style>{}text{{font-family:Inter,sans-serif}}</style>{body}", super::font::face())
 }
 
 /// As PNG on white, twice as fine.
@@ -101,11 +108,7 @@ fn paint<DB: DrawingBackend>(
         canvas.series(series, index)?;
     }
     for mark in &figure.marks {
-        let (x, y) = canvas.at(mark.x, mark.y);
-        let r = canvas.px(6);
-        for (a, b) in [((x - r, y - r), (x + r, y + r)), ((x - r, y + r), (x + r, y - r))] {
-            canvas.path(vec![a, b], INK.stroke_width(canvas.px(2) as u32))?;
-        }
+        canvas.mark(mark)?;
     }
     canvas.legend()
 }
@@ -147,7 +150,7 @@ impl Axis {
     }
 }
 
-fn step(rough: f64) -> f64 {
+pub(super) fn step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -188,7 +191,9 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             let samples = figure.series.iter().flat_map(|series| &series.samples);
             let ys = samples.flat_map(|s| [s.y, s.low, s.high, s.ends.0, s.ends.1]);
             let ys: Vec<f64> = ys.chain(figure.marks.iter().map(|mark| mark.y)).collect();
-            axis(&ys, figure.log_y, true)
+            // Lines of equal value fill their plane.
+            let plane = figure.series.iter().any(|series| series.form == Form::Contour);
+            axis(&ys, figure.log_y, !plane)
         };
         // Room for the widest tick label, for the legend below, and for half a label at the right end.
         let widest = canvas.y_ticks().iter().map(|(_, text)| canvas.width(text, 13)).max().unwrap_or(0);
@@ -217,7 +222,9 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     fn x_ticks(&self) -> Vec<(f64, String)> {
         match &self.figure.x {
             Across::Numbers { .. } => {
-                self.x.ticks(8.0).into_iter().map(|tick| (tick, tick_text(tick))).collect()
+                let measured = self.measured_at();
+                let ticks = if measured.is_empty() { self.x.ticks(8.0) } else { measured };
+                ticks.into_iter().map(|tick| (tick, tick_text(tick))).collect()
             }
             Across::Names(names) => {
                 let room = (self.x.pixels.1 - self.x.pixels.0) / names.len().max(1) as i32;
@@ -228,6 +235,26 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 names.map(|(index, name)| (index as f64, cut(name, longest * skip))).collect()
             }
         }
+    }
+
+    /// The values of x that were measured, if they are few: better marks on the axis than round numbers between them.
+    fn measured_at(&self) -> Vec<f64> {
+        let discrete = |form| matches!(form, Form::Band | Form::Whiskers | Form::Dots);
+        let series = self.figure.series.iter().filter(|series| discrete(series.form));
+        let mut values: Vec<f64> = series.flat_map(|series| series.samples.iter().map(|s| s.x)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        if values.len() < 2 || values.len() > TICKS_MEASURED_MAX {
+            return Vec::new();
+        }
+        let mut kept: Vec<f64> = Vec::new();
+        for value in values {
+            let room = self.width(&tick_text(value), 13) + self.px(10);
+            if kept.last().is_none_or(|last| self.x.at(value) - self.x.at(*last) >= room) {
+                kept.push(value);
+            }
+        }
+        kept
     }
 
     fn axes(&self) -> Result<(), DrawError> {
@@ -261,7 +288,10 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let stroke = color.stroke_width(self.px(2) as u32);
         let line = |y: fn(&Sample) -> f64| series.samples.iter().map(move |s| self.at(s.x, y(s)));
         match series.form {
-            Form::Line => self.path(line(|s| s.y).collect(), stroke),
+            Form::Line | Form::Contour => self.path(line(|s| s.y).collect(), stroke),
+            Form::Dots => line(|s| s.y).try_for_each(|at| {
+                self.area.draw(&Circle::new(at, self.px(2), INK.mix(0.45).filled())).map_err(wrong)
+            }),
             Form::Steps => {
                 let points: Vec<(i32, i32)> = line(|s| s.y).collect();
                 let mut steps = Vec::with_capacity(points.len() * 2);
@@ -278,14 +308,21 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 line(|s| s.y).try_for_each(|at| self.dot(at, color))
             }
             Form::Whiskers => series.samples.iter().try_for_each(|s| {
-                self.whisker(self.x.at(s.x), (s.low, s.high), stroke)?;
-                self.dot(self.at(s.x, s.y), color)
+                let x = self.x.at(s.x) + self.aside(series.color);
+                self.whisker(x, (s.low, s.high), stroke)?;
+                self.dot((x, self.y.at(s.y)), color)
             }),
             Form::Bars | Form::Boxes => {
                 series.samples.iter().try_for_each(|s| self.block(series.form, s, index))
             }
             Form::Cells => self.cells(&series.samples),
         }
+    }
+
+    /// Whiskers of several series at one place stand side by side.
+    fn aside(&self, color: usize) -> i32 {
+        let series = self.figure.series.iter().filter(|series| series.form == Form::Whiskers).count() as i32;
+        self.px(7) * (2 * color as i32 - (series - 1)) / 2
     }
 
     /// A bar or a box, beside those of the other series at the same name.
@@ -336,6 +373,18 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
+    /// A paper's value: a cross in the colour of its series, on ink so that it shows on its own line.
+    fn mark(&self, mark: &Mark) -> Result<(), DrawError> {
+        let (x, y) = self.at(mark.x, mark.y);
+        let color = mark.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
+        for (r, width, color) in [(self.px(7), self.px(4), INK), (self.px(6), self.px(2), color)] {
+            for (a, b) in [((x - r, y - r), (x + r, y + r)), ((x - r, y + r), (x + r, y - r))] {
+                self.path(vec![a, b], color.stroke_width(width as u32))?;
+            }
+        }
+        Ok(())
+    }
+
     fn whisker(&self, x: i32, (low, high): (f64, f64), stroke: ShapeStyle) -> Result<(), DrawError> {
         let (low, high, half) = (self.y.at(low), self.y.at(high), self.px(4));
         self.path(vec![(x, low), (x, high)], stroke)?;
@@ -347,12 +396,9 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     fn legend_rows(&self) -> Vec<Vec<(String, Option<usize>)>> {
         let earlier =
             |index: usize, color| self.figure.series[..index].iter().any(|series| series.color == color);
-        let series = self
-            .figure
-            .series
-            .iter()
-            .enumerate()
-            .filter(|(index, series)| series.form != Form::Cells && !earlier(*index, series.color));
+        let series = self.figure.series.iter().enumerate().filter(|(index, series)| {
+            !matches!(series.form, Form::Cells | Form::Dots) && !earlier(*index, series.color)
+        });
         let mut entries: Vec<(String, Option<usize>)> =
             series.map(|(_, series)| (cut(&series.name, 44), Some(series.color))).collect();
         if !self.figure.marks.is_empty() {

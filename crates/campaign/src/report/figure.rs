@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::expect::short;
+use crate::expect::{short, with_interval};
+use crate::export::{Column, Table};
 use crate::results::{PointResult, Results};
+use crate::scaling::growth;
 use crate::scenario::{Law, Plot, PlotKind};
 use crate::stats::{quartiles, summarise};
-use crate::usl;
 use crate::value::Value;
+
+use super::{contour, law};
 
 /// The most series of a figure; more cannot be told apart. The rest is left out and said.
 const SERIES_MAX: usize = 8;
@@ -33,6 +36,8 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// A paper's values.
     pub marks: Vec<Mark>,
+    /// Numbers that belong to the figure and are read better in a table.
+    pub table: Table,
 }
 
 /// What lies across.
@@ -77,6 +82,10 @@ pub enum Form {
     Boxes,
     /// Cells of a heat map: `y` is the row's index, `value` the colour.
     Cells,
+    /// A line of equal value: neither axis begins at 0 for it.
+    Contour,
+    /// Faint points: where it was measured.
+    Dots,
 }
 
 /// A sample.
@@ -101,6 +110,46 @@ pub struct Mark {
     pub x: f64,
     /// Upwards.
     pub y: f64,
+    /// Colour of the series that it belongs to; `None`: of all or none.
+    pub color: Option<usize>,
+}
+
+impl Figure {
+    /// What is drawn, as numbers: series, place across (a name's own text), value, interval; the paper's values last.
+    pub fn drawn(&self) -> Table {
+        // Series, x, y, and the interval of y.
+        type Row = (String, f64, f64, Option<(f64, f64)>);
+        let mut rows: Vec<Row> = Vec::new();
+        for series in &self.series {
+            let name = series.name.lines().next().unwrap_or_default();
+            let ranged =
+                !matches!(series.form, Form::Line | Form::Steps | Form::Contour | Form::Dots | Form::Cells);
+            for s in &series.samples {
+                let y = if series.form == Form::Cells { s.ends.0 } else { s.y };
+                let row =
+                    series.name.lines().nth(1 + s.y.max(0.0) as usize).filter(|_| series.form == Form::Cells);
+                let name = row.map_or_else(|| name.to_owned(), |row| format!("{name} at {row}"));
+                rows.push((name, s.x, y, ranged.then_some((s.low, s.high))));
+            }
+        }
+        rows.extend(self.marks.iter().map(|mark| ("paper".to_owned(), mark.x, mark.y, None)));
+        let x = match &self.x {
+            Across::Numbers { .. } => Column::Float(rows.iter().map(|row| Some(row.1)).collect()),
+            Across::Names(names) => {
+                Column::Text(rows.iter().map(|row| names.get(row.1 as usize).cloned()).collect())
+            }
+        };
+        let float = |of: fn(&Row) -> Option<f64>| Column::Float(rows.iter().map(of).collect());
+        Table {
+            columns: vec![
+                ("series".to_owned(), Column::Text(rows.iter().map(|row| Some(row.0.clone())).collect())),
+                (self.x_label.clone(), x),
+                (self.y_label.clone(), float(|row| Some(row.2))),
+                ("low".to_owned(), float(|row| row.3.map(|range| range.0))),
+                ("high".to_owned(), float(|row| row.3.map(|range| range.1))),
+            ],
+        }
+    }
 }
 
 /// Every figure of the scenario; one over the first axis if it asks for none.
@@ -123,8 +172,8 @@ fn default_plot(results: &Results) -> Option<Plot> {
     let y = names.into_iter().find(|name| measured.contains(name))?;
     let numeric = results.points.iter().all(|point| number(point, &x).is_some());
     let kind = if numeric { PlotKind::Lines } else { PlotKind::Bars };
-    let (group_by, z, filter) = (None, None, BTreeMap::new());
-    Some(Plot { title: String::new(), kind, x, y, group_by, z, log: String::new(), filter })
+    let (group_by, z, levels, filter) = (None, None, Vec::new(), BTreeMap::new());
+    Some(Plot { title: String::new(), kind, x, y, group_by, z, levels, log: String::new(), filter })
 }
 
 fn build(results: &Results, plot: &Plot) -> Figure {
@@ -137,6 +186,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         log_y: plot.log.contains('y'),
         series: Vec::new(),
         marks: Vec::new(),
+        table: Table::default(),
     };
     let groups = groups(results, plot);
     if groups.len() > SERIES_MAX {
@@ -147,34 +197,40 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         PlotKind::Heat => heat(results, plot, &mut figure),
         PlotKind::Cdf => cdf(plot, groups, &mut figure),
         PlotKind::Series => over_time(plot, groups, &mut figure),
-        PlotKind::Usl => scaling(results, plot, groups, &mut figure),
+        PlotKind::Usl => law::scaling(results, plot, groups, &mut figure),
+        PlotKind::Iso => contour::iso(results, plot, &mut figure),
         PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box => {
             means(results, plot, groups, &mut figure)
         }
     }
+    let shown =
+        plot.z.as_ref().filter(|_| matches!(plot.kind, PlotKind::Heat | PlotKind::Iso)).unwrap_or(&plot.y);
+    if let Some(metric) = results.metric(shown) {
+        figure.caption.push_str(&format!(" {}: {}.", metric.name, metric.comment));
+    }
     if figure.series.iter().all(|series| series.samples.is_empty()) {
-        figure.caption.push_str("Nothing to show: no point of this figure has been measured. ");
+        figure.caption.push_str(" Nothing to show: no point of this figure has been measured. ");
     }
     figure
 }
 
 fn default_title(plot: &Plot) -> String {
     match (&plot.kind, &plot.z) {
-        (PlotKind::Heat, Some(z)) => format!("{z} over {} and {}", plot.x, plot.y),
+        (PlotKind::Heat | PlotKind::Iso, Some(z)) => format!("{z} over {} and {}", plot.x, plot.y),
         (PlotKind::Cdf, _) => format!("Distribution of {}", plot.y),
         (PlotKind::Series, _) => format!("{} over time", plot.y),
         _ => format!("{} over {}", plot.y, plot.x),
     }
 }
 
-fn label(results: &Results, name: &str) -> String {
+pub(super) fn label(results: &Results, name: &str) -> String {
     match results.unit(name) {
         "" => name.to_owned(),
         unit => format!("{name} [{unit}]"),
     }
 }
 
-type Group<'a> = (String, Vec<&'a PointResult>);
+pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
 
 fn groups<'a>(results: &'a Results, plot: &'a Plot) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
@@ -194,7 +250,7 @@ fn groups<'a>(results: &'a Results, plot: &'a Plot) -> Vec<Group<'a>> {
     groups
 }
 
-fn number(point: &PointResult, name: &str) -> Option<f64> {
+pub(super) fn number(point: &PointResult, name: &str) -> Option<f64> {
     point
         .point
         .settings
@@ -279,11 +335,40 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
     if pools {
         figure.caption.push_str(" Points that differ only in what is not shown here are taken together.");
     }
-    marks(results, plot, figure);
+    if plot.kind == PlotKind::Lines {
+        figure.table = growths(plot, groups, figure);
+    }
+    marks(results, plot, groups, figure);
+}
+
+/// How each series grows: the exponent of a power law through its points, where x is a number.
+fn growths(plot: &Plot, groups: &[Group<'_>], figure: &Figure) -> Table {
+    let (mut names, mut exponents) = (Vec::new(), Vec::new());
+    if !matches!(figure.x, Across::Numbers { .. }) {
+        return Table::default();
+    }
+    for (name, points) in groups {
+        let (pooled, _) = pool(figure, plot, points);
+        let samples: Vec<(f64, f64)> =
+            pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
+        // Two loads always lie on a power law.
+        if pooled.iter().filter(|(x, values)| *x > 0.0 && !values.is_empty()).count() < 3 {
+            continue;
+        }
+        if let Some(growth) = growth(&samples, 0.95) {
+            names.push(Some(name.clone()));
+            exponents.push(Some(with_interval(growth.exponent, growth.half_width)));
+        }
+    }
+    if names.is_empty() {
+        return Table::default();
+    }
+    let exponent = format!("growth: exponent e of {} ∝ {}^e", plot.y, plot.x);
+    Table { columns: vec![("series".to_owned(), Column::Text(names)), (exponent, Column::Text(exponents))] }
 }
 
 /// Values over repeats by place across, and whether several points share a place.
-fn pool(figure: &Figure, plot: &Plot, points: &[&PointResult]) -> (Vec<(f64, Vec<f64>)>, bool) {
+pub(super) fn pool(figure: &Figure, plot: &Plot, points: &[&PointResult]) -> (Vec<(f64, Vec<f64>)>, bool) {
     let (mut pooled, mut several): (Vec<(f64, Vec<f64>)>, bool) = (Vec::new(), false);
     for point in points {
         let Some(x) = place(figure, point, &plot.x) else { continue };
@@ -300,16 +385,23 @@ fn pool(figure: &Figure, plot: &Plot, points: &[&PointResult]) -> (Vec<(f64, Vec
 }
 
 /// A paper's values for this metric at points of this figure.
-fn marks(results: &Results, plot: &Plot, figure: &mut Figure) {
+pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
         let Law::Value { value, .. } = expect.law else { continue };
-        for point in results.matching(&expect.filter).filter(|point| point.point.matches(&plot.filter)) {
-            if let Some(x) = place(figure, point, &plot.x) {
-                figure.marks.push(Mark { x, y: value });
+        let mut places: Vec<(f64, Option<usize>)> = Vec::new();
+        for (color, (_, points)) in groups.iter().enumerate() {
+            for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {
+                let Some(x) = place(figure, point, &plot.x) else { continue };
+                match places.iter_mut().find(|(own, _)| *own == x) {
+                    // A value that several series share has the colour of none.
+                    Some((_, own)) if *own != Some(color) => *own = None,
+                    Some(_) => {}
+                    None => places.push((x, Some(color))),
+                }
             }
         }
+        figure.marks.extend(places.into_iter().map(|(x, color)| Mark { x, y: value, color }));
     }
-    figure.marks.dedup();
 }
 
 fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
@@ -384,7 +476,7 @@ fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     figure.caption.push_str("First repeat that counts of the first point of each series.");
 }
 
-fn thin(samples: Vec<Sample>) -> Vec<Sample> {
+pub(super) fn thin(samples: Vec<Sample>) -> Vec<Sample> {
     let step = samples.len().div_ceil(LINE_SAMPLES_MAX).max(1);
     let last = samples.len().saturating_sub(1);
     samples
@@ -393,57 +485,4 @@ fn thin(samples: Vec<Sample>) -> Vec<Sample> {
         .filter(|(at, _)| at % step == 0 || *at == last)
         .map(|(_, sample)| sample)
         .collect()
-}
-
-fn scaling(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
-    let confidence = results.scenario.measure.confidence;
-    for (color, (name, points)) in groups.iter().enumerate() {
-        let (pooled, _) = pool(figure, plot, points);
-        let raw: Vec<(f64, f64)> =
-            pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
-        let sample = |(x, values): &(f64, Vec<f64>)| {
-            let summary = summarise(values, confidence)?;
-            let (low, high) = summary.interval();
-            Some(Sample { x: *x, y: summary.mean, low, high, ends: (low, high) })
-        };
-        let mut samples: Vec<Sample> = pooled.iter().filter_map(sample).collect();
-        samples.sort_by(|a, b| a.x.total_cmp(&b.x));
-        figure.series.push(Series { name: name.clone(), color, form: Form::Whiskers, samples });
-        match usl::fit(&raw, confidence, None) {
-            Ok(fit) => {
-                let (from, to) = fit.measured;
-                let curve = (0..=100).map(|step| {
-                    let x = from + (to - from) * f64::from(step) / 100.0;
-                    let y = fit.usl.at(x);
-                    Sample { x, y, low: y, high: y, ends: (y, y) }
-                });
-                let curve = curve.collect();
-                figure.series.push(Series {
-                    name: format!("law of {name}"),
-                    color,
-                    form: Form::Line,
-                    samples: curve,
-                });
-                figure.caption.push_str(&sentence(name, &fit));
-            }
-            Err(error) => figure.caption.push_str(&format!("{name}: no scaling law, because {error}. ")),
-        }
-    }
-}
-
-fn sentence(name: &str, fit: &usl::UslFit) -> String {
-    let of = |(low, high): (f64, f64)| format!("{} to {}", short(low), short(high));
-    let peak = fit.n_max.map_or_else(|| "no peak".to_owned(), |n_max| format!("peak at {}", short(n_max)));
-    let doubts: Vec<String> = fit.flags.iter().map(usl::UslFlag::sentence).collect();
-    let doubts = if doubts.is_empty() { String::new() } else { format!(" Beware: {}.", doubts.join("; ")) };
-    format!(
-        "{name}: λ = {} ({}), σ = {} ({}), κ = {} ({}), {peak}, R² = {}.{doubts} ",
-        short(fit.usl.lambda),
-        of(fit.lambda),
-        short(fit.usl.sigma),
-        of(fit.sigma),
-        short(fit.usl.kappa),
-        of(fit.kappa),
-        short(fit.r_squared)
-    )
 }

@@ -1,8 +1,13 @@
 //! From results to figures and one self-contained page.
 
+mod contour;
 mod draw;
 mod figure;
+mod findings;
+mod font;
 mod html;
+mod law;
+mod tables;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +27,8 @@ pub struct Written {
     pub csv: PathBuf,
     /// Each figure as SVG and as PNG.
     pub figures: Vec<PathBuf>,
+    /// CSV of every other table: verdicts, and of each figure what is drawn and what stands below it.
+    pub tables: Vec<PathBuf>,
 }
 
 /// The report could not be written.
@@ -41,7 +48,7 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
-/// Writes `report.html`, `points.csv` and `figure-N.{svg,png}` into a directory, which is created. Distributions and
+/// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Distributions and
 /// series are drawn if the results were loaded with them.
 ///
 /// # Errors
@@ -58,15 +65,24 @@ pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<W
     let judged = judge(results);
     let figures = figures(results);
     let mut written = Vec::with_capacity(figures.len() * 2);
+    let mut tables = Vec::new();
     let mut drawings = Vec::with_capacity(figures.len());
     for (index, figure) in figures.iter().enumerate() {
         let drawing = svg(figure)?;
         written.push(save(&format!("figure-{}.svg", index + 1), draw::standalone(&drawing).as_bytes())?);
         written.push(save(&format!("figure-{}.png", index + 1), &png(figure)?)?);
+        tables.push(save(&format!("figure-{}.csv", index + 1), figure.drawn().csv().as_bytes())?);
+        if !figure.table.columns.is_empty() {
+            let name = format!("figure-{}-table.csv", index + 1);
+            tables.push(save(&name, figure.table.csv().as_bytes())?);
+        }
         drawings.push(drawing);
+    }
+    if !judged.is_empty() {
+        tables.push(save("verdicts.csv", crate::export::verdicts(&judged).csv().as_bytes())?);
     }
     let page = html(results, &judged, &figures, &drawings, context);
     let html = save("report.html", page.as_bytes())?;
     let csv = save("points.csv", crate::table::csv(results).as_bytes())?;
-    Ok(Written { html, csv, figures: written })
+    Ok(Written { html, csv, figures: written, tables })
 }

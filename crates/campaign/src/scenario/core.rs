@@ -75,14 +75,22 @@ pub(super) fn search() -> Vec<Key> {
 
 /// `[[plot]]` without its filter.
 pub(super) fn plot() -> Vec<Key> {
+    let number = Kind::any_number;
     let kinds: Vec<&str> = PlotKind::NAMES.iter().map(|(name, _)| *name).collect();
     vec![
         Key::new("plot.title", Kind::Text, "caption").or(""),
         Key::new("plot.type", Kind::choice(&kinds), "lines over numbers, otherwise bars").optional(),
         Key::new("plot.x", Kind::Text, "axis or metric across"),
-        Key::new("plot.y", Kind::Text, "metric upwards (of a heat map: the second axis)"),
+        Key::new("plot.y", Kind::Text, "metric upwards (of heat and iso: the second axis)"),
         Key::new("plot.group_by", Kind::Text, "axis whose values become series").optional(),
-        Key::new("plot.z", Kind::Text, "metric of a heat map's colour").optional(),
+        Key::new("plot.z", Kind::Text, "metric of a heat map's colour or of lines of equal value (iso)")
+            .optional(),
+        Key::new(
+            "plot.levels",
+            Kind::List(Box::new(number())),
+            "values of iso's lines; otherwise round ones",
+        )
+        .optional(),
         Key::new("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or(""),
     ]
 }

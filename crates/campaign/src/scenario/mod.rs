@@ -190,8 +190,11 @@ pub struct Plot {
     pub y: String,
     /// Axis whose values become series.
     pub group_by: Option<String>,
-    /// Metric of a heat map's colour.
+    /// Metric of a heat map's colour or of lines of equal value.
     pub z: Option<String>,
+    /// Values of the lines of equal value; empty: round ones.
+    #[serde(default)]
+    pub levels: Vec<f64>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
     pub log: String,
     /// Only points with these values.
@@ -218,10 +221,12 @@ pub enum PlotKind {
     Heat,
     /// Throughput over concurrency with the fitted scaling law.
     Usl,
+    /// Lines of equal value over two numeric axes.
+    Iso,
 }
 
 impl PlotKind {
-    pub(crate) const NAMES: [(&'static str, Self); 8] = [
+    pub(crate) const NAMES: [(&'static str, Self); 9] = [
         ("lines", Self::Lines),
         ("bars", Self::Bars),
         ("box", Self::Box),
@@ -230,6 +235,7 @@ impl PlotKind {
         ("series", Self::Series),
         ("heat", Self::Heat),
         ("usl", Self::Usl),
+        ("iso", Self::Iso),
     ];
 
     fn from_name(name: &str) -> Option<Self> {

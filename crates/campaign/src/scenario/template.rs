@@ -141,7 +141,7 @@ fn plot(text: &mut String, rig: &RigDescription) {
     };
     let _ = writeln!(text, "\n[[plot]]\nx = {:?}\ny = {y:?}", key.path);
     text.push_str(
-        "# type = \"lines\"                     # lines, bars, box, points, cdf, series, heat, usl\n\
+        "# type = \"lines\"                     # lines, bars, box, points, cdf, series, heat, usl, iso\n\
          # group_by = \"an axis\"\n# log = \"xy\"\n",
     );
     let _ =

@@ -23,12 +23,16 @@ impl Reader<'_> {
             PlotKind::Cdf | PlotKind::Series => {
                 self.declared(node, "y", &y);
             }
-            PlotKind::Heat => {
+            PlotKind::Heat | PlotKind::Iso => {
                 axis_or_metric(self, "x", &x);
                 axis_or_metric(self, "y", &y);
+                let lacks = match kind {
+                    PlotKind::Heat => "a heat map needs `z`, the metric of its colour",
+                    _ => "lines of equal value need `z`, the metric that is equal along them",
+                };
                 match text(&values, "plot.z") {
                     Some(z) => drop(self.metric(node, "z", z)),
-                    None => self.errors.push(node.error("a heat map needs `z`, the metric of its colour")),
+                    None => self.errors.push(node.error(lacks)),
                 }
             }
             _ => {
@@ -47,6 +51,10 @@ impl Reader<'_> {
             y,
             group_by,
             z: text(&values, "plot.z").map(str::to_owned),
+            levels: match values.get("plot.levels") {
+                Some(Value::List(list)) => list.iter().filter_map(Value::number).collect(),
+                _ => Vec::new(),
+            },
             log: text(&values, "plot.log").unwrap_or_default().to_owned(),
             filter,
         };

@@ -1,0 +1,37 @@
+//! Every form of figure and table on one page, over a system whose laws are known:
+//! `cargo run -p ranlab-campaign --example gallery -- target/gallery`. `scripts/screenshots.sh` looks at the result.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::report::{Context, write};
+use ranlab_campaign::results::{MemoryJournal, Results};
+use ranlab_campaign::rig::{Rig, Stop};
+use ranlab_campaign::run::run;
+use ranlab_campaign::scenario::{Overrides, Scenario};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/gallery"), PathBuf::from);
+    let rig = MockRig::default();
+    let description = rig.describe();
+    let rigs = std::slice::from_ref(&description);
+    let scenario =
+        Scenario::parse(include_str!("gallery.toml"), "gallery.toml", &Overrides::default(), rigs)?;
+    let plan = Plan::new(&scenario, &description);
+    let mut journal = MemoryJournal::default();
+    run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {})?;
+    let mut results = Results::new(scenario, description.metrics, plan.points, journal.finished);
+    results.host = serde_json::json!({
+        "cpu_model": "none: the system is a formula", "cpus": 2, "kernel": "none", "virtual_machine": true,
+    });
+    results.versions = serde_json::json!({"ranlab": env!("CARGO_PKG_VERSION")});
+    let context = Context {
+        warnings: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
+        command: "ranlab bench run gallery.toml".to_owned(),
+    };
+    let written = write(&results, &context, &directory)?;
+    println!("{}", written.html.display());
+    Ok(())
+}

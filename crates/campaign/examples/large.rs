@@ -1,0 +1,72 @@
+//! What 10,000 points cost: `cargo run --release -p ranlab-campaign --example large` measures them with a rig that
+//! does nothing else, stores them, reads them back, reports and exports them, and prints seconds and memory beside
+//! their bars (60 s, 300 MB). Fails if one is missed.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use ranlab_campaign::export;
+use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::report::{Context, write};
+use ranlab_campaign::rig::{Rig, Stop};
+use ranlab_campaign::run::run;
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::store::{Header, Load, Store};
+
+const SECONDS_MAX: f64 = 60.0;
+const MB_MAX: f64 = 300.0;
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/large"), PathBuf::from);
+    let begun = Instant::now();
+    let written = measure(&directory)?;
+    let stored = begun.elapsed().as_secs_f64();
+    let results = Store::read(&directory.join("large.db"))?.results(Load::Metrics)?;
+    let report = write(&results, &Context::default(), &directory)?;
+    std::fs::write(directory.join("points.parquet"), export::parquet(&export::points(&results)))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let peak = peak_mb().unwrap_or(f64::NAN);
+    println!("{written} points: measured and stored in {stored:.1} s, reported in {:.1} s", seconds - stored);
+    println!("total {seconds:.1} s (bar {SECONDS_MAX} s), memory peak {peak:.0} MB (bar {MB_MAX} MB)");
+    println!("{}", report.html.display());
+    let kept = seconds < SECONDS_MAX && peak < MB_MAX;
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn measure(directory: &Path) -> Result<usize, Box<dyn Error>> {
+    let list = (1..=100).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "title = \"Ten thousand points\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [{list}]\n\
+         \"load.requests\" = [{list}]\n[measure]\nrepeats = 1\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n\
+         [[plot]]\ntype = \"heat\"\nx = \"load.workers\"\ny = \"load.requests\"\nz = \"throughput\"\n"
+    );
+    let rig = MockRig::default();
+    let description = rig.describe();
+    let rigs = std::slice::from_ref(&description);
+    let scenario = Scenario::parse(&text, "large.toml", &Overrides::default(), rigs)?;
+    let plan = Plan::new(&scenario, &description);
+    std::fs::create_dir_all(directory)?;
+    let path = directory.join("large.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let old = PathBuf::from(format!("{}{suffix}", path.display()));
+        if old.exists() {
+            std::fs::remove_file(old)?;
+        }
+    }
+    let null = serde_json::Value::Null;
+    let metrics = &description.metrics;
+    let header = Header { scenario: &scenario, plan: &plan, metrics, host: &null, versions: &null };
+    let mut store = Store::open(&path, &header)?;
+    let session = run(Box::new(rig), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {})?;
+    Ok(session.finished)
+}
+
+/// The largest resident memory of this process, as the kernel tells it.
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0 / 1e6)
+}

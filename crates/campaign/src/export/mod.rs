@@ -1,0 +1,145 @@
+//! Results as tables for other tools: CSV that people open, Parquet that data frames read.
+
+mod parquet;
+mod tables;
+
+pub use parquet::{ROW_GROUP_ROWS, parquet};
+pub use tables::{distributions, points, repeats, series, verdicts};
+
+use std::path::{Path, PathBuf};
+
+use crate::results::Results;
+use crate::table::line;
+
+/// Forms in which tables are handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Comma-separated values, RFC 4180.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl FileKind {
+    /// Every form by its name, which is also the ending of its files.
+    pub const NAMES: [(&'static str, Self); 2] = [("csv", Self::Csv), ("parquet", Self::Parquet)];
+
+    /// The form of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find_map(|(own, kind)| (own == name).then_some(kind))
+    }
+}
+
+/// Writes `points`, `repeats`, and, if the results were loaded with them, `series` and `distributions` into a directory,
+/// which is created. Says what was written.
+///
+/// # Errors
+/// The medium's fault.
+pub fn write(results: &Results, kind: FileKind, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(directory)?;
+    type Make = fn(&Results) -> Table;
+    let tables: [(&str, Make); 4] =
+        [("points", points), ("repeats", repeats), ("series", series), ("distributions", distributions)];
+    let mut written = Vec::new();
+    for (name, make) in tables {
+        let table = make(results);
+        if table.rows() == 0 {
+            continue;
+        }
+        let (ending, bytes) = match kind {
+            FileKind::Csv => ("csv", table.csv().into_bytes()),
+            FileKind::Parquet => ("parquet", parquet(&table)),
+        };
+        let path = directory.join(format!("{name}.{ending}"));
+        std::fs::write(&path, bytes)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// A table by columns, all of one length.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    /// Name and values of each column.
+    pub columns: Vec<(String, Column)>,
+}
+
+/// Values of one type; `None` is absent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Truth values.
+    Bool(Vec<Option<bool>>),
+    /// Whole numbers.
+    Int(Vec<Option<i64>>),
+    /// Numbers.
+    Float(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
+impl Column {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bool(values) => values.len(),
+            Self::Int(values) => values.len(),
+            Self::Float(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A value as CSV has it; absent is empty.
+    pub(crate) fn cell(&self, row: usize) -> String {
+        fn text<T: ToString>(values: &[Option<T>], row: usize) -> String {
+            values.get(row).and_then(Option::as_ref).map_or_else(String::new, T::to_string)
+        }
+        match self {
+            Self::Bool(values) => text(values, row),
+            Self::Int(values) => text(values, row),
+            Self::Float(values) => text(values, row),
+            Self::Text(values) => text(values, row),
+        }
+    }
+}
+
+impl Table {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// RFC 4180, with a heading.
+    pub fn csv(&self) -> String {
+        let heading: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        let mut csv = line(&heading);
+        for row in 0..self.rows() {
+            let cells: Vec<String> = self.columns.iter().map(|(_, column)| column.cell(row)).collect();
+            csv.push_str(&line(&cells));
+        }
+        csv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_values_are_empty_cells() {
+        let table = Table {
+            columns: vec![
+                ("a".to_owned(), Column::Int(vec![Some(1), None])),
+                ("b".to_owned(), Column::Text(vec![Some("x, y".to_owned()), None])),
+                ("c".to_owned(), Column::Float(vec![None, Some(0.5)])),
+                ("d".to_owned(), Column::Bool(vec![Some(true), None])),
+            ],
+        };
+        assert_eq!(table.csv(), "a,b,c,d\r\n1,\"x, y\",,true\r\n,,0.5,\r\n");
+        assert_eq!(Table::default().csv(), "\r\n");
+    }
+}
