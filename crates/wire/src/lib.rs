@@ -11,12 +11,16 @@
 //! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
+//! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
+//! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
 #![deny(missing_docs)]
 
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;
 pub mod ecpri;
+pub mod empower;
+pub mod flexran;
 pub mod gtpu;
 pub mod if4p5;
 pub mod packet;

@@ -1,0 +1,449 @@
+//! OpenEmpower v1: events that are single, scheduled or triggered.
+//!
+//! | phase | controller | base station |
+//! |---|---|---|
+//! | 1 initialisation | | hello, scheduled every 2 s; silence of three intervals ends the connection |
+//! | 2 configuration | capabilities, UE reports, slices, then set slice | the answers |
+//! | 3 reporting | cell measurement (scheduled), UE measurement (triggered, re-sent every 5 s) | reports; each repeats its request's xid or is discarded |
+//! | 4 activation | | UE report, state 0 |
+//! | 5 deactivation | | UE report, state 1 |
+//!
+//! A message is a header of [`HEADER_BYTES`] octets, an event (3 octets, 7 if scheduled) and a body. The 16-bit length in
+//! the header counts the whole message.
+mod tlv;
+
+pub use tlv::{
+    CellCaps, Features, MacPrbsReport, MacPrbsRequest, PlmnId, RNTI_LIST, RanCaps, RrcMeasureReport,
+    RrcMeasureRequest, SliceRbgs, SliceScheduler, Tlv, UeIdentity,
+};
+
+use super::{EmpowerError, Mac, Reader};
+
+/// TCP port of the controller.
+pub const PORT: u16 = 2210;
+/// Version in the header.
+pub const VERSION: u8 = 1;
+/// Octets of a header.
+pub const HEADER_BYTES: usize = 24;
+/// Largest message.
+pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
+/// A header and the smallest event.
+const MIN_MESSAGE_BYTES: usize = HEADER_BYTES + 3;
+
+/// What a message is about.
+pub mod action {
+    /// Keep-alive.
+    pub const HELLO: u16 = 1;
+    /// Capabilities.
+    pub const CAPS: u16 = 2;
+    /// UEs that come and go.
+    pub const UE_REPORT: u16 = 4;
+    /// What UEs measure.
+    pub const UE_MEASURE: u16 = 5;
+    /// Use of a cell.
+    pub const CELL_MEASURE: u16 = 6;
+    /// Handover.
+    pub const HANDOVER: u16 = 7;
+    /// Set-up of the RAN; reserved, its body is opaque.
+    pub const RAN_SETUP: u16 = 9;
+    /// Slices.
+    pub const RAN_MAC_SLICE: u16 = 10;
+}
+
+/// What to do, or how it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Opcode {
+    /// Nothing said.
+    Unspecified,
+    /// It went well.
+    Success,
+    /// It failed.
+    Fail,
+    /// It cannot be done.
+    NotSupported,
+    /// Add.
+    Add,
+    /// Remove.
+    Remove,
+    /// Set.
+    Set,
+    /// A number without a meaning.
+    Other(u8),
+}
+
+impl From<u8> for Opcode {
+    fn from(number: u8) -> Self {
+        match number {
+            0 => Self::Unspecified,
+            1 => Self::Success,
+            2 => Self::Fail,
+            3 => Self::NotSupported,
+            4 => Self::Add,
+            5 => Self::Remove,
+            6 => Self::Set,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl From<Opcode> for u8 {
+    fn from(opcode: Opcode) -> Self {
+        match opcode {
+            Opcode::Unspecified => 0,
+            Opcode::Success => 1,
+            Opcode::Fail => 2,
+            Opcode::NotSupported => 3,
+            Opcode::Add => 4,
+            Opcode::Remove => 5,
+            Opcode::Set => 6,
+            Opcode::Other(number) => number,
+        }
+    }
+}
+
+/// When a message is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// Once.
+    Single,
+    /// Every so many milliseconds.
+    Scheduled {
+        /// Milliseconds between two of them.
+        interval_ms: u32,
+    },
+    /// When something happens.
+    Triggered,
+}
+
+/// Who sends: bit 0 of the flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sender {
+    /// The base station.
+    Agent,
+    /// The controller.
+    Controller,
+}
+
+/// Identity of a base station: two octets (zero, as published) and an Ethernet address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EnbId {
+    /// The octets before the address.
+    pub prefix: [u8; 2],
+    /// The address.
+    pub mac: Mac,
+}
+
+impl EnbId {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, EmpowerError> {
+        Ok(Self { prefix: reader.array("an eNB id")?, mac: Mac(reader.array("an eNB id")?) })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(&self.mac.0);
+    }
+}
+
+impl From<Mac> for EnbId {
+    fn from(mac: Mac) -> Self {
+        Self { prefix: [0; 2], mac }
+    }
+}
+
+/// Who sends about what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// The base station.
+    pub enb: EnbId,
+    /// Physical cell identity, or 0.
+    pub cell: u16,
+    /// Transaction.
+    pub xid: u32,
+    /// Flags but the sender's bit, shifted right by one; 0 as published.
+    pub reserved: u16,
+    /// Who sends.
+    pub sender: Sender,
+    /// Counts the sender's messages.
+    pub seq: u32,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pdu {
+    /// Who sends about what.
+    pub header: Header,
+    /// When.
+    pub timing: Timing,
+    /// What to do, or how it went.
+    pub opcode: Opcode,
+    /// The content.
+    pub body: Body,
+}
+
+/// The slice a message is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SliceId {
+    /// Network.
+    pub plmn: PlmnId,
+    /// Code point of the slice's packets.
+    pub dscp: u8,
+    /// Zero, as published.
+    pub padding: [u8; 3],
+}
+
+/// Commands a handover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HandoverRequest {
+    /// Who.
+    pub rnti: u16,
+    /// To which base station.
+    pub target: EnbId,
+    /// To which cell.
+    pub target_pci: u16,
+    /// Why.
+    pub cause: u8,
+}
+
+/// Says how a handover went; sent by the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HandoverResponse {
+    /// From which base station.
+    pub origin: EnbId,
+    /// From which cell.
+    pub origin_pci: u16,
+    /// C-RNTI there.
+    pub origin_rnti: u16,
+    /// C-RNTI here.
+    pub target_rnti: u16,
+}
+
+/// Contents by action and sender.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// Keep-alive; four octets without a meaning.
+    Hello(u32),
+    /// Asks for capabilities; four octets without a meaning.
+    CapsRequest(u32),
+    /// Capabilities.
+    CapsResponse(Vec<Tlv>),
+    /// Asks for UE reports; four octets without a meaning.
+    UeReportRequest(u32),
+    /// A UE came or went; empty as the first answer.
+    UeReport(Vec<Tlv>),
+    /// Asks UEs to measure, or to stop.
+    UeMeasureRequest(Vec<Tlv>),
+    /// What a UE measured.
+    UeMeasureReport(Vec<Tlv>),
+    /// Asks for the use of a cell.
+    CellMeasureRequest(Vec<Tlv>),
+    /// Use of a cell.
+    CellMeasureReport(Vec<Tlv>),
+    /// Commands a handover.
+    HandoverRequest(HandoverRequest),
+    /// How it went.
+    HandoverResponse(HandoverResponse),
+    /// Asks for, sets (with TLVs) or removes a slice, by opcode.
+    SliceRequest(SliceId, Vec<Tlv>),
+    /// A slice.
+    SliceResponse(SliceId, Vec<Tlv>),
+    /// Any other action.
+    Opaque {
+        /// The action.
+        action: u16,
+        /// Its content.
+        content: Vec<u8>,
+    },
+}
+
+impl Body {
+    /// The action.
+    pub fn action(&self) -> u16 {
+        match self {
+            Self::Hello(_) => action::HELLO,
+            Self::CapsRequest(_) | Self::CapsResponse(_) => action::CAPS,
+            Self::UeReportRequest(_) | Self::UeReport(_) => action::UE_REPORT,
+            Self::UeMeasureRequest(_) | Self::UeMeasureReport(_) => action::UE_MEASURE,
+            Self::CellMeasureRequest(_) | Self::CellMeasureReport(_) => action::CELL_MEASURE,
+            Self::HandoverRequest(_) | Self::HandoverResponse(_) => action::HANDOVER,
+            Self::SliceRequest(..) | Self::SliceResponse(..) => action::RAN_MAC_SLICE,
+            Self::Opaque { action, .. } => *action,
+        }
+    }
+
+    fn read(what: u16, sender: Sender, mut reader: Reader<'_>) -> Result<Self, EmpowerError> {
+        use Sender::{Agent, Controller};
+        let tlvs = tlv::read_all;
+        Ok(match (what, sender) {
+            (action::HELLO, _) => Self::Hello(only_u32(reader)?),
+            (action::CAPS, Controller) => Self::CapsRequest(only_u32(reader)?),
+            (action::CAPS, Agent) => Self::CapsResponse(tlvs(reader)?),
+            (action::UE_REPORT, Controller) => Self::UeReportRequest(only_u32(reader)?),
+            (action::UE_REPORT, Agent) => Self::UeReport(tlvs(reader)?),
+            (action::UE_MEASURE, Controller) => Self::UeMeasureRequest(tlvs(reader)?),
+            (action::UE_MEASURE, Agent) => Self::UeMeasureReport(tlvs(reader)?),
+            (action::CELL_MEASURE, Controller) => Self::CellMeasureRequest(tlvs(reader)?),
+            (action::CELL_MEASURE, Agent) => Self::CellMeasureReport(tlvs(reader)?),
+            (action::HANDOVER, Controller) => {
+                let request = HandoverRequest {
+                    rnti: reader.u16("an RNTI")?,
+                    target: EnbId::read(&mut reader)?,
+                    target_pci: reader.u16("a cell")?,
+                    cause: reader.u8("a cause")?,
+                };
+                reader.end()?;
+                Self::HandoverRequest(request)
+            }
+            (action::HANDOVER, Agent) => {
+                let response = HandoverResponse {
+                    origin: EnbId::read(&mut reader)?,
+                    origin_pci: reader.u16("a cell")?,
+                    origin_rnti: reader.u16("an RNTI")?,
+                    target_rnti: reader.u16("an RNTI")?,
+                };
+                reader.end()?;
+                Self::HandoverResponse(response)
+            }
+            (action::RAN_MAC_SLICE, _) => {
+                let slice = SliceId {
+                    plmn: reader.array("a PLMN")?,
+                    dscp: reader.u8("a DSCP")?,
+                    padding: reader.array("the padding of a slice")?,
+                };
+                match sender {
+                    Controller => Self::SliceRequest(slice, tlvs(reader)?),
+                    Agent => Self::SliceResponse(slice, tlvs(reader)?),
+                }
+            }
+            (action, _) => Self::Opaque { action, content: reader.0.to_vec() },
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+        match self {
+            Self::Hello(number) | Self::CapsRequest(number) | Self::UeReportRequest(number) => {
+                out.extend_from_slice(&number.to_be_bytes());
+            }
+            Self::CapsResponse(tlvs)
+            | Self::UeReport(tlvs)
+            | Self::UeMeasureRequest(tlvs)
+            | Self::UeMeasureReport(tlvs)
+            | Self::CellMeasureRequest(tlvs)
+            | Self::CellMeasureReport(tlvs) => tlv::write_all(tlvs, out)?,
+            Self::HandoverRequest(request) => {
+                out.extend_from_slice(&request.rnti.to_be_bytes());
+                request.target.write(out);
+                out.extend_from_slice(&request.target_pci.to_be_bytes());
+                out.push(request.cause);
+            }
+            Self::HandoverResponse(response) => {
+                response.origin.write(out);
+                for number in [response.origin_pci, response.origin_rnti, response.target_rnti] {
+                    out.extend_from_slice(&number.to_be_bytes());
+                }
+            }
+            Self::SliceRequest(slice, tlvs) | Self::SliceResponse(slice, tlvs) => {
+                out.extend_from_slice(&slice.plmn);
+                out.push(slice.dscp);
+                out.extend_from_slice(&slice.padding);
+                tlv::write_all(tlvs, out)?;
+            }
+            Self::Opaque { content, .. } => out.extend_from_slice(content),
+        }
+        Ok(())
+    }
+}
+
+fn only_u32(mut reader: Reader<'_>) -> Result<u32, EmpowerError> {
+    let number = reader.u32("four octets of padding")?;
+    reader.end()?;
+    Ok(number)
+}
+
+/// Octets of the message that `octets` begin with; `None` until its length is there.
+pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
+    if let Some(&given) = octets.get(1).filter(|version| **version != VERSION) {
+        return Err(EmpowerError::Version { given, allowed: VERSION });
+    }
+    let Some(&[high, low]) = octets.get(22..HEADER_BYTES) else { return Ok(None) };
+    let announced = usize::from(u16::from_be_bytes([high, low]));
+    if announced < MIN_MESSAGE_BYTES {
+        return Err(EmpowerError::Length { announced, least: MIN_MESSAGE_BYTES, most: MAX_MESSAGE_BYTES });
+    }
+    Ok(Some(announced))
+}
+
+/// Reads one whole message.
+pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
+    let announced = message_bytes(message)?.ok_or(EmpowerError::Truncated {
+        what: "a header",
+        need: HEADER_BYTES,
+        have: message.len(),
+    })?;
+    let mut reader = Reader(message);
+    let message = reader.take("a message", announced)?;
+    reader.end()?;
+    let mut reader = Reader(message);
+    let kind = reader.u8("a type")?;
+    let _version = reader.u8("a version")?;
+    let enb = EnbId::read(&mut reader)?;
+    let cell = reader.u16("a cell")?;
+    let xid = reader.u32("an xid")?;
+    let flags = reader.u16("flags")?;
+    let seq = reader.u32("a sequence number")?;
+    let _length = reader.u16("a length")?;
+    let action = reader.u16("an action")?;
+    let opcode = reader.u8("an opcode")?.into();
+    let timing = match kind {
+        1 => Timing::Single,
+        2 => Timing::Scheduled { interval_ms: reader.u32("an interval")? },
+        3 => Timing::Triggered,
+        other => return Err(EmpowerError::EventType(other)),
+    };
+    let sender = if flags & 1 == 0 { Sender::Agent } else { Sender::Controller };
+    let header = Header { enb, cell, xid, reserved: flags >> 1, sender, seq };
+    Ok(Pdu { header, timing, opcode, body: Body::read(action, sender, reader)? })
+}
+
+impl Pdu {
+    /// Appends the message; nothing is appended if it is too long.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+        let start = out.len();
+        let result = self.write(start, out);
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    fn write(&self, start: usize, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+        let header = &self.header;
+        let kind = match self.timing {
+            Timing::Single => 1,
+            Timing::Scheduled { .. } => 2,
+            Timing::Triggered => 3,
+        };
+        out.extend_from_slice(&[kind, VERSION]);
+        header.enb.write(out);
+        out.extend_from_slice(&header.cell.to_be_bytes());
+        out.extend_from_slice(&header.xid.to_be_bytes());
+        let flags = (header.reserved << 1) | u16::from(header.sender == Sender::Controller);
+        out.extend_from_slice(&flags.to_be_bytes());
+        out.extend_from_slice(&header.seq.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
+        out.extend_from_slice(&self.body.action().to_be_bytes());
+        out.push(self.opcode.into());
+        if let Timing::Scheduled { interval_ms } = self.timing {
+            out.extend_from_slice(&interval_ms.to_be_bytes());
+        }
+        self.body.write(out)?;
+        let len = out.len() - start;
+        let most = MAX_MESSAGE_BYTES;
+        let length =
+            u16::try_from(len).map_err(|_| EmpowerError::Unencodable { what: "a message", len, most })?;
+        out[start + 22..start + HEADER_BYTES].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! OpenEmpower v2: requests that create, update or delete, and their responses.
+//!
+//! The base station's hello (a request with its period) comes first; the controller answers it and asks for
+//! capabilities, then for UE reports. A message is a header of [`HEADER_BYTES`] octets and TLVs; the 32-bit length in the
+//! header counts the whole message, a TLV's length counts its own four octets. The published controller keeps **one
+//! connection for each source address**; a second one from the same address ends the first.
+mod tlv;
+
+pub use tlv::{
+    CapabilitiesCell, HelloPeriod, MacPrbReport, MeasurementId, ReportAmount, ReportInterval, Tlv,
+    UeIdentity, UeMeasurementConfig, UeMeasurementReport, UeStatus,
+};
+
+use super::{EmpowerError, Mac, Reader};
+
+/// TCP port of the controller.
+pub const PORT: u16 = 5533;
+/// Version in the header.
+pub const VERSION: u8 = 2;
+/// Octets of a header.
+pub const HEADER_BYTES: usize = 24;
+/// Largest message that we take; the field could say 4 GiB.
+pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
+/// Highest number of an action: it has 14 bits.
+pub const MAX_ACTION: u16 = 0x3fff;
+
+/// What a message is about.
+pub mod action {
+    /// Keep-alive.
+    pub const HELLO: u16 = 0;
+    /// Capabilities.
+    pub const CAPABILITIES: u16 = 1;
+    /// UEs that come and go.
+    pub const UE_REPORTS: u16 = 2;
+    /// What UEs measure.
+    pub const UE_MEASUREMENTS: u16 = 3;
+    /// Use of a cell.
+    pub const MAC_PRB_UTILIZATION: u16 = 4;
+}
+
+/// What a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Nothing said: get.
+    Undefined,
+    /// Change.
+    Update,
+    /// Begin.
+    Create,
+    /// End.
+    Delete,
+}
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Well.
+    Success,
+    /// It failed.
+    Fail,
+    /// A number without a meaning, 2 or 3.
+    Other(u8),
+}
+
+/// Request or response, with the two bits that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A request.
+    Request(Operation),
+    /// A response.
+    Response(Outcome),
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pdu {
+    /// Request or response.
+    pub kind: Kind,
+    /// The seven lower bits of the flags; 0 as published.
+    pub reserved: u8,
+    /// What it is about: see [`action`]; at most [`MAX_ACTION`].
+    pub action: u16,
+    /// The two octets before the device's address; 0 as published.
+    pub padding: [u8; 2],
+    /// The base station.
+    pub device: Mac,
+    /// Counts the sender's messages.
+    pub seq: u32,
+    /// Transaction.
+    pub xid: u32,
+    /// The content.
+    pub tlvs: Vec<Tlv>,
+}
+
+impl Pdu {
+    /// A message with the reserved bits as published.
+    pub fn new(kind: Kind, action: u16, device: Mac, seq: u32, xid: u32, tlvs: Vec<Tlv>) -> Self {
+        Self { kind, reserved: 0, action, padding: [0; 2], device, seq, xid, tlvs }
+    }
+
+    /// Appends the message; nothing is appended if it is too long.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+        let start = out.len();
+        let result = self.write(start, out);
+        if result.is_err() {
+            out.truncate(start);
+        }
+        result
+    }
+
+    fn write(&self, start: usize, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+        let (message_type, bits) = match self.kind {
+            Kind::Request(Operation::Undefined) => (0, 0),
+            Kind::Request(Operation::Update) => (0, 1),
+            Kind::Request(Operation::Create) => (0, 2),
+            Kind::Request(Operation::Delete) => (0, 3),
+            Kind::Response(Outcome::Success) => (0x80, 0),
+            Kind::Response(Outcome::Fail) => (0x80, 1),
+            Kind::Response(Outcome::Other(bits)) => (0x80, u16::from(bits & 3)),
+        };
+        if self.action > MAX_ACTION {
+            let (len, most) = (usize::from(self.action), usize::from(MAX_ACTION));
+            return Err(EmpowerError::Unencodable { what: "an action", len, most });
+        }
+        out.extend_from_slice(&[VERSION, message_type | (self.reserved & 0x7f)]);
+        out.extend_from_slice(&((bits << 14) | self.action).to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&self.padding);
+        out.extend_from_slice(&self.device.0);
+        out.extend_from_slice(&self.seq.to_be_bytes());
+        out.extend_from_slice(&self.xid.to_be_bytes());
+        tlv::write_all(&self.tlvs, out)?;
+        let (len, most) = (out.len() - start, MAX_MESSAGE_BYTES);
+        if len > most {
+            return Err(EmpowerError::Unencodable { what: "a message", len, most });
+        }
+        // Within 64 KiB.
+        out[start + 4..start + 8].copy_from_slice(&(len as u32).to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Octets of the message that `octets` begin with; `None` until its length is there.
+pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
+    if let Some(&given) = octets.first().filter(|version| **version != VERSION) {
+        return Err(EmpowerError::Version { given, allowed: VERSION });
+    }
+    let Some(length) = octets.get(4..).and_then(|rest| rest.first_chunk::<4>()) else { return Ok(None) };
+    let announced = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    if !(HEADER_BYTES..=MAX_MESSAGE_BYTES).contains(&announced) {
+        return Err(EmpowerError::Length { announced, least: HEADER_BYTES, most: MAX_MESSAGE_BYTES });
+    }
+    Ok(Some(announced))
+}
+
+/// Reads one whole message.
+pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
+    let announced = message_bytes(message)?.ok_or(EmpowerError::Truncated {
+        what: "a header",
+        need: HEADER_BYTES,
+        have: message.len(),
+    })?;
+    let mut reader = Reader(message);
+    let message = reader.take("a message", announced)?;
+    reader.end()?;
+    let mut reader = Reader(message);
+    let _version = reader.u8("a version")?;
+    let flags = reader.u8("flags")?;
+    let tsrc = reader.u16("an action")?;
+    let _length = reader.u32("a length")?;
+    let padding = reader.array("padding")?;
+    let device = Mac(reader.array("a device")?);
+    let seq = reader.u32("a sequence number")?;
+    let xid = reader.u32("an xid")?;
+    let kind = match (flags & 0x80 != 0, tsrc >> 14) {
+        (false, 0) => Kind::Request(Operation::Undefined),
+        (false, 1) => Kind::Request(Operation::Update),
+        (false, 2) => Kind::Request(Operation::Create),
+        (false, _) => Kind::Request(Operation::Delete),
+        (true, 0) => Kind::Response(Outcome::Success),
+        (true, 1) => Kind::Response(Outcome::Fail),
+        (true, 2) => Kind::Response(Outcome::Other(2)),
+        (true, _) => Kind::Response(Outcome::Other(3)),
+    };
+    let tlvs = tlv::read_all(reader)?;
+    Ok(Pdu { kind, reserved: flags & 0x7f, action: tsrc & MAX_ACTION, padding, device, seq, xid, tlvs })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! Configuration: base station, cells, UEs, logical channels, slices, measurements.
+
+messages! {
+    /// System information.
+    SiConfig {
+        sfn = 1 optional uint32, "SFN.";
+        sib1_length = 2 optional uint32, "SIB1 length.";
+        si_window_length = 3 optional uint32, "SI window length.";
+        si_message = 4 repeated message SiMessage, "SI message.";
+    }
+    /// One system information message.
+    SiMessage {
+        periodicity = 1 optional uint32, "Periodicity.";
+        length = 2 optional uint32, "Length.";
+    }
+    /// Discontinuous reception.
+    DrxConfig {
+        on_duration_timer = 1 optional uint32, "On duration timer.";
+        drx_inactivity_timer = 2 optional uint32, "DRX inactivity timer.";
+        drx_retransmission_timer = 3 optional uint32, "DRX retransmission timer.";
+        long_drx_cycle = 4 optional uint32, "Long DRX cycle.";
+        long_drx_cycle_start_offset = 5 optional uint32, "Long DRX cycle start offset.";
+        short_drx_cycle = 6 optional uint32, "Short DRX cycle.";
+        drx_short_cycle_timer = 7 optional uint32, "DRX short cycle timer.";
+    }
+    /// Semi-persistent scheduling.
+    SpsConfig {
+        semi_persistent_sched_interval_ul = 1 optional uint32, "Semi persistent scheduling interval uplink.";
+        semi_persistent_sched_interval_dl = 2 optional uint32, "Semi persistent scheduling interval downlink.";
+        num_of_conf_sps_proc = 3 optional uint32, "Num of configured SPS processes.";
+        n1_pucch_an_persistent_element = 4 unpacked uint32, "N1 PUCCH ACK/NACK persistent element.";
+        implicit_release_after = 5 optional uint32, "Implicit release after.";
+    }
+    /// Scheduling requests.
+    SrConfig {
+        sr_action = 1 optional uint32, "SR action.";
+        sched_interval = 2 optional uint32, "Scheduling interval.";
+        dsr_trans_max = 3 optional uint32, "Dsr trans maximum.";
+    }
+    /// CQI reporting.
+    CqiConfig {
+        cqi_action = 1 optional uint32, "CQI action.";
+        cqi_sched_interval = 2 optional uint32, "CQI scheduling interval.";
+        ri_sched_interval = 3 optional uint32, "RI scheduling interval.";
+    }
+    /// What a UE can.
+    UeCapabilities {
+        half_duplex = 1 optional uint32, "Half duplex.";
+        intra_sf_hopping = 2 optional uint32, "Intra subframe hopping.";
+        type2_sb_1 = 3 optional uint32, "Type2 sb 1.";
+        ue_category = 4 optional uint32, "UE category.";
+        res_alloc_type1 = 5 optional uint32, "Res alloc type1.";
+    }
+    /// A secondary cell of a UE.
+    ScellConfig {
+        carrier_index = 1 optional uint32, "Component carrier.";
+        scell_index = 2 optional uint32, "Scell index.";
+        use_ccs = 3 optional uint32, "Use cross-carrier scheduling.";
+        sched_cell_index = 4 optional uint32, "Scheduling cell index.";
+        pdsch_start = 5 optional uint32, "PDSCH start.";
+    }
+    /// A logical channel.
+    LcConfig {
+        lcid = 1 optional uint32, "Logical channel.";
+        lcg = 2 optional uint32, "Logical channel group.";
+        direction = 3 optional uint32, "0 uplink, 1 downlink, 2 both ([`LcDirection`]).";
+        qos_bearer_type = 4 optional uint32, "0 non-GBR, 1 GBR.";
+        qci = 5 optional uint32, "QoS class identifier.";
+        e_rab_max_bitrate_ul = 6 optional uint64, "Maximum uplink bit rate in bit/s.";
+        e_rab_max_bitrate_dl = 7 optional uint64, "Maximum downlink bit rate in bit/s.";
+        e_rab_guaranteed_bitrate_ul = 8 optional uint64, "Guaranteed uplink bit rate in bit/s.";
+        e_rab_guaranteed_bitrate_dl = 9 optional uint64, "Guaranteed downlink bit rate in bit/s.";
+    }
+    /// A cell.
+    CellConfig {
+        phy_cell_id = 1 optional uint32, "Physical cell identity.";
+        cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
+        pusch_hopping_offset = 3 optional uint32, "PUSCH hopping offset.";
+        hopping_mode = 4 optional uint32, "Hopping mode.";
+        n_sb = 5 optional uint32, "Number of sb.";
+        phich_resource = 6 optional uint32, "PHICH resource.";
+        phich_duration = 7 optional uint32, "PHICH duration.";
+        init_nr_pdcch_ofdm_sym = 8 optional uint32, "Initial number of PDCCH ofdm sym.";
+        si_config = 9 optional message SiConfig, "SI configuration.";
+        dl_bandwidth = 10 optional uint32, "Downlink resource blocks.";
+        ul_bandwidth = 11 optional uint32, "Uplink resource blocks.";
+        ul_cyclic_prefix_length = 13 optional uint32, "Uplink cyclic prefix length.";
+        dl_cyclic_prefix_length = 14 optional uint32, "Downlink cyclic prefix length.";
+        antenna_ports_count = 15 optional uint32, "Antenna ports count.";
+        duplex_mode = 16 optional uint32, "Duplex mode.";
+        subframe_assignment = 17 optional uint32, "Subframe assignment.";
+        special_subframe_patterns = 18 optional uint32, "Special subframe patterns.";
+        mbsfn_subframe_config_rfperiod = 19 unpacked uint32, "MBSFN subframe configuration rfperiod.";
+        mbsfn_subframe_config_rfoffset = 20 unpacked uint32, "MBSFN subframe configuration rfoffset.";
+        mbsfn_subframe_config_sfalloc = 21 unpacked uint32, "MBSFN subframe configuration sfalloc.";
+        prach_config_index = 22 optional uint32, "PRACH configuration index.";
+        prach_freq_offset = 23 optional uint32, "PRACH freq offset.";
+        ra_response_window_size = 24 optional uint32, "Ra response window size.";
+        mac_contention_resolution_timer = 25 optional uint32, "MAC contention resolution timer.";
+        max_harq_msg3tx = 26 optional uint32, "Maximum HARQ of message 3.";
+        n1_pucch_an = 27 optional uint32, "N1 PUCCH ACK/NACK.";
+        delta_pucch_shift = 28 optional uint32, "Delta PUCCH shift.";
+        n_rb_cqi = 29 optional uint32, "Number of resource block CQI.";
+        srs_subframe_config = 30 optional uint32, "SRS subframe configuration.";
+        srs_bw_config = 31 optional uint32, "SRS bw configuration.";
+        srs_mac_up_pts = 32 optional uint32, "SRS MAC up pts.";
+        enable_64qam = 33 optional uint32, "Enable 64QAM.";
+        carrier_index = 34 optional uint32, "Component carrier.";
+        dl_freq = 35 optional uint32, "Downlink carrier in MHz.";
+        ul_freq = 36 optional uint32, "Uplink carrier in MHz.";
+        eutra_band = 37 optional uint32, "E-UTRA band.";
+        dl_pdsch_power = 38 optional int32, "PDSCH power in dBm.";
+        ul_pusch_power = 39 optional int32, "PUSCH power in dBm.";
+        plmn_id = 40 repeated message Plmn, "Networks that the cell serves.";
+        slice_config = 42 optional message SliceConfig, "Slices of the cell.";
+        x2_ho_net_control = 43 optional bool, "Whether the controller decides on X2 handovers.";
+    }
+    /// A UE.
+    UeConfig {
+        rnti = 1 optional uint32, "C-RNTI.";
+        drx_config = 2 optional message DrxConfig, "DRX configuration.";
+        time_alignment_timer = 3 optional uint32, "Time alignment timer.";
+        meas_gap_config_pattern = 4 optional uint32, "Measurement gap configuration pattern.";
+        meas_gap_config_sf_offset = 5 optional uint32, "Measurement gap configuration subframe offset.";
+        sps_config = 6 optional message SpsConfig, "SPS configuration.";
+        sr_config = 7 optional message SrConfig, "SR configuration.";
+        cqi_config = 8 optional message CqiConfig, "CQI configuration.";
+        transmission_mode = 9 optional uint32, "Transmission mode.";
+        ue_aggregated_max_bitrate_ul = 10 optional uint64, "Aggregate maximum uplink bit rate in bit/s.";
+        ue_aggregated_max_bitrate_dl = 11 optional uint64, "Aggregate maximum downlink bit rate in bit/s.";
+        capabilities = 12 optional message UeCapabilities, "What the UE can.";
+        ue_transmission_antenna = 13 optional uint32, "UE transmission antenna.";
+        tti_bundling = 14 optional uint32, "TTI bundling.";
+        max_harq_tx = 15 optional uint32, "Maximum HARQ transmit.";
+        beta_offset_ack_index = 16 optional uint32, "Beta offset ACK index.";
+        beta_offset_ri_index = 17 optional uint32, "Beta offset RI index.";
+        beta_offset_cqi_index = 18 optional uint32, "Beta offset CQI index.";
+        ack_nack_simultaneous_trans = 19 optional uint32, "ACK NACK simultaneous trans.";
+        simultaneous_ack_nack_cqi = 20 optional uint32, "Simultaneous ACK NACK CQI.";
+        aperiodic_cqi_rep_mode = 21 optional uint32, "Aperiodic CQI rep mode.";
+        tdd_ack_nack_feedback = 22 optional uint32, "TDD ACK NACK feedback.";
+        ack_nack_repetition_factor = 23 optional uint32, "ACK NACK repetition factor.";
+        extended_bsr_size = 24 optional uint32, "Extended bsr size.";
+        ca_support = 25 optional uint32, "Carrier aggregation support.";
+        cross_carrier_sched_support = 26 optional uint32, "Cross carrier scheduling support.";
+        pcell_carrier_index = 27 optional uint32, "Pcell carrier index.";
+        scell_config = 28 repeated message ScellConfig, "Scell configuration.";
+        scell_deactivation_timer = 29 optional uint32, "Scell deactivation timer.";
+        imsi = 30 optional uint64, "IMSI (Mosaic5G 2.x).";
+        dl_slice_id = 31 optional uint32, "Downlink slice (Mosaic5G 2.x).";
+        ul_slice_id = 32 optional uint32, "Uplink slice (Mosaic5G 2.x).";
+        info = 33 optional message MeasurementInfo, "Measurement configuration (Mosaic5G 2.x).";
+    }
+    /// Logical channels of a UE.
+    LcUeConfig {
+        rnti = 1 optional uint32, "C-RNTI.";
+        lc_config = 2 repeated message LcConfig, "Logical channels.";
+    }
+    /// Resource block groups of a slice.
+    SliceStatic {
+        pos_low = 1 optional uint32, "Lowest resource block group.";
+        pos_high = 2 optional uint32, "Highest resource block group.";
+    }
+    /// Slices of one direction.
+    SliceDlUlConfig {
+        algorithm = 1 optional int32, "A [`SliceAlgorithm`].";
+        slices = 2 repeated message Slice, "Slices.";
+        scheduler = 3 optional string, "Scheduler within the slice, or the default one.";
+    }
+    /// A network.
+    Plmn {
+        mcc = 1 optional uint32, "Mobile country code.";
+        mnc = 2 optional uint32, "Mobile network code.";
+        mnc_length = 3 optional uint32, "Digits of the network code, 2 or 3.";
+    }
+    /// Which measurements a UE reports.
+    MeasurementInfo {
+        offset_freq_serving = 1 optional int64, "Offset freq serving.";
+        offset_freq_neighbouring = 2 optional int64, "Offset freq neighbouring.";
+        cell_individual_offset = 3 unpacked int64, "Cell individual offset.";
+        filter_coefficient_rsrp = 4 optional int64, "Filter coefficient rsrp.";
+        filter_coefficient_rsrq = 5 optional int64, "Filter coefficient rsrq.";
+        event = 6 optional message MeasurementEvent, "Event.";
+    }
+    /// When it reports them (TS 36.331 §5.5.4).
+    MeasurementEvent {
+        periodical = 1 optional message PerEvent, "Periodical.";
+        a1 = 2 optional message A1Event, "A1.";
+        a2 = 3 optional message A2Event, "A2.";
+        a3 = 4 optional message A3Event, "A3.";
+        a4 = 5 optional message A4Event, "A4.";
+        a5 = 6 optional message A5Event, "A5.";
+    }
+    /// Periodical reports.
+    PerEvent {
+        max_report_cells = 1 optional int64, "Cells in a report at most.";
+    }
+    /// Serving becomes better than a threshold.
+    A1Event {
+        threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
+        hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
+        time_to_trigger = 3 optional int64, "Time to trigger in ms.";
+        max_report_cells = 4 optional int64, "Cells in a report at most.";
+    }
+    /// Serving becomes worse than a threshold.
+    A2Event {
+        threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
+        hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
+        time_to_trigger = 3 optional int64, "Time to trigger in ms.";
+        max_report_cells = 4 optional int64, "Cells in a report at most.";
+    }
+    /// Neighbour becomes better than serving by an offset.
+    A3Event {
+        a3_offset = 1 optional int64, "Offset in units of 0.5 dB.";
+        report_on_leave = 2 optional int32, "Whether to report when the condition ends.";
+        hysteresis = 3 optional int64, "Hysteresis in units of 0.5 dB.";
+        time_to_trigger = 4 optional int64, "Time to trigger in ms.";
+        max_report_cells = 5 optional int64, "Cells in a report at most.";
+    }
+    /// Neighbour becomes better than a threshold.
+    A4Event {
+        threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
+        hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
+        time_to_trigger = 3 optional int64, "Time to trigger in ms.";
+        max_report_cells = 4 optional int64, "Cells in a report at most.";
+    }
+    /// Serving becomes worse than one threshold and a neighbour better than another.
+    A5Event {
+        threshold_rsrp_1 = 1 optional int64, "First threshold, as an RSRP range.";
+        threshold_rsrp_2 = 2 optional int64, "Second threshold, as an RSRP range.";
+        hysteresis = 3 optional int64, "Hysteresis in units of 0.5 dB.";
+        time_to_trigger = 4 optional int64, "Time to trigger in ms.";
+        max_report_cells = 5 optional int64, "Cells in a report at most.";
+    }
+    /// A globally unique MME identity.
+    Gummei {
+        plmn = 1 optional message Plmn, "Network.";
+        mme_group_id = 2 optional uint32, "MME group id.";
+        mme_code = 3 optional uint32, "MME code.";
+    }
+    /// An MME that the base station knows.
+    S1apMme {
+        s1_ip = 1 optional string, "S1 IP address.";
+        name = 2 optional string, "Name.";
+        state = 3 optional int32, "State: a [`MmeState`].";
+        served_gummeis = 4 repeated message Gummei, "Served GUMMEIs.";
+        requested_plmns = 5 repeated message Plmn, "Requested PLMNs.";
+        rel_capacity = 6 optional uint32, "Rel capacity.";
+    }
+    /// Slices of a cell.
+    SliceConfig {
+        dl = 6 optional message SliceDlUlConfig, "Downlink.";
+        ul = 7 optional message SliceDlUlConfig, "Uplink.";
+    }
+    /// S1 of a base station.
+    S1apConfig {
+        pending = 1 optional uint32, "Pending.";
+        connected = 2 optional uint32, "Connected.";
+        enb_s1_ip = 3 optional string, "ENB S1 IP address.";
+        enb_name = 4 optional string, "ENB name.";
+        mmes = 5 repeated message S1apMme, "Mmes.";
+    }
+}
+
+/// A slice (Mosaic5G 2.x).
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Slice {
+    /// Number.
+    #[prost(uint32, optional, tag = 1)]
+    pub id: Option<u32>,
+    /// For people.
+    #[prost(string, optional, tag = 2)]
+    pub label: Option<String>,
+    /// Scheduler within the slice.
+    #[prost(string, optional, tag = 3)]
+    pub scheduler: Option<String>,
+    /// What the algorithm of the direction asks for.
+    #[prost(oneof = "SliceParameters", tags = "10")]
+    pub params: Option<SliceParameters>,
+}
+
+/// Parameters of a slice, by algorithm.
+#[derive(Clone, PartialEq, ::prost::Oneof)]
+pub enum SliceParameters {
+    /// Resource block groups of its own.
+    #[prost(message, tag = 10)]
+    Fixed(SliceStatic),
+}

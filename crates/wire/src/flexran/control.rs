@@ -1,0 +1,147 @@
+//! Control: scheduling decisions, HARQ feedback, reconfiguration of the agent.
+
+messages! {
+    /// HARQ feedback of a UE.
+    DlInfo {
+        rnti = 1 optional uint32, "C-RNTI.";
+        harq_process_id = 2 optional uint32, "HARQ process.";
+        harq_status = 3 unpacked uint32, "0 ACK, 1 NACK, 2 DTX, for each codeword.";
+        serv_cell_index = 4 optional uint32, "Serving cell among the UE's.";
+    }
+    /// Reception from a UE.
+    UlInfo {
+        rnti = 1 optional uint32, "C-RNTI.";
+        ul_reception = 2 unpacked uint32, "Uplink reception.";
+        reception_status = 3 optional uint32, "Reception status.";
+        tpc = 4 optional uint32, "Power control command.";
+        serv_cell_index = 5 optional uint32, "Serving cell among the UE's.";
+        rssi = 6 optional uint32, "RSSI.";
+    }
+    /// Downlink control information (FAPI).
+    DlDci {
+        rnti = 1 optional uint32, "C-RNTI.";
+        res_alloc = 2 optional uint32, "Res alloc.";
+        rb_bitmap = 3 optional uint32, "Resource block groups as bits.";
+        rb_shift = 4 optional uint32, "Resource block shift.";
+        tbs_size = 5 unpacked uint32, "Transport block size in octets.";
+        mcs = 6 unpacked uint32, "Modulation and coding scheme.";
+        ndi = 7 unpacked uint32, "New data indicator.";
+        rv = 8 unpacked uint32, "Redundancy version.";
+        cce_index = 9 optional uint32, "CCE index.";
+        aggr_level = 10 optional uint32, "Aggr level.";
+        precoding_info = 11 optional uint32, "Precoding info.";
+        format = 12 optional uint32, "Format.";
+        tpc = 13 optional uint32, "Power control command.";
+        harq_process = 14 optional uint32, "HARQ process.";
+        dai = 15 optional uint32, "DAI.";
+        vrb_format = 16 optional uint32, "Vrb format.";
+        tb_swap = 17 optional uint32, "Tb swap.";
+        sps_release = 18 optional uint32, "SPS release.";
+        pdcch_order = 19 optional uint32, "PDCCH order.";
+        preamble_index = 20 optional uint32, "Preamble index.";
+        prach_mask_index = 21 optional uint32, "PRACH mask index.";
+        n_gap = 22 optional uint32, "Number of gap.";
+        tbs_idx = 23 optional uint32, "Transport block size index.";
+        dl_power_offset = 24 optional uint32, "Downlink power offset.";
+        pdcch_power_offset = 25 optional uint32, "PDCCH power offset.";
+        cif_present = 26 optional uint32, "Carrier indicator present.";
+        cif = 27 optional uint32, "Carrier indicator.";
+    }
+    /// RLC PDUs of one transmission.
+    RlcPdu {
+        rlc_pdu_tb = 1 repeated message RlcPduTb, "RLC PDU tb.";
+    }
+    /// An RLC PDU.
+    RlcPduTb {
+        logical_channel_id = 1 optional uint32, "Logical channel id.";
+        size = 2 optional uint32, "Octets.";
+    }
+    /// A downlink transmission.
+    DlData {
+        rnti = 1 optional uint32, "C-RNTI.";
+        dl_dci = 2 optional message DlDci, "Downlink DCI.";
+        ce_bitmap = 3 unpacked uint32, "Control element bitmap.";
+        rlc_pdu = 4 repeated message RlcPdu, "RLC PDU.";
+        serv_cell_index = 5 optional uint32, "Serving cell among the UE's.";
+        act_deact_ce = 6 optional uint32, "Act deact control element.";
+    }
+    /// A random access response.
+    DlRar {
+        rnti = 1 optional uint32, "C-RNTI.";
+        grant = 2 optional uint32, "Uplink grant.";
+        rar_dci = 3 optional message DlDci, "Random access response DCI.";
+        carrier_index = 4 optional uint32, "Component carrier.";
+    }
+    /// A broadcast transmission.
+    DlBroadcast {
+        kind = 1 optional uint32, "Kind.";
+        index = 2 optional uint32, "Index.";
+        broad_dci = 3 optional message DlDci, "Broad DCI.";
+        carrier_index = 4 optional uint32, "Component carrier.";
+    }
+    /// Control region of a carrier.
+    PdcchOfdmSymCount {
+        carrier_index = 1 optional uint32, "Component carrier.";
+        num_pdcch_ofdm_symbols = 2 optional uint32, "Num PDCCH ofdm symbols.";
+    }
+    /// Uplink control information (FAPI).
+    UlDci {
+        rnti = 1 optional uint32, "C-RNTI.";
+        rb_start = 2 optional uint32, "Resource block start.";
+        rb_len = 3 optional uint32, "Resource block len.";
+        mcs = 4 optional uint32, "Modulation and coding scheme.";
+        cyclic_shift2 = 5 optional uint32, "Cyclic shift2.";
+        freq_hop_flag = 6 optional uint32, "Freq hop flag.";
+        freq_hop_map = 7 optional uint32, "Freq hop map.";
+        ndi = 8 optional uint32, "New data indicator.";
+        rv = 9 optional uint32, "Redundancy version.";
+        harq_pid = 10 optional uint32, "HARQ process.";
+        ultx_mode = 11 optional uint32, "Ultx mode.";
+        tbs_size = 12 optional uint32, "Transport block size in octets.";
+        n_srs = 13 optional uint32, "Number of SRS.";
+        res_alloc = 14 optional uint32, "Res alloc.";
+        size = 15 optional uint32, "Octets.";
+        dai = 16 optional uint32, "DAI.";
+    }
+    /// An uplink grant.
+    UlData {
+        rnti = 1 optional uint32, "C-RNTI.";
+        ul_dci = 2 optional message UlDci, "Uplink DCI.";
+    }
+    /// A part of the agent to change.
+    AgentReconfigurationSystem {
+        system = 1 optional string, "The part, `mac` for instance.";
+        subsystems = 2 repeated message AgentReconfigurationSubsystem, "Parts of the part.";
+    }
+    /// A part of the part.
+    AgentReconfigurationSubsystem {
+        name = 1 optional string, "Name.";
+        behavior = 2 optional string, "What the part shall do.";
+        params = 3 map AgentReconfigurationParam, "Its parameters.";
+    }
+}
+
+/// A parameter's value.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AgentReconfigurationParam {
+    /// The value.
+    #[prost(oneof = "ParamValue", tags = "1, 2, 3, 4")]
+    pub param: Option<ParamValue>,
+}
+
+/// The types that a parameter can have.
+#[derive(Clone, PartialEq, ::prost::Oneof)]
+pub enum ParamValue {
+    /// A whole number.
+    #[prost(int32, tag = 1)]
+    Integer(i32),
+    /// A number.
+    #[prost(float, tag = 2)]
+    Floating(f32),
+    /// Yes or no.
+    #[prost(bool, tag = 3)]
+    Boolean(bool),
+    /// A text.
+    #[prost(string, tag = 4)]
+    Text(String),
+}

@@ -1,0 +1,262 @@
+//! The messages, and the envelope around them.
+use super::config::*;
+use super::control::*;
+use super::stats::*;
+use bytes::Bytes;
+
+messages! {
+    /// Head of every message; it may be absent, and nobody dispatches on it.
+    Header {
+        version = 1 optional uint32, "Always 0.";
+        kind = 2 optional uint32, "A [`Kind`]; controllers dispatch on the body instead.";
+        xid = 4 optional uint32, "Transaction: a reply repeats the request's.";
+    }
+    /// First message in each direction: the controller's comes first; the agent's counts only with [`Direction::Successful`].
+    Hello {
+        header = 1 optional message Header, "Version, type and transaction.";
+        bs_id = 2 optional uint64, "Identity of the base station (Mosaic5G 2.x).";
+        capabilities = 3 unpacked int32, "Layers that the agent holds (Mosaic5G 2.x).";
+        splits = 4 unpacked int32, "Functional splits (Mosaic5G 2.x).";
+    }
+    /// Asks for an echo.
+    EchoRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+        latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
+    }
+    /// The echo.
+    EchoReply {
+        header = 1 optional message Header, "Version, type and transaction.";
+        latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
+    }
+    /// Statistics.
+    StatsReply {
+        header = 1 optional message Header, "Version, type and transaction.";
+        ue_report = 2 repeated message UeStatsReport, "UEs, one report each.";
+        cell_report = 3 repeated message CellStatsReport, "Component carriers, one report each.";
+    }
+    /// A subframe has begun.
+    SfTrigger {
+        header = 1 optional message Header, "Version, type and transaction.";
+        sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        dl_info = 3 repeated message DlInfo, "Downlink info.";
+        ul_info = 4 repeated message UlInfo, "Uplink info.";
+    }
+    /// Scheduling requests came.
+    UlSrInfo {
+        header = 1 optional message Header, "Version, type and transaction.";
+        sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        rnti = 3 unpacked uint32, "C-RNTI.";
+    }
+    /// Asks for the base station.
+    EnbConfigRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+    }
+    /// The base station. Controllers know an agent from here on; what came before is dropped in silence.
+    EnbConfigReply {
+        header = 1 optional message Header, "Version, type and transaction.";
+        enb_id = 2 optional uint64, "Identity of the base station.";
+        cell_config = 3 repeated message CellConfig, "Cells.";
+        device_spec = 4 optional uint32, "Kind of device (Mosaic5G 2.x).";
+        s1ap = 5 optional message S1apConfig, "S1 towards the core (Mosaic5G 2.x).";
+        loaded_apps = 6 repeated string, "Applications loaded in the agent (Mosaic5G 2.x).";
+        loaded_mac_objects = 7 repeated string, "Schedulers loaded in the agent (Mosaic5G 2.x).";
+    }
+    /// Asks for the UEs.
+    UeConfigRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+    }
+    /// The UEs.
+    UeConfigReply {
+        header = 1 optional message Header, "Version, type and transaction.";
+        ue_config = 2 repeated message UeConfig, "UEs: the whole list, it replaces what was known.";
+    }
+    /// Asks for the logical channels; sent again at each UE state change.
+    LcConfigRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+    }
+    /// The logical channels of all UEs.
+    LcConfigReply {
+        header = 1 optional message Header, "Version, type and transaction.";
+        lc_ue_config = 2 repeated message LcUeConfig, "Logical channels of each UE: the whole list.";
+    }
+    /// A remote scheduler's decision for the downlink.
+    DlMacConfig {
+        header = 1 optional message Header, "Version, type and transaction.";
+        sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        dl_ue_data = 3 repeated message DlData, "Downlink UE data.";
+        dl_rar = 4 repeated message DlRar, "Downlink random access response.";
+        dl_broadcast = 5 repeated message DlBroadcast, "Downlink broadcast.";
+        ofdm_sym = 6 repeated message PdcchOfdmSymCount, "Ofdm sym.";
+    }
+    /// A UE came, went or changed.
+    UeStateChange {
+        header = 1 optional message Header, "Version, type and transaction.";
+        kind = 2 optional uint32, "A [`UeChange`].";
+        config = 3 optional message UeConfig, "The UE.";
+    }
+    /// Changes the agent.
+    AgentReconfiguration {
+        header = 1 optional message Header, "Version, type and transaction.";
+        policy = 2 optional string, "A policy in YAML.";
+        systems = 3 repeated message AgentReconfigurationSystem, "Parts of the agent to change (Mosaic5G 2.x).";
+    }
+    /// A remote scheduler's decision for the uplink (Mosaic5G 2.x).
+    UlMacConfig {
+        header = 1 optional message Header, "Version, type and transaction.";
+        sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        ul_ue_data = 3 repeated message UlData, "Uplink UE data.";
+    }
+    /// Changes the UEs' measurements (Mosaic5G 2.x).
+    RrcTriggering {
+        header = 1 optional message Header, "Version, type and transaction.";
+        rrc_trigger = 2 optional string, "What to trigger.";
+        meas_info = 3 optional message MeasurementInfo, "Measurement configuration.";
+    }
+    /// Commands a handover (Mosaic5G 2.x).
+    HoCommand {
+        header = 1 optional message Header, "Version, type and transaction.";
+        rnti = 2 optional uint32, "C-RNTI.";
+        target_phy_cell_id = 3 optional uint32, "Physical cell identity of the target.";
+    }
+    /// Asks for code (Mosaic5G 2.x).
+    ControlDelegationRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+        delegation_type = 2 optional int32, "A [`DelegationType`].";
+        name = 4 optional string, "Name.";
+    }
+    /// The agent leaves (Mosaic5G 2.x).
+    Disconnect {
+        header = 1 optional message Header, "Version, type and transaction.";
+    }
+}
+
+/// Asks for statistics.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StatsRequest {
+    /// Version, type and transaction.
+    #[prost(message, optional, tag = 1)]
+    pub header: Option<Header>,
+    /// 0 everything, 1 of cells, 2 of UEs; the body says the same.
+    #[prost(int32, optional, tag = 2)]
+    pub kind: Option<i32>,
+    /// What is asked for.
+    #[prost(oneof = "StatsRequestBody", tags = "3, 4, 5")]
+    pub body: Option<StatsRequestBody>,
+}
+
+/// What statistics are asked for.
+#[derive(Clone, PartialEq, ::prost::Oneof)]
+pub enum StatsRequestBody {
+    /// Everything about cells and UEs.
+    #[prost(message, tag = 3)]
+    Complete(CompleteStatsRequest),
+    /// About some cells.
+    #[prost(message, tag = 4)]
+    Cell(CellStatsRequest),
+    /// About some UEs.
+    #[prost(message, tag = 5)]
+    Ue(UeStatsRequest),
+}
+
+/// Pushes code into the agent.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ControlDelegation {
+    /// Version, type and transaction.
+    #[prost(message, optional, tag = 1)]
+    pub header: Option<Header>,
+    /// A [`DelegationType`](super::DelegationType).
+    #[prost(uint32, optional, tag = 2)]
+    pub delegation_type: Option<u32>,
+    /// A shared object.
+    #[prost(bytes = "bytes", optional, tag = 3)]
+    pub payload: Option<Bytes>,
+    /// Name.
+    #[prost(string, optional, tag = 4)]
+    pub name: Option<String>,
+}
+
+/// What a frame carries: one message and its direction.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Envelope {
+    /// A [`Direction`](super::Direction).
+    #[prost(int32, optional, tag = 100)]
+    pub msg_dir: Option<i32>,
+    /// The message.
+    #[prost(
+        oneof = "Message",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22"
+    )]
+    pub msg: Option<Message>,
+}
+
+/// All messages; from `RrcTriggering` on they are Mosaic5G 2.x.
+#[derive(Clone, PartialEq, ::prost::Oneof)]
+#[allow(clippy::large_enum_variant)]
+pub enum Message {
+    /// See [`Hello`].
+    #[prost(message, tag = 1)]
+    Hello(Hello),
+    /// See [`EchoRequest`].
+    #[prost(message, tag = 2)]
+    EchoRequest(EchoRequest),
+    /// See [`EchoReply`].
+    #[prost(message, tag = 3)]
+    EchoReply(EchoReply),
+    /// See [`StatsRequest`].
+    #[prost(message, tag = 4)]
+    StatsRequest(StatsRequest),
+    /// See [`StatsReply`].
+    #[prost(message, tag = 5)]
+    StatsReply(StatsReply),
+    /// See [`SfTrigger`].
+    #[prost(message, tag = 6)]
+    SfTrigger(SfTrigger),
+    /// See [`UlSrInfo`].
+    #[prost(message, tag = 7)]
+    UlSrInfo(UlSrInfo),
+    /// See [`EnbConfigRequest`].
+    #[prost(message, tag = 8)]
+    EnbConfigRequest(EnbConfigRequest),
+    /// See [`EnbConfigReply`].
+    #[prost(message, tag = 9)]
+    EnbConfigReply(EnbConfigReply),
+    /// See [`UeConfigRequest`].
+    #[prost(message, tag = 10)]
+    UeConfigRequest(UeConfigRequest),
+    /// See [`UeConfigReply`].
+    #[prost(message, tag = 11)]
+    UeConfigReply(UeConfigReply),
+    /// See [`LcConfigRequest`].
+    #[prost(message, tag = 12)]
+    LcConfigRequest(LcConfigRequest),
+    /// See [`LcConfigReply`].
+    #[prost(message, tag = 13)]
+    LcConfigReply(LcConfigReply),
+    /// See [`DlMacConfig`].
+    #[prost(message, tag = 14)]
+    DlMacConfig(DlMacConfig),
+    /// See [`UeStateChange`].
+    #[prost(message, tag = 15)]
+    UeStateChange(UeStateChange),
+    /// See [`ControlDelegation`].
+    #[prost(message, tag = 16)]
+    ControlDelegation(ControlDelegation),
+    /// See [`AgentReconfiguration`].
+    #[prost(message, tag = 17)]
+    AgentReconfiguration(AgentReconfiguration),
+    /// See [`RrcTriggering`].
+    #[prost(message, tag = 18)]
+    RrcTriggering(RrcTriggering),
+    /// See [`UlMacConfig`].
+    #[prost(message, tag = 19)]
+    UlMacConfig(UlMacConfig),
+    /// See [`Disconnect`].
+    #[prost(message, tag = 20)]
+    Disconnect(Disconnect),
+    /// See [`HoCommand`].
+    #[prost(message, tag = 21)]
+    HoCommand(HoCommand),
+    /// See [`ControlDelegationRequest`].
+    #[prost(message, tag = 22)]
+    ControlDelegationRequest(ControlDelegationRequest),
+}

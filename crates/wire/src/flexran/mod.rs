@@ -1,0 +1,151 @@
+//! FlexRAN, the protocol between a FlexRAN controller and its agents: 0.x as OpenAirInterface and the MARC benchmark
+//! spoke it, and what Mosaic5G 2.x added (handover, slicing, measurements, delegation requests).
+//!
+//! The agent connects over TCP to port [`PORT`]; **the controller speaks first**. A frame is the body's length (32 bits,
+//! big-endian, itself not counted) and one protobuf (proto2) [`Envelope`]. Controllers close the connection at a body of
+//! more than [`MAX_BODY_BYTES`], which at about 90 octets a UE is a report of some 2,650 UEs.
+//!
+//! | phase | controller | agent |
+//! |---|---|---|
+//! | 1 initialisation | [`Hello`] initiating, xid 0 | [`Hello`] successful; any other direction is ignored |
+//! | 2 configuration | base station, UE and LC requests at once, xid 0, 1, 2 | three replies; only [`EnbConfigReply`] makes the agent known |
+//! | 3 reporting | [`StatsRequest`], once | [`StatsReply`], periodical |
+//! | 4 activation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of **all** UEs |
+//! | 5 deactivation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of all UEs |
+//!
+//! A decoder never allocates more than [`DECODED_BYTES_PER_BODY_BYTE`] octets for each octet of the body: the smallest
+//! element takes two octets on the wire.
+#[macro_use]
+mod table;
+mod config;
+mod control;
+mod message;
+mod stats;
+mod values;
+
+pub use config::*;
+pub use control::*;
+pub use message::*;
+pub use stats::*;
+pub use values::*;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+/// TCP port of the controller.
+pub const PORT: u16 = 2210;
+/// Octets in front of a body.
+pub const LENGTH_BYTES: usize = 4;
+/// Largest body; both published controllers close the connection at a larger one.
+pub const MAX_BODY_BYTES: usize = 240_000;
+/// Memory of a decoded message at most, for each octet of its body.
+pub const DECODED_BYTES_PER_BODY_BYTE: usize = 1_024;
+
+/// Octets that are no FlexRAN, or a message that FlexRAN cannot carry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FlexranError {
+    /// The announced body is larger than controllers take.
+    #[error("a body of {0} octets; at most {MAX_BODY_BYTES} are allowed")]
+    TooLong(usize),
+    /// The body is no protobuf of this protocol.
+    #[error("the body is no FlexRAN message: {0}")]
+    Protobuf(#[from] prost::DecodeError),
+    /// The envelope is empty, or holds a message that this protocol does not define.
+    #[error("the envelope holds no message of FlexRAN 0.x or Mosaic5G 2.x")]
+    NoMessage,
+    /// The length in front of the body is not the body's.
+    #[error("the frame announces {announced} octets, {have} follow")]
+    Length {
+        /// As announced.
+        announced: usize,
+        /// As received.
+        have: usize,
+    },
+}
+
+/// Octets of the frame that `octets` begin with, length included; `None` until its length is there.
+pub fn frame_bytes(octets: &[u8]) -> Result<Option<usize>, FlexranError> {
+    let Some(length) = octets.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
+    let body = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    if body > MAX_BODY_BYTES { Err(FlexranError::TooLong(body)) } else { Ok(Some(LENGTH_BYTES + body)) }
+}
+
+/// Reads one whole frame.
+pub fn decode_frame(frame: &[u8]) -> Result<Envelope, FlexranError> {
+    let have = frame.len().saturating_sub(LENGTH_BYTES);
+    match frame_bytes(frame)? {
+        Some(total) if total == frame.len() => decode(Bytes::copy_from_slice(&frame[LENGTH_BYTES..])),
+        Some(total) => Err(FlexranError::Length { announced: total - LENGTH_BYTES, have }),
+        None => Err(FlexranError::Length { announced: 0, have }),
+    }
+}
+
+/// Reads a body; a pushed shared object stays a slice of it.
+pub fn decode(body: Bytes) -> Result<Envelope, FlexranError> {
+    if body.len() > MAX_BODY_BYTES {
+        return Err(FlexranError::TooLong(body.len()));
+    }
+    let envelope = Envelope::decode(body)?;
+    if envelope.msg.is_none() { Err(FlexranError::NoMessage) } else { Ok(envelope) }
+}
+
+/// Appends a frame; nothing is appended if the body is too long.
+pub fn encode_frame(envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), FlexranError> {
+    let body = envelope.encoded_len();
+    if body > MAX_BODY_BYTES {
+        return Err(FlexranError::TooLong(body));
+    }
+    out.reserve(LENGTH_BYTES + body);
+    // Not beyond 240,000, so within 32 bits.
+    out.extend_from_slice(&(body as u32).to_be_bytes());
+    envelope.encode_raw(out);
+    Ok(())
+}
+
+impl Envelope {
+    /// A message in an envelope.
+    pub fn new(direction: Direction, message: impl Into<Message>) -> Self {
+        Self { msg_dir: Some(direction.into()), msg: Some(message.into()) }
+    }
+
+    /// As MARC's agents send replies and events: without a direction.
+    pub fn undirected(message: impl Into<Message>) -> Self {
+        Self { msg_dir: None, msg: Some(message.into()) }
+    }
+
+    /// The direction said, [`Direction::NotSet`] if none.
+    pub fn direction(&self) -> Option<Direction> {
+        Direction::from_number(self.msg_dir.unwrap_or(0))
+    }
+}
+
+impl Header {
+    /// The head that published controllers and agents write.
+    pub fn of(kind: Kind, xid: u32) -> Self {
+        Self { version: Some(0), kind: Some(kind.into()), xid: Some(xid) }
+    }
+}
+
+macro_rules! into_message {
+    ($($name:ident)*) => { $(
+        impl From<$name> for Message {
+            fn from(message: $name) -> Self { Self::$name(message) }
+        }
+    )* };
+}
+into_message! {
+    Hello EchoRequest EchoReply StatsRequest StatsReply SfTrigger UlSrInfo EnbConfigRequest EnbConfigReply
+    UeConfigRequest UeConfigReply LcConfigRequest LcConfigReply DlMacConfig UeStateChange ControlDelegation
+    AgentReconfiguration RrcTriggering UlMacConfig Disconnect HoCommand ControlDelegationRequest
+}
+
+/// System frame and subframe as FlexRAN writes them: 10 bits of frame, 4 of subframe; repeats after 10.24 s.
+pub fn sfn_sf(ms_since_start: u64) -> u32 {
+    let (frame, subframe) = ((ms_since_start / 10) % 1024, ms_since_start % 10);
+    // 14 bits.
+    ((frame << 4) | subframe) as u32
+}
+
+#[cfg(test)]
+mod tests;

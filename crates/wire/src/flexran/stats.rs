@@ -1,0 +1,305 @@
+//! Statistics: what is asked for and what is reported.
+use super::config::Plmn;
+
+messages! {
+    /// The queues of a logical channel.
+    RlcBsr {
+        lc_id = 1 optional uint32, "Logical channel.";
+        tx_queue_size = 2 optional uint32, "Octets waiting for their first transmission.";
+        tx_queue_hol_delay = 3 optional uint32, "Age of the oldest of them in ms.";
+        retransmission_queue_size = 4 optional uint32, "Octets waiting for a retransmission.";
+        retransmission_queue_hol_delay = 5 optional uint32, "Age of the oldest of them in ms.";
+        status_pdu_size = 6 optional uint32, "Octets of the pending status PDU.";
+    }
+    /// Periodic CSI, mode 1-0.
+    CsiP10 {
+        wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
+    }
+    /// Periodic CSI, mode 1-1.
+    CsiP11 {
+        wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
+        wb_pmi = 2 optional uint32, "Wideband PMI.";
+    }
+    /// Periodic CSI, mode 2-0.
+    CsiP20 {
+        wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
+        sb_cqi = 2 optional uint32, "Subband CQI.";
+        bandwidth_part_index = 3 optional uint32, "Bandwidth part.";
+        sb_index = 4 optional uint32, "Subband.";
+    }
+    /// Periodic CSI, mode 2-1.
+    CsiP21 {
+        wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
+        wb_pmi = 2 optional uint32, "Wideband PMI.";
+        sb_cqi = 3 unpacked uint32, "Subband CQI.";
+        bandwidth_part_index = 4 optional uint32, "Bandwidth part.";
+        sb_index = 5 optional uint32, "Subband.";
+    }
+    /// Aperiodic CSI, mode 1-2.
+    CsiA12 {
+        wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
+        sb_pmi = 2 unpacked uint32, "Subband PMI.";
+    }
+    /// Aperiodic CSI, mode 2-2.
+    CsiA22 {
+        wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
+        sb_cqi = 2 unpacked uint32, "Subband CQI.";
+        wb_pmi = 3 optional uint32, "Wideband PMI.";
+        sb_pmi = 4 optional uint32, "Subband PMI.";
+        sb_list = 5 unpacked uint32, "Subbands chosen by the UE.";
+    }
+    /// Aperiodic CSI, mode 2-0.
+    CsiA20 {
+        wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
+        sb_cqi = 2 optional uint32, "Subband CQI.";
+        sb_list = 3 unpacked uint32, "Subbands chosen by the UE.";
+    }
+    /// Aperiodic CSI, mode 3-0.
+    CsiA30 {
+        wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
+        sb_cqi = 2 unpacked uint32, "Subband CQI.";
+    }
+    /// Aperiodic CSI, mode 3-1.
+    CsiA31 {
+        wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
+        sb_cqi = 2 repeated message MsbCqi, "Subband CQI.";
+        wb_pmi = 3 optional uint32, "Wideband PMI.";
+    }
+    /// Subband CQIs of one codeword.
+    MsbCqi {
+        sb_cqi = 1 unpacked uint32, "Subband CQI.";
+    }
+    /// Downlink channel state of a UE.
+    DlCqiReport {
+        sfn_sn = 1 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        csi_report = 2 repeated message DlCsi, "Channel state, one for each serving cell.";
+    }
+    /// A paging message that waits.
+    PagingInfo {
+        paging_index = 1 optional uint32, "Paging index.";
+        paging_message_size = 2 optional uint32, "Paging message size.";
+        paging_subframe = 3 optional uint32, "Paging subframe.";
+        carrier_index = 4 optional uint32, "Component carrier.";
+    }
+    /// Paging messages that wait.
+    PagingBufferReport {
+        paging_info = 1 repeated message PagingInfo, "Paging info.";
+    }
+    /// An uplink measurement.
+    UlCqi {
+        kind = 1 optional int32, "Kind: a [`UlCqiType`].";
+        sinr = 2 unpacked uint32, "Signal to interference and noise, as the PHY counts it.";
+        serv_cell_index = 3 optional uint32, "Serving cell among the UE's.";
+    }
+    /// Uplink channel state of a UE.
+    UlCqiReport {
+        sfn_sn = 1 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        cqi_meas = 2 repeated message UlCqi, "Measurements.";
+        pucch_dbm = 3 repeated message PucchDbm, "PUCCH power, one for each serving cell.";
+    }
+    /// PUCCH power.
+    PucchDbm {
+        p0_pucch_dbm = 1 optional int32, "PUCCH power in dBm.";
+        serv_cell_index = 2 optional uint32, "Serving cell among the UE's.";
+        p0_pucch_updated = 3 optional uint32, "Whether it changed.";
+    }
+    /// Noise and interference of a cell.
+    NoiseInterferenceReport {
+        sfn_sf = 1 optional uint32, "System frame and subframe: frame << 4 | subframe.";
+        rip = 2 optional uint32, "Received interference power in dBm.";
+        tnp = 3 optional uint32, "Thermal noise power in dBm.";
+        p0_nominal_pucch = 4 optional int32, "Nominal PUCCH power in dBm.";
+    }
+    /// Everything about cells and UEs.
+    CompleteStatsRequest {
+        report_frequency = 1 optional int32, "A [`ReportFrequency`].";
+        sf = 2 optional uint32, "Period in subframes (ms).";
+        cell_report_flags = 3 optional uint32, "[`CellFlags`] wanted.";
+        ue_report_flags = 4 optional uint32, "[`UeFlags`] wanted.";
+        cell_reports = 5 unpacked int32, "Cell parts wanted (Mosaic5G 2.x).";
+        ue_reports = 6 unpacked int32, "UE parts wanted (Mosaic5G 2.x).";
+    }
+    /// About some cells.
+    CellStatsRequest {
+        cell = 1 unpacked uint32, "Cells asked about.";
+        flags = 2 optional uint32, "Which parts follow, as bits.";
+    }
+    /// About some UEs.
+    UeStatsRequest {
+        rnti = 1 unpacked uint32, "C-RNTI.";
+        flags = 2 optional uint32, "Which parts follow, as bits.";
+    }
+    /// Statistics of a component carrier.
+    CellStatsReport {
+        carrier_index = 1 optional uint32, "Component carrier.";
+        flags = 2 optional uint32, "Which parts follow, as bits.";
+        noise_inter_report = 3 optional message NoiseInterferenceReport, "Noise and interference.";
+    }
+    /// Statistics of a UE.
+    UeStatsReport {
+        rnti = 1 optional uint32, "C-RNTI.";
+        flags = 2 optional uint32, "Which parts follow, as bits.";
+        bsr = 3 unpacked uint32, "Buffer status report of a logical channel group, an index of TS 36.321 table 6.1.3.1-1.";
+        phr = 4 optional uint32, "Power headroom in dB.";
+        rlc_report = 5 repeated message RlcBsr, "RLC queues, one for each logical channel.";
+        pending_mac_ces = 6 optional uint32, "Pending MAC control elements, as bits.";
+        dl_cqi_report = 7 optional message DlCqiReport, "What the UE reports about the downlink.";
+        pbr = 8 optional message PagingBufferReport, "Paging buffers.";
+        ul_cqi_report = 9 optional message UlCqiReport, "What the base station measures on the uplink.";
+        rrc_measurements = 10 optional message RrcMeasurements, "What the UE measured (Mosaic5G 2.x).";
+        pdcp_stats = 11 optional message PdcpStats, "PDCP counters (Mosaic5G 2.x).";
+        mac_stats = 12 optional message MacStats, "MAC counters (Mosaic5G 2.x).";
+        gtp_stats = 13 repeated message GtpStats, "Tunnels (Mosaic5G 2.x).";
+        s1ap_stats = 14 optional message S1apUe, "The UE's S1 association (Mosaic5G 2.x).";
+    }
+    /// What a UE measured.
+    RrcMeasurements {
+        meas_id = 1 optional int32, "Measurement.";
+        pcell_rsrp = 2 optional int32, "RSRP of the serving cell in dBm.";
+        pcell_rsrq = 3 optional int32, "RSRQ of the serving cell in dB.";
+        neigh_meas = 4 optional message NeighCellsMeasurements, "Neighbours.";
+    }
+    /// What a UE measured of its neighbours.
+    NeighCellsMeasurements {
+        eutra_meas = 1 repeated message EutraMeasurements, "Eutra measurement.";
+    }
+    /// What a UE measured of one neighbour.
+    EutraMeasurements {
+        phys_cell_id = 1 optional int32, "Physical cell identity.";
+        cgi_meas = 2 optional message EutraCgiMeasurements, "CGI measurement.";
+        meas_result = 3 optional message EutraRefSignalMeas, "Measurement result.";
+    }
+    /// What a UE read of a neighbour.
+    EutraCgiMeasurements {
+        cgi = 1 optional message CellGlobalEutraId, "CGI.";
+        tracking_area_code = 2 optional uint32, "Tracking area code.";
+        plmn = 3 repeated message Plmn, "Network.";
+    }
+    /// A cell in the world.
+    CellGlobalEutraId {
+        plmn = 1 optional message Plmn, "Network.";
+        cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
+    }
+    /// Reference signals of a cell.
+    EutraRefSignalMeas {
+        rsrp = 1 optional int32, "RSRP in dBm.";
+        rsrq = 2 optional int32, "RSRQ in dB.";
+    }
+    /// PDCP counters of a UE.
+    PdcpStats {
+        pkt_tx = 1 optional uint32, "Packets sent.";
+        pkt_tx_bytes = 2 optional uint32, "Packets transmit bytes.";
+        pkt_tx_sn = 3 optional uint32, "Packets transmit highest sequence number.";
+        pkt_tx_w = 4 optional uint32, "Packets transmit in the last window.";
+        pkt_tx_bytes_w = 5 optional uint32, "Packets transmit bytes in the last window.";
+        pkt_tx_aiat = 7 optional uint32, "Packets transmit mean inter-arrival time in ms.";
+        pkt_tx_aiat_w = 8 optional uint32, "Packets transmit mean inter-arrival time in ms in the last window.";
+        pkt_rx = 9 optional uint32, "Packets received.";
+        pkt_rx_bytes = 10 optional uint32, "Packets receive bytes.";
+        pkt_rx_sn = 11 optional uint32, "Packets receive highest sequence number.";
+        pkt_rx_w = 12 optional uint32, "Packets receive in the last window.";
+        pkt_rx_bytes_w = 13 optional uint32, "Packets receive bytes in the last window.";
+        pkt_rx_aiat = 14 optional uint32, "Packets receive mean inter-arrival time in ms.";
+        pkt_rx_aiat_w = 15 optional uint32, "Packets receive mean inter-arrival time in ms in the last window.";
+        pkt_rx_oo = 16 optional uint32, "Packets received out of order.";
+        sfn = 17 optional uint64, "SFN.";
+    }
+    /// MAC counters of a UE.
+    MacStats {
+        tbs_dl = 1 optional uint32, "Transport block size downlink.";
+        tbs_ul = 2 optional uint32, "Transport block size uplink.";
+        prb_retx_dl = 3 optional uint32, "Resource blocks retransmitted downlink.";
+        prb_retx_ul = 4 optional uint32, "Resource blocks retransmitted uplink.";
+        prb_dl = 5 optional uint32, "Resource blocks downlink.";
+        prb_ul = 6 optional uint32, "Resource blocks uplink.";
+        mcs1_dl = 7 optional uint32, "MCS of the first codeword, downlink.";
+        mcs2_dl = 8 optional uint32, "MCS of the second codeword, downlink.";
+        mcs1_ul = 9 optional uint32, "MCS of the first codeword, uplink.";
+        mcs2_ul = 10 optional uint32, "MCS of the second codeword, uplink.";
+        total_bytes_sdus_ul = 11 optional uint32, "Total bytes SDUs uplink.";
+        total_bytes_sdus_dl = 12 optional uint32, "Total bytes SDUs downlink.";
+        total_prb_retx_dl = 13 optional uint32, "Total resource blocks retransmitted downlink.";
+        total_prb_retx_ul = 14 optional uint32, "Total resource blocks retransmitted uplink.";
+        total_prb_dl = 15 optional uint32, "Total resource blocks downlink.";
+        total_prb_ul = 16 optional uint32, "Total resource blocks uplink.";
+        total_pdu_dl = 17 optional uint32, "Total PDU downlink.";
+        total_pdu_ul = 18 optional uint32, "Total PDU uplink.";
+        total_tbs_dl = 19 optional uint32, "Total transport block size downlink.";
+        total_tbs_ul = 20 optional uint32, "Total transport block size uplink.";
+        mac_sdus_dl = 21 repeated message MacSdusDl, "MAC SDUs downlink.";
+        harq_round = 22 optional uint32, "HARQ round.";
+    }
+    /// A downlink SDU.
+    MacSdusDl {
+        sdu_length = 1 optional uint32, "SDU length.";
+        lcid = 2 optional uint32, "Logical channel.";
+    }
+    /// A tunnel.
+    GtpStats {
+        e_rab_id = 1 optional uint32, "E rab id.";
+        teid_enb = 2 optional uint32, "TEID eNB.";
+        addr_enb = 3 optional string, "Address eNB.";
+        teid_sgw = 4 optional uint32, "TEID S-GW.";
+        addr_sgw = 5 optional string, "Address S-GW.";
+    }
+    /// The S1 association of a UE.
+    S1apUe {
+        mme_s1_ip = 1 optional string, "MME S1 IP address.";
+        enb_ue_s1ap_id = 2 optional uint32, "ENB UE S1AP id.";
+        mme_ue_s1ap_id = 3 optional uint32, "MME UE S1AP id.";
+        selected_plmn = 4 optional message Plmn, "Selected plmn.";
+    }
+    /// Several requests.
+    CompleteStatsRequestRepeated {
+        reports = 1 repeated message CompleteStatsRequest, "Reports.";
+    }
+}
+
+/// Downlink channel state of a UE in one serving cell.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DlCsi {
+    /// Serving cell among the UE's.
+    #[prost(uint32, optional, tag = 1)]
+    pub serv_cell_index: Option<u32>,
+    /// Rank indicator.
+    #[prost(uint32, optional, tag = 2)]
+    pub ri: Option<u32>,
+    /// Reporting mode, the same as the report's; 0 is mode 1-0.
+    #[prost(int32, optional, tag = 3)]
+    pub kind: Option<i32>,
+    /// The report.
+    #[prost(oneof = "Csi", tags = "4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    pub report: Option<Csi>,
+}
+
+/// Channel state in one of the reporting modes of TS 36.213 §7.2.
+#[derive(Clone, PartialEq, ::prost::Oneof)]
+pub enum Csi {
+    /// Periodic 1-0.
+    #[prost(message, tag = 4)]
+    P10(CsiP10),
+    /// Periodic 1-1.
+    #[prost(message, tag = 5)]
+    P11(CsiP11),
+    /// Periodic 2-0.
+    #[prost(message, tag = 6)]
+    P20(CsiP20),
+    /// Periodic 2-1.
+    #[prost(message, tag = 7)]
+    P21(CsiP21),
+    /// Aperiodic 1-2.
+    #[prost(message, tag = 8)]
+    A12(CsiA12),
+    /// Aperiodic 2-2.
+    #[prost(message, tag = 9)]
+    A22(CsiA22),
+    /// Aperiodic 2-0.
+    #[prost(message, tag = 10)]
+    A20(CsiA20),
+    /// Aperiodic 3-0.
+    #[prost(message, tag = 11)]
+    A30(CsiA30),
+    /// Aperiodic 3-1.
+    #[prost(message, tag = 12)]
+    A31(CsiA31),
+}

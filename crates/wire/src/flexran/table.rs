@@ -1,0 +1,60 @@
+//! One declaration for each message: name, tag, label and type of a field in a line.
+
+/// The Rust type of a protobuf scalar.
+macro_rules! scalar {
+    (uint32) => {
+        u32
+    };
+    (uint64) => {
+        u64
+    };
+    (int32) => {
+        i32
+    };
+    (int64) => {
+        i64
+    };
+    (bool) => {
+        bool
+    };
+    (string) => {
+        String
+    };
+}
+
+/// Structs from lines `name = tag label type, "meaning";`. Labels: `optional`, `repeated` (messages, strings),
+/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys).
+macro_rules! messages {
+    ($($(#[$meta:meta])* $name:ident { $($body:tt)* })*) => {
+        $( messages!(@fields [$(#[$meta])* $name] [] $($body)*); )*
+    };
+    (@fields [$(#[$meta:meta])* $name:ident] [$($out:tt)*]) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, ::prost::Message)]
+        pub struct $name { $($out)* }
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt optional message $ty:ident, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost(message, optional, tag = $tag)]
+            pub $field: Option<$ty>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt repeated message $ty:ident, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost(message, repeated, tag = $tag)]
+            pub $field: Vec<$ty>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt map $ty:ident, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost(btree_map = "string, message", tag = $tag)]
+            pub $field: std::collections::BTreeMap<String, $ty>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt optional $kind:tt, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost($kind, optional, tag = $tag)]
+            pub $field: Option<scalar!($kind)>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt unpacked $kind:tt, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost($kind, repeated, packed = "false", tag = $tag)]
+            pub $field: Vec<scalar!($kind)>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt repeated $kind:tt, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost($kind, repeated, tag = $tag)]
+            pub $field: Vec<scalar!($kind)>,] $($rest)*);
+    };
+}

@@ -1,0 +1,117 @@
+//! The protocol's enumerations and bits.
+
+/// Values from 0 on, with a name each.
+macro_rules! values {
+    ($($(#[$meta:meta])* $name:ident { $($variant:ident = $value:literal $doc:literal),* $(,)? })*) => { $(
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $name { $(#[doc = $doc] $variant = $value),* }
+
+        impl $name {
+            /// The value with this number, if there is one.
+            pub fn from_number(number: impl TryInto<u8>) -> Option<Self> {
+                match number.try_into().ok()? { $($value => Some(Self::$variant),)* _ => None }
+            }
+        }
+
+        impl From<$name> for i32 {
+            fn from(value: $name) -> Self { Self::from(value as u8) }
+        }
+
+        impl From<$name> for u32 {
+            fn from(value: $name) -> Self { Self::from(value as u8) }
+        }
+    )* };
+}
+
+values! {
+    /// Which way a message goes, and how it went.
+    Direction {
+        NotSet = 0 "Nothing said.",
+        Initiating = 1 "A request or an event.",
+        Successful = 2 "An answer.",
+        Unsuccessful = 3 "A refusal.",
+    }
+    /// Types in the header; controllers do not look at them.
+    Kind {
+        Hello = 0 "Hello.", EchoRequest = 1 "Echo request.", EchoReply = 2 "Echo reply.",
+        StatsRequest = 3 "Statistics request.", StatsReply = 4 "Statistics reply.", SfTrigger = 5 "Subframe trigger.",
+        UlSrInfo = 6 "Scheduling requests.", EnbConfigRequest = 7 "Base station configuration request.",
+        EnbConfigReply = 8 "Base station configuration reply.", UeConfigRequest = 9 "UE configuration request.",
+        UeConfigReply = 10 "UE configuration reply.", LcConfigRequest = 11 "Logical channel configuration request.",
+        LcConfigReply = 12 "Logical channel configuration reply.", DlMacConfig = 13 "Downlink scheduling decision.",
+        UeStateChange = 14 "UE state change.", DelegateControl = 15 "Control delegation.",
+        ReconfigureAgent = 16 "Agent reconfiguration.", RrcTriggering = 17 "RRC triggering.",
+        UlMacConfig = 18 "Uplink scheduling decision.", Disconnect = 20 "Disconnect.", HoCommand = 21 "Handover command.",
+    }
+    /// How often statistics are reported.
+    ReportFrequency {
+        Once = 0 "Once.", Periodical = 1 "Every so many subframes.", Continuous = 2 "On every change.", Off = 3 "No more.",
+    }
+    /// What happened to a UE.
+    UeChange {
+        Updated = 0 "Its configuration changed.", Activated = 1 "It came.", Deactivated = 2 "It went.",
+        Moved = 3 "It was handed over.",
+    }
+    /// Directions of a logical channel.
+    LcDirection { Uplink = 0 "Uplink.", Downlink = 1 "Downlink.", Both = 2 "Both." }
+    /// How the uplink was measured.
+    UlCqiType {
+        Srs = 0 "On SRS.", Pusch = 1 "On PUSCH.", Pucch1 = 2 "On PUCCH format 1.", Pucch2 = 3 "On PUCCH format 2.",
+        Prach = 4 "On PRACH.",
+    }
+    /// What code is pushed.
+    DelegationType { DlScheduler = 1 "A downlink scheduler.", AgentControlApp = 2 "An application (Mosaic5G 2.x)." }
+    /// How slices share a cell (Mosaic5G 2.x).
+    SliceAlgorithm { Unsliced = 0 "No slices.", Static = 1 "Fixed resource blocks.", Nvs = 2 "NVS." }
+    /// State of an MME (Mosaic5G 2.x).
+    MmeState { Disconnected = 0 "Not connected.", Waiting = 1 "Waiting.", Connected = 2 "Connected.", Overload = 3 "Overloaded." }
+    /// Layers that an agent holds (Mosaic5G 2.x).
+    BsCapability {
+        LoPhy = 0 "Lower PHY.", HiPhy = 1 "Upper PHY.", LoMac = 2 "Lower MAC.", HiMac = 3 "Upper MAC.", Rlc = 4 "RLC.",
+        Pdcp = 5 "PDCP.", Sdap = 6 "SDAP.", Rrc = 7 "RRC.", S1ap = 8 "S1AP.",
+    }
+    /// Functional splits (Mosaic5G 2.x).
+    BsSplit { F1 = 0 "F1.", Nfapi = 1 "nFAPI.", If4 = 2 "IF4.", If4p5 = 3 "IF4p5.", If5 = 4 "IF5." }
+}
+
+/// Parts of a UE's statistics, as bits of `ue_report_flags`.
+pub struct UeFlags;
+
+impl UeFlags {
+    /// Buffer status.
+    pub const BSR: u32 = 1;
+    /// Power headroom.
+    pub const PHR: u32 = 2;
+    /// RLC queues.
+    pub const RLC: u32 = 4;
+    /// MAC control elements.
+    pub const MAC_CE: u32 = 8;
+    /// Downlink channel state.
+    pub const DL_CQI: u32 = 16;
+    /// Paging buffers.
+    pub const PAGING: u32 = 32;
+    /// Uplink channel state.
+    pub const UL_CQI: u32 = 64;
+    /// MAC counters (Mosaic5G 2.x).
+    pub const MAC_STATS: u32 = 128;
+    /// PDCP counters (Mosaic5G 2.x).
+    pub const PDCP_STATS: u32 = 1024;
+    /// Tunnels (Mosaic5G 2.x).
+    pub const GTP_STATS: u32 = 2048;
+    /// S1 association (Mosaic5G 2.x).
+    pub const S1AP_STATS: u32 = 4096;
+    /// UE measurements (Mosaic5G 2.x).
+    pub const RRC_MEASUREMENTS: u32 = 65_536;
+    /// What FlexRAN's own statistics application asks for: all of 0.x but paging.
+    pub const PUBLISHED: u32 = Self::BSR | Self::PHR | Self::RLC | Self::MAC_CE | Self::DL_CQI | Self::UL_CQI;
+}
+
+/// Parts of a cell's statistics, as bits of `cell_report_flags`.
+pub struct CellFlags;
+
+impl CellFlags {
+    /// Noise and interference.
+    pub const NOISE: u32 = 1;
+}

@@ -1,0 +1,18 @@
+//! OpenEmpower, both versions: any message is read or refused; what was read is written with the same octets.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ranlab_wire::empower::{v1, v2};
+
+fuzz_target!(|octets: &[u8]| {
+    if let Ok(pdu) = v1::decode(octets) {
+        let mut again = Vec::new();
+        pdu.encode(&mut again).expect("what was read fits");
+        assert_eq!(again, octets);
+    }
+    if let Ok(pdu) = v2::decode(octets) {
+        let mut again = Vec::new();
+        pdu.encode(&mut again).expect("what was read fits");
+        assert_eq!(again, octets);
+    }
+});

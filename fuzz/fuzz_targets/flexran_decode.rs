@@ -1,0 +1,15 @@
+//! FlexRAN: any frame is read or refused; what was read can be written and reads the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ranlab_wire::flexran::{decode_frame, encode_frame};
+
+fuzz_target!(|octets: &[u8]| {
+    let Ok(envelope) = decode_frame(octets) else { return };
+    let mut again = Vec::new();
+    if encode_frame(&envelope, &mut again).is_ok() {
+        // NaN is not equal to itself: compare what is printed.
+        let read = decode_frame(&again).expect("what was written is read");
+        assert_eq!(format!("{read:?}"), format!("{envelope:?}"));
+    }
+});
