@@ -1,0 +1,322 @@
+//! The base station's end of version 1.
+use super::measure::{Core, Measurement};
+use super::{EmpowerAgentSettings, station};
+use crate::Time;
+use crate::southbound::{
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, SouthboundAgent, Ue, UeChange, UeEvent,
+};
+use ranlab_wire::empower::Mac;
+use ranlab_wire::empower::v1::*;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Resource blocks of the cell, as the published agent says (1.4 MHz).
+const PRBS: u8 = 6;
+/// Slices at most, as announced.
+const MAX_SLICES: u16 = 8;
+
+/// The machine: see the [module](super).
+#[derive(Debug)]
+pub struct EmpowerAgent1 {
+    settings: EmpowerAgentSettings,
+    core: Core,
+    /// Transaction of the UE reports, once they were asked for.
+    report_xid: Option<u32>,
+    slices: BTreeMap<u8, (SliceId, Vec<Tlv>)>,
+    used_prbs: (u32, u32),
+}
+
+impl EmpowerAgent1 {
+    /// An agent at rest, with the default slice.
+    pub fn new(settings: EmpowerAgentSettings) -> Self {
+        let default = SliceId { plmn: settings.plmn, dscp: 0, padding: [0; 3] };
+        let tlvs = vec![
+            Tlv::SliceRbgs(SliceRbgs { rbgs: PRBS.into() }),
+            Tlv::SliceScheduler(SliceScheduler { sched_id: 0x8000_0001 }),
+        ];
+        let slices = BTreeMap::from([(0, (default, tlvs))]);
+        Self { core: Core::new(settings.max_ues), report_xid: None, slices, used_prbs: (0, 0), settings }
+    }
+
+    fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body, due: Option<Time>) {
+        let header = Header {
+            enb: self.settings.mac.into(),
+            cell: self.settings.pci,
+            xid,
+            reserved: 0,
+            sender: Sender::Agent,
+            seq: self.core.next_seq(),
+        };
+        let mut octets = Vec::new();
+        match (Pdu { header, timing, opcode, body }).encode(&mut octets) {
+            Ok(()) => self.core.send(octets, due),
+            Err(error) => self.core.fault(format!("a message of ours: {error}")),
+        }
+    }
+
+    fn receive(&mut self, now: Time, octets: &[u8]) {
+        self.core.buffer.extend(octets);
+        loop {
+            let (pdu, len) = match self.core.buffer.next(message_bytes) {
+                Ok(None) => return,
+                Ok(Some(message)) => (decode(message), message.len()),
+                Err(error) => return self.core.broken(error.to_string()),
+            };
+            self.core.counters.received += 1;
+            self.core.counters.received_bytes += len as u64;
+            match pdu {
+                Ok(pdu) => self.take(now, pdu),
+                Err(error) => self.core.fault(error.to_string()),
+            }
+        }
+    }
+
+    fn take(&mut self, now: Time, pdu: Pdu) {
+        let xid = pdu.header.xid;
+        match pdu.body {
+            Body::CapsRequest(_) => {
+                self.core.requested(now);
+                let tlvs = self.capabilities();
+                self.send(Timing::Single, Opcode::Success, xid, Body::CapsResponse(tlvs), None);
+            }
+            Body::UeReportRequest(_) => {
+                self.core.requested(now);
+                self.report_xid = Some(xid);
+                let ues: Vec<Tlv> =
+                    self.core.ues.iter().map(|(rnti, ue)| self.identity(rnti, ue, 0)).collect();
+                if ues.is_empty() {
+                    self.send(Timing::Triggered, Opcode::Success, xid, Body::UeReport(Vec::new()), None);
+                }
+                for ue in ues {
+                    self.send(Timing::Triggered, Opcode::Success, xid, Body::UeReport(vec![ue]), None);
+                }
+            }
+            Body::SliceRequest(slice, tlvs) => self.slice(now, xid, pdu.opcode, slice, tlvs),
+            Body::CellMeasureRequest(_) => match pdu.opcode {
+                Opcode::Remove => self.core.cell = None,
+                _ => {
+                    let asked = match pdu.timing {
+                        Timing::Scheduled { interval_ms } => Duration::from_millis(interval_ms.into()),
+                        Timing::Single | Timing::Triggered => Duration::from_secs(2),
+                    };
+                    let period = self.settings.period.of(asked);
+                    self.core.cell = Some((Beat { due: now, period }, xid));
+                    self.core.initialised(now);
+                }
+            },
+            Body::UeMeasureRequest(tlvs) => self.measure(now, xid, pdu.opcode, &tlvs),
+            Body::HandoverRequest(request) => {
+                if self.core.ues.get(request.rnti).is_none() {
+                    return self.core.fault(format!("a handover of {}, who is not here", request.rnti));
+                }
+                let target_station = Some(station(request.target.mac));
+                let (rnti, target_pci) = (request.rnti, request.target_pci);
+                let event = AgentEvent::Handover { rnti, target_station, target_pci };
+                self.core.outputs.push_back(AgentOutput::Event(event));
+            }
+            Body::Opaque { action, .. } if action != action::RAN_SETUP => {
+                self.core.fault(format!("action {action} has no meaning"));
+            }
+            Body::Hello(_) | Body::Opaque { .. } => {}
+            _ => self.core.fault("a message that only base stations send".to_owned()),
+        }
+    }
+
+    fn capabilities(&self) -> Vec<Tlv> {
+        let cell = CellCaps {
+            pci: self.settings.pci,
+            features: Features::ALL,
+            dl_earfcn: 3500,
+            dl_bandwidth: PRBS,
+            ul_earfcn: 21_500,
+            ul_bandwidth: PRBS,
+            max_ues: u16::try_from(self.settings.max_ues).unwrap_or(u16::MAX),
+        };
+        let ran = RanCaps {
+            pci: self.settings.pci,
+            layer2: 1,
+            mac_sched: 1,
+            max_slices: MAX_SLICES,
+            ..RanCaps::default()
+        };
+        vec![Tlv::CellCaps(cell), Tlv::RanCaps(ran)]
+    }
+
+    fn identity(&self, rnti: u16, ue: &Ue, state: u8) -> Tlv {
+        Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
+    }
+
+    fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, slice: SliceId, tlvs: Vec<Tlv>) {
+        self.core.requested(now);
+        let full = self.slices.len() >= usize::from(MAX_SLICES) && !self.slices.contains_key(&slice.dscp);
+        match opcode {
+            Opcode::Add | Opcode::Set if full => {
+                let body = Body::SliceResponse(slice, Vec::new());
+                return self.send(Timing::Single, Opcode::Fail, xid, body, None);
+            }
+            Opcode::Add | Opcode::Set => {
+                let rbgs = tlvs.iter().find_map(|tlv| match tlv {
+                    Tlv::SliceRbgs(slice) => Some(slice.rbgs),
+                    _ => None,
+                });
+                self.slice_event(slice.dscp, rbgs.unwrap_or(0));
+                self.slices.insert(slice.dscp, (slice, tlvs));
+            }
+            Opcode::Remove => {
+                self.slices.remove(&slice.dscp);
+                self.slice_event(slice.dscp, 0);
+            }
+            _ => {}
+        }
+        let (opcode, tlvs) = match (self.slices.get(&slice.dscp), opcode) {
+            (Some((_, tlvs)), _) => (Opcode::Unspecified, tlvs.clone()),
+            (None, Opcode::Remove) => (Opcode::Success, Vec::new()),
+            (None, _) => (Opcode::Fail, Vec::new()),
+        };
+        self.send(Timing::Single, opcode, xid, Body::SliceResponse(slice, tlvs), None);
+    }
+
+    fn slice_event(&mut self, dscp: u8, rbgs: u16) {
+        self.core.counters.commands += 1;
+        let event = AgentEvent::Slice { slice: dscp.into(), rbgs };
+        self.core.outputs.push_back(AgentOutput::Event(event));
+    }
+
+    fn measure(&mut self, now: Time, xid: u32, opcode: Opcode, tlvs: &[Tlv]) {
+        // A removal names the measurement by its transaction.
+        if opcode == Opcode::Remove {
+            return self.core.stop_all(|_, measurement| measurement.xid == xid);
+        }
+        for tlv in tlvs {
+            let Tlv::RrcMeasureRequest(request) = tlv else { continue };
+            if self.core.ues.get(request.rnti).is_none() {
+                self.core.fault(format!("a measurement by {}, who is not here", request.rnti));
+                continue;
+            }
+            let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
+            let beat = Beat { due: now + period, period };
+            // The published agents take the number of measurements for "without end".
+            let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
+            self.core.measure(request.rnti, measurement);
+            self.core.counters.rounds += 1;
+            self.core.initialised(now);
+        }
+    }
+
+    fn wake(&mut self, now: Time) {
+        if let Some(beat) = &mut self.core.hello
+            && Core::strike(beat, now, &mut self.core.counters.skipped).is_some()
+        {
+            let interval_ms = u32::try_from(self.settings.hello.as_millis()).unwrap_or(u32::MAX);
+            let timing = Timing::Scheduled { interval_ms };
+            self.send(timing, Opcode::Unspecified, 0, Body::Hello(0), None);
+        }
+        if let Some((beat, xid)) = &mut self.core.cell
+            && let Some(due) = Core::strike(beat, now, &mut self.core.counters.skipped)
+        {
+            let (xid, interval_ms) = (*xid, u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX));
+            let used: u32 = self.core.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
+            self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
+            let report = MacPrbsReport {
+                dl_prbs_total: PRBS,
+                dl_prbs_used: self.used_prbs.0,
+                ul_prbs_total: PRBS,
+                ul_prbs_used: self.used_prbs.1,
+            };
+            if !self.core.delegated {
+                let body = Body::CellMeasureReport(vec![Tlv::MacPrbsReport(report)]);
+                self.send(Timing::Scheduled { interval_ms }, Opcode::Success, xid, body, Some(due));
+            }
+        }
+        while let Some((rnti, measurement, due)) = self.core.due(now) {
+            let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
+            if self.core.delegated {
+                continue;
+            }
+            let report = RrcMeasureReport {
+                measure_id: measurement.id,
+                pci: self.settings.pci,
+                rsrp: radio.rsrp_dbm,
+                rsrq: radio.rsrq_db.into(),
+            };
+            let body = Body::UeMeasureReport(vec![Tlv::RrcMeasureReport(report)]);
+            self.send(Timing::Triggered, Opcode::Success, measurement.xid, body, Some(due));
+        }
+    }
+
+    fn ue(&mut self, event: UeEvent) {
+        let (tlv, arrived) = match event.change {
+            UeChange::Updated(radio) => {
+                self.core.counters.refused_ues +=
+                    u64::from(self.core.ues.update(event.imsi, radio).is_none());
+                return;
+            }
+            UeChange::Activated(ue) | UeChange::Arrived { ue, .. } => {
+                let Some(rnti) = self.core.ues.add(ue) else {
+                    self.core.counters.refused_ues += 1;
+                    return;
+                };
+                (self.identity(rnti, &ue, 0), Some(rnti))
+            }
+            UeChange::Deactivated => {
+                let Some((rnti, ue)) = self.core.ues.remove(event.imsi) else {
+                    self.core.counters.refused_ues += 1;
+                    return;
+                };
+                self.core.stop_all(|of, _| of == rnti);
+                (self.identity(rnti, &ue, 1), None)
+            }
+        };
+        let Some(xid) = self.report_xid else { return };
+        self.send(Timing::Triggered, Opcode::Success, xid, Body::UeReport(vec![tlv]), None);
+        if let (UeChange::Arrived { station, pci, rnti, .. }, Some(target_rnti)) = (event.change, arrived) {
+            let octets = station.to_be_bytes();
+            let mac = Mac([octets[2], octets[3], octets[4], octets[5], octets[6], octets[7]]);
+            let response =
+                HandoverResponse { origin: mac.into(), origin_pci: pci, origin_rnti: rnti, target_rnti };
+            self.send(Timing::Single, Opcode::Success, 0, Body::HandoverResponse(response), None);
+        }
+    }
+}
+
+impl SouthboundAgent for EmpowerAgent1 {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        match input {
+            AgentInput::Connecting => self.core.connecting(now),
+            AgentInput::Connected => self.core.connected(now, self.settings.hello),
+            AgentInput::Received(octets) => self.receive(now, octets),
+            AgentInput::Closed => {
+                self.report_xid = None;
+                self.core.closed();
+            }
+            AgentInput::Ue(event) => self.ue(event),
+            AgentInput::Delegated(to_agent) => self.core.delegated = to_agent,
+            AgentInput::Wake => {}
+        }
+        self.wake(now);
+    }
+
+    fn poll(&mut self) -> Option<AgentOutput> {
+        self.core.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.core.wake_at()
+    }
+
+    fn is_reporting(&self) -> bool {
+        self.core.is_reporting()
+    }
+
+    fn counters(&self) -> &AgentCounters {
+        &self.core.counters
+    }
+
+    fn ues(&self) -> usize {
+        self.core.ues.len()
+    }
+
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.core.ues.get(rnti).copied()
+    }
+}

@@ -1,0 +1,304 @@
+//! The controller's end of version 1.
+use super::{EmpowerEvent, EmpowerSessionSettings, ReportedUe, SILENT_INTERVALS};
+use crate::Time;
+use crate::southbound::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
+use ranlab_wire::empower::Mac;
+use ranlab_wire::empower::v1::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Measurements that one session may have asked for: one for each UE of a base station.
+const MAX_MEASUREMENTS: usize = 65_536;
+
+/// The machine: see the [module](super). What comes is processed at once; a policy that must see the hello first (to
+/// refuse strangers) reads [`EmpowerEvent::Hello`] and drops the session.
+#[derive(Debug)]
+pub struct EmpowerSession1 {
+    settings: EmpowerSessionSettings,
+    buffer: StreamBuffer,
+    outputs: VecDeque<ControllerOutput<EmpowerEvent>>,
+    agent: Option<(Mac, Duration)>,
+    heard: Time,
+    pci: u16,
+    features: u32,
+    seq: u32,
+    xid: u32,
+    report_xid: u32,
+    cell_xid: u32,
+    /// Transactions of UE measurements by C-RNTI.
+    measurements: BTreeMap<u16, u32>,
+}
+
+impl EmpowerSession1 {
+    /// A session that has not begun.
+    pub fn new(settings: EmpowerSessionSettings) -> Self {
+        Self {
+            settings,
+            buffer: StreamBuffer::default(),
+            outputs: VecDeque::new(),
+            agent: None,
+            heard: Time::ZERO,
+            pci: 0,
+            features: 0,
+            seq: 0,
+            xid: 0,
+            report_xid: 0,
+            cell_xid: 0,
+            measurements: BTreeMap::new(),
+        }
+    }
+
+    /// Who it is, once it said hello.
+    pub fn mac(&self) -> Option<Mac> {
+        self.agent.map(|(mac, _)| mac)
+    }
+
+    /// When silence ends the connection; `None` before the first hello.
+    pub fn silent_at(&self) -> Option<Time> {
+        self.agent.map(|(_, interval)| self.heard + interval * SILENT_INTERVALS)
+    }
+
+    /// Takes octets off the socket and processes one message at most; `true` if there was one. The published controller
+    /// does everything on one thread, so a policy that counts its time takes them one by one.
+    pub fn process_one(&mut self, now: Time) -> bool {
+        let pdu = match self.buffer.next(message_bytes) {
+            Ok(None) => return false,
+            Ok(Some(message)) => decode(message),
+            Err(error) => {
+                self.broken(error.to_string());
+                return false;
+            }
+        };
+        match pdu {
+            Ok(pdu) => self.take(now, pdu),
+            Err(error) => self.event(EmpowerEvent::Fault(error.to_string())),
+        }
+        true
+    }
+
+    /// Takes octets off the socket, without looking at them yet.
+    pub fn hold(&mut self, octets: &[u8]) {
+        self.buffer.extend(octets);
+    }
+
+    /// Octets held and not looked at.
+    pub fn held_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    fn broken(&mut self, what: String) {
+        self.event(EmpowerEvent::Fault(what));
+        self.buffer.clear();
+        self.outputs.push_back(ControllerOutput::Close);
+    }
+
+    fn event(&mut self, event: EmpowerEvent) {
+        self.outputs.push_back(ControllerOutput::Event(event));
+    }
+
+    fn next_xid(&mut self) -> u32 {
+        self.xid = self.xid.wrapping_add(1);
+        self.xid
+    }
+
+    fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body) {
+        let Some((mac, _)) = self.agent else { return };
+        self.seq = self.seq.wrapping_add(1);
+        let header = Header {
+            enb: mac.into(),
+            cell: self.pci,
+            xid,
+            reserved: 0,
+            sender: Sender::Controller,
+            seq: self.seq,
+        };
+        let mut octets = Vec::new();
+        match (Pdu { header, timing, opcode, body }).encode(&mut octets) {
+            Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
+            Err(error) => self.event(EmpowerEvent::Fault(format!("a message of ours: {error}"))),
+        }
+    }
+
+    fn take(&mut self, now: Time, pdu: Pdu) {
+        if self.agent.is_none() && !matches!(pdu.body, Body::Hello(_)) {
+            return self.event(EmpowerEvent::Discarded);
+        }
+        let xid = pdu.header.xid;
+        match pdu.body {
+            Body::Hello(_) => self.hello(now, &pdu.header, pdu.timing),
+            Body::CapsResponse(tlvs) => self.capabilities(&tlvs),
+            Body::UeReport(tlvs) => tlvs.iter().for_each(|tlv| self.ue(tlv)),
+            Body::UeMeasureReport(tlvs) => {
+                let rnti = self.measurements.iter().find(|(_, asked)| **asked == xid).map(|(rnti, _)| *rnti);
+                for tlv in &tlvs {
+                    match (rnti, tlv) {
+                        (Some(rnti), Tlv::RrcMeasureReport(report)) => {
+                            let (rsrp, rsrq) = (report.rsrp, report.rsrq);
+                            self.event(EmpowerEvent::UeMeasured { rnti, rsrp, rsrq });
+                        }
+                        _ => self.event(EmpowerEvent::Discarded),
+                    }
+                }
+            }
+            Body::CellMeasureReport(tlvs) => {
+                for tlv in &tlvs {
+                    match tlv {
+                        Tlv::MacPrbsReport(report) if xid == self.cell_xid => {
+                            let (dl_prbs, ul_prbs) = (report.dl_prbs_used, report.ul_prbs_used);
+                            self.event(EmpowerEvent::CellMeasured { dl_prbs, ul_prbs });
+                        }
+                        _ => self.event(EmpowerEvent::Discarded),
+                    }
+                }
+            }
+            Body::HandoverResponse(response) => {
+                let (origin_rnti, target_rnti) = (response.origin_rnti, response.target_rnti);
+                self.event(EmpowerEvent::HandedOver { origin_rnti, target_rnti });
+            }
+            Body::SliceResponse(slice, tlvs) => {
+                let rbgs = tlvs.iter().find_map(|tlv| match tlv {
+                    Tlv::SliceRbgs(slice) => Some(slice.rbgs),
+                    _ => None,
+                });
+                self.event(EmpowerEvent::Slice { dscp: slice.dscp, rbgs: rbgs.unwrap_or(0) });
+            }
+            Body::Opaque { .. } => {}
+            _ => self.event(EmpowerEvent::Fault("a message that only controllers send".to_owned())),
+        }
+    }
+
+    fn hello(&mut self, now: Time, header: &Header, timing: Timing) {
+        let interval = match timing {
+            Timing::Scheduled { interval_ms } => Duration::from_millis(interval_ms.into()),
+            Timing::Single | Timing::Triggered => Duration::from_secs(2),
+        };
+        let first = self.agent.is_none();
+        let mac = header.enb.mac;
+        self.agent = Some((mac, interval.max(Duration::from_millis(1))));
+        self.heard = now;
+        self.event(EmpowerEvent::Hello { mac, interval });
+        if first {
+            let xid = self.next_xid();
+            self.send(Timing::Single, Opcode::Unspecified, xid, Body::CapsRequest(0));
+        }
+    }
+
+    fn capabilities(&mut self, tlvs: &[Tlv]) {
+        let mut slicing = false;
+        for tlv in tlvs {
+            match tlv {
+                Tlv::CellCaps(cell) => {
+                    (self.pci, self.features) = (cell.pci, cell.features);
+                    let event = EmpowerEvent::Capabilities { pci: cell.pci, prbs: cell.dl_bandwidth.into() };
+                    self.event(event);
+                }
+                Tlv::RanCaps(ran) => slicing = ran.layer2 != 0,
+                _ => {}
+            }
+        }
+        if self.features & Features::UE_REPORT != 0 {
+            self.report_xid = self.next_xid();
+            self.send(Timing::Triggered, Opcode::Add, self.report_xid, Body::UeReportRequest(0));
+        }
+        if slicing {
+            let slice = SliceId { plmn: self.settings.plmn, dscp: 0, padding: [0; 3] };
+            let xid = self.next_xid();
+            self.send(Timing::Single, Opcode::Unspecified, xid, Body::SliceRequest(slice, Vec::new()));
+            if let Some(rbgs) = self.settings.slice_rbgs {
+                self.set_slice(0, rbgs, &[]);
+            }
+        }
+        if self.features & Features::CELL_MEASURE != 0 {
+            self.cell_xid = self.next_xid();
+            let interval_ms = u32::try_from(self.settings.cell_period.as_millis()).unwrap_or(u32::MAX);
+            let body = Body::CellMeasureRequest(vec![Tlv::MacPrbsRequest(MacPrbsRequest {})]);
+            self.send(Timing::Scheduled { interval_ms }, Opcode::Add, self.cell_xid, body);
+        }
+    }
+
+    fn ue(&mut self, tlv: &Tlv) {
+        let Tlv::UeIdentity(identity) = tlv else { return self.event(EmpowerEvent::Discarded) };
+        let ue = ReportedUe { rnti: identity.rnti, imsi: identity.imsi, tmsi: identity.tmsi };
+        if identity.state != 0 {
+            self.measurements.remove(&ue.rnti);
+            return self.event(EmpowerEvent::UeDown(ue));
+        }
+        self.event(EmpowerEvent::UeUp(ue));
+        if self.features & Features::UE_MEASURE == 0 {
+            return;
+        }
+        if self.measurements.len() >= MAX_MEASUREMENTS {
+            return self.event(EmpowerEvent::Fault(format!("more than {MAX_MEASUREMENTS} measurements")));
+        }
+        let xid = self.next_xid();
+        self.measurements.insert(ue.rnti, xid);
+        let request = RrcMeasureRequest {
+            measure_id: 1,
+            rnti: ue.rnti,
+            earfcn: 3500,
+            interval: u16::try_from(self.settings.ue_period.as_millis()).unwrap_or(u16::MAX),
+            max_cells: 1,
+            max_measure: 1,
+        };
+        let body = Body::UeMeasureRequest(vec![Tlv::RrcMeasureRequest(request)]);
+        self.send(Timing::Triggered, Opcode::Add, xid, body);
+    }
+
+    /// Sets a slice: code point, resource block groups, UEs.
+    pub fn set_slice(&mut self, dscp: u8, rbgs: u16, rntis: &[u16]) {
+        let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
+        let tlvs = vec![
+            Tlv::SliceRbgs(SliceRbgs { rbgs }),
+            Tlv::SliceScheduler(SliceScheduler { sched_id: 0x8000_0001 }),
+            Tlv::RntiList(rntis.to_vec()),
+        ];
+        let xid = self.next_xid();
+        self.send(Timing::Single, Opcode::Add, xid, Body::SliceRequest(slice, tlvs));
+    }
+
+    /// Removes a slice.
+    pub fn remove_slice(&mut self, dscp: u8) {
+        let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
+        let xid = self.next_xid();
+        self.send(Timing::Single, Opcode::Remove, xid, Body::SliceRequest(slice, Vec::new()));
+    }
+
+    /// Commands a handover.
+    pub fn hand_over(&mut self, rnti: u16, target: Mac, target_pci: u16) {
+        let xid = self.next_xid();
+        let request = HandoverRequest { rnti, target: target.into(), target_pci, cause: 0 };
+        self.send(Timing::Single, Opcode::Unspecified, xid, Body::HandoverRequest(request));
+    }
+}
+
+impl SouthboundController for EmpowerSession1 {
+    type Event = EmpowerEvent;
+
+    fn handle(&mut self, now: Time, input: ControllerInput<'_>) {
+        match input {
+            ControllerInput::Connected => {}
+            ControllerInput::Received(octets) => {
+                self.hold(octets);
+                while self.process_one(now) {}
+            }
+            ControllerInput::Closed => {
+                let outputs = std::mem::take(&mut self.outputs);
+                *self = Self { outputs, ..Self::new(self.settings) };
+            }
+            ControllerInput::Wake => {
+                if self.silent_at().is_some_and(|at| at <= now) {
+                    self.agent = None;
+                    self.broken("silent for three intervals".to_owned());
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Option<ControllerOutput<EmpowerEvent>> {
+        self.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.silent_at()
+    }
+}

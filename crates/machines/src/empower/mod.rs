@@ -1,0 +1,208 @@
+//! OpenEmpower v1 and v2: base stations' agents, and a controller's end of one connection.
+//!
+//! Unlike FlexRAN's, these agents send one message for each UE and measurement, which is what limits their controller.
+mod agent1;
+mod agent2;
+mod control1;
+mod control2;
+mod measure;
+
+pub use agent1::EmpowerAgent1;
+pub use agent2::EmpowerAgent2;
+pub use control1::EmpowerSession1;
+pub use control2::EmpowerSession2;
+
+use crate::Time;
+use crate::southbound::{AgentInput, AgentOutput, ReportPeriod};
+use ranlab_wire::empower::Mac;
+use std::time::Duration;
+
+/// Hello intervals of silence after which the published controllers close a connection.
+pub const SILENT_INTERVALS: u32 = 3;
+
+/// An agent to start, of either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmpowerAgentSettings {
+    /// Identity of the base station; the controller must know it beforehand.
+    pub mac: Mac,
+    /// Physical cell identity.
+    pub pci: u16,
+    /// How often to say hello; 2 s as published.
+    pub hello: Duration,
+    /// Whether the controller's periods count; MARC reports every 500 ms whatever was asked.
+    pub period: ReportPeriod,
+    /// Network of the UEs: a zero octet and three of BCD.
+    pub plmn: [u8; 4],
+    /// UEs at most.
+    pub max_ues: usize,
+}
+
+impl EmpowerAgentSettings {
+    /// The published agent with another identity.
+    pub fn new(mac: Mac, pci: u16) -> Self {
+        Self {
+            mac,
+            pci,
+            hello: Duration::from_secs(2),
+            period: ReportPeriod::Override(Duration::from_millis(500)),
+            plmn: [0x00, 0x22, 0x2f, 0x93],
+            max_ues: 10_000,
+        }
+    }
+}
+
+/// What a controller wants from its base stations, in either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmpowerSessionSettings {
+    /// Period of UE measurements.
+    pub ue_period: Duration,
+    /// Period of cell measurements.
+    pub cell_period: Duration,
+    /// Whether a slice is set after configuration, and of how many resource block groups.
+    pub slice_rbgs: Option<u16>,
+    /// Network whose slice that is.
+    pub plmn: [u8; 4],
+}
+
+impl Default for EmpowerSessionSettings {
+    fn default() -> Self {
+        Self {
+            ue_period: Duration::from_millis(500),
+            cell_period: Duration::from_millis(500),
+            slice_rbgs: Some(6),
+            plmn: [0x00, 0x22, 0x2f, 0x93],
+        }
+    }
+}
+
+/// A UE as its base station reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedUe {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// IMSI as a number.
+    pub imsi: u64,
+    /// TMSI.
+    pub tmsi: u32,
+}
+
+/// What a controller hears of a base station, in either version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EmpowerEvent {
+    /// A hello: its identity and interval. The policy decides whether it is registered.
+    Hello {
+        /// The base station.
+        mac: Mac,
+        /// Its interval.
+        interval: Duration,
+    },
+    /// What its cell can.
+    Capabilities {
+        /// Physical cell identity.
+        pci: u16,
+        /// Resource blocks downlink.
+        prbs: u16,
+    },
+    /// A UE came.
+    UeUp(ReportedUe),
+    /// A UE went.
+    UeDown(ReportedUe),
+    /// What a UE measured.
+    UeMeasured {
+        /// C-RNTI.
+        rnti: u16,
+        /// RSRP, as the base station counts it.
+        rsrp: i16,
+        /// RSRQ, as the base station counts it.
+        rsrq: i16,
+    },
+    /// Use of the cell.
+    CellMeasured {
+        /// Downlink resource blocks used so far.
+        dl_prbs: u32,
+        /// Uplink resource blocks used so far.
+        ul_prbs: u32,
+    },
+    /// A slice.
+    Slice {
+        /// Code point.
+        dscp: u8,
+        /// Resource block groups.
+        rbgs: u16,
+    },
+    /// A handover ended.
+    HandedOver {
+        /// C-RNTI at the origin.
+        origin_rnti: u16,
+        /// C-RNTI here.
+        target_rnti: u16,
+    },
+    /// A measurement that nobody asked for, or with the wrong xid: thrown away, as published. MARC's UE reports end here.
+    Discarded,
+    /// The base station broke the protocol.
+    Fault(String),
+}
+
+/// A base station's number as an Ethernet address says it.
+pub(crate) fn station(mac: Mac) -> u64 {
+    mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
+}
+
+/// Which version an agent speaks.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum EmpowerAgent {
+    /// Version 1.
+    V1(EmpowerAgent1),
+    /// Version 2.
+    V2(EmpowerAgent2),
+}
+
+impl crate::southbound::SouthboundAgent for EmpowerAgent {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        match self {
+            Self::V1(agent) => agent.handle(now, input),
+            Self::V2(agent) => agent.handle(now, input),
+        }
+    }
+    fn poll(&mut self) -> Option<AgentOutput> {
+        match self {
+            Self::V1(agent) => agent.poll(),
+            Self::V2(agent) => agent.poll(),
+        }
+    }
+    fn wake_at(&self) -> Option<Time> {
+        match self {
+            Self::V1(agent) => agent.wake_at(),
+            Self::V2(agent) => agent.wake_at(),
+        }
+    }
+    fn is_reporting(&self) -> bool {
+        match self {
+            Self::V1(agent) => agent.is_reporting(),
+            Self::V2(agent) => agent.is_reporting(),
+        }
+    }
+    fn counters(&self) -> &crate::southbound::AgentCounters {
+        match self {
+            Self::V1(agent) => agent.counters(),
+            Self::V2(agent) => agent.counters(),
+        }
+    }
+    fn ues(&self) -> usize {
+        match self {
+            Self::V1(agent) => agent.ues(),
+            Self::V2(agent) => agent.ues(),
+        }
+    }
+    fn ue(&self, rnti: u16) -> Option<crate::southbound::Ue> {
+        match self {
+            Self::V1(agent) => agent.ue(rnti),
+            Self::V2(agent) => agent.ue(rnti),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

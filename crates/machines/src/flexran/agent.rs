@@ -1,0 +1,371 @@
+//! The agent's end.
+use super::report;
+use crate::Time;
+use crate::southbound::{
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, ReportPeriod, SouthboundAgent, StreamBuffer,
+    Ue, UeChange as Change, UeEvent, UeTable,
+};
+use bytes::Bytes;
+use ranlab_wire::flexran::*;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Which FlexRAN an agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FlexranDialect {
+    /// 0.x, as MARC used it.
+    #[default]
+    V0,
+    /// Mosaic5G 2.x: identity and capabilities in the hello, IMSIs, MAC statistics, a good-bye.
+    Mosaic,
+}
+
+/// An agent to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlexranAgentSettings {
+    /// Identity of the base station.
+    pub station: u64,
+    /// Physical cell identity.
+    pub pci: u16,
+    /// Whether the controller's period counts.
+    pub period: ReportPeriod,
+    /// Which FlexRAN.
+    pub dialect: FlexranDialect,
+    /// UEs at most.
+    pub max_ues: usize,
+    /// Delay of the first report within the first period, so that a fleet's reports do not come in step.
+    pub phase: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reporting {
+    beat: Option<Beat>,
+    ue_flags: u32,
+    cell_flags: u32,
+    xid: u32,
+}
+
+/// The machine: see the [module](super).
+#[derive(Debug)]
+pub struct FlexranAgent {
+    settings: FlexranAgentSettings,
+    buffer: StreamBuffer,
+    outputs: VecDeque<AgentOutput>,
+    ues: UeTable,
+    counters: AgentCounters,
+    connected: bool,
+    delegated: bool,
+    connecting_at: Time,
+    requested_at: Option<Time>,
+    announced: bool,
+    reporting: Option<Reporting>,
+}
+
+impl FlexranAgent {
+    /// An agent at rest.
+    pub fn new(settings: FlexranAgentSettings) -> Self {
+        Self {
+            buffer: StreamBuffer::default(),
+            outputs: VecDeque::new(),
+            ues: UeTable::new(settings.max_ues),
+            counters: AgentCounters::default(),
+            connected: false,
+            delegated: false,
+            connecting_at: Time::ZERO,
+            requested_at: None,
+            announced: false,
+            reporting: None,
+            settings,
+        }
+    }
+
+    fn mosaic(&self) -> bool {
+        self.settings.dialect == FlexranDialect::Mosaic
+    }
+
+    fn send(&mut self, direction: Option<Direction>, message: impl Into<Message>, due: Option<Time>) {
+        if !self.connected {
+            return;
+        }
+        let envelope = Envelope { msg_dir: direction.map(i32::from), msg: Some(message.into()) };
+        let mut octets = Vec::new();
+        match encode_frame(&envelope, &mut octets) {
+            Ok(()) => {
+                self.counters.sent += 1;
+                self.counters.sent_bytes += octets.len() as u64;
+                self.outputs.push_back(AgentOutput::Send { octets, due });
+            }
+            // Too many UEs for one body: what ends a real agent is a fault that is told here.
+            Err(error) => self.fault(format!("a message of ours: {error}")),
+        }
+    }
+
+    fn fault(&mut self, what: String) {
+        self.counters.faults += 1;
+        self.outputs.push_back(AgentOutput::Event(AgentEvent::Fault(what)));
+    }
+
+    fn receive(&mut self, now: Time, octets: &[u8]) {
+        self.buffer.extend(octets);
+        loop {
+            let frame = match self.buffer.next(frame_bytes) {
+                Ok(None) => return,
+                Ok(Some(frame)) => Bytes::copy_from_slice(&frame[LENGTH_BYTES..]),
+                Err(error) => return self.broken(&error.to_string()),
+            };
+            self.counters.received += 1;
+            self.counters.received_bytes += (LENGTH_BYTES + frame.len()) as u64;
+            match decode(frame) {
+                Ok(Envelope { msg: Some(message), .. }) => self.take(now, message),
+                Ok(_) => {}
+                // Frames stay whole, so one unknown message is no reason to part.
+                Err(error) => self.fault(error.to_string()),
+            }
+        }
+    }
+
+    fn broken(&mut self, what: &str) {
+        self.fault(what.to_owned());
+        self.buffer.clear();
+        self.outputs.push_back(AgentOutput::Close);
+    }
+
+    fn take(&mut self, now: Time, message: Message) {
+        match message {
+            Message::Hello(hello) => self.hello(hello.header),
+            Message::EnbConfigRequest(request) => {
+                self.requested_at = Some(now);
+                let header = reply_header(Kind::EnbConfigReply, request.header);
+                let cell_config = vec![report::cell_config(self.settings.pci)];
+                let enb_id = Some(self.settings.station);
+                let reply = EnbConfigReply { header, enb_id, cell_config, ..EnbConfigReply::default() };
+                self.send(None, reply, None);
+                self.announced = true;
+            }
+            Message::UeConfigRequest(request) => {
+                self.requested_at = Some(now);
+                let header = reply_header(Kind::UeConfigReply, request.header);
+                let mosaic = self.mosaic();
+                let ue_config =
+                    self.ues.iter().map(|(rnti, ue)| report::ue_config(rnti, ue, mosaic)).collect();
+                self.send(None, UeConfigReply { header, ue_config }, None);
+            }
+            Message::LcConfigRequest(request) => {
+                if self.reporting.is_some() {
+                    self.counters.rounds += 1;
+                } else {
+                    self.requested_at = Some(now);
+                }
+                let header = reply_header(Kind::LcConfigReply, request.header);
+                // The controller replaces what it knows, so every UE is in every reply.
+                let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
+                self.send(None, LcConfigReply { header, lc_ue_config }, None);
+            }
+            Message::StatsRequest(request) => self.stats(now, request),
+            Message::EchoRequest(request) => {
+                let header = reply_header(Kind::EchoReply, request.header);
+                self.send(Some(Direction::Successful), EchoReply { header, latency: request.latency }, None);
+            }
+            Message::ControlDelegation(push) => {
+                self.counters.discarded_bytes += push.payload.map_or(0, |payload| payload.len() as u64);
+            }
+            Message::HoCommand(command) => {
+                let rnti = command.rnti.and_then(|rnti| u16::try_from(rnti).ok());
+                let target = command.target_phy_cell_id.and_then(|pci| u16::try_from(pci).ok());
+                match (rnti, target) {
+                    (Some(rnti), Some(target_pci)) if self.ues.get(rnti).is_some() => {
+                        let event = AgentEvent::Handover { rnti, target_station: None, target_pci };
+                        self.outputs.push_back(AgentOutput::Event(event));
+                    }
+                    _ => self.fault("a handover command without a UE or a target of ours".to_owned()),
+                }
+            }
+            Message::EnbConfigReply(reply) => self.reconfigure(&reply),
+            Message::DlMacConfig(_)
+            | Message::UlMacConfig(_)
+            | Message::AgentReconfiguration(_)
+            | Message::RrcTriggering(_) => self.counters.commands += 1,
+            _ => self.fault("a message that only agents send".to_owned()),
+        }
+    }
+
+    fn hello(&mut self, header: Option<Header>) {
+        let mut hello = Hello { header: reply_header(Kind::Hello, header), ..Hello::default() };
+        if self.mosaic() {
+            hello.bs_id = Some(self.settings.station);
+            hello.capabilities = (0..=i32::from(BsCapability::S1ap)).collect();
+        }
+        self.send(Some(Direction::Successful), hello, None);
+    }
+
+    /// Mosaic5G 2.x sends slices to an agent in the message in which the agent reports them.
+    fn reconfigure(&mut self, reply: &EnbConfigReply) {
+        self.counters.commands += 1;
+        let slices = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref());
+        for slice in slices.filter_map(|config| config.dl.as_ref()).flat_map(|dl| &dl.slices) {
+            let rbgs = match &slice.params {
+                Some(SliceParameters::Fixed(rbgs)) => {
+                    rbgs.pos_high.unwrap_or(0).saturating_sub(rbgs.pos_low.unwrap_or(0)).saturating_add(1)
+                }
+                None => 0,
+            };
+            let rbgs = u16::try_from(rbgs).unwrap_or(u16::MAX);
+            let event = AgentEvent::Slice { slice: slice.id.unwrap_or(0), rbgs };
+            self.outputs.push_back(AgentOutput::Event(event));
+        }
+    }
+
+    fn stats(&mut self, now: Time, request: StatsRequest) {
+        let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
+        let (frequency, sf, ue_flags, cell_flags) = match request.body {
+            Some(StatsRequestBody::Complete(body)) => (
+                body.report_frequency.and_then(ReportFrequency::from_number),
+                body.sf.unwrap_or(1),
+                body.ue_report_flags.unwrap_or(0),
+                body.cell_report_flags.unwrap_or(0),
+            ),
+            Some(StatsRequestBody::Ue(body)) => (Some(ReportFrequency::Once), 1, body.flags.unwrap_or(0), 0),
+            Some(StatsRequestBody::Cell(body)) => {
+                (Some(ReportFrequency::Once), 1, 0, body.flags.unwrap_or(0))
+            }
+            None => return self.fault("a statistics request that asks for nothing".to_owned()),
+        };
+        let period = self.settings.period.of(Duration::from_millis(sf.into()));
+        let due = now + self.settings.phase.min(period);
+        let beat = match frequency {
+            Some(ReportFrequency::Off) => {
+                self.reporting = None;
+                return;
+            }
+            Some(ReportFrequency::Periodical | ReportFrequency::Continuous) => Some(Beat { due, period }),
+            Some(ReportFrequency::Once) | None => None,
+        };
+        let reporting = Reporting { beat, ue_flags, cell_flags, xid };
+        if beat.is_none() {
+            return self.report(now, reporting, now);
+        }
+        if self.reporting.is_none() {
+            self.counters.initialised += 1;
+            let to_reporting = now.since(self.connecting_at);
+            let to_requests = self.requested_at.map_or(to_reporting, |at| at.since(self.connecting_at));
+            let event = AgentEvent::Initialised { to_requests, to_reporting };
+            self.outputs.push_back(AgentOutput::Event(event));
+        }
+        self.reporting = Some(reporting);
+    }
+
+    fn report(&mut self, now: Time, reporting: Reporting, due: Time) {
+        let sfn = sfn_sf(now.as_nanos() / 1_000_000);
+        let (flags, mosaic) = (reporting.ue_flags, self.mosaic());
+        let ue_report = match flags {
+            0 => Vec::new(),
+            _ => {
+                let ues = self.ues.iter();
+                ues.map(|(rnti, ue)| report::ue_report(rnti, &ue.radio, flags, sfn, mosaic)).collect()
+            }
+        };
+        let header = Some(Header::of(Kind::StatsReply, reporting.xid));
+        let cell_report = report::cell_report(reporting.cell_flags, sfn).into_iter().collect();
+        self.counters.reports += 1;
+        self.send(None, StatsReply { header, ue_report, cell_report }, Some(due));
+    }
+
+    fn wake(&mut self, now: Time) {
+        let Some(reporting) = &mut self.reporting else { return };
+        let Some(beat) = &mut reporting.beat else { return };
+        if beat.due > now {
+            return;
+        }
+        let due = beat.due;
+        self.counters.skipped += beat.advance(now);
+        let reporting = *reporting;
+        if !self.delegated {
+            self.report(now, reporting, due);
+        }
+    }
+
+    fn ue(&mut self, event: UeEvent) {
+        let mosaic = self.mosaic();
+        let (kind, config) = match event.change {
+            Change::Updated(radio) => {
+                if self.ues.update(event.imsi, radio).is_none() {
+                    self.counters.refused_ues += 1;
+                }
+                return;
+            }
+            Change::Activated(ue) | Change::Arrived { ue, .. } => match self.ues.add(ue) {
+                Some(rnti) => (UeChange::Activated, report::ue_config(rnti, &ue, mosaic)),
+                None => {
+                    self.counters.refused_ues += 1;
+                    return;
+                }
+            },
+            Change::Deactivated => match self.ues.remove(event.imsi) {
+                Some((rnti, _)) => {
+                    (UeChange::Deactivated, UeConfig { rnti: Some(rnti.into()), ..UeConfig::default() })
+                }
+                None => {
+                    self.counters.refused_ues += 1;
+                    return;
+                }
+            },
+        };
+        // Before the base station is known its UEs are in the configuration that it will be asked for.
+        if self.announced {
+            let header = Some(Header::of(Kind::UeStateChange, 0));
+            self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
+        }
+    }
+}
+
+fn reply_header(kind: Kind, request: Option<Header>) -> Option<Header> {
+    Some(Header::of(kind, request.and_then(|header| header.xid).unwrap_or(0)))
+}
+
+impl SouthboundAgent for FlexranAgent {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        match input {
+            AgentInput::Connecting => self.connecting_at = now,
+            AgentInput::Connected => {
+                self.connected = true;
+                self.counters.connections += 1;
+            }
+            AgentInput::Received(octets) => self.receive(now, octets),
+            AgentInput::Closed => {
+                self.connected = false;
+                self.announced = false;
+                self.reporting = None;
+                self.requested_at = None;
+                self.buffer.clear();
+            }
+            AgentInput::Ue(event) => self.ue(event),
+            AgentInput::Delegated(to_agent) => self.delegated = to_agent,
+            AgentInput::Wake => {}
+        }
+        self.wake(now);
+    }
+
+    fn poll(&mut self) -> Option<AgentOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.reporting.and_then(|reporting| reporting.beat).map(|beat| beat.due)
+    }
+
+    fn is_reporting(&self) -> bool {
+        self.reporting.is_some()
+    }
+
+    fn counters(&self) -> &AgentCounters {
+        &self.counters
+    }
+
+    fn ues(&self) -> usize {
+        self.ues.len()
+    }
+
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.ues.get(rnti).copied()
+    }
+}

@@ -1,0 +1,10 @@
+//! FlexRAN: an agent as OpenAirInterface's, and a controller's end of one connection.
+mod agent;
+mod report;
+mod session;
+
+pub use agent::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+pub use session::{FlexranEvent, FlexranSession, SessionSettings};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! A controller's end of one connection.
+//!
+//! Reading has two steps, because the published controller has two threads: [`FlexranSession::deframe`] runs where the
+//! socket is, [`FlexranSession::process`] where the RIB is, maybe much later. `handle` does both at once.
+use crate::Time;
+use crate::southbound::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
+use bytes::Bytes;
+use ranlab_wire::flexran::*;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How a controller treats its agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// Reporting period that is asked for; FlexRAN's own statistics application asks for 4 ms.
+    pub period: Duration,
+    /// Parts of the UEs' statistics.
+    pub ue_flags: u32,
+    /// Parts of the cells' statistics.
+    pub cell_flags: u32,
+    /// Whether [`FlexranEvent::Known`] is followed by the request for statistics at once. `false` leaves it to an
+    /// application, as published.
+    pub request_statistics: bool,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            period: Duration::from_millis(4),
+            ue_flags: UeFlags::PUBLISHED,
+            cell_flags: CellFlags::NOISE,
+            request_statistics: true,
+        }
+    }
+}
+
+/// What a controller hears of an agent.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum FlexranEvent {
+    /// The base station is known from here on.
+    Known(EnbConfigReply),
+    /// The UEs: they replace those known.
+    Ues(UeConfigReply),
+    /// The logical channels: they replace those known.
+    LogicalChannels(LcConfigReply),
+    /// A UE came, went or changed.
+    UeState(UeStateChange),
+    /// Statistics.
+    Statistics(StatsReply),
+    /// An echo came back.
+    Echo(EchoReply),
+    /// The agent leaves.
+    Disconnect,
+    /// Something for schedulers: a subframe, scheduling requests, a request for code.
+    Other(Box<Message>),
+    /// A message of an agent that is not known yet; dropped, as published.
+    Early,
+    /// The agent broke the protocol.
+    Fault(String),
+}
+
+/// The machine: see the [module](self).
+#[derive(Debug)]
+pub struct FlexranSession {
+    settings: SessionSettings,
+    buffer: StreamBuffer,
+    outputs: VecDeque<ControllerOutput<FlexranEvent>>,
+    greeted: bool,
+    known: bool,
+}
+
+impl FlexranSession {
+    /// A session that has not begun.
+    pub fn new(settings: SessionSettings) -> Self {
+        let outputs = VecDeque::new();
+        Self { settings, buffer: StreamBuffer::default(), outputs, greeted: false, known: false }
+    }
+
+    /// Sends the hello; the published controller does so in the RIB updater's first cycle after the connection.
+    pub fn greet(&mut self) {
+        let header = Some(Header::of(Kind::Hello, 0));
+        self.send(Direction::Initiating, Hello { header, ..Hello::default() });
+    }
+
+    /// Bodies of the frames that are whole with `octets`. An error ends the stream: the published controller closes the
+    /// socket and keeps everything else.
+    pub fn deframe(&mut self, octets: &[u8], bodies: &mut Vec<Bytes>) -> Result<(), String> {
+        self.buffer.extend(octets);
+        loop {
+            match self.buffer.next(frame_bytes) {
+                Ok(Some(frame)) => bodies.push(Bytes::copy_from_slice(&frame[LENGTH_BYTES..])),
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    self.buffer.clear();
+                    return Err(error.to_string());
+                }
+            }
+        }
+    }
+
+    /// What a body means.
+    pub fn process(&mut self, body: Bytes) {
+        let envelope = match decode(body) {
+            Ok(envelope) => envelope,
+            Err(error) => return self.event(FlexranEvent::Fault(error.to_string())),
+        };
+        let direction = envelope.direction();
+        let Some(message) = envelope.msg else { return };
+        match message {
+            Message::Hello(_) if direction == Some(Direction::Successful) && !self.greeted => {
+                self.greeted = true;
+                self.request_configuration();
+            }
+            // Any other hello is ignored.
+            Message::Hello(_) => {}
+            Message::EnbConfigReply(reply) => {
+                let first = !std::mem::replace(&mut self.known, true);
+                self.event(FlexranEvent::Known(reply));
+                if first && self.settings.request_statistics {
+                    self.request_statistics(self.settings.period);
+                }
+            }
+            Message::EchoRequest(request) => {
+                let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
+                let header = Some(Header::of(Kind::EchoReply, xid));
+                self.send(Direction::Successful, EchoReply { header, latency: request.latency });
+            }
+            _ if !self.known => self.event(FlexranEvent::Early),
+            Message::UeConfigReply(reply) => self.event(FlexranEvent::Ues(reply)),
+            Message::LcConfigReply(reply) => self.event(FlexranEvent::LogicalChannels(reply)),
+            Message::UeStateChange(change) => {
+                self.event(FlexranEvent::UeState(change));
+                // On every change, the end of a UE included.
+                let header = Some(Header { version: None, ..Header::of(Kind::LcConfigRequest, 2) });
+                self.send(Direction::Initiating, LcConfigRequest { header });
+            }
+            Message::StatsReply(reply) => self.event(FlexranEvent::Statistics(reply)),
+            Message::EchoReply(reply) => self.event(FlexranEvent::Echo(reply)),
+            Message::Disconnect(_) => self.event(FlexranEvent::Disconnect),
+            other @ (Message::SfTrigger(_) | Message::UlSrInfo(_) | Message::ControlDelegationRequest(_)) => {
+                self.event(FlexranEvent::Other(Box::new(other)));
+            }
+            _ => self.event(FlexranEvent::Fault("a message that only controllers send".to_owned())),
+        }
+    }
+
+    fn request_configuration(&mut self) {
+        let header = Some(Header::of(Kind::EnbConfigRequest, 0));
+        self.send(Direction::Initiating, EnbConfigRequest { header });
+        // The published controller leaves the version out of these two.
+        let header = |kind, xid| Some(Header { version: None, ..Header::of(kind, xid) });
+        self.send(Direction::Initiating, UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
+        self.send(Direction::Initiating, LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
+    }
+
+    /// Asks for periodical statistics; again for another period.
+    pub fn request_statistics(&mut self, period: Duration) {
+        let body = CompleteStatsRequest {
+            report_frequency: Some(ReportFrequency::Periodical.into()),
+            sf: Some(u32::try_from(period.as_millis()).unwrap_or(u32::MAX).max(1)),
+            cell_report_flags: Some(self.settings.cell_flags),
+            ue_report_flags: Some(self.settings.ue_flags),
+            ..CompleteStatsRequest::default()
+        };
+        let request = StatsRequest {
+            header: Some(Header::of(Kind::StatsRequest, 0)),
+            kind: Some(0),
+            body: Some(StatsRequestBody::Complete(body)),
+        };
+        self.send(Direction::Initiating, request);
+    }
+
+    /// Asks for an echo.
+    pub fn echo(&mut self, xid: u32, latency: Option<u32>) {
+        let header = Some(Header::of(Kind::EchoRequest, xid));
+        self.send(Direction::Initiating, EchoRequest { header, latency });
+    }
+
+    /// Commands a handover (Mosaic5G 2.x).
+    pub fn hand_over(&mut self, rnti: u16, target_pci: u16) {
+        let header = Some(Header::of(Kind::HoCommand, 0));
+        let (rnti, target_phy_cell_id) = (Some(rnti.into()), Some(target_pci.into()));
+        self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
+    }
+
+    /// Pushes code to the agent.
+    pub fn delegate(&mut self, name: &str, payload: Bytes) {
+        let push = ControlDelegation {
+            header: Some(Header::of(Kind::DelegateControl, 0)),
+            delegation_type: Some(DelegationType::DlScheduler.into()),
+            payload: Some(payload),
+            name: Some(name.to_owned()),
+        };
+        self.send(Direction::Initiating, push);
+    }
+
+    /// Gives the cell these slices (Mosaic5G 2.x): number and resource block groups of each, one after the other.
+    pub fn slice(&mut self, slices: &[(u32, u16)]) {
+        let mut low = 0;
+        let fixed = |(id, rbgs): &(u32, u16)| {
+            let range =
+                SliceStatic { pos_low: Some(low), pos_high: Some(low + u32::from(*rbgs).saturating_sub(1)) };
+            low += u32::from(*rbgs);
+            Slice { id: Some(*id), params: Some(SliceParameters::Fixed(range)), ..Slice::default() }
+        };
+        let dl = SliceDlUlConfig {
+            algorithm: Some(SliceAlgorithm::Static.into()),
+            slices: slices.iter().map(fixed).collect(),
+            scheduler: None,
+        };
+        let cell = CellConfig {
+            slice_config: Some(SliceConfig { dl: Some(dl), ul: None }),
+            ..CellConfig::default()
+        };
+        let header = Some(Header::of(Kind::EnbConfigReply, 0));
+        let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
+        self.send(Direction::Initiating, reply);
+    }
+
+    /// Whether the base station is known.
+    pub fn is_known(&self) -> bool {
+        self.known
+    }
+
+    fn send(&mut self, direction: Direction, message: impl Into<Message>) {
+        let mut octets = Vec::new();
+        match encode_frame(&Envelope::new(direction, message), &mut octets) {
+            Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
+            Err(error) => self.event(FlexranEvent::Fault(format!("a message of ours: {error}"))),
+        }
+    }
+
+    fn event(&mut self, event: FlexranEvent) {
+        self.outputs.push_back(ControllerOutput::Event(event));
+    }
+}
+
+impl SouthboundController for FlexranSession {
+    type Event = FlexranEvent;
+
+    fn handle(&mut self, _now: Time, input: ControllerInput<'_>) {
+        match input {
+            ControllerInput::Connected => self.greet(),
+            ControllerInput::Received(octets) => {
+                let mut bodies = Vec::new();
+                let result = self.deframe(octets, &mut bodies);
+                bodies.into_iter().for_each(|body| self.process(body));
+                if let Err(error) = result {
+                    self.event(FlexranEvent::Fault(error));
+                    self.outputs.push_back(ControllerOutput::Close);
+                }
+            }
+            ControllerInput::Closed => {
+                let outputs = std::mem::take(&mut self.outputs);
+                *self = Self { outputs, ..Self::new(self.settings) };
+            }
+            ControllerInput::Wake => {}
+        }
+    }
+
+    fn poll(&mut self) -> Option<ControllerOutput<FlexranEvent>> {
+        self.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        None
+    }
+}

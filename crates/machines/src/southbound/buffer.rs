@@ -1,0 +1,111 @@
+//! Messages from a stream that is cut anywhere.
+
+/// Octets kept of a message that is not whole yet; every protocol's largest message is smaller.
+pub const MAX_BUFFER_BYTES: usize = 1 << 20;
+
+/// The stream cannot be read on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamFault<E> {
+    /// The protocol's framing is broken.
+    #[error(transparent)]
+    Framing(E),
+    /// A message larger than any.
+    #[error("a message of {0} octets; at most {MAX_BUFFER_BYTES} are allowed")]
+    TooLong(usize),
+}
+
+/// Holds what came until it is a message.
+#[derive(Debug, Default)]
+pub struct StreamBuffer {
+    held: Vec<u8>,
+    read: usize,
+}
+
+impl StreamBuffer {
+    /// Takes octets.
+    pub fn extend(&mut self, octets: &[u8]) {
+        if self.read == self.held.len() {
+            self.held.clear();
+            self.read = 0;
+        } else if self.read > self.held.len() / 2 {
+            self.held.drain(..self.read);
+            self.read = 0;
+        }
+        self.held.extend_from_slice(octets);
+    }
+
+    /// The next whole message; `message_bytes` tells its length from its beginning.
+    pub fn next<E>(
+        &mut self,
+        message_bytes: impl Fn(&[u8]) -> Result<Option<usize>, E>,
+    ) -> Result<Option<&[u8]>, StreamFault<E>> {
+        let rest = &self.held[self.read..];
+        let Some(len) = message_bytes(rest).map_err(StreamFault::Framing)? else { return Ok(None) };
+        if len > MAX_BUFFER_BYTES {
+            return Err(StreamFault::TooLong(len));
+        }
+        if rest.len() < len {
+            return Ok(None);
+        }
+        let start = self.read;
+        self.read += len;
+        Ok(Some(&self.held[start..start + len]))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.held.clear();
+        self.read = 0;
+    }
+
+    /// Octets held.
+    pub fn len(&self) -> usize {
+        self.held.len() - self.read
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(octets: &[u8]) -> Result<Option<usize>, ()> {
+        match octets.first() {
+            Some(0) => Err(()),
+            Some(255) => Ok(Some(MAX_BUFFER_BYTES + 1)),
+            first => Ok(first.map(|len| usize::from(*len))),
+        }
+    }
+
+    #[test]
+    fn messages_come_whole_however_the_stream_is_cut() {
+        let stream = [3, 1, 1, 1, 2, 9, 4, 7, 7, 7];
+        for cut in 1..stream.len() {
+            let mut buffer = StreamBuffer::default();
+            let mut messages = Vec::new();
+            for chunk in stream.chunks(cut) {
+                buffer.extend(chunk);
+                while let Some(message) = buffer.next(bytes).unwrap() {
+                    messages.push(message.to_vec());
+                }
+            }
+            assert_eq!(messages, [&[3, 1, 1][..], &[1], &[2, 9], &[4, 7, 7, 7]]);
+            assert!(buffer.is_empty());
+        }
+    }
+
+    #[test]
+    fn broken_framing_is_told() {
+        let mut buffer = StreamBuffer::default();
+        buffer.extend(&[0]);
+        assert_eq!(buffer.next(bytes), Err(StreamFault::Framing(())));
+        buffer.clear();
+        buffer.extend(&[255]);
+        assert_eq!(buffer.next(bytes), Err(StreamFault::TooLong(MAX_BUFFER_BYTES + 1)));
+    }
+}

@@ -1,0 +1,199 @@
+//! The UEs of an emulated base station.
+use crate::Time;
+use std::collections::BTreeMap;
+
+/// What the radio says of a UE; goes into reports as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Radio {
+    /// Wideband CQI, 0 to 15.
+    pub cqi: u8,
+    /// Rank.
+    pub rank: u8,
+    /// Uplink signal to interference and noise in dB.
+    pub sinr_db: i8,
+    /// Power headroom in dB.
+    pub headroom_db: i8,
+    /// RSRP in dBm.
+    pub rsrp_dbm: i16,
+    /// RSRQ in dB.
+    pub rsrq_db: i8,
+    /// Octets in the downlink queue.
+    pub queue_bytes: u32,
+    /// Age of the oldest of them in ms.
+    pub queue_ms: u32,
+    /// Buffer status index of the uplink, 0 to 63.
+    pub bsr: u8,
+    /// Resource blocks that the UE used since the last report.
+    pub prbs: u16,
+}
+
+impl Default for Radio {
+    /// A UE near the mast with empty queues, as MARC reports all of them.
+    fn default() -> Self {
+        Self {
+            cqi: 15,
+            rank: 0,
+            sinr_db: 0,
+            headroom_db: 0,
+            rsrp_dbm: -80,
+            rsrq_db: -3,
+            queue_bytes: 0,
+            queue_ms: 0,
+            bsr: 0,
+            prbs: 0,
+        }
+    }
+}
+
+/// A UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ue {
+    /// IMSI as a number; unique in the network.
+    pub imsi: u64,
+    /// TMSI.
+    pub tmsi: u32,
+    /// What the radio says.
+    pub radio: Radio,
+}
+
+/// What happened to a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UeChange {
+    /// It came.
+    Activated(Ue),
+    /// It went.
+    Deactivated,
+    /// The radio says something new.
+    Updated(Radio),
+    /// It was handed over from another base station.
+    Arrived {
+        /// The UE.
+        ue: Ue,
+        /// Where from.
+        station: u64,
+        /// From which cell.
+        pci: u16,
+        /// C-RNTI there.
+        rnti: u16,
+    },
+}
+
+/// An event of the data plane: type and time stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UeEvent {
+    /// When it happens.
+    pub at: Time,
+    /// To whom, by IMSI.
+    pub imsi: u64,
+    /// What.
+    pub change: UeChange,
+}
+
+/// First C-RNTI given out; below it are reserved ones (TS 36.321 table 7.1-1).
+const FIRST_RNTI: u16 = 0x003d;
+/// Last C-RNTI given out.
+const LAST_RNTI: u16 = 0xfff3;
+
+/// Active UEs by C-RNTI. C-RNTIs are unique within the base station and not reused before all others were.
+#[derive(Debug)]
+pub struct UeTable {
+    by_rnti: BTreeMap<u16, Ue>,
+    rnti_of: BTreeMap<u64, u16>,
+    next: u16,
+    limit: usize,
+}
+
+impl UeTable {
+    /// A table for `limit` UEs at most.
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.min(usize::from(LAST_RNTI - FIRST_RNTI) + 1);
+        Self { by_rnti: BTreeMap::new(), rnti_of: BTreeMap::new(), next: FIRST_RNTI, limit }
+    }
+
+    /// Adds a UE; its C-RNTI, or `None` if the table is full or has it already.
+    pub fn add(&mut self, ue: Ue) -> Option<u16> {
+        if self.by_rnti.len() >= self.limit || self.rnti_of.contains_key(&ue.imsi) {
+            return None;
+        }
+        // Fewer UEs than numbers: there is a free one.
+        while self.by_rnti.contains_key(&self.next) {
+            self.next = following(self.next);
+        }
+        let rnti = self.next;
+        self.next = following(rnti);
+        self.by_rnti.insert(rnti, ue);
+        self.rnti_of.insert(ue.imsi, rnti);
+        Some(rnti)
+    }
+
+    /// Removes a UE.
+    pub fn remove(&mut self, imsi: u64) -> Option<(u16, Ue)> {
+        let rnti = self.rnti_of.remove(&imsi)?;
+        self.by_rnti.remove(&rnti).map(|ue| (rnti, ue))
+    }
+
+    /// Changes what the radio says of a UE.
+    pub fn update(&mut self, imsi: u64, radio: Radio) -> Option<u16> {
+        let rnti = *self.rnti_of.get(&imsi)?;
+        self.by_rnti.get_mut(&rnti)?.radio = radio;
+        Some(rnti)
+    }
+
+    /// The UE with a C-RNTI.
+    pub fn get(&self, rnti: u16) -> Option<&Ue> {
+        self.by_rnti.get(&rnti)
+    }
+
+    /// All of them, by C-RNTI.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, &Ue)> {
+        self.by_rnti.iter().map(|(rnti, ue)| (*rnti, ue))
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.by_rnti.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_rnti.is_empty()
+    }
+}
+
+fn following(rnti: u16) -> u16 {
+    if rnti >= LAST_RNTI { FIRST_RNTI } else { rnti + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ue(imsi: u64) -> Ue {
+        Ue { imsi, tmsi: 0, radio: Radio::default() }
+    }
+
+    #[test]
+    fn numbers_are_unique_and_come_back_last() {
+        let mut table = UeTable::new(3);
+        assert_eq!((table.add(ue(1)), table.add(ue(2)), table.add(ue(1))), (Some(61), Some(62), None));
+        assert_eq!(table.remove(1).map(|(rnti, _)| rnti), Some(61));
+        assert_eq!((table.add(ue(3)), table.add(ue(4)), table.add(ue(5))), (Some(63), Some(64), None));
+        assert_eq!((table.remove(9), table.update(9, Radio::default())), (None, None));
+        assert_eq!(table.len(), 3);
+    }
+
+    #[test]
+    fn after_the_last_number_comes_the_first_free_one() {
+        let mut table = UeTable::new(usize::MAX);
+        assert_eq!(table.add(ue(0)), Some(61));
+        for imsi in 1..60_000 {
+            assert!(table.add(ue(imsi)).is_some());
+            table.remove(imsi);
+        }
+        for imsi in 60_000..70_000 {
+            let rnti = table.add(ue(imsi)).unwrap();
+            assert!(rnti != 61 && (61..=0xfff3).contains(&rnti));
+        }
+        assert_eq!(table.len(), 10_001);
+    }
+}
