@@ -2,9 +2,10 @@
 //!
 //! A [`Cell`] holds its UEs ([`UeState`]) and is advanced to a time that the caller names; nothing here has a clock.
 //! All arithmetic is on integers, all randomness from one seeded ChaCha generator per cell, so a cell is a function
-//! of its configuration and of the times it was advanced to.
+//! of its configuration and of the times it was advanced to. When UEs come and go says [`arrivals`].
 #![deny(missing_docs)]
 
+pub mod arrivals;
 mod cell;
 mod fixed;
 mod link;

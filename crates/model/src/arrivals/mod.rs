@@ -1,0 +1,47 @@
+//! When UEs come and go: laws, populations, service profiles, traces and live events.
+//!
+//! * [`Law`]: a distribution of times; [`Population`]: the UEs of one base station under two laws, lazily and in order.
+//! * [`Profile`]: eMBB, mMTC and URLLC with the numbers of the specifications, each with its source.
+//! * [`Characteristics`]: what the radio says of a UE, fixed, drawn or from a trace; the seam for a radio model.
+//! * [`parse_line`]: one grammar for trace files and for events that another program sends while it runs.
+//!
+//! The same seed gives the same events, whoever plays them: live on sockets or in virtual time.
+mod characteristics;
+mod law;
+mod population;
+mod profile;
+mod trace;
+
+pub use characteristics::{Channel, Characteristics};
+pub use law::{LAWS, Law, LawError, MAX_TIME};
+pub use population::{MAX_UES, Population, PopulationConfig};
+pub use profile::{Packets, Profile};
+pub use trace::{
+    MAX_LINE_BYTES, MAX_TRACE_EVENTS, TraceError, TraceLine, TraceNames, parse_line, parse_trace,
+};
+
+use std::time::Duration;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Happening {
+    /// A UE came.
+    Activated(Characteristics),
+    /// A UE went.
+    Deactivated,
+    /// The radio says something new of a UE.
+    Updated(Characteristics),
+    /// Control was delegated to the base station, or taken back.
+    Delegated(bool),
+}
+
+/// An event of the data plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// When, since the population began.
+    pub at: Duration,
+    /// Which UE of the base station; 0 for an event of the base station.
+    pub ue: u32,
+    /// What.
+    pub what: Happening,
+}

@@ -1,0 +1,235 @@
+//! The UEs of one base station.
+use super::{Channel, Characteristics, Event, Happening, Law};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// UEs of one base station at most: there are no more C-RNTIs.
+pub const MAX_UES: u32 = 65_000;
+
+/// UEs of one base station and their laws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PopulationConfig {
+    /// How many.
+    pub ues: u32,
+    /// Time from the beginning, or from its last end, to a UE's activation.
+    pub activation: Law,
+    /// Time from activation to deactivation.
+    pub holding: Law,
+    /// Whether a UE comes again after it went, as MARC's do.
+    pub again: bool,
+    /// Where characteristics come from.
+    pub channel: Channel,
+    /// How often they change, if they do.
+    pub update: Duration,
+    /// Time until control is delegated to the base station, and until it is taken back; `None`: never.
+    pub delegation: Option<(Law, Law)>,
+    /// Seed; base stations with different ones have independent UEs.
+    pub seed: u64,
+}
+
+impl PopulationConfig {
+    /// MARC's eMBB: activation after an exponential time of 10 s on average, for 500 s.
+    pub fn marc(ues: u32, seed: u64) -> Self {
+        Self {
+            ues: ues.min(MAX_UES),
+            activation: Law::Exponential(Duration::from_secs(10)),
+            holding: Law::Constant(Duration::from_secs(500)),
+            again: true,
+            channel: Channel::Fixed,
+            update: Duration::from_secs(1),
+            delegation: None,
+            seed,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Activate,
+    Deactivate,
+    Update,
+    Delegate,
+    TakeBack,
+}
+
+/// Events of a population, in order, without end unless every UE comes only once.
+#[derive(Debug)]
+pub struct Population {
+    config: PopulationConfig,
+    random: ChaCha8Rng,
+    agenda: BinaryHeap<Reverse<(Duration, u32, Next)>>,
+    now: Vec<Option<Characteristics>>,
+    ends: Vec<Duration>,
+}
+
+impl Population {
+    /// A population at its beginning.
+    pub fn new(config: PopulationConfig) -> Self {
+        let config = PopulationConfig {
+            ues: config.ues.min(MAX_UES),
+            update: config.update.max(Duration::from_millis(1)),
+            ..config
+        };
+        let mut random = ChaCha8Rng::seed_from_u64(config.seed);
+        let mut agenda = BinaryHeap::new();
+        for ue in 0..config.ues {
+            agenda.push(Reverse((config.activation.sample(&mut random), ue, Next::Activate)));
+        }
+        if let Some((until, _)) = config.delegation {
+            agenda.push(Reverse((until.sample(&mut random), 0, Next::Delegate)));
+        }
+        let ues = config.ues as usize;
+        Self { config, random, agenda, now: vec![None; ues], ends: vec![Duration::ZERO; ues] }
+    }
+
+    /// When the next event is.
+    pub fn next_at(&self) -> Option<Duration> {
+        self.agenda.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    fn step(&mut self, at: Duration, ue: u32, next: Next) -> Option<Event> {
+        let index = ue as usize;
+        let what = match next {
+            Next::Activate => {
+                let characteristics = self.config.channel.first(&mut self.random);
+                let end = at.saturating_add(self.config.holding.sample(&mut self.random));
+                self.now[index] = Some(characteristics);
+                self.ends[index] = end;
+                self.agenda.push(Reverse((end, ue, Next::Deactivate)));
+                if self.config.channel == Channel::Walk {
+                    self.agenda.push(Reverse((at + self.config.update, ue, Next::Update)));
+                }
+                Happening::Activated(characteristics)
+            }
+            Next::Deactivate => {
+                self.now[index] = None;
+                if self.config.again {
+                    let at = at.saturating_add(self.config.activation.sample(&mut self.random));
+                    self.agenda.push(Reverse((at, ue, Next::Activate)));
+                }
+                Happening::Deactivated
+            }
+            Next::Update => {
+                // Of a life that has ended: dropped.
+                let before = self.now[index].filter(|_| at < self.ends[index])?;
+                let after = self.config.channel.next(&before, &mut self.random)?;
+                self.now[index] = Some(after);
+                let next = at + self.config.update;
+                if next < self.ends[index] {
+                    self.agenda.push(Reverse((next, ue, Next::Update)));
+                }
+                Happening::Updated(after)
+            }
+            Next::Delegate | Next::TakeBack => {
+                let (until, back) = self.config.delegation?;
+                let delegated = next == Next::Delegate;
+                let law = if delegated { back } else { until };
+                let following = if delegated { Next::TakeBack } else { Next::Delegate };
+                let time = law.sample(&mut self.random).max(Duration::from_millis(1));
+                self.agenda.push(Reverse((at.saturating_add(time), 0, following)));
+                Happening::Delegated(delegated)
+            }
+        };
+        Some(Event { at, ue, what })
+    }
+}
+
+impl Iterator for Population {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some(Reverse((at, ue, next))) = self.agenda.pop() {
+            if let Some(event) = self.step(at, ue, next) {
+                return Some(event);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marcs_population_ramps_up_as_published() {
+        let minute = Duration::from_secs(600);
+        let events: Vec<Event> =
+            Population::new(PopulationConfig::marc(1_000, 3)).take_while(|e| e.at < minute).collect();
+        assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        let active_at = |s: u64| {
+            let happened = events.iter().take_while(|event| event.at <= Duration::from_secs(s));
+            happened.fold(0_i32, |active, event| match event.what {
+                Happening::Activated(_) => active + 1,
+                Happening::Deactivated => active - 1,
+                _ => active,
+            })
+        };
+        // 1 - exp(-1) after the mean; all of them after a minute; some gone at 505 s.
+        assert!((active_at(10) - 632).abs() < 50, "{}", active_at(10));
+        assert!(active_at(100) >= 999);
+        assert!((600..760).contains(&active_at(505)), "{}", active_at(505));
+        assert!(active_at(590) > 900, "they come again: {}", active_at(590));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_events() {
+        let config = PopulationConfig {
+            channel: Channel::Walk,
+            delegation: Some((
+                Law::Exponential(Duration::from_secs(5)),
+                Law::Constant(Duration::from_secs(1)),
+            )),
+            ..PopulationConfig::marc(50, 9)
+        };
+        let run = |seed| -> Vec<Event> {
+            Population::new(PopulationConfig { seed, ..config }).take(5_000).collect()
+        };
+        assert_eq!(run(9), run(9));
+        assert_ne!(run(9), run(10));
+        let mut delegated = false;
+        for event in run(9) {
+            if let Happening::Delegated(to) = event.what {
+                assert_ne!(to, delegated, "delegated and taken back in turn");
+                delegated = to;
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_happens_to_a_ue_that_is_not_there() {
+        let config = PopulationConfig {
+            channel: Channel::Walk,
+            update: Duration::from_millis(300),
+            holding: Law::Exponential(Duration::from_secs(2)),
+            activation: Law::Exponential(Duration::from_secs(1)),
+            ..PopulationConfig::marc(20, 4)
+        };
+        let mut there = [false; 20];
+        for event in Population::new(config).take(20_000) {
+            let there = &mut there[event.ue as usize];
+            match event.what {
+                Happening::Activated(_) => assert!(!std::mem::replace(there, true)),
+                Happening::Deactivated => assert!(std::mem::replace(there, false)),
+                _ => assert!(*there),
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_comes_once() {
+        let config = PopulationConfig {
+            activation: Law::Beta(3.0, 4.0, Duration::from_secs(10)),
+            again: false,
+            ..PopulationConfig::marc(30_000, 1)
+        };
+        let events: Vec<Event> = Population::new(config).collect();
+        assert_eq!(events.len(), 60_000);
+        let peak = events.iter().filter(|e| e.at >= Duration::from_secs(3) && e.at < Duration::from_secs(5));
+        // Beta(3,4) has 40.0 % of its mass between 0.3 and 0.5.
+        assert!((peak.count() as f64 / 30_000.0 - 0.400).abs() < 0.02);
+    }
+}
