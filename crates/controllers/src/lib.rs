@@ -1,4 +1,4 @@
-//! Policy as sans-IO IApps: monitoring and xApp hosting.
+//! Policy as sans-IO IApps: monitoring and xApp hosting; and controllers of other SD-RAN protocols.
 //!
 //! | module | iApp |
 //! |---|---|
@@ -6,11 +6,21 @@
 //! | [`ping`] | round trips through a node's HW function |
 //! | [`xapps`] | which xApps may join, what they see, and which are there |
 //!
+//! | module | controller |
+//! |---|---|
+//! | [`flexran`] | as FlexRAN's: RIB updater and task manager in cycles of 1 ms |
+//! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
+//!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+pub mod empower;
+pub mod flexran;
 #[cfg(feature = "serve")]
 pub mod http;
 pub mod monitor;
 pub mod ping;
+#[cfg(feature = "serve")]
+mod server;
+pub mod southbound;
 pub mod xapps;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,0 +1,378 @@
+//! A controller as 5G-EmPOWER's: registered base stations only, one message for each UE and measurement, one thread.
+//!
+//! What limits it is its messages: an interpreter of some 350 us each ([`EmpowerControllerSettings::message_cost`]) follows
+//! 2,900 of them a second. Beyond that the hellos wait in the sockets behind the reports; from three times that on two of
+//! them are read more than three intervals apart, the heartbeat finds everybody silent **before** it reads on, and every
+//! base station is declared dead and its UEs are forgotten.
+#[cfg(feature = "serve")]
+pub mod serve;
+
+use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
+use ranlab_machines::Time;
+use ranlab_machines::empower::{EmpowerEvent, EmpowerSession1, EmpowerSession2, EmpowerSessionSettings};
+use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+use ranlab_wire::empower::Mac;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// How often the published controller looks who is silent.
+pub const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Octets of a connection that are held before it is not read any more.
+pub const MAX_HELD_BYTES: usize = 256 << 10;
+
+/// Which version is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum EmpowerVersion {
+    /// The one that MARC measured.
+    #[default]
+    V1,
+    /// The current one; it keeps one connection for each source address.
+    V2,
+}
+
+/// Who may join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registry {
+    /// Everybody: not as published, but handy.
+    Everybody,
+    /// These.
+    Registered(BTreeSet<Mac>),
+}
+
+/// A controller to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmpowerControllerSettings {
+    /// Which version.
+    pub version: EmpowerVersion,
+    /// Who may join.
+    pub registry: Registry,
+    /// What is asked of base stations.
+    pub session: EmpowerSessionSettings,
+    /// Time that each message costs besides our own work: 350 us is the published controller, zero is ours.
+    pub message_cost: Duration,
+}
+
+impl Default for EmpowerControllerSettings {
+    fn default() -> Self {
+        Self {
+            version: EmpowerVersion::V1,
+            registry: Registry::Registered(BTreeSet::new()),
+            session: EmpowerSessionSettings::default(),
+            message_cost: Duration::ZERO,
+        }
+    }
+}
+
+/// A UE as the controller knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct KnownUe {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// IMSI.
+    pub imsi: u64,
+    /// Last RSRP.
+    pub rsrp: Option<i16>,
+    /// Last RSRQ.
+    pub rsrq: Option<i16>,
+    /// Measurements so far.
+    pub measured: u64,
+}
+
+/// A base station as the controller knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Vbs {
+    /// Whether it is connected.
+    pub online: bool,
+    /// Its cell.
+    pub pci: Option<u16>,
+    /// Resource blocks of the cell.
+    pub prbs: u16,
+    /// Use of the cell so far: downlink, uplink.
+    pub used: (u32, u32),
+    /// Its UEs by C-RNTI.
+    pub ues: BTreeMap<u16, KnownUe>,
+    /// Its slices: resource block groups by code point.
+    pub slices: BTreeMap<u8, u16>,
+}
+
+#[derive(Debug)]
+enum Session {
+    V1(EmpowerSession1),
+    V2(EmpowerSession2),
+}
+
+impl Session {
+    fn hold(&mut self, octets: &[u8]) {
+        match self {
+            Self::V1(session) => session.hold(octets),
+            Self::V2(session) => session.hold(octets),
+        }
+    }
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::V1(session) => session.held_bytes(),
+            Self::V2(session) => session.held_bytes(),
+        }
+    }
+    fn process_one(&mut self, now: Time) -> bool {
+        match self {
+            Self::V1(session) => session.process_one(now),
+            Self::V2(session) => session.process_one(now),
+        }
+    }
+    fn wake(&mut self, now: Time) {
+        match self {
+            Self::V1(session) => session.handle(now, ControllerInput::Wake),
+            Self::V2(session) => session.handle(now, ControllerInput::Wake),
+        }
+    }
+    fn silent_at(&self) -> Option<Time> {
+        match self {
+            Self::V1(session) => session.silent_at(),
+            Self::V2(session) => session.silent_at(),
+        }
+    }
+    fn mac(&self) -> Option<Mac> {
+        match self {
+            Self::V1(session) => session.mac(),
+            Self::V2(session) => session.mac(),
+        }
+    }
+    fn poll(&mut self) -> Option<ControllerOutput<EmpowerEvent>> {
+        match self {
+            Self::V1(session) => session.poll(),
+            Self::V2(session) => session.poll(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    session: Session,
+    source: String,
+    ready: bool,
+}
+
+/// The policy: see the [module](self).
+#[derive(Debug)]
+pub struct EmpowerController {
+    settings: EmpowerControllerSettings,
+    connections: BTreeMap<ConnectionId, Connection>,
+    ready: VecDeque<ConnectionId>,
+    stations: BTreeMap<Mac, Vbs>,
+    actions: VecDeque<(ConnectionId, Action)>,
+    counters: ControllerCounters,
+    next_heartbeat: Time,
+}
+
+impl EmpowerController {
+    /// A controller without base stations.
+    pub fn new(settings: EmpowerControllerSettings) -> Self {
+        Self {
+            settings,
+            connections: BTreeMap::new(),
+            ready: VecDeque::new(),
+            stations: BTreeMap::new(),
+            actions: VecDeque::new(),
+            counters: ControllerCounters::default(),
+            next_heartbeat: Time::ZERO,
+        }
+    }
+
+    /// A base station connected from `source`, an address without a port.
+    pub fn connected(&mut self, id: ConnectionId, source: &str) {
+        self.counters.connections += 1;
+        let session = match self.settings.version {
+            EmpowerVersion::V1 => Session::V1(EmpowerSession1::new(self.settings.session)),
+            EmpowerVersion::V2 => {
+                // Published: one connection for each source address, the older one goes.
+                let older: Vec<ConnectionId> = self
+                    .connections
+                    .iter()
+                    .filter(|(_, connection)| connection.source == source)
+                    .map(|(id, _)| *id)
+                    .collect();
+                older.into_iter().for_each(|older| self.end(older));
+                Session::V2(EmpowerSession2::new(self.settings.session))
+            }
+        };
+        let source = source.to_owned();
+        self.connections.insert(id, Connection { session, source, ready: false });
+    }
+
+    /// Octets came; they are looked at in [`Self::work`].
+    pub fn received(&mut self, id: ConnectionId, octets: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.session.hold(octets);
+        self.counters.received_bytes += octets.len() as u64;
+        if !std::mem::replace(&mut connection.ready, true) {
+            self.ready.push_back(id);
+        }
+    }
+
+    /// Whether a connection may be read now.
+    pub fn may_read(&mut self, id: ConnectionId) -> bool {
+        let room = self
+            .connections
+            .get(&id)
+            .is_none_or(|connection| connection.session.held_bytes() < MAX_HELD_BYTES);
+        self.counters.back_pressure += u64::from(!room);
+        room
+    }
+
+    /// The connection ended.
+    pub fn closed(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        if let Some(station) = connection.session.mac().and_then(|mac| self.stations.get_mut(&mac)) {
+            station.online = false;
+            station.ues.clear();
+        }
+    }
+
+    fn end(&mut self, id: ConnectionId) {
+        self.closed(id);
+        self.actions.push_back((id, Action::Close));
+    }
+
+    /// Works for at most `budget`, one message of each connection in turn; `true` if there is more. The heartbeat
+    /// comes first, as published.
+    pub fn work(&mut self, clock: &mut dyn Clock, budget: Duration) -> bool {
+        let began = clock.now();
+        if self.next_heartbeat <= began {
+            self.next_heartbeat = began + HEARTBEAT;
+            self.heartbeat(began);
+        }
+        while clock.now().since(began) < budget {
+            let Some(id) = self.ready.pop_front() else { return false };
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            let before = connection.session.held_bytes();
+            let now = clock.now();
+            let more = connection.session.process_one(now);
+            let octets = before - connection.session.held_bytes();
+            connection.ready = more;
+            if more {
+                self.ready.push_back(id);
+                self.counters.received += 1;
+                self.counters.processed += 1;
+                clock.message(octets);
+                clock.spend(self.settings.message_cost);
+            }
+            self.drain(id);
+        }
+        !self.ready.is_empty()
+    }
+
+    /// When [`Self::work`] must be called though nothing came.
+    pub fn wake_at(&self) -> Time {
+        self.next_heartbeat
+    }
+
+    fn heartbeat(&mut self, now: Time) {
+        let silent = |connection: &Connection| connection.session.silent_at().is_some_and(|at| at <= now);
+        let dead: Vec<ConnectionId> =
+            self.connections.iter().filter(|(_, connection)| silent(connection)).map(|(id, _)| *id).collect();
+        for id in dead {
+            self.counters.declared_dead += 1;
+            self.end(id);
+        }
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids {
+            if let Some(connection) = self.connections.get_mut(&id) {
+                connection.session.wake(now);
+            }
+            self.drain(id);
+        }
+    }
+
+    fn drain(&mut self, id: ConnectionId) {
+        loop {
+            let Some(connection) = self.connections.get_mut(&id) else { return };
+            let Some(output) = connection.session.poll() else { return };
+            match output {
+                ControllerOutput::Send(octets) => {
+                    self.counters.sent += 1;
+                    self.counters.sent_bytes += octets.len() as u64;
+                    self.actions.push_back((id, Action::Send(octets)));
+                }
+                ControllerOutput::Close => return self.end(id),
+                ControllerOutput::Event(event) => {
+                    let mac = connection.session.mac();
+                    self.take(id, mac, event);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, id: ConnectionId, mac: Option<Mac>, event: EmpowerEvent) {
+        if let EmpowerEvent::Hello { mac, .. } = event {
+            let known = match &self.settings.registry {
+                Registry::Everybody => true,
+                Registry::Registered(macs) => macs.contains(&mac),
+            };
+            if !known {
+                // Published: "Unknown VBS, closing connection".
+                self.counters.refused += 1;
+                return self.end(id);
+            }
+            self.stations.entry(mac).or_default().online = true;
+            return;
+        }
+        let Some(station) = mac.and_then(|mac| self.stations.get_mut(&mac)) else { return };
+        match event {
+            EmpowerEvent::Capabilities { pci, prbs } => (station.pci, station.prbs) = (Some(pci), prbs),
+            EmpowerEvent::UeUp(ue) => {
+                let (rnti, imsi) = (ue.rnti, ue.imsi);
+                station.ues.insert(rnti, KnownUe { rnti, imsi, rsrp: None, rsrq: None, measured: 0 });
+            }
+            EmpowerEvent::UeDown(ue) => {
+                station.ues.remove(&ue.rnti);
+            }
+            EmpowerEvent::UeMeasured { rnti, rsrp, rsrq } => match station.ues.get_mut(&rnti) {
+                Some(ue) => {
+                    (ue.rsrp, ue.rsrq) = (Some(rsrp), Some(rsrq));
+                    ue.measured += 1;
+                }
+                None => self.counters.discarded += 1,
+            },
+            EmpowerEvent::CellMeasured { dl_prbs, ul_prbs } => station.used = (dl_prbs, ul_prbs),
+            EmpowerEvent::Slice { dscp, rbgs } => {
+                station.slices.insert(dscp, rbgs);
+            }
+            EmpowerEvent::Discarded => self.counters.discarded += 1,
+            EmpowerEvent::Fault(_) => self.counters.faults += 1,
+            _ => {}
+        }
+    }
+
+    /// What is to be done about connections.
+    pub fn poll(&mut self) -> Option<(ConnectionId, Action)> {
+        self.actions.pop_front()
+    }
+
+    /// A connection was ended because the base station did not read.
+    pub fn not_reading(&mut self) {
+        self.counters.not_reading += 1;
+    }
+
+    /// Lets a base station join.
+    pub fn register(&mut self, mac: Mac) {
+        if let Registry::Registered(macs) = &mut self.settings.registry {
+            macs.insert(mac);
+        }
+        self.stations.entry(mac).or_default();
+    }
+
+    /// The base stations, registered or seen.
+    pub fn stations(&self) -> &BTreeMap<Mac, Vbs> {
+        &self.stations
+    }
+
+    /// What it did.
+    pub fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests;

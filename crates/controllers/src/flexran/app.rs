@@ -1,0 +1,122 @@
+//! The monitoring application: looks at the whole RIB in each of its runs, and asks each new agent for statistics.
+use super::rib::Rib;
+use crate::southbound::{Clock, ConnectionId};
+use ranlab_machines::Time;
+use ranlab_wire::flexran::Csi;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often agents are asked to report. An agent that overrides the period, as MARC's, does not care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatePolicy {
+    /// Always this; the published application asks for 4 ms.
+    Fixed(Duration),
+    /// `fast` while the controller follows, `slow` from a thousand waiting messages on until the queue was empty for a
+    /// second.
+    Adaptive {
+        /// While the controller follows.
+        fast: Duration,
+        /// While it does not.
+        slow: Duration,
+    },
+}
+
+/// Waiting messages from which on the controller does not follow.
+const BUSY_MESSAGES: usize = 1_000;
+/// How long the queue must be short before reports get faster again.
+const CALM: Duration = Duration::from_secs(1);
+
+/// What the application saw in its last run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Seen {
+    /// Agents that are alive.
+    pub agents: usize,
+    /// Their UEs.
+    pub ues: usize,
+    /// UEs that have reported.
+    pub reporting: usize,
+    /// Mean wideband CQI of those.
+    pub mean_cqi: f64,
+    /// Octets in all their downlink queues.
+    pub queue_bytes: u64,
+    /// Age of the oldest report in microseconds.
+    pub oldest_us: u64,
+}
+
+/// The application.
+#[derive(Debug)]
+pub struct Monitor {
+    rate: RatePolicy,
+    asked: BTreeMap<ConnectionId, Duration>,
+    slow: bool,
+    busy_until: Time,
+    seen: Seen,
+}
+
+impl Monitor {
+    /// An application that knows nobody.
+    pub fn new(rate: RatePolicy) -> Self {
+        Self { rate, asked: BTreeMap::new(), slow: false, busy_until: Time::ZERO, seen: Seen::default() }
+    }
+
+    /// What it saw last.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    pub(super) fn forget(&mut self, id: ConnectionId) {
+        self.asked.remove(&id);
+    }
+
+    fn period(&mut self, now: Time, waiting: usize) -> Duration {
+        match self.rate {
+            RatePolicy::Fixed(period) => period,
+            RatePolicy::Adaptive { fast, slow } => {
+                if waiting >= BUSY_MESSAGES {
+                    self.slow = true;
+                }
+                if waiting > 0 && self.slow && waiting >= BUSY_MESSAGES / 10 {
+                    self.busy_until = now + CALM;
+                }
+                self.slow &= now < self.busy_until;
+                if self.slow { slow } else { fast }
+            }
+        }
+    }
+
+    /// One run; returns whom to ask for statistics, and how often they shall come.
+    pub fn run(&mut self, rib: &Rib, waiting: usize, clock: &mut dyn Clock) -> Vec<(ConnectionId, Duration)> {
+        let now = clock.now();
+        let period = self.period(now, waiting);
+        let mut ask = Vec::new();
+        let mut seen = Seen::default();
+        let mut cqis = 0_u64;
+        for (id, agent) in rib.agents().iter().filter(|(_, agent)| agent.alive) {
+            seen.agents += 1;
+            seen.ues += agent.ues.len();
+            if self.asked.get(id) != Some(&period) {
+                self.asked.insert(*id, period);
+                ask.push((*id, period));
+            }
+            for ue in agent.ues.values() {
+                let Some(report) = &ue.report else { continue };
+                seen.reporting += 1;
+                let queues = report.rlc_report.iter().filter_map(|queue| queue.tx_queue_size);
+                seen.queue_bytes += queues.map(u64::from).sum::<u64>();
+                let csi = report.dl_cqi_report.iter().flat_map(|cqi| &cqi.csi_report);
+                for csi in csi {
+                    if let Some(Csi::P10(csi)) = &csi.report {
+                        cqis += u64::from(csi.wb_cqi.unwrap_or(0));
+                    }
+                }
+                let age = u64::try_from(now.since(ue.reported_at).as_micros()).unwrap_or(u64::MAX);
+                seen.oldest_us = seen.oldest_us.max(age);
+            }
+        }
+        clock.visit(seen.ues);
+        seen.mean_cqi = if seen.reporting == 0 { 0.0 } else { cqis as f64 / seen.reporting as f64 };
+        self.seen = seen;
+        ask
+    }
+}

@@ -1,0 +1,151 @@
+//! The FlexRAN-style controller on sockets.
+use super::{AgentNode, FlexranController, FlexranControllerSettings};
+use crate::server::{Pace, Policy, Server, WallClock, now};
+use crate::southbound::{Action, ConnectionId, ControllerCounters};
+use ranlab_machines::Time;
+use serde_json::{Value, json};
+use std::io;
+use std::net::SocketAddr;
+
+/// Whether each run of the RIB updater and of an application gets a thread of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ThreadUse {
+    /// As published: a new thread for each of them in every cycle, which is most of what an idle FlexRAN costs and why
+    /// its CPU falls when cycles become fewer.
+    #[default]
+    PerRun,
+    /// On the thread of the sockets.
+    Inline,
+}
+
+/// REST port of the published controller.
+pub const HTTP_PORT: u16 = 9999;
+
+struct Served {
+    controller: FlexranController,
+    threads: ThreadUse,
+    cycle: std::time::Duration,
+    next: Time,
+}
+
+/// A running controller.
+pub struct FlexranServer {
+    server: Server<Served>,
+}
+
+impl FlexranServer {
+    /// Listens for agents; needs a `LocalSet`.
+    pub async fn start(
+        settings: FlexranControllerSettings,
+        threads: ThreadUse,
+        address: SocketAddr,
+    ) -> io::Result<Self> {
+        let controller = FlexranController::new(settings);
+        let served = Served { controller, threads, cycle: settings.cycle, next: now() };
+        Ok(Self { server: Server::start(served, address).await? })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/v1/counters` and `/healthz`.
+    pub async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+        self.server.serve_http(address).await
+    }
+
+    /// Looks at the controller.
+    pub fn read<T>(&self, look: impl FnOnce(&FlexranController) -> T) -> T {
+        look(&self.server.policy.borrow().controller)
+    }
+}
+
+impl Policy for Served {
+    fn connected(&mut self, id: ConnectionId, _source: &str) {
+        self.controller.connected(id);
+    }
+    fn received(&mut self, id: ConnectionId, octets: &[u8]) {
+        self.controller.received(id, octets);
+    }
+    fn closed(&mut self, id: ConnectionId) {
+        self.controller.closed(id);
+    }
+    fn may_read(&mut self, _id: ConnectionId) -> bool {
+        self.controller.may_read()
+    }
+    fn poll(&mut self) -> Option<(ConnectionId, Action)> {
+        self.controller.poll()
+    }
+    fn not_reading(&mut self) {
+        self.controller.not_reading();
+    }
+    fn run(&mut self) -> Pace {
+        let controller = &mut self.controller;
+        match self.threads {
+            ThreadUse::Inline => controller.cycle(&mut WallClock),
+            ThreadUse::PerRun => {
+                controller.begin_cycle(&mut WallClock);
+                if in_thread(|| controller.update_rib(&mut WallClock)) {
+                    in_thread(|| controller.run_applications(&mut WallClock));
+                }
+            }
+        }
+        // Missed ticks are ignored, as published.
+        while self.next <= now() {
+            self.next += self.cycle;
+        }
+        Pace::Tick(self.next)
+    }
+    fn counters(&self) -> ControllerCounters {
+        *self.controller.counters()
+    }
+    fn answer(&mut self, _method: &str, path: &str, _body: &str) -> Option<Value> {
+        let rib = self.controller.rib();
+        let agents = |of: fn(u64, &AgentNode) -> Value| -> Value {
+            rib.agents().iter().map(|(id, agent)| of(*id, agent)).collect()
+        };
+        match path {
+            "/stats_manager/enb_config" => Some(json!({ "eNB_config": agents(configuration) })),
+            "/stats_manager/mac_stats" => Some(json!({ "mac_stats": agents(statistics) })),
+            "/stats_manager/all" => Some(json!({
+                "eNB_config": agents(configuration),
+                "mac_stats": agents(statistics),
+                "monitor": self.controller.seen(),
+                "rib_share": self.controller.share(),
+                "held_bytes": self.controller.held_bytes(),
+            })),
+            _ => None,
+        }
+    }
+}
+
+/// A run in a thread that is made for it.
+fn in_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn configuration(id: u64, agent: &AgentNode) -> Value {
+    let cells = agent.config.cell_config.iter().map(|cell| {
+        json!({ "phyCellId": cell.phy_cell_id, "dlBandwidth": cell.dl_bandwidth, "ulBandwidth": cell.ul_bandwidth })
+    });
+    json!({
+        "agent_id": id,
+        "eNBId": agent.config.enb_id,
+        "alive": agent.alive,
+        "cellConfig": cells.collect::<Value>(),
+        "ues": agent.ues.len(),
+    })
+}
+
+fn statistics(id: u64, agent: &AgentNode) -> Value {
+    let ues = agent.ues.iter().map(|(rnti, ue)| {
+        let cqi = ue.report.as_ref().and_then(|report| report.dl_cqi_report.as_ref());
+        let sfn = cqi.and_then(|cqi| cqi.sfn_sn);
+        json!({ "rnti": rnti, "reported": ue.report.is_some(), "sfnSn": sfn, "lcs": ue.logical_channels.len() })
+    });
+    json!({ "agent_id": id, "reports": agent.reports, "ue_mac_stats": ues.collect::<Value>() })
+}

@@ -1,0 +1,191 @@
+//! What the SD-RAN controllers beside the RIC share: connections, a clock that is handed in, and answers to the north.
+//!
+//! A policy is sans-IO: octets of a connection in, octets out, and work done in slices of time that the caller measures
+//! with a [`Clock`]. `serve` puts it on sockets; a test gives it a clock that charges a price for each piece of work.
+use ranlab_machines::Time;
+use serde::Serialize;
+use std::time::Duration;
+
+/// A connection, in the order of their beginnings.
+pub type ConnectionId = u64;
+
+/// What a policy's work costs and what time it is.
+pub trait Clock {
+    /// Now.
+    fn now(&mut self) -> Time;
+    /// A message of so many octets was processed. Real clocks have seen that already.
+    fn message(&mut self, octets: usize);
+    /// So many UEs were looked at. Real clocks have seen that already.
+    fn visit(&mut self, ues: usize);
+    /// Uses up time on purpose: the interpreter of a published controller.
+    fn spend(&mut self, time: Duration);
+}
+
+/// Virtual time: work costs what the prices say, on any machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PricedClock {
+    /// Now.
+    pub now: Time,
+    /// Price of a message.
+    pub per_message: Duration,
+    /// Price of an octet in it, in nanoseconds.
+    pub per_octet_ns: u64,
+    /// Price of a UE looked at, in nanoseconds.
+    pub per_ue_ns: u64,
+}
+
+impl Clock for PricedClock {
+    fn now(&mut self) -> Time {
+        self.now
+    }
+    fn message(&mut self, octets: usize) {
+        self.now += self.per_message + Duration::from_nanos(self.per_octet_ns * octets as u64);
+    }
+    fn visit(&mut self, ues: usize) {
+        self.now += Duration::from_nanos(self.per_ue_ns * ues as u64);
+    }
+    fn spend(&mut self, time: Duration) {
+        self.now += time;
+    }
+}
+
+/// What a policy wants of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send these octets.
+    Send(Vec<u8>),
+    /// End it.
+    Close,
+}
+
+/// What a controller did and saw. One shape for all protocols, so that they can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ControllerCounters {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Messages taken off the sockets.
+    pub received: u64,
+    /// Their octets.
+    pub received_bytes: u64,
+    /// Messages processed.
+    pub processed: u64,
+    /// Messages sent.
+    pub sent: u64,
+    /// Their octets.
+    pub sent_bytes: u64,
+    /// Messages dropped because a queue was full.
+    pub dropped: u64,
+    /// Octets of dropped messages that are still held: the published leak.
+    pub leaked_bytes: u64,
+    /// Messages lost at the end of a full batch, as published.
+    pub lost_at_batch_end: u64,
+    /// Reports that nobody asked for, or of UEs that nobody announced.
+    pub discarded: u64,
+    /// Breaches of the protocol by agents.
+    pub faults: u64,
+    /// Agents that were declared dead though they were connected.
+    pub declared_dead: u64,
+    /// Connections refused: not registered.
+    pub refused: u64,
+    /// Connections ended because the agent did not read.
+    pub not_reading: u64,
+    /// Cycles in which the applications ran.
+    pub app_runs: u64,
+    /// Cycles in which they had to wait for the RIB updater's budget.
+    pub throttled: u64,
+    /// Times that a connection was not read because the queue was full.
+    pub back_pressure: u64,
+    /// Messages in the queue now.
+    pub queued: u64,
+}
+
+/// Which ways of failing a controller has shown so far.
+pub fn overload(counters: &ControllerCounters) -> Vec<&'static str> {
+    let signs = [
+        (counters.dropped > 0, "drops"),
+        (counters.declared_dead > 0, "declares agents dead"),
+        (counters.leaked_bytes > 0, "memory grows"),
+        (counters.throttled > counters.app_runs, "starves its applications"),
+        (counters.back_pressure > 0, "holds agents back"),
+    ];
+    signs.into_iter().filter_map(|(shown, name)| shown.then_some(name)).collect()
+}
+
+/// What the counters advise, in sentences: MARC's design guidelines where they apply, with the numbers that say so.
+pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
+    let c = counters;
+    let mut advice = Vec::new();
+    let cycles = c.app_runs + c.throttled;
+    if c.throttled > c.app_runs {
+        let share = 100 * c.throttled / cycles.max(1);
+        advice.push(format!(
+            "In {share} % of the cycles the applications waited for the RIB updater: give it a larger share of the cycle, \
+             or an adaptive one."
+        ));
+    }
+    if c.dropped > 0 {
+        let share = 100 * c.dropped / c.received.max(1);
+        advice.push(format!(
+            "{} messages ({share} % of those received) were dropped at a full queue: bound the queue and let the transport \
+             hold the agents back, or ask for reports less often.",
+            c.dropped
+        ));
+    }
+    if c.leaked_bytes > 0 {
+        advice.push(format!(
+            "{} MB of dropped messages are still held: a drop must give its memory back.",
+            c.leaked_bytes.div_ceil(1_000_000)
+        ));
+    }
+    if c.declared_dead > 0 {
+        advice.push(format!(
+            "{} agents were declared dead although they were connected: read keep-alives before reports, or put all UEs of \
+             a base station into one message.",
+            c.declared_dead
+        ));
+    }
+    if c.back_pressure > 0 && c.dropped == 0 {
+        advice.push(
+            "Agents were held back and nothing was lost: reports are older than their period says; lengthen it."
+                .to_owned(),
+        );
+    }
+    if c.discarded > 0 {
+        let share = 100 * c.discarded / c.processed.max(1);
+        advice.push(format!(
+            "{} reports (about {share} % of the messages processed) were of nobody that the controller knows, or with a \
+             transaction that it did not begin: the work is lost.",
+            c.discarded
+        ));
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_follows_from_counters_and_names_them() {
+        assert!(guidelines(&ControllerCounters::default()).is_empty());
+        let bad = ControllerCounters {
+            received: 200,
+            dropped: 50,
+            throttled: 90,
+            app_runs: 10,
+            leaked_bytes: 1_500_000,
+            declared_dead: 3,
+            ..ControllerCounters::default()
+        };
+        let advice = guidelines(&bad).join("\n");
+        for part in
+            ["In 90 % of the cycles", "50 messages (25 %", "2 MB of dropped", "3 agents were declared dead"]
+        {
+            assert!(advice.contains(part), "{advice}");
+        }
+        let signs = ["drops", "declares agents dead", "memory grows", "starves its applications"];
+        assert_eq!(overload(&bad), signs);
+        let held = ControllerCounters { back_pressure: 1, ..ControllerCounters::default() };
+        assert_eq!((overload(&held).len(), guidelines(&held).len()), (1, 1));
+    }
+}
