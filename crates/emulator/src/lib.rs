@@ -1,11 +1,12 @@
 //! Fleets of base stations on sockets: glue from model to machines.
 //!
 //! A [`Fleet`] is any number of nodes ([`node`]) in one process: each an agent of its own, with its own identity, cell and
-//! UEs, towards the same controllers.
+//! UEs, towards the same controllers. [`southbound`] has the base stations of FlexRAN and 5G-EmPOWER.
 #![deny(missing_docs)]
 
 mod fleet;
 pub mod node;
+pub mod southbound;
 pub mod stats;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport};

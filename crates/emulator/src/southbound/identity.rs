@@ -1,0 +1,107 @@
+//! Who a base station is and where its packets come from.
+use ranlab_wire::empower::Mac;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Country and network of the IMSIs: 901-70, for tests across networks.
+const IMSI_BASE: u64 = 901_700_000_000_000;
+/// IMSIs of each base station.
+const IMSIS_PER_STATION: u64 = 100_000;
+
+/// A base station's identity; everything in it is unique within a network of 65,535 base stations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Its number in the network, from 1.
+    pub station: u64,
+    /// Physical cell identity; beyond 503 no real one, but unique.
+    pub pci: u16,
+    /// Ethernet address.
+    pub mac: Mac,
+}
+
+impl Identity {
+    /// The identity of the base station with this index.
+    pub fn new(index: u32) -> Self {
+        let pci = u16::try_from(index % 65_535 + 1).unwrap_or(1);
+        Self { station: u64::from(index) + 1, pci, mac: Mac::local(index) }
+    }
+
+    /// IMSI of one of its UEs.
+    pub fn imsi(&self, ue: u32) -> u64 {
+        IMSI_BASE + self.station * IMSIS_PER_STATION + u64::from(ue)
+    }
+
+    /// A seed of its own.
+    pub fn seed(&self, seed: u64) -> u64 {
+        seed ^ self.station.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Where in a period its reports lie: base stations are not in step.
+    pub(crate) fn phase(&self, period: Duration) -> Duration {
+        // The golden ratio spreads any number of base stations evenly.
+        period.mul_f64((self.station as f64 * 0.618_033_988_749_895).fract())
+    }
+}
+
+/// Addresses to connect from, used in turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourcePool(Vec<IpAddr>);
+
+/// The text is no pool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no range of at most 65536 IPv4 addresses; write e.g. 127.0.1.1-127.0.1.50")]
+pub struct SourcePoolError(String);
+
+impl SourcePool {
+    /// The address of a base station; `None`: the system chooses.
+    pub fn at(&self, index: u32) -> Option<IpAddr> {
+        let len = u32::try_from(self.0.len()).ok().filter(|len| *len > 0)?;
+        self.0.get((index % len) as usize).copied()
+    }
+}
+
+impl FromStr for SourcePool {
+    type Err = SourcePoolError;
+
+    fn from_str(text: &str) -> Result<Self, SourcePoolError> {
+        let wrong = || SourcePoolError(text.to_owned());
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let first: Ipv4Addr = first.trim().parse().map_err(|_| wrong())?;
+        let last: Ipv4Addr = last.trim().parse().map_err(|_| wrong())?;
+        let (first, last) = (u32::from(first), u32::from(last));
+        if last < first || last - first >= 65_536 {
+            return Err(wrong());
+        }
+        Ok(Self((first..=last).map(|address| Ipv4Addr::from(address).into()).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn identities_are_unique() {
+        let all: Vec<Identity> = (0..5_000).map(Identity::new).collect();
+        assert_eq!(all.iter().map(|i| i.pci).collect::<BTreeSet<_>>().len(), 5_000);
+        assert_eq!(all.iter().map(|i| i.mac).collect::<BTreeSet<_>>().len(), 5_000);
+        assert_eq!(all.iter().map(|i| i.seed(7)).collect::<BTreeSet<_>>().len(), 5_000);
+        let imsis = all.iter().flat_map(|i| [i.imsi(0), i.imsi(99_999)]);
+        assert_eq!(imsis.collect::<BTreeSet<_>>().len(), 10_000);
+        let phases: Vec<Duration> = all.iter().map(|i| i.phase(Duration::from_millis(50))).collect();
+        let early = phases.iter().filter(|phase| **phase < Duration::from_millis(5)).count();
+        assert!((450..550).contains(&early), "{early}");
+    }
+
+    #[test]
+    fn a_pool_is_used_in_turn() {
+        let pool: SourcePool = "127.0.1.1-127.0.1.3".parse().unwrap();
+        assert_eq!(pool.at(4), Some("127.0.1.2".parse().unwrap()));
+        assert_eq!(SourcePool::default().at(4), None);
+        for text in ["", "127.0.0.2-127.0.0.1", "x", "10.0.0.0-11.0.0.0"] {
+            assert!(text.parse::<SourcePool>().unwrap_err().to_string().contains("127.0.1.1"));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Fleets of base stations that speak FlexRAN or OpenEmpower: agents, UEs that come and go, sockets.
+//!
+//! One task for each base station on one thread; nothing waits busily. The UEs' events come from
+//! [`ranlab_model::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
+mod identity;
+mod live;
+mod meters;
+mod node;
+
+pub use identity::{Identity, SourcePool, SourcePoolError};
+pub use live::{LiveEvents, LiveReport};
+pub use meters::{Delays, SouthboundReport};
+
+use meters::Meters;
+use node::{Command, Events, Node, Shared};
+use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
+use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+use ranlab_machines::southbound::{ReportPeriod, SouthboundAgent};
+use ranlab_model::arrivals::{Event, PopulationConfig};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// Commands that may wait for one base station; beyond, live events are refused and counted.
+const WAITING_COMMANDS: usize = 4_096;
+
+/// What the base stations speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Southbound {
+    /// FlexRAN 0.x.
+    Flexran,
+    /// Mosaic5G 2.x.
+    Mosaic,
+    /// OpenEmpower v1.
+    EmpowerV1,
+    /// OpenEmpower v2.
+    EmpowerV2,
+}
+
+impl Southbound {
+    /// The published controllers' port.
+    pub fn port(self) -> u16 {
+        match self {
+            Self::Flexran | Self::Mosaic => ranlab_wire::flexran::PORT,
+            Self::EmpowerV1 => ranlab_wire::empower::v1::PORT,
+            Self::EmpowerV2 => ranlab_wire::empower::v2::PORT,
+        }
+    }
+
+    /// MARC's reporting period.
+    pub fn marc_period(self) -> Duration {
+        match self {
+            Self::Flexran | Self::Mosaic => Duration::from_millis(50),
+            Self::EmpowerV1 | Self::EmpowerV2 => Duration::from_millis(500),
+        }
+    }
+}
+
+/// A fleet to start.
+#[derive(Debug, Clone)]
+pub struct SouthboundConfig {
+    /// What is spoken.
+    pub protocol: Southbound,
+    /// The controller.
+    pub controller: SocketAddr,
+    /// Base stations.
+    pub nodes: u32,
+    /// First base station's index, so that several processes can share a network.
+    pub first: u32,
+    /// Whether the controller's period counts.
+    pub period: ReportPeriod,
+    /// UEs of each base station; the seed is mixed with the base station's index.
+    pub population: PopulationConfig,
+    /// Events of each base station instead of the population's.
+    pub trace: Option<HashMap<u32, Vec<Event>>>,
+    /// Source addresses, used in turn; the current 5G-EmPOWER keeps one connection for each.
+    pub sources: SourcePool,
+    /// Time over which the base stations start; zero: all at once.
+    pub ramp: Duration,
+    /// How often OpenEmpower's say hello.
+    pub hello: Duration,
+    /// Whether base stations never read what the controller says: how it treats those is worth a test.
+    pub deaf: bool,
+    /// Where every UE event is written down as it is carried out: base station, time, IMSI.
+    pub log: Option<EventLog>,
+}
+
+/// UE events as they were carried out: index of the base station, when they were meant to be, IMSI.
+pub type EventLog = Rc<RefCell<Vec<(u32, Duration, u64)>>>;
+
+impl SouthboundConfig {
+    /// A fleet as MARC's.
+    pub fn marc(protocol: Southbound, controller: SocketAddr, nodes: u32, ues: u32, seed: u64) -> Self {
+        Self {
+            protocol,
+            controller,
+            nodes,
+            first: 0,
+            period: ReportPeriod::Override(protocol.marc_period()),
+            population: PopulationConfig::marc(ues, seed),
+            trace: None,
+            sources: SourcePool::default(),
+            ramp: Duration::ZERO,
+            hello: Duration::from_secs(2),
+            deaf: false,
+            log: None,
+        }
+    }
+
+    fn agent(&self, identity: Identity) -> Box<dyn SouthboundAgent> {
+        let max_ues = self.population.ues.max(64) as usize * 2;
+        let empower = EmpowerAgentSettings {
+            hello: self.hello,
+            period: self.period,
+            max_ues,
+            ..EmpowerAgentSettings::new(identity.mac, identity.pci)
+        };
+        let flexran = |dialect| {
+            let period = self.period.of(self.protocol.marc_period());
+            FlexranAgentSettings {
+                station: identity.station,
+                pci: identity.pci,
+                period: self.period,
+                dialect,
+                max_ues,
+                phase: identity.phase(period),
+            }
+        };
+        match self.protocol {
+            Southbound::Flexran => Box::new(FlexranAgent::new(flexran(FlexranDialect::V0))),
+            Southbound::Mosaic => Box::new(FlexranAgent::new(flexran(FlexranDialect::Mosaic))),
+            Southbound::EmpowerV1 => Box::new(EmpowerAgent::V1(EmpowerAgent1::new(empower))),
+            Southbound::EmpowerV2 => Box::new(EmpowerAgent::V2(EmpowerAgent2::new(empower))),
+        }
+    }
+}
+
+/// Where a command for a cell or a base station goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Directory {
+    by_pci: Rc<RefCell<HashMap<u16, mpsc::Sender<Command>>>>,
+}
+
+impl Directory {
+    pub(crate) fn send(&self, pci: u16, command: Command) -> bool {
+        self.by_pci.borrow().get(&pci).is_some_and(|node| node.try_send(command).is_ok())
+    }
+}
+
+/// Running base stations; dropping it ends them.
+pub struct SouthboundFleet {
+    config: SouthboundConfig,
+    directory: Directory,
+    nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
+    meters: Rc<Meters>,
+}
+
+impl SouthboundFleet {
+    /// A fleet without base stations yet; see [`ramp_up`](Self::ramp_up).
+    pub fn new(config: SouthboundConfig) -> Self {
+        Self {
+            config,
+            directory: Directory::default(),
+            nodes: Vec::new(),
+            meters: Rc::new(Meters::default()),
+        }
+    }
+
+    /// Starts the base stations, spread over the ramp; needs a `LocalSet`.
+    pub async fn ramp_up(&mut self) {
+        let begin = tokio::time::Instant::now();
+        for index in 0..self.config.nodes {
+            let due = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes.max(1)));
+            if !due.is_zero() {
+                tokio::time::sleep_until(begin + due).await;
+            }
+            let population = self.config.population;
+            self.start(index, population, None);
+        }
+    }
+
+    /// Starts one more base station without UEs and tells how long its initialisation takes: MARC's m + 1st. `None` if it
+    /// took longer than `patience`. The probe is taken down again.
+    pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
+        let (told, delays) = oneshot::channel();
+        let population = PopulationConfig { ues: 0, delegation: None, ..self.config.population };
+        self.start(self.nodes.len() as u32, population, Some(told));
+        let delays = tokio::time::timeout(patience, delays).await;
+        if let Some((_, task)) = self.nodes.pop() {
+            task.abort();
+            // What it counted is taken back when it is dropped; an error says that it was aborted.
+            let _ = task.await;
+        }
+        delays.ok()?.ok()
+    }
+
+    fn start(&mut self, index: u32, population: PopulationConfig, probe: Option<oneshot::Sender<Delays>>) {
+        let number = self.config.first + index;
+        let identity = Identity::new(number);
+        let (sender, commands) = mpsc::channel(WAITING_COMMANDS);
+        self.directory.by_pci.borrow_mut().insert(identity.pci, sender.clone());
+        let trace = match &self.config.trace {
+            Some(trace) => Some(trace.get(&number).cloned().unwrap_or_default()),
+            None => None,
+        };
+        let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
+        let agent = self.config.agent(identity);
+        let log = self.config.log.clone().map(|log| (number, log));
+        let shared = Shared { meters: self.meters.clone(), directory: self.directory.clone(), log };
+        let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
+        let (controller, source, deaf) =
+            (self.config.controller, self.config.sources.at(number), self.config.deaf);
+        let task =
+            tokio::task::spawn_local(async move { node.run(controller, source, deaf, commands).await });
+        self.nodes.push((sender, task));
+    }
+
+    /// Where events of another program go.
+    pub fn live(&self) -> LiveEvents {
+        LiveEvents::new(self.directory.clone(), self.config.first, self.config.nodes)
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> SouthboundReport {
+        self.meters.report(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Forgets lateness and delays: a measurement begins.
+    pub fn reset_meters(&self) {
+        self.meters.reset();
+    }
+}
+
+impl Drop for SouthboundFleet {
+    fn drop(&mut self) {
+        self.nodes.iter().for_each(|(_, task)| task.abort());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! One base station: its agent, its UEs, its connection.
+use super::meters::{Delays, Meters};
+use super::{Directory, EventLog, Identity};
+use ranlab_machines::Time;
+use ranlab_machines::southbound::{
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Radio, SouthboundAgent, Ue, UeChange, UeEvent,
+};
+use ranlab_model::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+
+/// Octets that may wait to be written; beyond, reports are dropped and counted.
+const UNWRITTEN_BYTES: usize = 1 << 20;
+/// Octets read at once.
+const READ_BYTES: usize = 16 << 10;
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// First pause after a loss; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What others tell a base station.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Command {
+    /// An event of a UE by its number, from outside.
+    Event(Event),
+    /// A UE comes from another base station.
+    Arrive(Ue, u64, u16, u16),
+}
+
+pub(super) enum Events {
+    Law(Box<std::iter::Peekable<Population>>),
+    Trace(VecDeque<Event>),
+}
+
+impl Events {
+    pub(super) fn new(population: PopulationConfig, trace: Option<Vec<Event>>) -> Self {
+        match trace {
+            Some(events) => Self::Trace(events.into()),
+            None => Self::Law(Box::new(Population::new(population).peekable())),
+        }
+    }
+
+    fn next_at(&mut self) -> Option<Duration> {
+        match self {
+            Self::Law(population) => population.peek().map(|event| event.at),
+            Self::Trace(events) => events.front().map(|event| event.at),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        match self {
+            Self::Law(population) => population.next(),
+            Self::Trace(events) => events.pop_front(),
+        }
+    }
+}
+
+/// What all base stations of a fleet have in common.
+pub(super) struct Shared {
+    pub(super) meters: Rc<Meters>,
+    pub(super) directory: Directory,
+    pub(super) log: Option<(u32, EventLog)>,
+}
+
+pub(super) struct Node {
+    identity: Identity,
+    agent: Box<dyn SouthboundAgent>,
+    events: Events,
+    began: Time,
+    meters: Rc<Meters>,
+    directory: Directory,
+    log: Option<(u32, EventLog)>,
+    probe: Option<oneshot::Sender<Delays>>,
+    counted: AgentCounters,
+    counted_ues: u64,
+    alive: bool,
+    connected: bool,
+    unwritten: Vec<u8>,
+    written: usize,
+}
+
+fn now() -> Time {
+    Time::from_nanos(ranlab_sdk::now().as_nanos())
+}
+
+/// What the model says of a UE as agents report it.
+fn radio(c: &Characteristics) -> Radio {
+    Radio {
+        cqi: c.cqi,
+        rank: 0,
+        sinr_db: c.sinr_db,
+        headroom_db: c.headroom_db,
+        rsrp_dbm: c.rsrp_dbm,
+        rsrq_db: c.rsrq_db,
+        queue_bytes: c.queue_bytes,
+        queue_ms: c.queue_ms,
+        bsr: c.bsr,
+        prbs: c.prbs,
+    }
+}
+
+impl Node {
+    pub(super) fn new(
+        identity: Identity,
+        agent: Box<dyn SouthboundAgent>,
+        events: Events,
+        shared: Shared,
+        probe: Option<oneshot::Sender<Delays>>,
+    ) -> Self {
+        let Shared { meters, directory, log } = shared;
+        Self {
+            identity,
+            agent,
+            events,
+            log,
+            began: now(),
+            meters,
+            directory,
+            probe,
+            counted: AgentCounters::default(),
+            counted_ues: 0,
+            alive: false,
+            connected: false,
+            unwritten: Vec::new(),
+            written: 0,
+        }
+    }
+
+    pub(super) async fn run(
+        &mut self,
+        controller: SocketAddr,
+        source: Option<IpAddr>,
+        deaf: bool,
+        mut commands: mpsc::Receiver<Command>,
+    ) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            self.agent.handle(now(), AgentInput::Connecting);
+            match connect(controller, source).await {
+                Ok(stream) => {
+                    pause = FIRST_PAUSE;
+                    self.meters.connected.set(self.meters.connected.get() + 1);
+                    self.connected = true;
+                    self.agent.handle(now(), AgentInput::Connected);
+                    self.talk(&stream, deaf, &mut commands).await;
+                    self.meters.connected.set(self.meters.connected.get() - 1);
+                    self.connected = false;
+                    self.meters.losses.set(self.meters.losses.get() + 1);
+                    self.agent.handle(now(), AgentInput::Closed);
+                    self.unwritten.clear();
+                    self.written = 0;
+                    self.count();
+                }
+                Err(error) => {
+                    tracing::debug!(station = self.identity.station, %error, "cannot connect");
+                    self.meters.refused.set(self.meters.refused.get() + 1);
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Until the connection ends.
+    async fn talk(&mut self, stream: &TcpStream, deaf: bool, commands: &mut mpsc::Receiver<Command>) {
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            self.play(now());
+            self.agent.handle(now(), AgentInput::Wake);
+            if self.pump().is_err() || self.write(stream).is_err() {
+                return;
+            }
+            self.count();
+            let event = self.events.next_at().map(|at| self.began + at);
+            let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
+            // Without any deadline the socket alone decides.
+            let wait = deadline.map_or(Duration::from_secs(3600), |at| at.since(now()));
+            tokio::select! {
+                ready = stream.readable(), if !deaf => {
+                    if ready.is_err() {
+                        return;
+                    }
+                    match stream.try_read(&mut buffer) {
+                        Ok(0) => return,
+                        Ok(len) => self.agent.handle(now(), AgentInput::Received(&buffer[..len])),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(_) => return,
+                    }
+                }
+                ready = stream.writable(), if self.written < self.unwritten.len() => {
+                    if ready.is_err() {
+                        return;
+                    }
+                }
+                command = commands.recv() => match command {
+                    Some(command) => self.command(command),
+                    None => return,
+                },
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Tells the agent of every event up to now.
+    fn play(&mut self, now: Time) {
+        while self.events.next_at().is_some_and(|at| self.began + at <= now) {
+            let Some(event) = self.events.pop() else { return };
+            self.tell(now, event);
+        }
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        let imsi = self.identity.imsi(event.ue);
+        if let Some((node, log)) = &self.log {
+            log.borrow_mut().push((*node, event.at, imsi));
+        }
+        let change = match event.what {
+            Happening::Activated(c) => UeChange::Activated(Ue { imsi, tmsi: event.ue + 1, radio: radio(&c) }),
+            Happening::Deactivated => UeChange::Deactivated,
+            Happening::Updated(c) => UeChange::Updated(radio(&c)),
+            Happening::Delegated(to_agent) => return self.agent.handle(now, AgentInput::Delegated(to_agent)),
+        };
+        let at = self.began + event.at;
+        self.agent.handle(now, AgentInput::Ue(UeEvent { at, imsi, change }));
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Event(event) => self.tell(now(), event),
+            Command::Arrive(ue, station, pci, rnti) => {
+                let change = UeChange::Arrived { ue, station, pci, rnti };
+                self.agent.handle(now(), AgentInput::Ue(UeEvent { at: now(), imsi: ue.imsi, change }));
+            }
+        }
+    }
+
+    /// Takes what the agent wants; an error ends the connection.
+    fn pump(&mut self) -> io::Result<()> {
+        while let Some(output) = self.agent.poll() {
+            match output {
+                AgentOutput::Send { octets, due } => {
+                    let waiting = self.unwritten.len() - self.written;
+                    match due {
+                        Some(_) if waiting + octets.len() > UNWRITTEN_BYTES => {
+                            self.meters.dropped.set(self.meters.dropped.get() + 1);
+                        }
+                        None if waiting > 2 * UNWRITTEN_BYTES => return Err(io::ErrorKind::TimedOut.into()),
+                        due => {
+                            if let Some(due) = due {
+                                self.meters.late(now().since(due));
+                            }
+                            self.unwritten.extend_from_slice(&octets);
+                        }
+                    }
+                }
+                AgentOutput::Close => return Err(io::ErrorKind::InvalidData.into()),
+                AgentOutput::Event(event) => self.event(event),
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Initialised { to_requests, to_reporting } => {
+                let delays = Delays { to_requests, to_reporting };
+                match self.probe.take() {
+                    // Who waited for the probe may have lost patience.
+                    Some(probe) => drop(probe.send(delays)),
+                    None => self.meters.initialised(delays),
+                }
+            }
+            AgentEvent::Handover { rnti, target_pci, .. } => {
+                let Some(ue) = self.agent.ue(rnti) else { return };
+                let arrive = Command::Arrive(ue, self.station(), self.identity.pci, rnti);
+                if self.directory.send(target_pci, arrive) {
+                    let event = UeEvent { at: now(), imsi: ue.imsi, change: UeChange::Deactivated };
+                    self.agent.handle(now(), AgentInput::Ue(event));
+                    self.meters.handovers.set(self.meters.handovers.get() + 1);
+                }
+            }
+            AgentEvent::Fault(what) => tracing::debug!(station = self.identity.station, what, "fault"),
+            _ => {}
+        }
+    }
+
+    /// The number by which OpenEmpower knows this base station.
+    fn station(&self) -> u64 {
+        self.identity.mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
+    }
+
+    fn write(&mut self, stream: &TcpStream) -> io::Result<()> {
+        while self.written < self.unwritten.len() {
+            match stream.try_write(&self.unwritten[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.written == self.unwritten.len() {
+            self.unwritten.clear();
+            self.written = 0;
+        } else if self.written > UNWRITTEN_BYTES / 2 {
+            self.unwritten.drain(..self.written);
+            self.written = 0;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        let counters = self.agent.counters();
+        self.meters.add(&self.counted, counters);
+        self.counted = *counters;
+        let ues = self.agent.ues() as u64;
+        self.meters.ues.set(self.meters.ues.get() + ues - self.counted_ues);
+        self.counted_ues = ues;
+        let alive = self.agent.is_reporting();
+        if alive != self.alive {
+            let now = self.meters.alive.get();
+            self.meters.alive.set(if alive { now + 1 } else { now - 1 });
+            self.alive = alive;
+        }
+    }
+}
+
+/// A node that ends (a probe) is no longer there.
+impl Drop for Node {
+    fn drop(&mut self) {
+        if self.alive {
+            self.meters.alive.set(self.meters.alive.get().saturating_sub(1));
+        }
+        if self.connected {
+            self.meters.connected.set(self.meters.connected.get().saturating_sub(1));
+        }
+        self.meters.ues.set(self.meters.ues.get().saturating_sub(self.counted_ues));
+    }
+}
+
+async fn connect(controller: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
+    let socket = if controller.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(source) = source {
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    socket.set_nodelay(true)?;
+    let stream = tokio::time::timeout(CONNECT_TIMEOUT, socket.connect(controller)).await??;
+    // A port of the ephemeral range connects to itself in the end.
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    Ok(stream)
+}

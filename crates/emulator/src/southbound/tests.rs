@@ -1,0 +1,191 @@
+use super::*;
+use ranlab_controllers::empower::serve::EmpowerServer;
+use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Registry};
+use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
+use ranlab_controllers::flexran::{FlexranControllerSettings, RibShare};
+use ranlab_model::arrivals::Law;
+use tokio::io::AsyncWriteExt;
+
+fn at_once(config: SouthboundConfig) -> SouthboundConfig {
+    let population = PopulationConfig { activation: Law::Constant(Duration::ZERO), ..config.population };
+    SouthboundConfig { population, ..config }
+}
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Waits for something that happens in time on any machine.
+async fn until(mut there: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if there() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it did not happen within 30 s");
+}
+
+fn alt() -> FlexranControllerSettings {
+    FlexranControllerSettings { rib_share: RibShare::Fixed(0.8), ..FlexranControllerSettings::default() }
+}
+
+#[test]
+fn flexran_agents_and_their_ues_arrive_in_the_rib() {
+    ranlab_sdk::run(async {
+        for (protocol, threads) in
+            [(Southbound::Flexran, ThreadUse::PerRun), (Southbound::Mosaic, ThreadUse::Inline)]
+        {
+            let server = FlexranServer::start(alt(), threads, loopback()).await.unwrap();
+            let mut fleet =
+                SouthboundFleet::new(at_once(SouthboundConfig::marc(protocol, server.address(), 5, 20, 1)));
+            fleet.ramp_up().await;
+            until(|| server.read(|c| c.seen().reporting == 100)).await;
+            let delays = fleet.probe(Duration::from_secs(20)).await.unwrap();
+            assert!(delays.to_requests <= delays.to_reporting);
+            let report = fleet.report();
+            assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
+            assert!(report.init_reporting_us.0 > 0 && report.reports > 0);
+            drop(fleet);
+            until(|| server.read(|c| c.seen().agents == 0)).await;
+        }
+    });
+}
+
+#[test]
+fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
+    ranlab_sdk::run(async {
+        for (protocol, version) in
+            [(Southbound::EmpowerV1, EmpowerVersion::V1), (Southbound::EmpowerV2, EmpowerVersion::V2)]
+        {
+            let macs = (0..4).map(|index| Identity::new(index).mac).collect();
+            let settings = EmpowerControllerSettings {
+                version,
+                registry: Registry::Registered(macs),
+                ..EmpowerControllerSettings::default()
+            };
+            let server = EmpowerServer::start(settings, loopback()).await.unwrap();
+            let config = at_once(SouthboundConfig::marc(protocol, server.address(), 4, 10, 1));
+            let sources = "127.0.1.1-127.0.1.4".parse().unwrap();
+            let mut fleet = SouthboundFleet::new(SouthboundConfig { sources, ..config });
+            fleet.ramp_up().await;
+            let measured = || {
+                server.read(|c| {
+                    let ues = c.stations().values().flat_map(|station| station.ues.values());
+                    ues.filter(|ue| ue.measured > 0).count()
+                })
+            };
+            until(|| measured() == 40).await;
+            assert_eq!((fleet.report().alive, fleet.report().faults), (4, 0));
+        }
+    });
+}
+
+#[test]
+fn live_events_reach_their_base_station() {
+    ranlab_sdk::run(async {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 2, 0, 1);
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await;
+        until(|| fleet.report().alive == 2).await;
+        let (mut there, here) = tokio::io::duplex(1024);
+        let played = tokio::task::spawn_local(fleet.live().play(tokio::io::BufReader::new(here)));
+        let lines = "now activated node=1 ue=5 cqi=9\nnow activated node=1\n0.05 activated node=0\nnow activated node=9\n";
+        there.write_all(lines.as_bytes()).await.unwrap();
+        drop(there);
+        let report = played.await.unwrap().unwrap();
+        assert_eq!((report.events, report.refused), (3, 1));
+        until(|| server.read(|c| c.seen().reporting == 3)).await;
+    });
+}
+
+#[test]
+fn controllers_that_fail_are_told_apart_and_survived() {
+    ranlab_sdk::run(async {
+        // Hangs up, answers garbage, never reads.
+        for kind in 0..3 {
+            let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let controller = tokio::task::spawn_local(async move {
+                let mut held = Vec::new();
+                loop {
+                    let (mut stream, _) = listener.accept().await.unwrap();
+                    match kind {
+                        0 => drop(stream),
+                        1 => stream.write_all(&[0xff; 64]).await.unwrap(),
+                        _ => held.push(stream),
+                    }
+                }
+            });
+            let config = SouthboundConfig::marc(Southbound::EmpowerV1, address, 3, 5, 1);
+            let mut fleet = SouthboundFleet::new(at_once(config));
+            fleet.ramp_up().await;
+            until(|| {
+                let report = fleet.report();
+                match kind {
+                    0 => report.reconnects >= 6,
+                    1 => report.faults >= 3 && report.reconnects >= 3,
+                    _ => report.connected == 3 && report.alive == 0,
+                }
+            })
+            .await;
+            controller.abort();
+        }
+        // Dies: nobody listens any more.
+        let config = SouthboundConfig::marc(Southbound::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await;
+        until(|| fleet.report().refused >= 4).await;
+        assert_eq!(fleet.report().connected, 0);
+        assert_eq!(fleet.probe(Duration::from_millis(300)).await, None);
+    });
+}
+
+#[test]
+fn the_same_seed_gives_the_same_ue_events_live_and_in_virtual_time() {
+    use ranlab_machines::Time;
+    use ranlab_machines::southbound::{AgentInput, Radio, Ue, UeChange, UeEvent};
+    use ranlab_model::arrivals::{Happening, Population};
+    let identity = Identity::new(0);
+    let population = PopulationConfig {
+        activation: Law::Exponential(Duration::from_millis(200)),
+        holding: Law::Exponential(Duration::from_millis(300)),
+        ..PopulationConfig::marc(20, identity.seed(7))
+    };
+    let mut agent = FlexranAgent::new(FlexranAgentSettings {
+        station: 1,
+        pci: 1,
+        period: ReportPeriod::Honour,
+        dialect: FlexranDialect::V0,
+        max_ues: 100,
+        phase: Duration::ZERO,
+    });
+    let end = Duration::from_secs(2);
+    let mut expected: Vec<u64> = Vec::new();
+    for event in Population::new(population).take_while(|event| event.at <= end) {
+        let imsi = identity.imsi(event.ue);
+        let change = match event.what {
+            Happening::Activated(_) => UeChange::Activated(Ue { imsi, tmsi: 1, radio: Radio::default() }),
+            _ => UeChange::Deactivated,
+        };
+        expected.push(imsi);
+        agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
+    }
+    let log = EventLog::default();
+    let heard = log.clone();
+    ranlab_sdk::run(async move {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        let mut config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 1, 20, 7);
+        config.population = PopulationConfig { seed: 7, ..population };
+        config.log = Some(heard.clone());
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await;
+        until(|| heard.borrow().last().is_some_and(|(_, at, _)| *at > end)).await;
+        assert_eq!(fleet.report().refused_ues, 0);
+    });
+    let played =
+        log.borrow().iter().filter(|(_, at, _)| *at <= end).map(|(.., imsi)| *imsi).collect::<Vec<_>>();
+    assert_eq!(played, expected);
+    assert_eq!(agent.counters().refused_ues, 0);
+}
