@@ -18,6 +18,13 @@ expect 2 emulate --sm kpn
 expect 2 xapp monitor --period 0ms
 expect 2 pcap decode /no/such/file
 expect 3 emulate --connect tcp://127.0.0.1:1
+expect 2 emulate --protocol flexran --period 0s
+expect 2 emulate --protocol empower --activation sometimes:1s
+expect 2 emulate --protocol flexran --connect unix:///x
+expect 3 emulate --protocol flexran --connect tcp://127.0.0.1:1
+expect 2 controller flexran --rib-share 2
+expect 2 controller empower --registered /no/such/file
+expect 3 controller flexran --listen 192.0.2.1:1
 expect 3 xapp ping --connect unix:///no/such/socket
 expect 3 ric --e2 sctp://127.0.0.1:36421
 

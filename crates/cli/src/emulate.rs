@@ -9,9 +9,13 @@ use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use serde::Serialize;
 
 use crate::args::{self, Address, ServiceModel};
+use crate::emulate_southbound::{self, Southern};
 use crate::exit::Failure;
 use crate::live;
 use crate::output::{Format, Output};
+
+/// E2's port (O-RAN.WG3.E2GAP).
+const E2_PORT: u16 = 36421;
 
 /// The language of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -19,19 +23,25 @@ enum Protocol {
     /// E2 of O-RAN
     #[default]
     E2,
+    /// FlexRAN 0.x, or Mosaic5G 2.x with --mosaic
+    Flexran,
+    /// OpenEmpower of 5G-EmPOWER
+    Empower,
 }
 
 /// Arguments of `emulate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s"
+    after_help = "Examples:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s\n  ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms"
 )]
 pub struct Arguments {
     /// What the base stations speak
     #[arg(long, value_enum, default_value_t)]
     protocol: Protocol,
     /// Controller of every base station; repeatable, the first one is the default of the UEs
-    #[arg(long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:36421")]
+    ///
+    /// [default: tcp://127.0.0.1 and the protocol's port: 36421 E2, 2210 FlexRAN and OpenEmpower 1, 5533 OpenEmpower 2]
+    #[arg(long, value_name = "ADDRESS")]
     connect: Vec<Address>,
     /// Base stations (with --kind split: E2 nodes, three to a base station)
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -60,6 +70,8 @@ pub struct Arguments {
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+    #[command(flatten)]
+    southern: Southern,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,8 +109,13 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     ranlab_sdk::run(emulate(arguments, format))
 }
 
-async fn emulate(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let Protocol::E2 = arguments.protocol;
+async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure> {
+    if arguments.protocol != Protocol::E2 {
+        return emulate_southbound(arguments, format).await;
+    }
+    if arguments.connect.is_empty() {
+        arguments.connect.push(Address::Tcp { host: "127.0.0.1".to_owned(), port: E2_PORT });
+    }
     let sockets = SocketOptions::default();
     for address in &arguments.connect {
         // Base stations try for ever; a typing error should not.
@@ -139,6 +156,21 @@ async fn emulate(arguments: Arguments, format: Format) -> Result<(), Failure> {
         report.lateness_us_p99
     ))?;
     output.finish(&Summary::from(report))
+}
+
+async fn emulate_southbound(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    let flexran = arguments.protocol == Protocol::Flexran;
+    let protocol = emulate_southbound::protocol(flexran, &arguments.southern);
+    let common = emulate_southbound::Common {
+        connect: arguments.connect,
+        nodes: arguments.nodes,
+        ues: arguments.ues,
+        ramp: arguments.ramp,
+        first: arguments.first,
+        seed: arguments.seed,
+        duration: arguments.duration,
+    };
+    emulate_southbound::run(protocol, common, arguments.southern, format).await
 }
 
 /// A line a second until the end.

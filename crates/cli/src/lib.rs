@@ -8,9 +8,11 @@
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
 pub mod bench;
+pub mod controller;
 pub mod demo;
 pub mod doctor;
 pub mod emulate;
+pub mod emulate_southbound;
 pub mod exit;
 pub mod live;
 pub mod output;

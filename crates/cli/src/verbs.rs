@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{bench, demo, doctor, emulate, exit, pcap, ric, worker, xapp};
+use crate::{bench, controller, demo, doctor, emulate, exit, pcap, ric, worker, xapp};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +33,8 @@ enum Verb {
     Demo(demo::Arguments),
     /// Run a near-RT RIC for base stations and xApps
     Ric(ric::Arguments),
+    /// Run a controller of another SD-RAN protocol, to measure or to compare with
+    Controller(controller::Arguments),
     /// Emulate base stations and their UEs towards a controller
     Emulate(emulate::Arguments),
     /// Run an xApp that measures
@@ -56,6 +58,7 @@ pub fn run() -> Result<(), Failure> {
     match verb {
         Verb::Demo(arguments) => demo::run(&arguments, format),
         Verb::Ric(arguments) => ric::run(arguments, format),
+        Verb::Controller(arguments) => controller::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
         Verb::Xapp(arguments) => xapp::run(arguments, format),
         Verb::Bench(arguments) => bench::run(arguments, format),

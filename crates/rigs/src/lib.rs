@@ -22,6 +22,7 @@ mod noise;
 mod parts;
 pub mod peer;
 mod pipeline;
+mod southbound;
 mod sut;
 pub mod worker;
 
@@ -38,6 +39,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(e2_rtt::E2Rtt::new(lab)),
         Box::new(footprint::Footprint::new(lab)),
         Box::new(pipeline::Pipeline::new(lab)),
+        Box::new(southbound::Southbound::new(lab)),
         Box::new(MockRig::default()),
     ]
 }

@@ -90,6 +90,11 @@ impl Sut {
         }
     }
 
+    /// Whatever a worker holds, to be metered.
+    pub(crate) fn metered(worker: Worker) -> Self {
+        Self { workers: vec![worker], e2: String::new(), e42: String::new(), flexric: false }
+    }
+
     /// Our RIC with a pinging iApp.
     pub(crate) fn with_iapp(lab: &Lab, run: &Run<'_>, pace: crate::parts::Pace) -> Result<Self, RigError> {
         let host = keys::host_of(run, "sut.at")?;

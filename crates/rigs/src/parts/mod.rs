@@ -9,6 +9,7 @@ mod pinger;
 mod pipeline;
 mod process;
 mod relay;
+mod southbound;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
 pub(crate) use pipeline::PipelinePart;
 pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
+pub(crate) use southbound::{SouthControllerPart, SouthFleetPart};
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -46,6 +48,10 @@ pub enum Part {
     Relay(RelayPart),
     /// Our packet engine, fed from memory.
     Pipeline(Box<PipelinePart>),
+    /// A reference controller of FlexRAN or 5G-EmPOWER, as a child process of the worker.
+    SouthController(SouthControllerPart),
+    /// Base stations of FlexRAN or 5G-EmPOWER.
+    SouthFleet(SouthFleetPart),
 }
 
 /// A part that is up.
@@ -88,6 +94,8 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
+        Part::SouthController(part) => Box::new(southbound::SouthController::start(&part)?),
+        Part::SouthFleet(part) => Box::new(southbound::SouthFleet::start(&part).await?),
     })
 }
 

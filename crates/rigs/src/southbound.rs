@@ -1,0 +1,378 @@
+//! Rig `southbound`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+
+use crate::keys;
+use crate::lab::Lab;
+use crate::noise;
+use crate::parts::{AttachPart, Part, SouthControllerPart, SouthFleetPart};
+use crate::sut::{self, Sut};
+use crate::worker::{Numbers, Report, Worker};
+
+/// How often it is checked that the controller lives while measuring.
+const CHECK: Duration = Duration::from_secs(1);
+/// A generator that leaves out more is no generator of that load.
+const SKIPPED_AT_MOST: f64 = 0.01;
+/// A controller whose base stations are fewer than this cannot follow.
+const ALIVE_AT_LEAST: f64 = 0.5;
+
+/// The rig.
+pub(crate) struct Southbound {
+    lab: Lab,
+    sut: Option<Sut>,
+    address: String,
+    fleet: Option<Worker>,
+}
+
+impl Southbound {
+    pub(crate) fn new(lab: &Lab) -> Self {
+        Self { lab: lab.clone(), sut: None, address: String::new(), fleet: None }
+    }
+
+    fn controller(&self, run: &Run<'_>) -> Result<Worker, RigError> {
+        let kind = keys::text(run, "sut.type")?;
+        let part = match kind {
+            "external" => Part::Attach(match run.value("sut.pid") {
+                Some(_) => AttachPart::Pid { pid: keys::int(run, "sut.pid")? },
+                None => AttachPart::Elsewhere,
+            }),
+            which => Part::SouthController(SouthControllerPart {
+                which: which.trim_start_matches("alt-").to_owned(),
+                arguments: arguments(run, which)?,
+            }),
+        };
+        Worker::start(&self.lab, &keys::host_of(run, "sut.at")?, "controller", part, &run.stop)
+    }
+
+    fn part(&self, run: &Run<'_>, nodes: u32, first: u32, ues: u32) -> Result<Part, RigError> {
+        let ramp_us = match keys::span_us(run, "load.ramp")? {
+            0 => u64::from(nodes) * 1_000,
+            ramp => ramp,
+        };
+        Ok(Part::SouthFleet(SouthFleetPart {
+            protocol: protocol(run)?.to_owned(),
+            connect: self.address.clone(),
+            nodes,
+            first,
+            ues,
+            period_us: period_us(run)?,
+            activation: keys::text(run, "load.activation")?.to_owned(),
+            holding: keys::text(run, "load.holding")?.to_owned(),
+            ramp_us,
+            sources: keys::text(run, "load.sources")?.to_owned(),
+            seed: run.seed,
+        }))
+    }
+
+    /// One more base station without UEs, as MARC's m + 1st: how long its initialisation takes, us; `None` if longer than
+    /// the patience.
+    fn probe(&self, run: &Run<'_>, nodes: u32) -> Result<Option<(f64, f64)>, RigError> {
+        let patience = Duration::from_micros(keys::span_us(run, "load.patience")?);
+        let host = keys::host_of(run, "load.at")?;
+        let part = self.part(run, 1, nodes, 0)?;
+        let mut probe = Worker::start(&self.lab, &host, "one more base station", part, &run.stop)?;
+        let mut waited = Duration::ZERO;
+        let step = Duration::from_millis(50);
+        loop {
+            let numbers = probe.look(&run.stop)?;
+            if number(&numbers, "alive") >= 1.0 {
+                return Ok(Some((number(&numbers, "init_us"), number(&numbers, "init_requests_us"))));
+            }
+            if waited >= patience {
+                return Ok(None);
+            }
+            run.stop.sleep(step)?;
+            waited += step;
+        }
+    }
+}
+
+fn number(numbers: &Numbers, name: &str) -> f64 {
+    numbers.get(name).copied().unwrap_or(0.0)
+}
+
+fn protocol<'a>(run: &'a Run<'_>) -> Result<&'a str, RigError> {
+    Ok(match (keys::text(run, "sut.type")?, run.text("sut.protocol")) {
+        ("flexran" | "alt-flexran", _) => "flexran",
+        ("empower", _) => "empower1",
+        (_, given) => given.unwrap_or("flexran"),
+    })
+}
+
+/// The reporting period, us; 0: as the controller asks.
+fn period_us(run: &Run<'_>) -> Result<u64, RigError> {
+    if run.value("load.honour") == Some(&Value::Bool(true)) {
+        return Ok(0);
+    }
+    Ok(match keys::span_us(run, "load.period")? {
+        0 if protocol(run)?.starts_with("empower") => 500_000,
+        0 => 50_000,
+        us => us,
+    })
+}
+
+/// What a reference controller is told.
+fn arguments(run: &Run<'_>, which: &str) -> Result<Vec<String>, RigError> {
+    let mut arguments = vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()];
+    let mut say = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+    if which == "empower" {
+        say("--message-cost", format!("{}us", keys::span_us(run, "sut.message_cost")?));
+        return Ok(arguments);
+    }
+    let share = if which == "alt-flexran" { "0.8" } else { keys::text(run, "sut.rib_share")? };
+    say("--rib-share", share.to_owned());
+    say("--queue", keys::text(run, "sut.queue")?.to_owned());
+    say("--queue-messages", keys::int::<u64>(run, "sut.queue_messages")?.to_string());
+    say("--threads", keys::text(run, "sut.threads")?.to_owned());
+    say("--period", format!("{}us", keys::span_us(run, "sut.period")?));
+    if keys::span_us(run, "sut.slow_period")? > 0 {
+        say("--slow-period", format!("{}us", keys::span_us(run, "sut.slow_period")?));
+    }
+    Ok(arguments)
+}
+
+fn sut_keys() -> Vec<Key> {
+    // What a type does not use is ignored, so that one sweep can go over several types.
+    let external = &["external"][..];
+    vec![
+        Key::new(
+            "sut.type",
+            Kind::choice(&["flexran", "alt-flexran", "empower", "external"]),
+            "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); external: one that runs already",
+        )
+        .or("flexran"),
+        keys::place("sut.at", "the controller"),
+        Key::new("sut.rib_share", Kind::Text, "part of a cycle for the RIB updater: \"0.2\" is FlexRAN, \"0.8\" AltFlexRAN; or \"adaptive\"")
+            .or("0.2"),
+        Key::new("sut.queue", Kind::choice(&["leaky", "bounded"]), "leaky: drops and leaks as published; bounded: holds agents back")
+            .or("leaky"),
+        Key::new("sut.queue_messages", Kind::Int { min: 1, max: 10_000_000 }, "messages that the queue holds")
+            .or(10_000),
+        Key::new("sut.threads", Kind::choice(&["per-run", "inline"]), "per-run: a new thread for each run, as published")
+            .or("per-run"),
+        Key::new("sut.period", Kind::Span, "period that agents are asked for; counts with load.honour")
+            .or(Duration::from_millis(4)),
+        Key::new("sut.slow_period", Kind::Span, "period that they are asked for while the queue is long; 0s: never")
+            .or(Duration::ZERO),
+        Key::new("sut.message_cost", Kind::Span, "CPU time that each message costs besides our own work; the published interpreter: 350us")
+            .or(Duration::from_micros(350)),
+        Key::new("sut.address", Kind::Text, "IP:PORT of the controller").when("sut.type", external),
+        Key::new("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks")
+            .or("flexran")
+            .when("sut.type", external),
+        Key::new("sut.pid", Kind::Int { min: 1, max: 1 << 22 }, "its process on sut.at; without it nothing of it is metered")
+            .optional()
+            .when("sut.type", external),
+    ]
+}
+
+impl Rig for Southbound {
+    fn describe(&self) -> RigDescription {
+        let mut keys = sut_keys();
+        keys.extend([
+            Key::new("load.nodes", Kind::Int { min: 1, max: 65_000 }, "base stations").or(10),
+            Key::new("load.ues", Kind::Int { min: 0, max: 65_000 }, "UEs of each base station").or(10),
+            Key::new(
+                "load.period",
+                Kind::Span,
+                "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER",
+            )
+            .or(Duration::ZERO),
+            Key::new("load.honour", Kind::Bool, "report as the controller asks instead").or(false),
+            Key::new(
+                "load.activation",
+                Kind::Text,
+                "time until a UE comes, e.g. exponential:10s, constant:0s",
+            )
+            .or("exponential:10s"),
+            Key::new("load.holding", Kind::Text, "time until it goes").or("constant:500s"),
+            Key::new("load.ramp", Kind::Span, "time over which base stations start; 0s: 1 ms each")
+                .or(Duration::ZERO),
+            Key::new(
+                "load.sources",
+                Kind::Text,
+                "addresses to connect from, e.g. 127.0.1.1-127.0.1.50; empty: any",
+            )
+            .or(""),
+            Key::new("load.settle", Kind::Span, "time that all base stations have to be initialised")
+                .or(Duration::from_secs(20)),
+            Key::new(
+                "load.patience",
+                Kind::Span,
+                "time that one more base station has after the measurement; 0s: none",
+            )
+            .or(Duration::from_secs(15)),
+            Key::new(
+                "load.soak",
+                Kind::Span,
+                "time under load after that, before anything is measured, in quick runs too",
+            )
+            .or(Duration::ZERO),
+            keys::place("load.at", "the base stations"),
+        ]);
+        keys.extend(keys::host());
+        RigDescription {
+            name: "southbound".to_owned(),
+            comment: "base stations of FlexRAN or 5G-EmPOWER with UEs at a controller".to_owned(),
+            keys,
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(2),
+        }
+    }
+
+    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        self.tear_down();
+        let worker = self.controller(run)?;
+        self.address = match worker.ready.addresses.get("southbound") {
+            Some(address) => address.clone(),
+            None => keys::text(run, "sut.address")?.to_owned(),
+        };
+        self.sut = Some(Sut::metered(worker));
+        let (nodes, ues) = (keys::int(run, "load.nodes")?, keys::int(run, "load.ues")?);
+        let part = self.part(run, nodes, 0, ues)?;
+        let host = keys::host_of(run, "load.at")?;
+        let mut fleet = Worker::start(&self.lab, &host, "base stations", part, &run.stop)?;
+        // A controller that does not get them all up is what is measured, not an error.
+        let settle = Duration::from_micros(keys::span_us(run, "load.settle")?);
+        let mut waited = Duration::ZERO;
+        while waited < settle && number(&fleet.look(&run.stop)?, "alive") < f64::from(nodes) {
+            run.stop.sleep(Duration::from_millis(100))?;
+            waited += Duration::from_millis(100);
+        }
+        self.fleet = Some(fleet);
+        run.stop.sleep(Duration::from_micros(keys::span_us(run, "load.soak")?))
+    }
+
+    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        run.stop.sleep(run.warm_up)
+    }
+
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        let (Some(sut), Some(fleet)) = (&mut self.sut, &mut self.fleet) else {
+            return Err(RigError::Rig("nothing is up".to_owned()));
+        };
+        sut.begin(run)?;
+        fleet.begin(&run.stop)?;
+        let mut left = run.duration;
+        while !left.is_zero() {
+            let slice = left.min(CHECK);
+            run.stop.sleep(slice)?;
+            left -= slice;
+            sut.check(run)?;
+        }
+        let load = fleet.end(&run.stop)?;
+        let reports = sut.end(run, recorder)?;
+        let host = fleet.host.clone();
+        let nodes: u32 = keys::int(run, "load.nodes")?;
+        let patience = keys::span_us(run, "load.patience")?;
+        let probe = if patience > 0 { Some(self.probe(run, nodes)?) } else { None };
+        let outcome = record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
+        let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
+        Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
+    }
+
+    fn tear_down(&mut self) {
+        // The base stations first, so that nobody reconnects to what is going.
+        self.fleet = None;
+        self.sut = None;
+    }
+}
+
+fn metrics() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::Scalar;
+    let scalar =
+        |name: &str, unit: &str, better, comment: &str| Metric::new(name, unit, Scalar, better, comment);
+    let mut metrics = sut::metrics();
+    metrics.extend([
+        scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
+        scalar("rx_messages_per_s", "1/s", Neither, "protocol messages to the controller, not packets"),
+        scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
+        scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
+        scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
+        scalar("nodes_alive_ratio", "", Higher, "base stations that the controller had asked for reports, of all"),
+        scalar("init_delay_ms", "ms", Lower, "from one more base station's connection to the request for its reports; the patience if none came"),
+        scalar("init_requests_ms", "ms", Lower, "the same to its last configuration request, where MARC stops its clock"),
+        scalar("ingested_ratio", "", Higher, "messages that the controller processed, of those sent; ours only"),
+        scalar("ues_known_ratio", "", Higher, "UEs that the controller knows, of those active; ours only"),
+        scalar("dropped_per_s", "1/s", Lower, "messages that the controller or the base stations gave up"),
+        scalar("leaked_mb", "MB", Lower, "memory of dropped messages that the controller keeps"),
+        scalar("declared_dead", "", Lower, "base stations that were declared dead though connected"),
+        scalar("app_runs_per_s", "1/s", Higher, "runs of the controller's applications"),
+        scalar("reconnects", "", Lower, "connections that base stations lost"),
+        scalar("overload_drops", "", Neither, "1 if it drops messages"),
+        scalar("overload_declares_dead", "", Neither, "1 if it declares base stations dead"),
+        scalar("overload_memory_grows", "", Neither, "1 if its memory grows without bound"),
+        scalar("overload_starves", "", Neither, "1 if its applications wait in more cycles than they run"),
+        scalar("tool.cpu_cores", "cores", Neither, "cores that the base stations kept busy"),
+        scalar("tool.lateness_us_p99", "us", Neither, "how late reports left, 99th percentile"),
+        scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late"),
+    ]);
+    metrics.extend(noise::metrics());
+    metrics
+}
+
+fn record(
+    recorder: &mut Recorder,
+    nodes: f64,
+    load: &Report,
+    controller: &Report,
+    probe: Option<Option<(f64, f64)>>,
+    patience_ms: f64,
+) -> Outcome {
+    let of = |name: &str| number(&load.numbers, name);
+    let its = |name: &str| number(&controller.numbers, name);
+    let seconds = load.wall_s.max(1e-3);
+    recorder.scalar("rx_messages_per_s", of("sent") / seconds);
+    recorder.scalar("rx_mbps", of("sent_bytes") * 8e-6 / seconds);
+    recorder.scalar("tx_messages_per_s", of("received") / seconds);
+    recorder.scalar("tx_mbps", of("received_bytes") * 8e-6 / seconds);
+    let alive = of("alive") / nodes.max(1.0);
+    recorder.scalar("nodes_alive_ratio", alive);
+    recorder.scalar("reconnects", of("reconnects"));
+    recorder.scalar("dropped_per_s", (of("dropped") + its("dropped")) / seconds);
+    if let Some(process) = controller.process.as_ref().filter(|_| of("sent") > 0.0) {
+        recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / of("sent"));
+    }
+    let mut overloaded = alive < ALIVE_AT_LEAST;
+    if let Some(delays) = probe {
+        let (reporting, requests) = delays.map_or((patience_ms, patience_ms), |(a, b)| (a * 1e-3, b * 1e-3));
+        recorder.scalar("init_delay_ms", reporting);
+        recorder.scalar("init_requests_ms", requests);
+        overloaded |= delays.is_none();
+    }
+    // What only a controller of ours tells.
+    if controller.numbers.contains_key("agents") {
+        recorder.scalar("ingested_ratio", if of("sent") > 0.0 { its("processed") / of("sent") } else { 1.0 });
+        recorder.scalar("ues_known_ratio", if of("ues") > 0.0 { its("ues") / of("ues") } else { 1.0 });
+        recorder.scalar("leaked_mb", its("leaked_bytes") * 1e-6);
+        recorder.scalar("declared_dead", its("declared_dead"));
+        recorder.scalar("app_runs_per_s", its("app_runs") / seconds);
+        let sign = |shown: bool| f64::from(u8::from(shown));
+        recorder.scalar("overload_drops", sign(its("dropped") > 0.0));
+        recorder.scalar("overload_declares_dead", sign(its("declared_dead") > 0.0));
+        recorder.scalar("overload_memory_grows", sign(its("leaked_bytes") > 0.0));
+        recorder.scalar("overload_starves", sign(its("throttled") > its("app_runs")));
+        overloaded |= its("dropped") > 0.0 || its("declared_dead") > 0.0;
+    }
+    recorder.scalar("tool.cpu_cores", load.process.as_ref().map_or(0.0, |process| process.cpu_s) / seconds);
+    recorder.scalar("tool.lateness_us_p99", of("lateness_us_p99"));
+    let due = of("reports") + of("skipped");
+    let skipped = if due > 0.0 { of("skipped") / due } else { 0.0 };
+    recorder.scalar("tool.skipped_ratio", skipped);
+    if overloaded {
+        Outcome::Overloaded
+    } else if skipped > SKIPPED_AT_MOST {
+        Outcome::Invalid
+    } else if of("dropped") > 0.0 || of("reconnects") > 0.0 || alive < 1.0 {
+        Outcome::Degraded
+    } else {
+        Outcome::Ok
+    }
+}

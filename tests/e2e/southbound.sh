@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The release binary as FlexRAN's and 5G-EmPOWER's controller and base stations: who was emulated is read back over REST.
+set -euo pipefail
+
+started=()
+trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+field() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" | head -n 1; }
+fetch() { exec 3<>"/dev/tcp/127.0.0.1/$1"; printf 'GET %s HTTP/1.0\r\nHost: x\r\n\r\n' "$2" >&3; cat <&3; exec 3>&-; }
+# Waits for the two addresses that a controller prints: agents', then HTTP's.
+ports() {
+    for _ in $(seq 200); do
+        [[ $(grep -c '"listening"' "$1") == 2 ]] && break
+        sleep 0.05
+    done
+    sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
+}
+
+"$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >flexran.txt &
+started+=($!)
+mapfile -t at < <(ports flexran.txt)
+"$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 10 --ues 20 --activation constant:0s \
+    --duration 5s --probe 10s --format json >fleet.txt
+[[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "the fleet says:"; cat fleet.txt; exit 1; }
+[[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
+fetch "${at[1]}" /stats_manager/all >all.txt
+# Dead agents stay in the RIB as published, so those of the fleet that has ended are there: ten, and the probe.
+[[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB has not eleven agents"; exit 1; }
+[[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
+fetch "${at[1]}" /v1/counters | grep -q '"overload":\[\]' || { echo "overload at ten base stations"; exit 1; }
+
+"$RANLAB" emulate --protocol empower --nodes 8 --identities >vbses.txt
+[[ $(wc -l <vbses.txt) == 8 ]]
+"$RANLAB" controller empower --registered vbses.txt --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >empower.txt &
+started+=($!)
+mapfile -t at < <(ports empower.txt)
+# Ten, of which two are strangers.
+"$RANLAB" emulate --protocol empower --connect "tcp://127.0.0.1:${at[0]}" --nodes 10 --ues 5 --activation constant:0s \
+    --duration 6s --format json >fleet.txt &
+fleet=$!
+for _ in $(seq 100); do
+    sleep 0.1
+    fetch "${at[1]}" /api/v1/vbses >vbses.json
+    # Nobody's RSRP is unknown once every UE was measured.
+    [[ $(grep -o '"online"' vbses.json | wc -l) == 8 && $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] && break
+done
+[[ $(grep -o '"online"' vbses.json | wc -l) == 8 ]] || { echo "not eight base stations online"; cat vbses.json; exit 1; }
+[[ $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] || { echo "not forty UEs measured"; exit 1; }
+wait "$fleet"
+[[ $(field alive <fleet.txt) == 8 && $(field reconnects <fleet.txt) -ge 2 ]] || { cat fleet.txt; exit 1; }
+
+# A RIB share that does not suffice: drops, keeps their memory, and says so.
+"$RANLAB" controller flexran --rib-share 0.001 --queue-messages 50 --listen 127.0.0.1:0 --http 127.0.0.1:0 \
+    --duration 60s --format ndjson >short.txt &
+started+=($!)
+mapfile -t at < <(ports short.txt)
+"$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 20 --ues 100 --activation constant:0s \
+    --duration 6s --format json >fleet.txt
+fetch "${at[1]}" /v1/counters >counters.txt
+for sign in drops 'memory grows' 'starves its applications'; do
+    grep -q "\"$sign\"" counters.txt || { echo "no sign of: $sign"; cat counters.txt; exit 1; }
+done
+echo "FlexRAN and 5G-EmPOWER: base stations and UEs arrive, strangers do not, overload has a name"
