@@ -27,6 +27,8 @@ struct CommandLine {
     verb: Verb,
 }
 
+// Parsed once in a process: its size costs nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Watch a RIC, base stations and two xApps at work

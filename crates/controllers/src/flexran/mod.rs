@@ -197,7 +197,7 @@ impl FlexranController {
         }
     }
 
-    /// Begins a cycle. Budgets are parts of the time since the last one began, at most of [`LONGEST_CYCLE`] cycles.
+    /// Begins a cycle. Budgets are parts of the time since the last one began, at most of four cycles.
     pub fn begin_cycle(&mut self, clock: &mut dyn Clock) {
         let now = clock.now();
         let since = self.last_cycle.map_or(self.settings.cycle, |last| now.since(last));

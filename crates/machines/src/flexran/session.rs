@@ -37,6 +37,7 @@ impl Default for SessionSettings {
 /// What a controller hears of an agent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant)]
 pub enum FlexranEvent {
     /// The base station is known from here on.
     Known(EnbConfigReply),
@@ -60,7 +61,7 @@ pub enum FlexranEvent {
     Fault(String),
 }
 
-/// The machine: see the [module](self).
+/// The machine: see the [module](super).
 #[derive(Debug)]
 pub struct FlexranSession {
     settings: SessionSettings,

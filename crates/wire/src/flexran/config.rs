@@ -63,7 +63,7 @@ messages! {
     LcConfig {
         lcid = 1 optional uint32, "Logical channel.";
         lcg = 2 optional uint32, "Logical channel group.";
-        direction = 3 optional uint32, "0 uplink, 1 downlink, 2 both ([`LcDirection`]).";
+        direction = 3 optional uint32, "0 uplink, 1 downlink, 2 both ([`LcDirection`](super::LcDirection)).";
         qos_bearer_type = 4 optional uint32, "0 non-GBR, 1 GBR.";
         qci = 5 optional uint32, "QoS class identifier.";
         e_rab_max_bitrate_ul = 6 optional uint64, "Maximum uplink bit rate in bit/s.";
@@ -163,7 +163,7 @@ messages! {
     }
     /// Slices of one direction.
     SliceDlUlConfig {
-        algorithm = 1 optional int32, "A [`SliceAlgorithm`].";
+        algorithm = 1 optional int32, "A [`SliceAlgorithm`](super::SliceAlgorithm).";
         slices = 2 repeated message Slice, "Slices.";
         scheduler = 3 optional string, "Scheduler within the slice, or the default one.";
     }
@@ -242,7 +242,7 @@ messages! {
     S1apMme {
         s1_ip = 1 optional string, "S1 IP address.";
         name = 2 optional string, "Name.";
-        state = 3 optional int32, "State: a [`MmeState`].";
+        state = 3 optional int32, "State: a [`MmeState`](super::MmeState).";
         served_gummeis = 4 repeated message Gummei, "Served GUMMEIs.";
         requested_plmns = 5 repeated message Plmn, "Requested PLMNs.";
         rel_capacity = 6 optional uint32, "Rel capacity.";

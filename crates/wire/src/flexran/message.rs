@@ -8,10 +8,10 @@ messages! {
     /// Head of every message; it may be absent, and nobody dispatches on it.
     Header {
         version = 1 optional uint32, "Always 0.";
-        kind = 2 optional uint32, "A [`Kind`]; controllers dispatch on the body instead.";
+        kind = 2 optional uint32, "A [`Kind`](super::Kind); controllers dispatch on the body instead.";
         xid = 4 optional uint32, "Transaction: a reply repeats the request's.";
     }
-    /// First message in each direction: the controller's comes first; the agent's counts only with [`Direction::Successful`].
+    /// First message in each direction: the controller's comes first; the agent's counts only with [`Direction::Successful`](super::Direction::Successful).
     Hello {
         header = 1 optional message Header, "Version, type and transaction.";
         bs_id = 2 optional uint64, "Identity of the base station (Mosaic5G 2.x).";
@@ -91,7 +91,7 @@ messages! {
     /// A UE came, went or changed.
     UeStateChange {
         header = 1 optional message Header, "Version, type and transaction.";
-        kind = 2 optional uint32, "A [`UeChange`].";
+        kind = 2 optional uint32, "A [`UeChange`](super::UeChange).";
         config = 3 optional message UeConfig, "The UE.";
     }
     /// Changes the agent.
@@ -121,7 +121,7 @@ messages! {
     /// Asks for code (Mosaic5G 2.x).
     ControlDelegationRequest {
         header = 1 optional message Header, "Version, type and transaction.";
-        delegation_type = 2 optional int32, "A [`DelegationType`].";
+        delegation_type = 2 optional int32, "A [`DelegationType`](super::DelegationType).";
         name = 4 optional string, "Name.";
     }
     /// The agent leaves (Mosaic5G 2.x).

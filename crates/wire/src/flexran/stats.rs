@@ -87,7 +87,7 @@ messages! {
     }
     /// An uplink measurement.
     UlCqi {
-        kind = 1 optional int32, "Kind: a [`UlCqiType`].";
+        kind = 1 optional int32, "Kind: a [`UlCqiType`](super::UlCqiType).";
         sinr = 2 unpacked uint32, "Signal to interference and noise, as the PHY counts it.";
         serv_cell_index = 3 optional uint32, "Serving cell among the UE's.";
     }
@@ -112,10 +112,10 @@ messages! {
     }
     /// Everything about cells and UEs.
     CompleteStatsRequest {
-        report_frequency = 1 optional int32, "A [`ReportFrequency`].";
+        report_frequency = 1 optional int32, "A [`ReportFrequency`](super::ReportFrequency).";
         sf = 2 optional uint32, "Period in subframes (ms).";
-        cell_report_flags = 3 optional uint32, "[`CellFlags`] wanted.";
-        ue_report_flags = 4 optional uint32, "[`UeFlags`] wanted.";
+        cell_report_flags = 3 optional uint32, "[`CellFlags`](super::CellFlags) wanted.";
+        ue_report_flags = 4 optional uint32, "[`UeFlags`](super::UeFlags) wanted.";
         cell_reports = 5 unpacked int32, "Cell parts wanted (Mosaic5G 2.x).";
         ue_reports = 6 unpacked int32, "UE parts wanted (Mosaic5G 2.x).";
     }
