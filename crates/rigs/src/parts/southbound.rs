@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ranlab_emulator::southbound::{Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport};
+use ranlab_host::Subject;
 use ranlab_machines::southbound::ReportPeriod;
 use ranlab_model::arrivals::{Law, PopulationConfig};
 use serde::{Deserialize, Serialize};
@@ -96,8 +97,8 @@ impl SouthController {
 }
 
 impl Running for SouthController {
-    fn pid(&self) -> Option<u32> {
-        Some(self.child.id())
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Process { pid: self.child.id() })
     }
 
     fn addresses(&self) -> BTreeMap<String, String> {
