@@ -203,10 +203,8 @@ impl SouthboundFleet {
         let identity = Identity::new(number);
         let (sender, commands) = mpsc::channel(WAITING_COMMANDS);
         self.directory.by_pci.borrow_mut().insert(identity.pci, sender.clone());
-        let trace = match &self.config.trace {
-            Some(trace) => Some(trace.get(&number).cloned().unwrap_or_default()),
-            None => None,
-        };
+        let trace = self.config.trace.as_ref();
+        let trace = trace.map(|trace| trace.get(&number).cloned().unwrap_or_default());
         let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
         let agent = self.config.agent(identity);
         let log = self.config.log.clone().map(|log| (number, log));

@@ -69,7 +69,7 @@ fn queue(lc: u32, radio: &Radio) -> RlcBsr {
 
 /// The cell's statistics; none if noise was not asked for.
 pub(super) fn cell_report(flags: u32, sfn_sf: u32) -> Option<CellStatsReport> {
-    (flags & CellFlags::NOISE != 0).then(|| CellStatsReport {
+    (flags & CellFlags::NOISE != 0).then_some(CellStatsReport {
         carrier_index: Some(0),
         flags: Some(CellFlags::NOISE),
         noise_inter_report: Some(NoiseInterferenceReport {
