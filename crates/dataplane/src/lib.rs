@@ -7,6 +7,7 @@
 //! | [`trace`] | traffic from a seed, and capture files of it |
 //! | [`engine`] | the native engine |
 //! | [`spread`] | which worker a packet reaches |
+//! | [`upf`] | the user plane function's sessions: detection, rates, usage, buffering |
 //!
 //! Time is an argument (nanoseconds from any origin that does not run backwards).
 #![deny(missing_docs)]
@@ -18,5 +19,6 @@ mod random;
 mod reference;
 pub mod spread;
 pub mod trace;
+pub mod upf;
 
 pub use random::Random;

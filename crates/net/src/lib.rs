@@ -2,16 +2,26 @@
 //!
 //! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves.
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
+//! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
+//! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
 //! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.
 #![deny(missing_docs)]
 
+mod datagrams;
 mod limits;
 mod options;
 pub mod sctp;
+mod thread;
+mod tun;
 
+pub use datagrams::{
+    DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, receive_buffer, wait_readable,
+};
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent};
 pub use sctp::{SctpUnavailable, sctp_support};
+pub use thread::{MAX_CPUS, monotonic_ns, pin_thread, thread_cpu_time};
+pub use tun::open_tun;

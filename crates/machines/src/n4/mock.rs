@@ -1,7 +1,7 @@
 //! A UPF whose behaviour is known, to measure the measuring with.
 use super::upf::{Upf, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
-use ranlab_wire::pfcp::Random;
+use ranlab_wire::pfcp::{Random, UsageReport};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -75,6 +75,11 @@ impl Mock {
         &self.upf
     }
 
+    /// The UPF behind, to let it report.
+    pub fn upf_mut(&mut self) -> &mut Upf {
+        &mut self.upf
+    }
+
     /// Whether it has died.
     pub fn is_crashed(&self) -> bool {
         self.crashed
@@ -91,11 +96,21 @@ impl Mock {
 
     /// Tells what happened.
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
-        self.serve(now);
+        self.handle_metered(now, input, &mut |_| Vec::new());
+    }
+
+    /// As [`Upf::handle_metered`].
+    pub fn handle_metered(
+        &mut self,
+        now: Time,
+        input: UpfInput<'_>,
+        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+    ) {
+        self.serve(now, usage);
         if let UpfInput::Received(from, datagram) = input {
             self.arrive(now, from, datagram);
         }
-        self.serve(now);
+        self.serve(now, usage);
         if !self.crashed {
             self.upf.handle(now, UpfInput::Wake);
         }
@@ -119,9 +134,9 @@ impl Mock {
         }
     }
 
-    fn serve(&mut self, now: Time) {
+    fn serve(&mut self, now: Time, usage: &mut dyn FnMut(u64) -> Vec<UsageReport>) {
         while let Some((ends, from, datagram)) = self.waiting.pop_front_if(|(ends, ..)| *ends <= now) {
-            self.upf.handle(ends, UpfInput::Received(from, &datagram));
+            self.upf.handle_metered(ends, UpfInput::Received(from, &datagram), usage);
         }
     }
 

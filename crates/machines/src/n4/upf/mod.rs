@@ -1,4 +1,5 @@
 //! The UPF's end: associations with SMFs, sessions and their rules, reports.
+mod refusal;
 mod types;
 
 pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
@@ -64,10 +65,21 @@ impl Upf {
         }
     }
 
-    /// Tells what happened.
+    /// Tells what happened; a deleted session has used nothing. See [`Upf::handle_metered`].
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
+        self.handle_metered(now, input, &mut |_| Vec::new());
+    }
+
+    /// Tells what happened. `usage` answers what a session has used, by its SEID at this end: its deletion is answered
+    /// with it (§7.5.7).
+    pub fn handle_metered(
+        &mut self,
+        now: Time,
+        input: UpfInput<'_>,
+        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+    ) {
         if let UpfInput::Received(from, datagram) = input {
-            self.receive(now, from, datagram);
+            self.receive(now, from, datagram, usage);
         }
         while let Some(expired) = self.requests.expired(now) {
             match expired {
@@ -193,10 +205,16 @@ impl Upf {
         }
     }
 
-    fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+    fn receive(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &[u8],
+        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+    ) {
         let message_type = datagram.get(1).copied().unwrap_or(0);
         match decode(datagram) {
-            Ok((pdu, _)) if is_request(pdu.header.message_type) => self.serve(now, from, pdu),
+            Ok((pdu, _)) if is_request(pdu.header.message_type) => self.serve(now, from, pdu, usage),
             Ok((pdu, _)) => self.answered(now, pdu),
             Err(DecodeError::Version { sequence, .. }) => {
                 self.counters.refused += 1;
@@ -236,45 +254,6 @@ impl Upf {
         }
     }
 
-    /// Refuses a request that could not be read.
-    fn refuse(&mut self, now: Time, from: SocketAddr, header: Header, cause: Cause, offending: Option<u16>) {
-        self.counters.requests += 1;
-        self.counters.refused += 1;
-        let offending_ie = offending.filter(|ie_type| *ie_type != 0).map(OffendingIe);
-        let node_id: NodeId = self.settings.node.into();
-        let seid = header.seid.map(|seid| self.cp_seid(seid));
-        let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
-        let message: Message = match header.message_type {
-            message_type::HEARTBEAT_REQUEST => {
-                HeartbeatResponse { recovery_time_stamp, ..Default::default() }.into()
-            }
-            message_type::ASSOCIATION_SETUP_REQUEST => {
-                AssociationSetupResponse { node_id, cause, recovery_time_stamp, ..Default::default() }.into()
-            }
-            message_type::ASSOCIATION_UPDATE_REQUEST => {
-                AssociationUpdateResponse { node_id, cause, ..Default::default() }.into()
-            }
-            message_type::ASSOCIATION_RELEASE_REQUEST => {
-                AssociationReleaseResponse { node_id, cause, ..Default::default() }.into()
-            }
-            message_type::SESSION_SET_DELETION_REQUEST => {
-                SessionSetDeletionResponse { node_id, cause, offending_ie, ..Default::default() }.into()
-            }
-            message_type::SESSION_ESTABLISHMENT_REQUEST => {
-                SessionEstablishmentResponse { node_id, cause, offending_ie, ..Default::default() }.into()
-            }
-            message_type::SESSION_MODIFICATION_REQUEST => {
-                SessionModificationResponse { cause, offending_ie, ..Default::default() }.into()
-            }
-            message_type::SESSION_DELETION_REQUEST => {
-                SessionDeletionResponse { cause, offending_ie, ..Default::default() }.into()
-            }
-            _ => return,
-        };
-        let seid = Header::needs_seid(message.message_type()).then(|| seid.unwrap_or(0));
-        self.reply(now, from, header.sequence, message, seid);
-    }
-
     /// What the SMF calls the session that we call so; 0 if there is none.
     fn cp_seid(&self, seid: u64) -> u64 {
         self.sessions.get(&seid).map_or(0, |session| session.cp_f_seid.seid)
@@ -288,7 +267,13 @@ impl Upf {
         }
     }
 
-    fn serve(&mut self, now: Time, from: SocketAddr, pdu: Pdu) {
+    fn serve(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        pdu: Pdu,
+        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+    ) {
         let Header { sequence, seid, .. } = pdu.header;
         if let Some(answer) = self.held.find(now, from, sequence) {
             let answer = answer.to_vec();
@@ -333,7 +318,7 @@ impl Upf {
             }
             Message::SessionEstablishmentRequest(request) => self.establish(from, request),
             Message::SessionModificationRequest(request) => self.modify(from, seid, request),
-            Message::SessionDeletionRequest(request) => self.delete(from, seid, &request),
+            Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, usage),
             // Reports and the like are for an SMF to answer.
             _ => Reply::Silence,
         };
@@ -558,7 +543,13 @@ impl Upf {
         Ok(created)
     }
 
-    fn delete(&mut self, from: SocketAddr, seid: u64, request: &SessionDeletionRequest) -> Reply {
+    fn delete(
+        &mut self,
+        from: SocketAddr,
+        seid: u64,
+        request: &SessionDeletionRequest,
+        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+    ) -> Reply {
         let node_id_came = request.node_id.is_some() || request.others.iter().any(|ie| ie.ie_type == 60);
         if self.settings.dialect.demands.no_node_id_in_deletion && node_id_came {
             return Reply::Silence;
@@ -566,6 +557,7 @@ impl Upf {
         let cp_seid = self.cp_seid_of(from, seid);
         let mut response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
         if self.sessions.get(&seid).is_some_and(|session| session.peer == from) {
+            response.usage_reports = usage(seid);
             self.forget(seid);
         } else {
             self.counters.refused += 1;
