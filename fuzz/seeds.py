@@ -39,7 +39,72 @@ def capture():
             chunk += size + (-size % 4)
 
 
+def ie(number, value):
+    return struct.pack(">HH", number, len(value)) + value
+
+
+def pfcp(kind, elements, seid=None, sequence=1):
+    tail = sequence.to_bytes(3, "big") + b"\0" + b"".join(elements)
+    if seid is not None:
+        tail = seid.to_bytes(8, "big") + tail
+    return struct.pack(">BBH", 0x20 | (seid is not None), kind, len(tail)) + tail
+
+
+def gtpu(kind, teid, payload, extension=b""):
+    """A GTP-U message; an extension is its type, then its content of 4n - 2 octets."""
+    flags, option = 0x30, b""
+    if extension:
+        content = extension[1:]
+        flags, option = 0x34, b"\0\0\0" + extension[:1] + bytes([(len(content) + 2) // 4]) + content + b"\0"
+    body = option + payload
+    return struct.pack(">BBHI", flags, kind, len(body), teid) + body
+
+
+def n4_n3():
+    """Seeds of pfcp_decode, gtpu_decode and n4_machines: one of each message, and scripts of them."""
+    node, stamp, accepted = ie(60, bytes([0, 10, 0, 0, 1])), ie(96, bytes(4)), ie(19, b"\1")
+    f_seid = ie(57, b"\2" + (7).to_bytes(8, "big") + bytes([10, 0, 0, 1]))
+    ue = ie(93, bytes([2, 10, 60, 0, 1]))
+    f_teid, choose = ie(21, b"\1\0\0\0\7\x0a\0\0\2"), ie(21, b"\5")
+    header = ie(84, b"\1\0\0\0\0\7\x0a\0\0\3")
+    labels = ie(22, b"\x08internet")
+
+    def pdr(number, source, tunnel, far):
+        return ie(1, ie(56, struct.pack(">H", number)) + ie(29, bytes(4))
+                  + ie(2, ie(20, bytes([source])) + tunnel + labels + ue) + ie(95, b"\0") + ie(108, struct.pack(">I", far)))
+
+    def far(number, action, way=b""):
+        return ie(3, ie(108, struct.pack(">I", number)) + ie(44, bytes([action, 0])) + way)
+
+    forward = far(1, 2, ie(4, ie(42, b"\1")))
+    qer = ie(7, ie(109, bytes([0, 0, 0, 1])) + ie(25, b"\0") + ie(26, bytes(10)) + ie(124, b"\x09"))
+    urr = ie(6, ie(81, bytes([0, 0, 0, 1])) + ie(62, b"\2") + ie(37, b"\2\0\0") + ie(31, b"\1" + bytes(8)))
+    switch = ie(10, ie(108, bytes([0, 0, 0, 1])) + ie(44, b"\2\0") + ie(11, ie(42, b"\0") + header + ie(49, b"\2")))
+    association = pfcp(5, [node, stamp])
+    establishment = pfcp(50, [node, f_seid, pdr(1, 0, f_teid, 1), forward], 0, 2)
+    modification, deletion = pfcp(52, [switch], 1, 3), pfcp(54, [], 1, 4)
+    messages = [
+        association, establishment, modification, deletion,
+        pfcp(50, [node, f_seid, pdr(1, 0, choose, 1), pdr(2, 1, b"", 1), forward, qer, urr, ie(113, b"\1")], 0, 5),
+        pfcp(1, [stamp]), pfcp(2, [stamp]), pfcp(6, [node, accepted, stamp]), pfcp(9, [node]), pfcp(14, [node]),
+        pfcp(51, [node, accepted, f_seid, ie(8, ie(56, b"\0\1") + f_teid)], 7, 2),
+        pfcp(53, [accepted], 7, 3), pfcp(55, [ie(19, bytes([65]))], 0, 4),
+        pfcp(55, [accepted, ie(79, ie(81, bytes(4)) + ie(104, bytes(4)) + ie(63, bytes(3)))], 7, 4),
+        pfcp(56, [ie(39, b"\1"), ie(83, ie(56, b"\0\2"))], 7, 6), pfcp(12, [node, ie(101, b"\0")]),
+    ]
+    for message in messages:
+        seed("pfcp_decode", message)
+    ip = bytes([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 60, 0, 1, 192, 0, 2, 1, 0, 1, 0, 2, 0, 8, 0, 0])
+    for datagram in (gtpu(255, 7, ip), gtpu(255, 7, ip, b"\x85\x10\x09"), gtpu(1, 0, b""), gtpu(2, 0, b"\x0e\0"),
+                     gtpu(254, 7, b""), gtpu(26, 0, b"\x10\0\0\0\7\x85\0\4\x0a\0\0\1"), gtpu(31, 0, b"\x8d\1\x85")):
+        seed("gtpu_decode", datagram)
+    script = [message for message in messages if len(message) < 256]
+    for first in (0x00, 0x01, 0x02, 0x03, 0x80, 0x82):
+        seed("n4_machines", bytes([first]) + b"".join(bytes([len(message)]) + message for message in script))
+
+
 def main():
+    n4_n3()
     standard = [file.read_bytes() for file in sorted(VECTORS.glob("**/*.bin")) if file.parent.name != "plain"]
     captured = list(capture())
     e2 = standard + [pdu for is_e42, pdu in captured if not is_e42]
