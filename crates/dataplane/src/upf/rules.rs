@@ -66,7 +66,8 @@ impl Action {
             return Self::Drop;
         };
         let tunnel = way.outer_header_creation.as_ref().and_then(|header| {
-            let peer = header.addresses.v4.map(IpAddr::from).or(header.addresses.v6.map(IpAddr::from))?;
+            let peer =
+                header.addresses.v4.map(IpAddr::from).or_else(|| header.addresses.v6.map(IpAddr::from))?;
             Some(Self::N3 { teid: header.teid?, peer })
         });
         match way.destination_interface {
@@ -233,10 +234,9 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Rule {
         .collect();
     let wanted = &pdr.qer_ids;
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| wanted.contains(&qer.qer_id));
-    let address =
-        pdr.pdi.ue_ip_addresses.first().and_then(|ue| {
-            ue.addresses.v4.map(IpAddr::from).or(ue.addresses.v6.map(IpAddr::from)).map(ue_key)
-        });
+    let address = pdr.pdi.ue_ip_addresses.first().and_then(|ue| {
+        ue.addresses.v4.map(IpAddr::from).or_else(|| ue.addresses.v6.map(IpAddr::from)).map(ue_key)
+    });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
     Rule {
         pdr_id: pdr.pdr_id.0,

@@ -224,3 +224,26 @@ fn a_release_ends_the_sessions_on_both_sides() {
     assert_eq!((pair.smf.live_sessions(), pair.upf.upf().sessions()), (0, 0));
     assert!(pair.upf_events.contains(&UpfEvent::Released(Pair::SMF_ADDRESS, 1)));
 }
+
+#[test]
+fn a_deletion_is_answered_with_what_the_session_has_used() {
+    let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
+    let (_, seid) = session(&mut pair, 1);
+    let report = UsageReport { urr_id: UrrId(7), ..Default::default() };
+    let mut deletion = Vec::new();
+    pair.smf.templates().write_deletion(99, seid, &mut deletion);
+    let mut asked = Vec::new();
+    let received = UpfInput::Received(Pair::SMF_ADDRESS, &deletion);
+    pair.upf.handle_metered(pair.now, received, &mut |of| {
+        asked.push(of);
+        vec![report.clone()]
+    });
+    assert_eq!(asked, [seid]);
+    let sent = std::iter::from_fn(|| pair.upf.poll()).find_map(|output| match output {
+        UpfOutput::Send(_, datagram) => Some(datagram),
+        UpfOutput::Event(_) => None,
+    });
+    let (pdu, _) = decode(&sent.unwrap()).unwrap();
+    let Message::SessionDeletionResponse(response) = pdu.message else { panic!() };
+    assert_eq!(response.usage_reports, [report]);
+}
