@@ -61,9 +61,9 @@ declare -A may_import=(
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
     [controllers]="e2 machines wire sdk"
-    [emulator]="sdk e2 machines wire model net"
+    [emulator]="sdk e2 machines dataplane wire model net"
     [rigs]="controllers emulator sdk sim e2 machines wire model dataplane campaign net host"
-    [cli]="rigs controllers emulator sdk sim e2 machines wire model host net campaign"
+    [cli]="rigs controllers emulator sdk sim e2 machines wire model host net campaign dataplane"
     [bindings/c]="e2 wire" [examples/out-of-tree-sm]="sdk"
     [benches]="controllers emulator sdk sim e2 wire host net model"
 )

@@ -3,13 +3,16 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{bench, controller, demo, doctor, emulate, exit, pcap, ric, worker, xapp};
+use crate::{
+    bench, check, controller, demo, doctor, emulate, exit, load, pcap, ric, upf, worker, xapp,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   ranlab demo
   ranlab ric
   ranlab emulate --nodes 10 --duration 10s
+  ranlab load upf --mode control --duration 10s
   ranlab bench new controller > my.toml
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
@@ -39,6 +42,12 @@ enum Verb {
     Controller(controller::Arguments),
     /// Emulate base stations and their UEs towards a controller
     Emulate(emulate::Arguments),
+    /// Run a user plane function
+    Upf(upf::Arguments),
+    /// Load a user plane function with sessions and packets
+    Load(load::Arguments),
+    /// Check conformance, clause by clause
+    Check(check::Arguments),
     /// Run an xApp that measures
     Xapp(xapp::Arguments),
     /// Measure: campaigns from a scenario to a report
@@ -62,6 +71,9 @@ pub fn run() -> Result<(), Failure> {
         Verb::Ric(arguments) => ric::run(arguments, format),
         Verb::Controller(arguments) => controller::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
+        Verb::Upf(arguments) => upf::run(arguments, format),
+        Verb::Load(arguments) => load::run(arguments, format),
+        Verb::Check(arguments) => check::run(arguments, format),
         Verb::Xapp(arguments) => xapp::run(arguments, format),
         Verb::Bench(arguments) => bench::run(arguments, format),
         Verb::Worker(arguments) => worker::run(&arguments, format),

@@ -2,11 +2,15 @@
 //!
 //! A [`Fleet`] is any number of nodes ([`node`]) in one process: each an agent of its own, with its own identity, cell and
 //! UEs, towards the same controllers. [`southbound`] has the base stations of FlexRAN and 5G-EmPOWER.
+//!
+//! [`load`] is what a user plane function has around it: SMF, base stations and data network. [`upf`] is such a function.
 #![deny(missing_docs)]
 
 mod fleet;
+pub mod load;
 pub mod node;
 pub mod southbound;
 pub mod stats;
+pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport};

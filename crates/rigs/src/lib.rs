@@ -24,6 +24,7 @@ pub mod peer;
 mod pipeline;
 mod southbound;
 mod sut;
+mod upf;
 pub mod worker;
 
 use ranlab_campaign::mock::MockRig;
@@ -40,6 +41,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(footprint::Footprint::new(lab)),
         Box::new(pipeline::Pipeline::new(lab)),
         Box::new(southbound::Southbound::new(lab)),
+        Box::new(upf::UpfRig::new(lab)),
         Box::new(MockRig::default()),
     ]
 }

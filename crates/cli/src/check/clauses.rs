@@ -1,0 +1,336 @@
+//! The checks themselves, each against the clause that it names.
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use ranlab_machines::n4::*;
+use ranlab_wire::gtpu;
+use ranlab_wire::pfcp::*;
+
+use super::upf::{Fault, Outcome, Peer, fails, read};
+
+/// Name, clause, and what is tried.
+type Check = (&'static str, &'static str, fn(&mut Peer<'_>) -> Outcome);
+
+/// In the order in which they are told.
+pub(super) const CHECKS: &[Check] = &[
+    ("association", "TS 29.244 6.2.6", association),
+    ("heartbeat with a constant recovery time stamp", "TS 29.244 6.2.2, 19A of TS 23.007", heartbeat),
+    ("trap 1: Apply Action of one and of two octets is answered", "TS 29.244 8.2.26", apply_action),
+    ("trap 2: Network Instance as labels and as text", "TS 29.244 8.2.4, TS 23.003 9.1", network_instance),
+    ("trap 3: an accepted rule without interface types forwards", "TS 29.244 8.2.118", interface_types),
+    ("trap 4: a deletion with Node ID is answered", "TS 29.244 7.5.6", deletion_with_node_id),
+    ("trap 5: a changed recovery time stamp ends the sessions", "TS 23.007 19A", changed_recovery),
+    ("trap 6: a repeated request gets the same answer and is done once", "TS 29.244 6.4", repeated_request),
+    ("trap 7: an accepted rule without PDN Type forwards downlink", "TS 29.244 8.2.79", pdn_type),
+    ("trap 8: TEIDs are chosen as the features say", "TS 29.244 5.5.3, 8.2.3", chosen_teid),
+    ("a session works in both directions", "TS 29.244 5.2", both_directions),
+    ("no association: cause 72", "TS 29.244 6.3.1", no_association),
+    ("an unknown session: cause 65", "TS 29.244 7.6.6", unknown_session),
+    ("a mandatory element missing: cause 66 and its number", "TS 29.244 7.6.4", missing_element),
+    ("an element of wrong length: cause 68", "TS 29.244 7.6.3", wrong_length),
+    ("another version: Version Not Supported", "TS 29.244 7.6.1", other_version),
+    ("truncated and random octets do no harm", "TS 29.244 7.6", garbage),
+    ("somebody else's session stays theirs", "TS 29.244 7.6.6", stolen_session),
+    ("usage is reported at deletion", "TS 29.244 7.5.7, 5.2.2.3", usage_at_deletion),
+    ("echo on N3", "TS 29.281 7.2", echo),
+    ("an unknown tunnel: error indication", "TS 29.281 7.3.1", unknown_tunnel),
+];
+
+fn expect(cause: Cause, wanted: Cause, what: &str) -> Outcome {
+    if cause == wanted { Ok(()) } else { fails(format!("{what}: cause {} instead of {}", cause.0, wanted.0)) }
+}
+
+fn association(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate().map(drop)
+}
+
+fn heartbeat(peer: &mut Peer<'_>) -> Outcome {
+    let mut stamps = BTreeSet::from([peer.associate()?.recovery_time_stamp.0]);
+    for _ in 0..2 {
+        let request =
+            HeartbeatRequest { recovery_time_stamp: RecoveryTimeStamp(peer.recovery), ..Default::default() };
+        match peer.ask(request, None)? {
+            Some(Message::HeartbeatResponse(response)) => stamps.insert(response.recovery_time_stamp.0),
+            _ => return fails("a heartbeat went unanswered"),
+        };
+    }
+    if stamps.len() == 1 { Ok(()) } else { fails(format!("recovery time stamps {stamps:?} within one life")) }
+}
+
+fn apply_action(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let mut silent = Vec::new();
+    for octets in [1, 2] {
+        peer.speaking(|sends| sends.apply_action_octets = octets)?;
+        if peer.try_establish(usize::from(octets))?.is_none() {
+            silent.push(octets);
+        }
+    }
+    if silent.is_empty() {
+        Ok(())
+    } else {
+        fails(format!("silence with {silent:?} octets: it looks like loss"))
+    }
+}
+
+fn network_instance(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    peer.speaking(|sends| sends.name_form = NameForm::Labels)?;
+    peer.establish(1)?;
+    peer.speaking(|sends| sends.name_form = NameForm::Text)?;
+    match peer.try_establish(2)? {
+        None => fails("text goes unanswered"),
+        Some(response) if response.cause == Cause::NO_RESOURCES => {
+            fails("text is refused with cause 75 (no resources), which misleads")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// A session in both directions, from the establishment on.
+fn works(peer: &mut Peer<'_>, n: usize) -> Outcome {
+    peer.n3()?;
+    peer.associate()?;
+    let (seid, teid) = peer.establish(n)?;
+    let downlink = 0x0100 + n as u32;
+    expect(peer.modify(seid, downlink)?, Cause::ACCEPTED, "the first tunnel")?;
+    if !peer.try_packet(n, teid, downlink)? {
+        return fails("everything was accepted, and a packet that asks to be reflected did not come back");
+    }
+    Ok(())
+}
+
+fn interface_types(peer: &mut Peer<'_>) -> Outcome {
+    peer.speaking(|sends| sends.interface_type = false)?;
+    works(peer, 3)
+}
+
+fn pdn_type(peer: &mut Peer<'_>) -> Outcome {
+    peer.speaking(|sends| sends.pdn_type = false)?;
+    works(peer, 4)
+}
+
+fn both_directions(peer: &mut Peer<'_>) -> Outcome {
+    works(peer, 5)
+}
+
+fn deletion_with_node_id(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let (seid, _) = peer.establish(1)?;
+    peer.speaking(|sends| sends.node_id_in_deletion = true)?;
+    expect(peer.delete(seid)?.cause, Cause::ACCEPTED, "a deletion with Node ID")
+}
+
+fn changed_recovery(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let (seid, _) = peer.establish(1)?;
+    let same =
+        HeartbeatRequest { recovery_time_stamp: RecoveryTimeStamp(peer.recovery), ..Default::default() };
+    peer.ask(same, None)?;
+    expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "after a heartbeat with the same time stamp")?;
+    peer.recovery += 1;
+    let changed =
+        HeartbeatRequest { recovery_time_stamp: RecoveryTimeStamp(peer.recovery), ..Default::default() };
+    peer.ask(changed, None)?;
+    match peer.modify(seid, 2)? {
+        Cause::ACCEPTED => fails("the session outlives its SMF"),
+        _ => Ok(()),
+    }
+}
+
+fn repeated_request(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let sequence = peer.number();
+    let request = encode(peer.templates.establishment(1, peer.spec(1)), Some(0), sequence);
+    let request = request.map_err(|error| Fault::Fails(error.to_string()))?;
+    let first = peer.ask_raw(&request, sequence)?;
+    let second = peer.ask_raw(&request, sequence)?;
+    match (first, second) {
+        (Some(first), Some(second)) if first == second => Ok(()),
+        (Some(_), Some(_)) => fails("the repeated request has another answer: it was carried out twice"),
+        (_, None) => fails("the repeated request went unanswered"),
+        (None, _) => fails("an establishment went unanswered"),
+    }
+}
+
+fn chosen_teid(peer: &mut Peer<'_>) -> Outcome {
+    let features = peer.associate()?.up_function_features;
+    let can = features.is_some_and(|features| features.contains(UpFunctionFeatures::FTUP));
+    peer.speaking(|sends| sends.teid = TeidChoice::Upf)?;
+    let response = peer.try_establish(1)?;
+    match (can, response) {
+        (_, None) => fails("F-TEID with CH goes unanswered"),
+        (true, Some(response)) => {
+            let chosen =
+                response.created_pdrs.iter().any(|pdr| matches!(pdr.f_teid, Some(FTeid::Assigned { .. })));
+            if chosen {
+                Ok(())
+            } else {
+                fails(format!("FTUP is claimed, and no tunnel chosen (cause {})", response.cause.0))
+            }
+        }
+        (false, Some(response)) if response.cause.is_accepted() && response.created_pdrs.is_empty() => {
+            fails("F-TEID with CH is accepted without FTUP, and no tunnel chosen")
+        }
+        (false, Some(_)) => Ok(()),
+    }
+}
+
+fn no_association(peer: &mut Peer<'_>) -> Outcome {
+    match peer.try_establish(1)? {
+        Some(response) => {
+            expect(response.cause, Cause::NO_ASSOCIATION, "an establishment without association")
+        }
+        None => fails("an establishment without association goes unanswered"),
+    }
+}
+
+fn unknown_session(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let seid = 0x7fff_ffff_ffff_0001;
+    expect(peer.modify(seid, 1)?, Cause::CONTEXT_NOT_FOUND, "a modification")?;
+    expect(peer.delete(seid)?.cause, Cause::CONTEXT_NOT_FOUND, "a deletion")
+}
+
+/// An establishment's octets, its elements to be spoiled.
+fn establishment(peer: &Peer<'_>, sequence: u32) -> Result<Vec<u8>, Fault> {
+    let request = encode(peer.templates.establishment(9, peer.spec(9)), Some(0), sequence);
+    request.map_err(|error| Fault::Fails(error.to_string()))
+}
+
+fn refused_with(
+    peer: &mut Peer<'_>,
+    octets: &[u8],
+    sequence: u32,
+    wanted: Cause,
+    element: Option<u16>,
+) -> Outcome {
+    let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("it goes unanswered") };
+    let Message::SessionEstablishmentResponse(response) = read(&answer)? else {
+        return fails("another answer");
+    };
+    expect(response.cause, wanted, "the establishment")?;
+    match (element, response.offending_ie) {
+        (Some(wanted), Some(OffendingIe(named))) if wanted == named => Ok(()),
+        (Some(wanted), named) => fails(format!("offending element {named:?} instead of {wanted}")),
+        (None, _) => Ok(()),
+    }
+}
+
+fn missing_element(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let sequence = peer.number();
+    let whole = establishment(peer, sequence)?;
+    // The CP F-SEID (57) is left out.
+    let mut octets = whole[..SESSION_HEADER_LEN].to_vec();
+    for (number, value) in Ies::new(&whole[SESSION_HEADER_LEN..]).flatten() {
+        if number != 57 {
+            octets.extend(number.to_be_bytes());
+            octets.extend((value.len() as u16).to_be_bytes());
+            octets.extend(value);
+        }
+    }
+    let len = (octets.len() - 4) as u16;
+    octets[2..4].copy_from_slice(&len.to_be_bytes());
+    refused_with(peer, &octets, sequence, Cause(66), Some(57))
+}
+
+fn wrong_length(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let sequence = peer.number();
+    let mut octets = establishment(peer, sequence)?;
+    // The first element says that it is longer than all the rest.
+    octets[SESSION_HEADER_LEN + 2..SESSION_HEADER_LEN + 4].copy_from_slice(&[0x7f, 0xff]);
+    refused_with(peer, &octets, sequence, Cause(68), None)
+}
+
+fn other_version(peer: &mut Peer<'_>) -> Outcome {
+    let sequence = peer.number();
+    let mut octets =
+        encode(HeartbeatRequest::default(), None, sequence).map_err(|e| Fault::Fails(e.to_string()))?;
+    octets[0] = octets[0] & 0x1f | 2 << 5;
+    match peer.ask_raw(&octets, sequence)? {
+        Some(answer) if answer.get(1) == Some(&message_type::VERSION_NOT_SUPPORTED_RESPONSE) => Ok(()),
+        Some(_) => fails("another answer"),
+        None => fails("it goes unanswered"),
+    }
+}
+
+fn garbage(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let (seid, _) = peer.establish(1)?;
+    let sequence = peer.number();
+    let whole = establishment(peer, sequence)?;
+    let mut random = Random::new(1);
+    for n in 0..200 {
+        let mut octets = whole[..random.below(whole.len() as u64) as usize].to_vec();
+        for _ in 0..n % 8 {
+            let at = random.below(octets.len().max(1) as u64) as usize;
+            if let Some(octet) = octets.get_mut(at) {
+                *octet = random.draw() as u8;
+            }
+        }
+        peer.n4.send_raw(&octets)?;
+    }
+    std::thread::sleep(peer.arguments.patience / 4);
+    expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
+}
+
+fn stolen_session(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let (seid, _) = peer.establish(1)?;
+    let mut thief = Peer::new(peer.arguments, peer.dialect, peer.sequence)?;
+    thief.associate()?;
+    let taken = thief.delete(seid)?.cause;
+    // Both may be one SMF to a UPF that goes by the address alone: then the session may be touched, but is answered for.
+    let still = peer.modify(seid, 1)?;
+    if taken.is_accepted() || still != Cause::ACCEPTED {
+        if peer.n4.local_addr().ip() == thief.n4.local_addr().ip() {
+            return Err(Fault::Skipped(
+                "the UPF knows SMFs by their address, and both of ours have the same",
+            ));
+        }
+        return fails("a stranger deleted a session");
+    }
+    expect(taken, Cause::CONTEXT_NOT_FOUND, "a stranger's deletion")
+}
+
+fn usage_at_deletion(peer: &mut Peer<'_>) -> Outcome {
+    peer.associate()?;
+    let (seid, _) = peer.establish(1)?;
+    let response = peer.delete(seid)?;
+    expect(response.cause, Cause::ACCEPTED, "the deletion")?;
+    if response.usage_reports.is_empty() {
+        fails("a session with a URR was deleted without a usage report")
+    } else {
+        Ok(())
+    }
+}
+
+fn n3_answer(peer: &Peer<'_>, datagram: &[u8], wanted: u8) -> Outcome {
+    let (socket, n3) = peer.n3()?;
+    socket.send_to(datagram, n3)?;
+    let end = Instant::now() + peer.arguments.patience;
+    while Instant::now() < end {
+        let mut room = [0; 2_048];
+        let Ok((len, _)) = socket.recv_from(&mut room) else { continue };
+        if gtpu::Packet::parse(&room[..len]).is_ok_and(|packet| packet.message_type == wanted) {
+            return Ok(());
+        }
+    }
+    fails("it goes unanswered")
+}
+
+fn echo(peer: &mut Peer<'_>) -> Outcome {
+    let mut datagram = Vec::new();
+    let encoded = gtpu::encode_message(&gtpu::Message::EchoRequest, 0, Some(7), &mut datagram);
+    encoded.map_err(|error| Fault::Fails(error.to_string()))?;
+    n3_answer(peer, &datagram, gtpu::message_type::ECHO_RESPONSE)
+}
+
+fn unknown_tunnel(peer: &mut Peer<'_>) -> Outcome {
+    let mut datagram = Vec::new();
+    let encoded = gtpu::encode_message(&gtpu::Message::GPdu(&[0x45; 40]), 0x7fff_fff1, None, &mut datagram);
+    encoded.map_err(|error| Fault::Fails(error.to_string()))?;
+    n3_answer(peer, &datagram, gtpu::message_type::ERROR_INDICATION)
+}

@@ -1,0 +1,364 @@
+//! `ranlab check upf`: what a UPF must do with PFCP and GTP-U, and the eight traps that implementations are known for.
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ranlab_emulator::load::{LoadError, N4, PROBE_BYTES, Probe, UePool, write_packet};
+use ranlab_emulator::upf::ntp_seconds;
+use ranlab_machines::n4::*;
+use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
+use ranlab_wire::pfcp::*;
+use serde::Serialize;
+
+use super::clauses::CHECKS;
+use crate::args;
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Arguments of `check upf`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152"
+)]
+pub struct Arguments {
+    /// The UPF's N4
+    address: SocketAddr,
+    /// The UPF's N3: packets are tried as well
+    #[arg(long)]
+    n3: Option<SocketAddr>,
+    /// Where our base station receives
+    #[arg(long, default_value = "127.0.1.1:2152")]
+    gnb: SocketAddr,
+    /// Where our SMFs speak from; port 0: any
+    #[arg(long, default_value = "127.0.0.1:0")]
+    smf: SocketAddr,
+    /// The server that packets go to: one that reflects UDP, or nothing comes back
+    #[arg(long, default_value = "10.45.0.1:9")]
+    server: SocketAddr,
+    /// The first UE
+    #[arg(long, default_value = "10.60.0.1")]
+    ue: IpAddr,
+    /// The habits that the checks start from
+    #[arg(long, value_parser = crate::upf::dialect, default_value = "strict-rel17")]
+    dialect: Dialect,
+    /// How long an answer may take
+    #[arg(long, value_parser = args::duration, default_value = "500ms")]
+    pub(super) patience: Duration,
+    /// Folder for a capture of each failure
+    #[arg(long, default_value = ".")]
+    captures: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+struct Verdict {
+    name: &'static str,
+    clause: &'static str,
+    /// passed, failed, skipped
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<PathBuf>,
+}
+
+pub(super) enum Fault {
+    /// The UPF did otherwise.
+    Fails(String),
+    /// It cannot be tried here.
+    Skipped(&'static str),
+    Load(LoadError),
+}
+
+impl From<LoadError> for Fault {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::Load(error.into())
+    }
+}
+
+pub(super) type Outcome = Result<(), Fault>;
+
+/// Runs the verb.
+pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    std::fs::create_dir_all(&arguments.captures)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", arguments.captures.display())))?;
+    let mut output = Output::new(format);
+    let mut verdicts = Vec::new();
+    // Numbers that no run before has used.
+    let sequence = Cell::new(ranlab_net::monotonic_ns() as u32 >> 4);
+    for &(name, clause, check) in CHECKS {
+        let mut peer = Peer::new(arguments, arguments.dialect, &sequence)?;
+        let result = check(&mut peer);
+        let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
+        match result {
+            Ok(()) => {}
+            Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
+            Err(Fault::Load(error)) => return Err(error.into()),
+            Err(Fault::Fails(why)) => {
+                (verdict.verdict, verdict.why) = ("failed", Some(why));
+                let file = arguments.captures.join(format!("check-upf-{:02}.pcap", verdicts.len() + 1));
+                let written = super::capture::write(&file, peer.n4.trace.iter().flatten());
+                written.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+                verdict.capture = Some(file);
+            }
+        }
+        peer.leave()?;
+        output.text(format_args!(
+            "{:<8} {name} ({clause}){}",
+            verdict.verdict,
+            verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+        ))?;
+        output.item(&verdict)?;
+        verdicts.push(verdict);
+    }
+    let failed = verdicts.iter().filter(|verdict| verdict.verdict == "failed").count();
+    output.finish(&serde_json::json!({ "checks": verdicts, "failed": failed }))?;
+    if failed > 0 {
+        return Err(Failure::Check(format!("{failed} of {} checks failed", CHECKS.len())));
+    }
+    Ok(())
+}
+
+/// An SMF that says what it is told.
+pub(super) struct Peer<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) n4: N4,
+    pub(super) dialect: Dialect,
+    pub(super) templates: SessionTemplates,
+    pub(super) sequence: &'a Cell<u32>,
+    pub(super) recovery: u32,
+    associated: bool,
+    unread: VecDeque<Vec<u8>>,
+}
+
+fn profile(arguments: &Arguments) -> SessionProfile {
+    let upf_n3 = arguments.n3.map_or(arguments.address.ip(), |n3| n3.ip());
+    SessionProfile {
+        upf_n3,
+        ipv6: arguments.ue.is_ipv6(),
+        volume_threshold: Some(1 << 40),
+        ..Default::default()
+    }
+}
+
+impl<'a> Peer<'a> {
+    pub(super) fn new(
+        arguments: &'a Arguments,
+        dialect: Dialect,
+        sequence: &'a Cell<u32>,
+    ) -> Result<Self, LoadError> {
+        let settings = SmfSettings::new(arguments.smf.ip(), dialect);
+        let mut n4 = N4::new(arguments.smf, arguments.address, settings, profile(arguments))?;
+        n4.trace = Some(VecDeque::new());
+        let templates = n4.smf.templates().clone();
+        let recovery = ntp_seconds();
+        Ok(Self {
+            arguments,
+            n4,
+            dialect,
+            templates,
+            sequence,
+            recovery,
+            associated: false,
+            unread: VecDeque::new(),
+        })
+    }
+
+    /// The same SMF with other habits.
+    pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
+        change(&mut self.dialect.sends);
+        let node = self.arguments.smf.ip();
+        self.templates = SessionTemplates::new(profile(self.arguments), self.dialect.sends, node)
+            .ok_or(LoadError::Profile)?;
+        Ok(())
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        let next = self.sequence.get().wrapping_add(1) & MAX_SEQUENCE;
+        self.sequence.set(next);
+        next
+    }
+
+    /// The answer to octets with this sequence number.
+    pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
+        self.n4.send_raw(octets)?;
+        let end = Instant::now() + self.arguments.patience;
+        while Instant::now() < end {
+            let mut unread = std::mem::take(&mut self.unread);
+            self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
+            self.unread = unread;
+            while let Some(datagram) = self.unread.pop_front() {
+                match Header::read(&datagram) {
+                    Ok((header, ..)) if header.sequence == sequence && is_answer(header.message_type) => {
+                        return Ok(Some(datagram));
+                    }
+                    Ok((header, ..)) if header.message_type == message_type::HEARTBEAT_REQUEST => {
+                        let recovery_time_stamp = RecoveryTimeStamp(self.recovery);
+                        let response = HeartbeatResponse { recovery_time_stamp, ..Default::default() };
+                        if let Ok(octets) = encode(response, None, header.sequence) {
+                            self.n4.send_raw(&octets)?;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn ask(
+        &mut self,
+        message: impl Into<Message>,
+        seid: Option<u64>,
+    ) -> Result<Option<Message>, Fault> {
+        let sequence = self.number();
+        let octets = encode(message, seid, sequence).map_err(|error| Fault::Fails(error.to_string()))?;
+        let answer = self.ask_raw(&octets, sequence)?;
+        answer.map(|octets| read(&octets)).transpose()
+    }
+
+    pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
+        let request = AssociationSetupRequest {
+            node_id: self.arguments.smf.ip().into(),
+            recovery_time_stamp: RecoveryTimeStamp(self.recovery),
+            cp_function_features: Some(CpFunctionFeatures::default()),
+            ..Default::default()
+        };
+        match self.ask(request, None)? {
+            Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
+                self.associated = true;
+                Ok(response)
+            }
+            Some(Message::AssociationSetupResponse(response)) => fails(format!("cause {}", response.cause.0)),
+            Some(other) => fails(format!("message type {} came", other.message_type())),
+            None => fails("an association setup went unanswered"),
+        }
+    }
+
+    fn leave(&mut self) -> Result<(), Failure> {
+        if self.associated {
+            let node_id = self.arguments.smf.ip().into();
+            match self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None) {
+                Err(Fault::Load(error)) => return Err(error.into()),
+                // Whether it lets go is not what was checked.
+                _ => self.associated = false,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn spec(&self, n: usize) -> SessionSpec {
+        let ue = UePool { first: self.arguments.ue }.address(n);
+        SessionSpec { ue, uplink_teid: 0x7e57_0000 + n as u32 }
+    }
+
+    /// The answer to an establishment of session `n`, if there is one.
+    pub(super) fn try_establish(&mut self, n: usize) -> Result<Option<SessionEstablishmentResponse>, Fault> {
+        let request = self.templates.establishment(n as u64 + 1, self.spec(n));
+        match self.ask(request, Some(0))? {
+            Some(Message::SessionEstablishmentResponse(response)) => Ok(Some(response)),
+            Some(other) => fails(format!("message type {} answers an establishment", other.message_type())),
+            None => Ok(None),
+        }
+    }
+
+    /// Session `n`: its SEID at the UPF and its uplink tunnel.
+    pub(super) fn establish(&mut self, n: usize) -> Result<(u64, u32), Fault> {
+        let Some(response) = self.try_establish(n)? else { return fails("an establishment went unanswered") };
+        if !response.cause.is_accepted() {
+            return fails(format!("an establishment was refused with cause {}", response.cause.0));
+        }
+        let Some(f_seid) = response.up_f_seid else {
+            return fails("an accepted establishment has no UP F-SEID");
+        };
+        let chosen = response.created_pdrs.iter().find_map(|pdr| match pdr.f_teid {
+            Some(FTeid::Assigned { teid, .. }) => Some(teid),
+            _ => None,
+        });
+        if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
+            return fails("a tunnel was asked for and none was chosen");
+        }
+        Ok((f_seid.seid, chosen.unwrap_or(self.spec(n).uplink_teid)))
+    }
+
+    pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {
+        let tunnel = Tunnel { teid, peer: self.arguments.gnb.ip() };
+        let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
+        match self.ask(request, Some(seid))? {
+            Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
+            _ => fails("a modification went unanswered"),
+        }
+    }
+
+    pub(super) fn delete(&mut self, seid: u64) -> Result<SessionDeletionResponse, Fault> {
+        let request = self.templates.deletion();
+        match self.ask(request, Some(seid))? {
+            Some(Message::SessionDeletionResponse(response)) => Ok(response),
+            _ => fails("a deletion went unanswered"),
+        }
+    }
+
+    /// One packet up, and back if somebody reflects: (a tunnel packet came back, of this session).
+    pub(super) fn try_packet(
+        &mut self,
+        n: usize,
+        uplink_teid: u32,
+        downlink_teid: u32,
+    ) -> Result<bool, Fault> {
+        let (socket, n3) = self.n3()?;
+        let ue = SocketAddr::new(self.spec(n).ue, 4_000);
+        let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number: 0, intended_ns: 0 };
+        let mut packet = [0; 128 + PROBE_BYTES];
+        let len = write_packet(ue, self.arguments.server, 0, &probe, &mut packet).unwrap_or(0);
+        let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
+        let mut datagram = vec![0; template.len()];
+        template.write(uplink_teid, len, &mut datagram);
+        datagram.extend(&packet[..len]);
+        socket.send_to(&datagram, n3)?;
+        let end = Instant::now() + self.arguments.patience;
+        while Instant::now() < end {
+            let mut room = [0; 2_048];
+            let Ok((len, _)) = socket.recv_from(&mut room) else { continue };
+            let came = gtpu::Packet::parse(&room[..len]).ok();
+            if came.is_some_and(|p| p.message_type == gtpu::message_type::G_PDU && p.teid == downlink_teid) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), Fault> {
+        let n3 = self.arguments.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
+        let address = self.arguments.gnb;
+        let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
+            what: "base station",
+            address,
+            source,
+        })?;
+        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+        Ok((socket, n3))
+    }
+}
+
+fn is_answer(kind: u8) -> bool {
+    matches!(kind, 2 | 4 | 6 | 8 | 10 | 11 | 13 | 15 | 51 | 53 | 55 | 57)
+}
+
+pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Fails(why.into()))
+}
+
+pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {
+    match decode(octets) {
+        Ok((pdu, _)) => Ok(pdu.message),
+        Err(error) => fails(format!("an answer cannot be read: {error}")),
+    }
+}

@@ -1,0 +1,145 @@
+//! A load's report for people.
+use ranlab_emulator::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
+
+use crate::exit::Failure;
+use crate::output::Output;
+
+pub(super) fn report(
+    output: &mut Output,
+    report: &LoadReport,
+    upf_cpu_s: Option<f64>,
+) -> Result<(), Failure> {
+    let seen = |came: Option<bool>| match came {
+        Some(true) => "came through",
+        Some(false) => "was lost",
+        None => "not looked for",
+    };
+    output.text(format_args!(
+        "smoke packet: uplink {}, downlink {}",
+        seen(report.smoke.uplink),
+        seen(report.smoke.downlink)
+    ))?;
+    if let Some(set_up) = &report.set_up {
+        output.text(format_args!(
+            "set up: {} sessions in {:.2} s, {:.0} sessions/s",
+            set_up.completed, set_up.wall_s, set_up.cycles_per_s
+        ))?;
+    }
+    control(output, &report.control)?;
+    for step in &report.steps {
+        packets(output, step)?;
+    }
+    if let Some(cpu_s) = upf_cpu_s {
+        output.text(format_args!("UPF: {cpu_s:.2} s of CPU time"))?;
+    }
+    output.text(format_args!("unexplained: {}", report.unexplained))?;
+    for warning in &report.warnings {
+        output.text(format_args!("warning: {warning}"))?;
+    }
+    Ok(())
+}
+
+fn times(times: Option<&Summary>) -> String {
+    times.map_or_else(
+        || "-".to_owned(),
+        |t| format!("p50 {:.0}  p99 {:.0}  p99.9 {:.0}  max {:.0} us", t.p50, t.p99, t.p999, t.max),
+    )
+}
+
+fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure> {
+    output.text(format_args!(
+        "sessions: {} begun, {} completed, {} failed, {} ended by a restart; {:.0} cycles/s, {:.0} answers/s over {:.2} s",
+        control.started,
+        control.completed,
+        control.failed,
+        control.restarted,
+        control.cycles_per_s,
+        control.answers_per_s,
+        control.wall_s
+    ))?;
+    for (kind, of_kind) in &control.requests {
+        output.text(format_args!(
+            "  {kind:<14} {:>9} sent = {} ok + {} retransmitted + {} rejected + {} late + {} lost + {} pending; {} duplicate",
+            of_kind.sent,
+            of_kind.ok,
+            of_kind.retransmitted,
+            of_kind.rejected,
+            of_kind.late,
+            of_kind.lost,
+            of_kind.pending,
+            of_kind.duplicate
+        ))?;
+        if of_kind.latency_us.is_some() {
+            output.text(format_args!("  {:<14} from intended {}", "", times(of_kind.latency_us.as_ref())))?;
+            output.text(format_args!("  {:<14} from sending  {}", "", times(of_kind.service_us.as_ref())))?;
+        }
+    }
+    for (cause, count) in &control.causes {
+        output.text(format_args!("  cause {cause}: {count}"))?;
+    }
+    if let Some([rate, latency]) = control.drift {
+        output.text(format_args!("  drift, last third over first: rate {rate:.2}, latency {latency:.2}"))?;
+    }
+    output.text(format_args!("  generator lag  {}", times(control.lag_us.as_ref())))
+}
+
+fn packets(output: &mut Output, step: &StepSummary) -> Result<(), Failure> {
+    if let Some((direction, offered, allowed)) = step.qos {
+        let got = step.uplink.as_ref().or(step.downlink.as_ref()).map_or(0.0, |side| side.received_bps);
+        let expected = offered.min(allowed);
+        let verdict = if (got / expected - 1.0).abs() <= 0.02 {
+            "as allowed"
+        } else if got > allowed * 1.02 {
+            "NOT POLICED"
+        } else {
+            "less than allowed"
+        };
+        output.text(format_args!(
+            "{direction:?}: offered {:.2} Mbit/s, maximum {:.2}, received {:.2} (inner IP packets): {verdict}",
+            offered / 1e6,
+            allowed / 1e6,
+            got / 1e6
+        ))?;
+        return Ok(());
+    }
+    for (name, side) in [("uplink", &step.uplink), ("downlink", &step.downlink)] {
+        if let Some(side) = side {
+            one_way(output, name, side)?;
+        }
+    }
+    if let Some(round_trip) = &step.round_trip_us {
+        output.text(format_args!(
+            "  round trip     {} ({} reflected)",
+            times(Some(round_trip)),
+            round_trip.n
+        ))?;
+    }
+    if step.handovers > 0 {
+        output.text(format_args!(
+            "  {} handovers, {} end markers, {} packets still into the old tunnel, interruption {}",
+            step.handovers,
+            step.end_markers,
+            step.old_tunnel,
+            times(step.interruption_us.as_ref())
+        ))?;
+    }
+    if step.error_indications > 0 {
+        output.text(format_args!("  {} error indications", step.error_indications))?;
+    }
+    Ok(())
+}
+
+fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Failure> {
+    output.text(format_args!(
+        "{name}: {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} duplicate, {} overtaken; delay {}",
+        side.sent,
+        side.offered_pps,
+        side.received,
+        side.received_pps,
+        side.received_bps / 1e6,
+        side.lost,
+        side.duplicates,
+        side.reordered,
+        times(side.delay_us.as_ref())
+    ))
+}

@@ -1,0 +1,167 @@
+//! When sessions come: the schedule of an open loop, which no answer can slow down.
+use ranlab_dataplane::Random;
+use std::time::Duration;
+
+/// How sessions arrive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arrivals {
+    /// At equal distances.
+    Constant {
+        /// Sessions per second.
+        rate: f64,
+    },
+    /// With exponential distances.
+    Poisson {
+        /// Sessions per second, on average.
+        rate: f64,
+    },
+    /// So many at once, at equal distances.
+    Burst {
+        /// Sessions per second, on average.
+        rate: f64,
+        /// Sessions at once.
+        size: u32,
+    },
+    /// A rate that grows or falls linearly over the run, then stays.
+    Ramp {
+        /// Sessions per second at the beginning.
+        from: f64,
+        /// Sessions per second at the end.
+        to: f64,
+        /// How long it takes.
+        over: Duration,
+    },
+}
+
+impl Arrivals {
+    /// The same arrivals shared out among so many senders.
+    pub fn shared(self, senders: usize) -> Self {
+        let share = |rate: f64| rate / senders.max(1) as f64;
+        match self {
+            Self::Constant { rate } => Self::Constant { rate: share(rate) },
+            Self::Poisson { rate } => Self::Poisson { rate: share(rate) },
+            Self::Burst { rate, size } => Self::Burst { rate: share(rate), size },
+            Self::Ramp { from, to, over } => Self::Ramp { from: share(from), to: share(to), over },
+        }
+    }
+
+    /// Sessions per second at a time of the run.
+    pub fn rate_at(&self, seconds: f64) -> f64 {
+        match *self {
+            Self::Constant { rate } | Self::Poisson { rate } | Self::Burst { rate, .. } => rate,
+            Self::Ramp { from, to, over } => {
+                let share = if over.is_zero() { 1.0 } else { (seconds / over.as_secs_f64()).min(1.0) };
+                from + (to - from) * share
+            }
+        }
+    }
+}
+
+/// Times of arrival, one after the other.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    arrivals: Arrivals,
+    random: Random,
+    count: u64,
+    seconds: f64,
+    rounds: Option<Rounds>,
+}
+
+#[derive(Debug, Clone)]
+struct Rounds {
+    sessions: usize,
+    period_ns: u64,
+    begun: u64,
+    /// Of the round under way, the latest first.
+    times: Vec<u64>,
+}
+
+/// Below this rate the next arrival is as good as never.
+const LEAST_RATE: f64 = 1e-6;
+
+impl Schedule {
+    /// The schedule of a seed and sender.
+    pub fn new(arrivals: Arrivals, seed: u64, sender: u64) -> Self {
+        Self { arrivals, random: Random::stream(seed, sender), count: 0, seconds: 0.0, rounds: None }
+    }
+
+    /// In each round of `period`, so many arrivals at random times, in order.
+    pub fn rounds(sessions: usize, period: Duration, seed: u64, sender: u64) -> Self {
+        let period_ns = (period.as_nanos() as u64).max(1);
+        let rounds = Rounds { sessions: sessions.max(1), period_ns, begun: 0, times: Vec::new() };
+        Self { rounds: Some(rounds), ..Self::new(Arrivals::Constant { rate: 1.0 }, seed, sender) }
+    }
+
+    /// Nanoseconds from the beginning to the next arrival.
+    pub fn next_ns(&mut self) -> u64 {
+        if let Some(rounds) = &mut self.rounds {
+            if rounds.times.is_empty() {
+                let begin = rounds.begun * rounds.period_ns;
+                let random = &mut self.random;
+                rounds.times.extend((0..rounds.sessions).map(|_| begin + random.below(rounds.period_ns)));
+                rounds.times.sort_unstable_by_key(|at| std::cmp::Reverse(*at));
+                rounds.begun += 1;
+            }
+            return rounds.times.pop().unwrap_or(u64::MAX);
+        }
+        let at = self.seconds;
+        let rate = self.arrivals.rate_at(at).max(LEAST_RATE);
+        self.count += 1;
+        self.seconds = match self.arrivals {
+            // Not summed up, so that errors do not.
+            Arrivals::Constant { .. } => self.count as f64 / rate,
+            Arrivals::Poisson { .. } => at - (1.0 - self.random.unit()).ln() / rate,
+            Arrivals::Burst { size, .. } => {
+                let size = u64::from(size.max(1));
+                (self.count / size * size) as f64 / rate
+            }
+            Arrivals::Ramp { .. } => at + 1.0 / rate,
+        };
+        (at * 1e9) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(arrivals: Arrivals, from_s: u64, to_s: u64) -> usize {
+        let mut schedule = Schedule::new(arrivals, 1, 0);
+        let times = std::iter::from_fn(|| Some(schedule.next_ns()));
+        let bounds = from_s * 1_000_000_000..to_s * 1_000_000_000;
+        times.take_while(|at| *at < bounds.end).filter(|at| bounds.contains(at)).count()
+    }
+
+    #[test]
+    fn each_kind_keeps_its_rate() {
+        assert_eq!(within(Arrivals::Constant { rate: 1_000.0 }, 0, 10), 10_000);
+        let poisson = within(Arrivals::Poisson { rate: 1_000.0 }, 0, 100);
+        assert!(poisson.abs_diff(100_000) < 1_500, "{poisson}");
+        assert_eq!(within(Arrivals::Burst { rate: 1_000.0, size: 50 }, 0, 10), 10_000);
+        let ramp = Arrivals::Ramp { from: 0.0, to: 1_000.0, over: Duration::from_secs(10) };
+        let ramp = Arrivals::Ramp { from: 100.0, ..ramp };
+        let [begin, end, after] = [(0, 1), (9, 10), (20, 21)].map(|(from, to)| within(ramp, from, to));
+        assert!(
+            begin.abs_diff(145) < 15 && end.abs_diff(955) < 15 && after.abs_diff(1_000) < 3,
+            "{begin} {end} {after}"
+        );
+        assert_eq!(within(Arrivals::Constant { rate: 1_000.0 }.shared(4), 0, 10), 2_500);
+    }
+
+    #[test]
+    fn each_round_has_its_sessions_in_order() {
+        let mut schedule = Schedule::rounds(5, Duration::from_secs(2), 3, 0);
+        let times: Vec<u64> = (0..15).map(|_| schedule.next_ns()).collect();
+        assert!(times.is_sorted());
+        for (n, at) in times.iter().enumerate() {
+            assert_eq!(at / 2_000_000_000, n as u64 / 5);
+        }
+    }
+
+    #[test]
+    fn a_burst_comes_at_once() {
+        let mut schedule = Schedule::new(Arrivals::Burst { rate: 10.0, size: 3 }, 1, 0);
+        let times: Vec<u64> = (0..7).map(|_| schedule.next_ns()).collect();
+        assert_eq!(times, [0, 0, 0, 300_000_000, 300_000_000, 300_000_000, 600_000_000]);
+    }
+}

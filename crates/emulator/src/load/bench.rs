@@ -1,0 +1,510 @@
+//! Sockets, threads and sessions of a run.
+use super::cycles::{CyclePlan, Cycles, Loop};
+use super::data::{DataReport, GnbThread, Shared, Traffic, least_of};
+use super::flows::{Flows, MAX_FLOWS, UePool};
+use super::n4::N4;
+use super::network::{NetworkPlan, NetworkReport, NetworkThread};
+use super::outcome::CycleReport;
+use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
+use super::run::capacity;
+use super::{LoadConfig, LoadError, Mode, nth};
+use crate::upf::{ntp_seconds, pin};
+use ranlab_machines::Time;
+use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
+use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How long a UPF may take to answer an association.
+const ASSOCIATION: Duration = Duration::from_secs(5);
+/// How long a smoke packet may take; it is sent a few times, since the first may wait for an ARP answer.
+const SMOKE: Duration = Duration::from_millis(300);
+const SMOKE_TRIES: usize = 5;
+/// After the last packet was sent, what is under way gets this long.
+const DRAIN: Duration = Duration::from_millis(300);
+/// Cycles under way while sessions are set up.
+const SET_UP_WINDOW: usize = 64;
+/// Setting up or taking down takes this long at most.
+const SET_UP: Duration = Duration::from_secs(600);
+/// Requests and packets begin and end within this of each other.
+const TICK: Duration = Duration::from_millis(1);
+
+/// What a run has built up.
+pub(super) struct Bench<'a> {
+    config: &'a LoadConfig,
+    flows: Arc<Flows>,
+    sockets: Vec<Arc<UdpSocket>>,
+    network: Option<NetworkThread>,
+    pub(super) cycles: Vec<Cycles>,
+    steps: u32,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(config: &'a LoadConfig) -> Result<Self, LoadError> {
+        let flows = Arc::new(Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT));
+        let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
+        let gnb = |n| {
+            let address = nth(config.gnb, n);
+            let socket = bind_datagrams(address, DatagramOptions::default());
+            socket.map(Arc::new).map_err(|source| LoadError::Bind { what: "base station", address, source })
+        };
+        let sockets: Vec<_> =
+            (0..if packets { config.gnbs } else { 0 }).map(gnb).collect::<Result<_, _>>()?;
+        let plan = NetworkPlan {
+            flows: Arc::clone(&flows),
+            streams: flows.len() * config.threads,
+            run: Some(config.run),
+            server: config.server,
+            downlink: None,
+            all_live: false,
+            cpu: config.pin.get(config.threads + 1).copied().into_iter().collect(),
+        };
+        let network = NetworkThread::new(config.network, plan)?;
+        let gnbs: Vec<_> = (0..config.gnbs).map(|n| nth(config.gnb, n).ip()).collect();
+        let mut cycles = Vec::new();
+        for n in 0..config.smfs {
+            let bind = nth(config.smf, n);
+            let settings = SmfSettings {
+                recovery_time_stamp: ntp_seconds(),
+                retransmission: config.retransmission,
+                window: config.window,
+                max_sessions: MAX_FLOWS,
+                heartbeat: config.heartbeat,
+                // Another one in each run: a UPF that holds its answers takes a repeated number for a retransmission.
+                first_sequence: config.run.wrapping_mul(0x9e37_79b9) >> 8,
+                ..SmfSettings::new(bind.ip(), config.dialect)
+            };
+            let n4 = N4::new(bind, config.n4, settings, config.profile.clone())?;
+            cycles.push(Cycles::new(n4, Arc::clone(&flows), gnbs.clone(), FIRST_TEID));
+        }
+        for one in &mut cycles {
+            one.n4.associate(ASSOCIATION)?;
+        }
+        Ok(Self { config, flows, sockets, network, cycles, steps: 0 })
+    }
+
+    fn plan(&self, smf: usize) -> CyclePlan {
+        let (flows, smfs) = (self.flows.len(), self.config.smfs);
+        CyclePlan {
+            begin: Loop::Closed { window: SET_UP_WINDOW },
+            cycles: None,
+            duration: SET_UP,
+            hold: Duration::ZERO,
+            keep: false,
+            flows: flows * smf / smfs..flows * (smf + 1) / smfs,
+            seed: self.config.run.into(),
+            sender: smf as u64,
+        }
+    }
+
+    /// Another run number for each step: packets of the one before are strangers.
+    fn shared(&mut self, all_sessions: bool) -> Arc<Shared> {
+        self.steps += 1;
+        let config = self.config;
+        Arc::new(Shared {
+            flows: Arc::clone(&self.flows),
+            sockets: self.sockets.clone(),
+            n3: config.n3,
+            server: config.server,
+            run: config.run.wrapping_add(self.steps),
+            threads: config.threads,
+            all_sessions,
+            qfi: config.profile.qfi,
+            pin: config.pin.clone(),
+            go: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        })
+    }
+
+    /// One session, one packet each way: an accepted rule is no working rule.
+    pub(super) fn smoke(&mut self) -> Result<Smoke, LoadError> {
+        let plan = CyclePlan { cycles: Some(1), keep: true, flows: 0..1, ..self.plan(0) };
+        let (none, stop) = (|| false, LoadError::Panicked);
+        self.cycles[0].run(&CyclePlan { duration: Duration::from_secs(10), ..plan.clone() }, &none)?;
+        if self.flows.live(0).is_none() {
+            return Err(self.sessions_missing(1));
+        }
+        let shared = self.shared(true);
+        let thread = self.flows.gnb(0) % self.config.threads;
+        let mut gnb = GnbThread::new(Arc::clone(&shared), thread, None).ok_or(stop)?;
+        if let Some(network) = &mut self.network {
+            network.set_step(shared.run, None);
+        }
+        let mut smoke = Smoke::default();
+        for _ in 0..SMOKE_TRIES {
+            gnb.send_one(0, 0)?;
+            if let Some(network) = &mut self.network {
+                network.send_one(0, 0)?;
+            }
+            let end = Instant::now() + SMOKE;
+            while Instant::now() < end && (smoke.uplink, smoke.downlink) != (Some(true), Some(true)) {
+                if let Some(network) = &mut self.network {
+                    network.receive()?;
+                }
+                gnb.receive()?;
+                self.cycles[0].n4.pump()?;
+                smoke = self.seen(&gnb);
+                std::thread::sleep(TICK / 4);
+            }
+        }
+        self.cycles[0].delete_kept(&plan)?;
+        self.cycles[0].restart_report();
+        if let Some(network) = &mut self.network {
+            network.take_report();
+        }
+        match smoke {
+            Smoke { uplink: Some(false), .. } => Err(LoadError::Smoke("uplink")),
+            Smoke { downlink: Some(false), .. } => Err(LoadError::Smoke("downlink")),
+            smoke => Ok(smoke),
+        }
+    }
+
+    fn seen(&self, gnb: &GnbThread) -> Smoke {
+        let came = |tallies: &[super::Tally]| tallies.iter().any(|tally| tally.received > 0);
+        let back = came(&gnb.report().reflected);
+        match &self.network {
+            Some(network) => Smoke {
+                uplink: Some(came(&network.report().uplink)),
+                downlink: Some(back || came(&gnb.report().downlink)),
+            },
+            // Only a UPF that reflects can be seen through; one that does not may still forward.
+            None => Smoke { uplink: back.then_some(true), downlink: back.then_some(true) },
+        }
+    }
+
+    fn sessions_missing(&self, wanted: usize) -> LoadError {
+        let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger()).collect();
+        let lost: u64 = ledgers.iter().map(|ledger| ledger.total(|counts| counts.lost)).sum();
+        let mut why = format!("{lost} requests were lost");
+        for ledger in ledgers {
+            for (cause, count) in &ledger.causes {
+                why.push_str(&format!(", {count} rejected with cause {cause}"));
+            }
+        }
+        let established = self.cycles.iter().map(|one| one.n4.smf.live_sessions()).sum();
+        LoadError::Sessions { established, wanted, why }
+    }
+
+    /// Establishes sessions that stay, shared out among the SMFs, and reports how that went.
+    fn set_up(&mut self, sessions: usize, stop: &AtomicBool) -> Result<Option<ControlSummary>, LoadError> {
+        if sessions == 0 {
+            return Ok(None);
+        }
+        let smfs = self.config.smfs;
+        let plans = (0..smfs).map(|smf| CyclePlan {
+            cycles: Some((sessions * (smf + 1) / smfs - sessions * smf / smfs) as u64),
+            keep: true,
+            ..self.plan(smf)
+        });
+        let plans: Vec<_> = plans.collect();
+        let summary = self.drive(&plans, stop)?;
+        let kept: usize = self.cycles.iter().map(|one| one.kept().len()).sum();
+        if kept < sessions && !stop.load(Relaxed) {
+            return Err(self.sessions_missing(sessions));
+        }
+        self.cycles.iter_mut().for_each(Cycles::restart_report);
+        Ok(Some(summary))
+    }
+
+    /// Every SMF carries out its plan in a thread of its own.
+    fn drive(&mut self, plans: &[CyclePlan], stop: &AtomicBool) -> Result<ControlSummary, LoadError> {
+        let begin = Instant::now();
+        let pins = &self.config.pin;
+        let cpus = std::thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .cycles
+                .iter_mut()
+                .zip(plans)
+                .enumerate()
+                .map(|(n, (cycles, plan))| {
+                    scope.spawn(move || {
+                        pin(pins, n);
+                        cycles.run(plan, &|| stop.load(Relaxed))?;
+                        io::Result::Ok(thread_cpu_time())
+                    })
+                })
+                .collect();
+            let ended = threads.into_iter().map(|thread| thread.join().map_err(|_| LoadError::Panicked));
+            ended.map(|result| Ok(result??)).collect::<Result<Vec<Duration>, LoadError>>()
+        })?;
+        Ok(self.summary(begin.elapsed(), cpus.iter().sum()))
+    }
+
+    fn summary(&self, wall: Duration, cpu: Duration) -> ControlSummary {
+        let mut report = CycleReport::default();
+        self.cycles.iter().for_each(|one| report.add(&one.report));
+        let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger().clone()).collect();
+        control(&report, &ledgers, wall, cpu)
+    }
+
+    fn take_down(&mut self) -> Result<(), LoadError> {
+        for smf in 0..self.cycles.len() {
+            let plan = self.plan(smf);
+            self.cycles[smf].delete_kept(&plan)?;
+            let now = N4::now();
+            if self.cycles[smf].n4.smf.release(now).is_ok() {
+                let end = Instant::now() + Duration::from_secs(1);
+                while self.cycles[smf].n4.smf.is_associated() && Instant::now() < end {
+                    self.cycles[smf].n4.pump()?;
+                    std::thread::sleep(TICK);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn control(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
+        let Mode::Control { begin, cycles, duration, hold, live } = self.config.mode.clone() else {
+            return Ok(());
+        };
+        report.set_up = self.set_up(live, stop)?;
+        let smfs = self.config.smfs;
+        let begin = match begin {
+            Loop::Closed { window } => Loop::Closed { window: window.div_ceil(smfs) },
+            Loop::Open(arrivals) => Loop::Open(arrivals.shared(smfs)),
+            Loop::Rounds { sessions, period } => Loop::Rounds { sessions: sessions.div_ceil(smfs), period },
+        };
+        let of_smf = |smf: u64| cycles.map(|all| all * (smf + 1) / smfs as u64 - all * smf / smfs as u64);
+        let plans: Vec<_> = (0..smfs)
+            .map(|smf| CyclePlan { begin, cycles: of_smf(smf as u64), duration, hold, ..self.plan(smf) })
+            .collect();
+        report.control = self.drive(&plans, stop)?;
+        self.take_down()?;
+        self.ledgers(&mut report.control);
+        Ok(())
+    }
+
+    /// The account as it stands when everything is taken down.
+    fn ledgers(&self, summary: &mut ControlSummary) {
+        let wall = Duration::from_secs_f64(summary.wall_s);
+        let cpu = Duration::from_secs_f64(summary.generator_cpu_s);
+        let last = self.summary(wall, cpu);
+        for (kind, counts) in last.requests {
+            let times = summary.requests.get(kind).map(|of_kind| (of_kind.latency_us, of_kind.service_us));
+            let mut counts = counts;
+            // Times are those of the measured part.
+            (counts.latency_us, counts.service_us) = times.unwrap_or_default();
+            summary.requests.insert(kind, counts);
+        }
+        (summary.causes, summary.responses) = (last.causes, last.responses);
+        (summary.unexpected, summary.malformed) = (last.unexpected, last.malformed);
+        summary.balanced = last.balanced;
+        (summary.restarts, summary.restarted) = (last.restarts, last.restarted);
+    }
+
+    pub(super) fn packets(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
+        let mode = self.config.mode.clone();
+        let sessions = match mode {
+            Mode::Mixed { fixed, .. } => fixed,
+            Mode::Sessions { sessions, .. }
+            | Mode::Handover { sessions, .. }
+            | Mode::Paging { sessions, .. } => sessions,
+            _ => 0,
+        };
+        report.set_up = self.set_up(sessions, stop)?;
+        let all_sessions = matches!(mode, Mode::Mixed { .. });
+        let (up, down) = (self.config.uplink, self.config.downlink);
+        let begin = Instant::now();
+        let mut handovers = 0;
+        let mut step = self.step(up, down, all_sessions, |bench| {
+            handovers = bench.meanwhile(&mode, stop)?;
+            Ok(())
+        })?;
+        step.handovers = handovers;
+        report.steps.push(step);
+        report.control = self.summary(begin.elapsed(), Duration::ZERO);
+        self.take_down()?;
+        self.ledgers(&mut report.control);
+        Ok(())
+    }
+
+    /// What the control plane does while packets flow; handovers asked for.
+    fn meanwhile(&mut self, mode: &Mode, stop: &AtomicBool) -> Result<u64, LoadError> {
+        let plan = CyclePlan { keep: true, ..self.plan(0) };
+        match *mode {
+            Mode::Mixed { dynamic, duration, round, lead, .. } => {
+                self.attend(&plan, lead, stop)?;
+                let begin = Loop::Rounds { sessions: dynamic, period: round };
+                let plan = CyclePlan { begin, duration, keep: false, ..plan };
+                if dynamic > 0 {
+                    self.cycles[0].run(&plan, &|| stop.load(Relaxed))?;
+                } else {
+                    self.attend(&plan, duration, stop)?;
+                }
+                Ok(0)
+            }
+            Mode::Handover { rate, duration, .. } => {
+                let (gnbs, threads) = (self.config.gnbs, self.config.threads);
+                self.at_rate(&plan, rate, duration, stop, |cycles, flows, now, due, (id, flow)| {
+                    let gnb = (flows.gnb(flow) + threads) % gnbs;
+                    // The last round may fall into another thread's: its own first one then.
+                    let gnb = if gnb % threads == flow % threads { gnb } else { flow % threads };
+                    cycles.hand_over(now, due, id, gnb)
+                })
+            }
+            Mode::Paging { rate, duration, .. } => {
+                self.at_rate(&plan, rate, duration, stop, |cycles, _, now, _, (id, _)| cycles.idle(now, id))
+            }
+            Mode::Sessions { duration, .. } => self.attend(&plan, duration, stop).map(|()| 0),
+            _ => Ok(0),
+        }
+    }
+
+    /// Answers the UPF's requests for a while.
+    fn attend(&mut self, plan: &CyclePlan, duration: Duration, stop: &AtomicBool) -> Result<(), LoadError> {
+        let end = Instant::now() + duration;
+        while Instant::now() < end && !stop.load(Relaxed) {
+            let mut came = false;
+            for cycles in &mut self.cycles {
+                came |= cycles.n4.pump()?;
+                cycles.events(plan)?;
+            }
+            if !came {
+                std::thread::sleep(TICK);
+            }
+        }
+        Ok(())
+    }
+
+    fn at_rate(
+        &mut self,
+        plan: &CyclePlan,
+        rate: f64,
+        duration: Duration,
+        stop: &AtomicBool,
+        act: impl Fn(&mut Cycles, &Flows, Time, Time, (SessionId, usize)) -> bool,
+    ) -> Result<u64, LoadError> {
+        let flows = Arc::clone(&self.flows);
+        let cycles = &mut self.cycles[0];
+        let kept = cycles.kept();
+        let begin = N4::now();
+        let mut count = 0_u64;
+        let mut done = 0;
+        loop {
+            let due = begin + Duration::from_secs_f64(count as f64 / rate.max(1e-6));
+            let now = N4::now();
+            if now.since(begin) >= duration || kept.is_empty() || stop.load(Relaxed) {
+                break;
+            }
+            if due <= now {
+                done += u64::from(act(cycles, &flows, now, due, kept[count as usize % kept.len()]));
+                count += 1;
+            } else if !cycles.n4.pump()? {
+                cycles.n4.rest(due.min(now + TICK * 5))?;
+            }
+            cycles.events(plan)?;
+        }
+        // What is under way gets its answers.
+        self.attend(plan, DRAIN, stop)?;
+        Ok(done)
+    }
+
+    /// Packets flow while `during` runs.
+    fn step(
+        &mut self,
+        up: Option<Traffic>,
+        down: Option<Traffic>,
+        all_sessions: bool,
+        during: impl FnOnce(&mut Self) -> Result<(), LoadError>,
+    ) -> Result<StepSummary, LoadError> {
+        let shared = self.shared(all_sessions);
+        let mut network = self.network.take();
+        if let Some(network) = &mut network {
+            network.set_step(shared.run, down);
+        }
+        let gnbs = (0..self.config.threads)
+            .map(|n| GnbThread::new(Arc::clone(&shared), n, up).ok_or(LoadError::Profile));
+        let gnbs: Vec<_> = gnbs.collect::<Result<_, _>>()?;
+        let (result, seconds, threads, seen) = std::thread::scope(|scope| {
+            let threads: Vec<_> = gnbs.into_iter().map(|gnb| scope.spawn(move || gnb.run())).collect();
+            let network = network.take().map(|network| scope.spawn(|| network.run(&shared.go, &shared.stop)));
+            let begin = Instant::now();
+            shared.go.store(true, Relaxed);
+            let result = during(self);
+            shared.go.store(false, Relaxed);
+            let seconds = begin.elapsed().as_secs_f64();
+            // Answers to the UPF, such as heartbeats, are not missed meanwhile: it is short.
+            std::thread::sleep(DRAIN);
+            shared.stop.store(true, Relaxed);
+            let threads: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            (result, seconds, threads, network.map(std::thread::ScopedJoinHandle::join))
+        });
+        let mut gnb = DataReport::new(self.flows.len(), self.config.threads);
+        for ended in threads {
+            gnb.add(&ended.map_err(|_| LoadError::Panicked)??);
+        }
+        let mut seen_by_network: Option<NetworkReport> = None;
+        if let Some(ended) = seen {
+            let (thread, report) = ended.map_err(|_| LoadError::Panicked)??;
+            self.network = Some(thread);
+            seen_by_network = Some(report);
+        }
+        result?;
+        Ok(summarise(&gnb, seen_by_network.as_ref(), seconds, up, down, self.config))
+    }
+
+    pub(super) fn qos(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
+        let Mode::Qos { offered_bps, sessions, duration } = self.config.mode.clone() else { return Ok(()) };
+        report.set_up = self.set_up(sessions, stop)?;
+        let begin = Instant::now();
+        let rates = self.config.profile.mbr.unwrap_or_default();
+        let octets = self.config.uplink.or(self.config.downlink).map_or(QOS_OCTETS, |traffic| traffic.octets);
+        let octets = least_of(octets, self.config.ue.is_ipv6());
+        for direction in [Direction::Uplink, Direction::Downlink] {
+            for offered in &offered_bps {
+                let packets_per_s = offered / (octets as f64 * 8.0);
+                let traffic = Some(Traffic { packets_per_s, octets, reflect_every: 0 });
+                let (up, down, kbps) = match direction {
+                    Direction::Uplink => (traffic, None, rates.uplink_kbps),
+                    Direction::Downlink => (None, traffic, rates.downlink_kbps),
+                };
+                let plan = CyclePlan { keep: true, ..self.plan(0) };
+                let mut step = self.step(up, down, false, |bench| bench.attend(&plan, duration, stop))?;
+                step.qos = Some((direction, *offered, kbps as f64 * 1_000.0 * sessions as f64));
+                report.steps.push(step);
+            }
+        }
+        report.control = self.summary(begin.elapsed(), Duration::ZERO);
+        self.take_down()?;
+        self.ledgers(&mut report.control);
+        Ok(())
+    }
+}
+
+fn summarise(
+    gnb: &DataReport,
+    network: Option<&NetworkReport>,
+    seconds: f64,
+    up: Option<Traffic>,
+    down: Option<Traffic>,
+    config: &LoadConfig,
+) -> StepSummary {
+    let sides = Sides { gnb, network, seconds };
+    let octets = up.map_or(0, |traffic| least_of(traffic.octets, config.ue.is_ipv6()));
+    StepSummary {
+        qos: None,
+        seconds,
+        uplink: up.map(|traffic| sides.uplink(Some(traffic.packets_per_s), octets)),
+        round_trip_us: gnb.round_trip.summary(),
+        downlink: sides.downlink(down.map(|traffic| traffic.packets_per_s)),
+        interruption_us: gnb.interruption.summary(),
+        handovers: 0,
+        end_markers: gnb.end_markers,
+        old_tunnel: gnb.old_tunnel,
+        error_indications: gnb.error_indications,
+        generator_cpu_s: (gnb.cpu + network.map_or(Duration::ZERO, |network| network.cpu)).as_secs_f64(),
+    }
+}
+
+/// UDP port of every UE.
+pub(super) const UE_PORT: u16 = 4_000;
+/// Octets of a packet of the QoS mode, unless said otherwise.
+const QOS_OCTETS: usize = 1_000;
+/// The first uplink TEID where the SMF chooses.
+pub(super) const FIRST_TEID: u32 = 0x0001_0000;
+
+/// The kinds whose latency a session's cycle is made of.
+pub(super) const CYCLE: [Kind; 3] = [Kind::Establishment, Kind::Modification, Kind::Deletion];

@@ -1,0 +1,237 @@
+//! The published emulator's load: messages at a fixed distance, no answer waited for, sessions guessed.
+//!
+//! The UPF's name of a session is learned from one session before; those that follow are taken to count on from there.
+//! A UPF that numbers otherwise refuses what it does not know, and the report says so.
+use super::bench::{CYCLE, FIRST_TEID};
+use super::cycles::Cycles;
+use super::meter::Times;
+use super::n4::N4;
+use super::outcome::ByKind;
+use super::report::{ControlSummary, kind_name, request};
+use super::{LoadConfig, LoadError, UePool, nth};
+use ranlab_machines::n4::{Change, Counts, SessionSpec, SessionTemplates, Tunnel};
+use ranlab_net::{monotonic_ns, thread_cpu_time};
+use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Response};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Sessions at most: each takes three of the 24-bit sequence numbers.
+const MAX_SESSIONS: usize = MAX_SEQUENCE as usize / 3 - 8;
+/// Far from the numbers that the association has used.
+const SEQUENCE_DISTANCE: u32 = 1 << 10;
+/// Messages that may be sent before receiving gets its turn.
+const TURN: usize = 64;
+
+/// A message that was sent.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    intended_ns: u64,
+    sent_ns: u64,
+    answered: bool,
+}
+
+struct Blind<'a> {
+    config: &'a LoadConfig,
+    n4: &'a mut N4,
+    templates: SessionTemplates,
+    first_sequence: u32,
+    sent: Vec<Sent>,
+    counts: [Counts; 3],
+    latency: ByKind,
+    service: ByKind,
+    summary: ControlSummary,
+    /// The UPF's name of session 0.
+    first_seid: u64,
+}
+
+pub(super) fn run(
+    config: &LoadConfig,
+    delay: Duration,
+    sessions: u64,
+    mut cycles: Vec<Cycles>,
+    stop: &AtomicBool,
+) -> Result<ControlSummary, LoadError> {
+    let given = usize::try_from(sessions).unwrap_or(usize::MAX);
+    if !(1..=MAX_SESSIONS).contains(&given) {
+        return Err(LoadError::Bounds { what: "sessions", given, least: 1, most: MAX_SESSIONS });
+    }
+    let cycles = cycles.first_mut().ok_or(LoadError::Panicked)?;
+    let n4 = &mut cycles.n4;
+    let templates = n4.smf.templates().clone();
+    let first_sequence = config.run.wrapping_mul(0x9e37_79b9) >> 8;
+    let mut blind = Blind {
+        config,
+        n4,
+        templates,
+        first_sequence: first_sequence.wrapping_add(SEQUENCE_DISTANCE) & MAX_SEQUENCE,
+        sent: Vec::with_capacity(given * 3),
+        counts: Default::default(),
+        latency: ByKind::default(),
+        service: ByKind::default(),
+        summary: ControlSummary::default(),
+        first_seid: 0,
+    };
+    blind.learn()?;
+    let cpu = thread_cpu_time();
+    let begin_ns = monotonic_ns();
+    let all = given * 3;
+    let delay_ns = delay.as_nanos() as u64;
+    let mut lag = Times::default();
+    while blind.sent.len() < all && !stop.load(Relaxed) {
+        let now_ns = monotonic_ns();
+        for _ in 0..TURN {
+            let due_ns = begin_ns + blind.sent.len() as u64 * delay_ns;
+            if due_ns > now_ns || blind.sent.len() >= all {
+                break;
+            }
+            lag.record(now_ns - due_ns);
+            blind.send(due_ns, now_ns);
+        }
+        blind.flush()?;
+        blind.receive()?;
+    }
+    let sending_ns = monotonic_ns() - begin_ns;
+    let patience_ns = config.retransmission.t1.as_nanos() as u64;
+    let last_ns = monotonic_ns();
+    while monotonic_ns() - last_ns < patience_ns && blind.sent.iter().any(|sent| !sent.answered) {
+        blind.receive()?;
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    blind.summary.lag_us = lag.summary();
+    blind.summary.generator_cpu_s = (thread_cpu_time() - cpu).as_secs_f64();
+    Ok(blind.finish(sending_ns))
+}
+
+impl Blind<'_> {
+    /// Establishes and deletes one session, and learns how the UPF called it.
+    fn learn(&mut self) -> Result<(), LoadError> {
+        let patience_ns = self.config.retransmission.t1.as_nanos() as u64;
+        let sequence = self.first_sequence.wrapping_sub(2) & MAX_SEQUENCE;
+        let mut out = Vec::new();
+        self.establishment(0, sequence, &mut out);
+        let mut asked = 0;
+        let begin_ns = monotonic_ns();
+        self.n4.send_raw(&out)?;
+        while monotonic_ns() - begin_ns < patience_ns {
+            let mut seid = None;
+            self.n4.receive_raw(&mut |datagram| {
+                let response = Response::read(datagram).filter(|response| response.sequence == sequence);
+                seid = seid.or(response.and_then(|response| response.up_seid));
+            })?;
+            if let Some(seid) = seid {
+                let sequence = self.first_sequence.wrapping_sub(1) & MAX_SEQUENCE;
+                self.templates.write_deletion(sequence, seid, &mut out);
+                self.n4.send_raw(&out)?;
+                // Its answer is taken before counting begins.
+                while asked < 1_000 && self.n4.receive_raw(&mut |_| {})? == 0 {
+                    asked += 1;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                self.first_seid = seid.wrapping_add(1);
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        Err(LoadError::Sessions {
+            established: 0,
+            wanted: 1,
+            why: "its establishment was not answered".to_owned(),
+        })
+    }
+
+    fn establishment(&self, session: u64, sequence: u32, out: &mut Vec<u8>) {
+        let ue = UePool { first: self.config.ue }.address(session as usize);
+        let uplink_teid = FIRST_TEID.wrapping_add(session as u32);
+        // The pool is of the profile's IP version, which was tried by the session before.
+        let _ =
+            self.templates.write_establishment(sequence, session + 1, SessionSpec { ue, uplink_teid }, out);
+    }
+
+    fn send(&mut self, intended_ns: u64, sent_ns: u64) {
+        let number = self.sent.len();
+        let (session, step) = ((number / 3) as u64, number % 3);
+        let sequence = self.first_sequence.wrapping_add(number as u32) & MAX_SEQUENCE;
+        let seid = self.first_seid.wrapping_add(session);
+        let mut out = Vec::new();
+        match step {
+            0 => self.establishment(session, sequence, &mut out),
+            1 => {
+                let peer = nth(self.config.gnb, session as usize % self.config.gnbs).ip();
+                let tunnel = Tunnel { teid: session as u32 + 1, peer };
+                let change = Change::Downlink { tunnel, end_marker: false };
+                self.templates.write_modification(sequence, seid, change, &mut out);
+            }
+            _ => self.templates.write_deletion(sequence, seid, &mut out),
+        }
+        self.counts[step].sent += 1;
+        self.counts[step].pending += 1;
+        self.sent.push(Sent { intended_ns, sent_ns, answered: false });
+        self.n4.queue_raw(&out);
+    }
+
+    fn flush(&mut self) -> Result<(), LoadError> {
+        Ok(self.n4.send_queued()?)
+    }
+
+    fn receive(&mut self) -> Result<(), LoadError> {
+        let Self { n4, first_sequence, sent, counts, latency, service, summary, .. } = self;
+        n4.receive_raw(&mut |datagram| {
+            let now_ns = monotonic_ns();
+            summary.responses += 1;
+            let Some(response) = Response::read(datagram) else {
+                summary.malformed += 1;
+                return;
+            };
+            let number = (response.sequence.wrapping_sub(*first_sequence) & MAX_SEQUENCE) as usize;
+            let Some(of_request) = sent.get_mut(number) else {
+                summary.unexpected += 1;
+                return;
+            };
+            let (counts, kind) = (&mut counts[number % 3], CYCLE[number % 3]);
+            if !kind.answered_by(response.message_type) {
+                summary.unexpected += 1;
+                return;
+            }
+            if std::mem::replace(&mut of_request.answered, true) {
+                counts.duplicate += 1;
+                return;
+            }
+            counts.pending -= 1;
+            let cause = response.cause.unwrap_or(Cause::ACCEPTED);
+            if cause.is_accepted() {
+                counts.ok += 1;
+            } else {
+                counts.rejected += 1;
+                *summary.causes.entry(cause.0).or_default() += 1;
+            }
+            latency.record(kind, now_ns.saturating_sub(of_request.intended_ns));
+            service.record(kind, now_ns.saturating_sub(of_request.sent_ns));
+        })?;
+        Ok(())
+    }
+
+    fn finish(mut self, sending_ns: u64) -> ControlSummary {
+        let sessions = self.sent.len() as u64 / 3;
+        for (kind, counts) in CYCLE.into_iter().zip(&mut self.counts) {
+            counts.lost = std::mem::take(&mut counts.pending);
+            let (latency, service) = (self.latency.of(kind), self.service.of(kind));
+            let of_kind = request(counts, latency.summary(), service.summary());
+            self.summary.requests.insert(kind_name(kind), of_kind);
+        }
+        let answered: u64 = self.counts.iter().map(Counts::answered).sum();
+        let explained: u64 = self.counts.iter().map(|counts| counts.answered() + counts.duplicate).sum();
+        let deletions = &self.counts[2];
+        let mut summary = self.summary;
+        summary.wall_s = sending_ns as f64 / 1e9;
+        summary.started = sessions;
+        // A cycle whose end was confirmed; no more is known of it.
+        summary.completed = deletions.ok;
+        summary.failed = sessions - deletions.ok.min(sessions);
+        summary.cycles_per_s = deletions.ok as f64 / summary.wall_s.max(1e-9);
+        summary.answers_per_s = answered as f64 / summary.wall_s.max(1e-9);
+        summary.answers_per_cpu_s = answered as f64 / summary.generator_cpu_s.max(1e-9);
+        summary.balanced = self.counts.iter().all(|counts| counts.sent == counts.ended())
+            && summary.responses == explained + summary.unexpected + summary.malformed;
+        summary
+    }
+}

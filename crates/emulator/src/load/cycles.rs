@@ -1,0 +1,434 @@
+//! The control plane's load: sessions that are established, given a tunnel, held, moved and deleted.
+use super::arrivals::{Arrivals, Schedule};
+use super::flows::Flows;
+use super::n4::N4;
+use super::outcome::{CycleReport, Second};
+use super::table::{Cycle, Phase, Table};
+use ranlab_machines::Time;
+use ranlab_machines::n4::{Change, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel};
+use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How sessions begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Loop {
+    /// So many are under way at any time; each ending begins the next one.
+    Closed {
+        /// Cycles under way.
+        window: usize,
+    },
+    /// By a schedule that answers cannot slow down.
+    Open(Arrivals),
+    /// In rounds: in each, so many sessions begin at random times and all end with it.
+    Rounds {
+        /// Sessions of a round.
+        sessions: usize,
+        /// How long a round takes.
+        period: Duration,
+    },
+}
+
+/// What a driver of cycles is told.
+#[derive(Debug, Clone)]
+pub struct CyclePlan {
+    /// How sessions begin.
+    pub begin: Loop,
+    /// Cycles at most; `None`: as many as the time allows.
+    pub cycles: Option<u64>,
+    /// New cycles begin for so long.
+    pub duration: Duration,
+    /// A session lives so long between its tunnel and its end.
+    pub hold: Duration,
+    /// Begin, but do not delete: the sessions stay.
+    pub keep: bool,
+    /// Numbers of the sessions that it may use.
+    pub flows: std::ops::Range<usize>,
+    /// For the schedule.
+    pub seed: u64,
+    /// Which of several senders it is.
+    pub sender: u64,
+}
+
+/// Drives cycles over one [`N4`].
+#[derive(Debug)]
+pub struct Cycles {
+    /// The SMF.
+    pub n4: N4,
+    flows: Arc<Flows>,
+    gnbs: Vec<IpAddr>,
+    /// First uplink TEID of ours, where the SMF chooses.
+    teid_base: u32,
+    running: Table,
+    free: Vec<usize>,
+    ends: BinaryHeap<Reverse<(Time, u64)>>,
+    /// What has come of it so far.
+    pub report: CycleReport,
+    began: Time,
+    run_began: Time,
+    ask_again: Option<Time>,
+    /// Deletions under way at most.
+    closing: usize,
+}
+
+/// Deletions under way while kept sessions are taken down.
+const TAKE_DOWN_WINDOW: usize = 256;
+/// After a restart of the UPF, time between two requests for an association.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+impl Cycles {
+    /// Nothing under way.
+    pub fn new(n4: N4, flows: Arc<Flows>, gnbs: Vec<IpAddr>, teid_base: u32) -> Self {
+        Self {
+            n4,
+            flows,
+            gnbs,
+            teid_base,
+            running: Table::default(),
+            free: Vec::new(),
+            ends: BinaryHeap::new(),
+            report: CycleReport::default(),
+            began: N4::now(),
+            run_began: N4::now(),
+            ask_again: None,
+            closing: usize::MAX,
+        }
+    }
+
+    /// Sessions that have begun and not ended.
+    pub fn under_way(&self) -> usize {
+        self.running.len()
+    }
+
+    /// The sessions that are kept, with their numbers.
+    pub fn kept(&self) -> Vec<(SessionId, usize)> {
+        let kept = self.running.iter().filter(|cycle| cycle.phase == Phase::Kept);
+        let mut kept: Vec<_> = kept.map(|cycle| (SessionId(cycle.id), cycle.flow)).collect();
+        kept.sort_unstable_by_key(|(_, flow)| *flow);
+        kept
+    }
+
+    /// Begins the clock of the report anew, and its figures.
+    pub fn restart_report(&mut self) {
+        self.report = CycleReport::default();
+        self.began = N4::now();
+    }
+
+    /// Carries a plan out: until its time or number is over and, unless they are kept, every session has ended. `stop`
+    /// ends it early.
+    pub fn run(&mut self, plan: &CyclePlan, stop: &dyn Fn() -> bool) -> io::Result<()> {
+        self.free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none()).collect();
+        let mut schedule = match plan.begin {
+            Loop::Open(arrivals) => Some(Schedule::new(arrivals, plan.seed, plan.sender)),
+            Loop::Rounds { sessions, period } => {
+                Some(Schedule::rounds(sessions, period, plan.seed, plan.sender))
+            }
+            Loop::Closed { .. } => None,
+        };
+        let begin = N4::now();
+        self.run_began = begin;
+        let end = begin + plan.duration;
+        let due_at = |schedule: &mut Option<Schedule>| {
+            schedule.as_mut().map(|schedule| begin + Duration::from_nanos(schedule.next_ns()))
+        };
+        let mut due = due_at(&mut schedule);
+        let mut started = 0;
+        loop {
+            let came = self.n4.pump()?;
+            self.events(plan)?;
+            let now = N4::now();
+            let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
+            while more && plan.cycles.is_none_or(|most| started < most) {
+                let wanted = match (plan.begin, due) {
+                    (Loop::Closed { window }, _) => (self.busy() < window).then_some(now),
+                    (Loop::Open(_) | Loop::Rounds { .. }, due) => due.filter(|due| *due <= now && *due < end),
+                };
+                let Some(intended) = wanted else { break };
+                if !self.begin(now, intended, plan.keep) {
+                    break;
+                }
+                started += 1;
+                if schedule.is_some() {
+                    due = due_at(&mut schedule);
+                }
+            }
+            self.end_held(now)?;
+            self.n4.flush()?;
+            if !more && (self.running.len() == self.running.in_phase(Phase::Kept) || self.given_up(end)) {
+                return Ok(());
+            }
+            if !came {
+                let next = self.ends.peek().map(|Reverse((at, _))| *at);
+                let until = [due.filter(|_| more), next].into_iter().flatten().min();
+                self.n4.rest(until.unwrap_or(now + REST).min(now + REST))?;
+            }
+        }
+    }
+
+    /// After the end, what is under way gets the time of a request with all its retransmissions for each step.
+    fn given_up(&self, end: Time) -> bool {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        N4::now().since(end) > PATIENCE
+    }
+
+    /// Cycles that count for the window: those that wait for an answer.
+    fn busy(&self) -> usize {
+        self.running.in_phase(Phase::Opening) + self.running.in_phase(Phase::Closing)
+    }
+
+    /// Begins a session; `false` if that is not possible now.
+    fn begin(&mut self, now: Time, intended: Time, keep: bool) -> bool {
+        let Some(flow) = self.free.pop() else {
+            self.report.refused += 1;
+            return false;
+        };
+        let uplink_teid = self.teid_base.wrapping_add(flow as u32);
+        let spec = SessionSpec { ue: self.flows.ue(flow).ip(), uplink_teid };
+        match self.n4.smf.establish(now, intended, spec) {
+            Ok(id) => {
+                self.flows.set_uplink(flow, uplink_teid);
+                self.flows.attach(flow, flow % self.gnbs.len().max(1));
+                let phase = Phase::Opening;
+                self.running.insert(Cycle { id: id.0, flow, intended, phase, keep, failed: false });
+                self.report.started += 1;
+                self.report.lag.record(now.since(intended).as_nanos() as u64);
+                true
+            }
+            Err(_) => {
+                self.report.refused += 1;
+                self.free.push(flow);
+                false
+            }
+        }
+    }
+
+    /// Deletes sessions whose time has come.
+    fn end_held(&mut self, now: Time) -> io::Result<()> {
+        while let Some(&Reverse((at, id))) = self.ends.peek() {
+            if at > now || self.running.in_phase(Phase::Closing) >= self.closing {
+                break;
+            }
+            self.ends.pop();
+            let Some(cycle) = self.running.get(id).copied() else { continue };
+            self.flows.set_live(cycle.flow, false);
+            match self.n4.smf.delete(now, at, SessionId(id)) {
+                Ok(()) => {
+                    self.running.change(id, |cycle| cycle.phase = Phase::Closing);
+                    self.report.lag.record(now.since(at).as_nanos() as u64);
+                }
+                Err(Refused::Full(_)) => {
+                    self.report.refused += 1;
+                    self.ends.push(Reverse((at, id)));
+                    break;
+                }
+                Err(_) => {
+                    let again = u64::from(!cycle.failed);
+                    self.forget(id, |report| report.failed += again);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what has happened and takes the next steps.
+    pub fn events(&mut self, plan: &CyclePlan) -> io::Result<()> {
+        while let Some(event) = self.n4.event() {
+            match event {
+                SmfEvent::Done(done) => self.done(plan, done),
+                SmfEvent::Tunnel(id, tunnel) => {
+                    if let (Some(cycle), Some(FTeid::Assigned { teid, .. })) =
+                        (self.running.get(id.0), tunnel.f_teid)
+                    {
+                        self.flows.set_uplink(cycle.flow, teid);
+                    }
+                }
+                SmfEvent::PeerRestarted { .. } => self.restarted(),
+                SmfEvent::Report(id, report) => self.reported(id, report.report_type),
+                SmfEvent::Associated { .. } => self.ask_again = None,
+                SmfEvent::NodeReport(_) | SmfEvent::ReleaseRequested | SmfEvent::Malformed(_) => {}
+            }
+        }
+        let now = N4::now();
+        if !self.n4.smf.is_associated() && self.ask_again.is_none_or(|at| at <= now) {
+            self.ask_again = Some(now + ASK_AGAIN);
+            // A full table ends with its timers; then it is asked again.
+            let _ = self.n4.smf.associate(now);
+        }
+        self.n4.flush()
+    }
+
+    /// The UPF has lost every session: those that had answers are gone, those under way end with their requests.
+    fn restarted(&mut self) {
+        self.report.restarts += 1;
+        let gone: Vec<u64> = self.running.iter().map(|cycle| cycle.id).collect();
+        for id in gone {
+            self.forget(id, |report| report.restarted += 1);
+        }
+    }
+
+    fn reported(&mut self, id: SessionId, report_type: ReportType) {
+        if report_type.contains(ReportType::USAR) {
+            self.report.usage_reports += 1;
+        }
+        if report_type.contains(ReportType::DLDR) {
+            self.report.data_reports += 1;
+            let now = N4::now();
+            if let Some(cycle) = self.running.get(id.0) {
+                // The UE is paged, answers, and its base station gives it a tunnel.
+                let change = self.downlink(cycle.flow, false);
+                let _ = self.n4.smf.modify(now, now, id, change);
+            }
+        }
+    }
+
+    fn downlink(&self, flow: usize, end_marker: bool) -> Change {
+        let gnb = self.flows.gnb(flow) % self.gnbs.len().max(1);
+        let peer = self.gnbs.get(gnb).copied().unwrap_or(IpAddr::from([127, 0, 0, 1]));
+        Change::Downlink { tunnel: Tunnel { teid: self.flows.downlink_teid(flow), peer }, end_marker }
+    }
+
+    /// Moves a kept session to another base station.
+    pub fn hand_over(&mut self, now: Time, intended: Time, id: SessionId, gnb: usize) -> bool {
+        let Some(cycle) = self.running.get(id.0).copied() else { return false };
+        self.flows.hand_over(cycle.flow, gnb, now.as_nanos());
+        let change = self.downlink(cycle.flow, true);
+        self.report.lag.record(now.since(intended).as_nanos() as u64);
+        self.n4.smf.modify(now, intended, id, change).is_ok()
+    }
+
+    /// Makes a kept session idle.
+    pub fn idle(&mut self, now: Time, id: SessionId) -> bool {
+        self.n4.smf.modify(now, now, id, Change::Buffer).is_ok()
+    }
+
+    /// Deletes every kept session and waits for the answers.
+    pub fn delete_kept(&mut self, plan: &CyclePlan) -> io::Result<()> {
+        let now = N4::now();
+        for (id, _) in self.kept() {
+            self.running.change(id.0, |cycle| {
+                *cycle = Cycle { phase: Phase::Held, keep: false, intended: now, failed: true, ..*cycle };
+            });
+            self.ends.push(Reverse((now, id.0)));
+        }
+        // Not all at once: the UPF's socket has no room for a hundred thousand.
+        self.closing = TAKE_DOWN_WINDOW;
+        let result = self.run(&CyclePlan { cycles: Some(0), keep: false, ..plan.clone() }, &|| false);
+        self.closing = usize::MAX;
+        result
+    }
+
+    fn done(&mut self, plan: &CyclePlan, done: Done<Option<SessionId>>) {
+        self.record(&done);
+        let Some(id) = done.about else { return };
+        let Some(cycle) = self.running.get(id.0).copied() else { return };
+        let accepted = matches!(done.outcome, Outcome::Ok | Outcome::Retransmitted);
+        if let Outcome::Late(_) = done.outcome {
+            return;
+        }
+        if done.outcome == Outcome::Rejected(Cause::NO_ASSOCIATION) {
+            // It has started anew without our noticing.
+            let _ = self.n4.smf.associate(N4::now());
+        }
+        match (done.kind, accepted) {
+            (Kind::Establishment, true) => {
+                let change = self.downlink(cycle.flow, false);
+                let now = N4::now();
+                if self.n4.smf.modify(now, now, id, change).is_err() {
+                    self.report.refused += 1;
+                    self.forget(id.0, |report| report.failed += 1);
+                }
+            }
+            (Kind::Modification, true) if cycle.keep => {
+                if cycle.phase == Phase::Opening {
+                    self.completed(cycle, done.ended);
+                }
+                self.running.change(id.0, |cycle| cycle.phase = Phase::Kept);
+                self.flows.set_live(cycle.flow, true);
+            }
+            (Kind::Modification, true) => {
+                self.flows.set_live(cycle.flow, true);
+                // The hold is no latency.
+                let hold = match plan.begin {
+                    Loop::Rounds { period, .. } => self.to_round_end(cycle.intended, period, done.ended),
+                    _ => plan.hold,
+                };
+                let intended = cycle.intended + hold;
+                self.running.change(id.0, |cycle| *cycle = Cycle { phase: Phase::Held, intended, ..*cycle });
+                self.ends.push(Reverse((done.ended + hold, id.0)));
+            }
+            (Kind::Modification, false) if cycle.phase == Phase::Kept => self.report.failed += 1,
+            (Kind::Modification, false) => {
+                // It exists at the UPF and is of no use: it goes.
+                self.report.failed += 1;
+                self.running
+                    .change(id.0, |cycle| *cycle = Cycle { phase: Phase::Held, failed: true, ..*cycle });
+                self.ends.push(Reverse((done.ended, id.0)));
+            }
+            (Kind::Deletion, true) => {
+                if !cycle.failed {
+                    self.completed(cycle, done.ended);
+                }
+                self.forget(id.0, |_| {});
+            }
+            (Kind::Deletion, false) if cycle.failed => self.forget(id.0, |_| {}),
+            _ => self.forget(id.0, |report| report.failed += 1),
+        }
+    }
+
+    /// Time until the round ends in which a session was to begin.
+    fn to_round_end(&self, intended: Time, period: Duration, now: Time) -> Duration {
+        let period_ns = (period.as_nanos() as u64).max(1);
+        let round = intended.since(self.run_began).as_nanos() as u64 / period_ns;
+        let end = self.run_began + Duration::from_nanos((round + 1).saturating_mul(period_ns));
+        end.since(now)
+    }
+
+    fn completed(&mut self, cycle: Cycle, ended: Time) {
+        self.report.completed += 1;
+        self.report.cycle.record(ended.since(cycle.intended).as_nanos() as u64);
+        self.second(ended, |second| second.cycles += 1);
+    }
+
+    fn record(&mut self, done: &Done<Option<SessionId>>) {
+        if matches!(done.outcome, Outcome::Lost) {
+            return;
+        }
+        let latency = done.ended.since(done.intended).as_nanos() as u64;
+        self.report.latency.record(done.kind, latency);
+        let service = done.ended.since(done.sent).as_nanos() as u64;
+        self.report.service.record(done.kind, service);
+        let live = self.n4.smf.live_sessions();
+        self.report.live_peak = self.report.live_peak.max(live);
+        self.second(done.ended, |second| {
+            second.answers += 1;
+            second.latency_us_sum += latency as f64 / 1_000.0;
+            second.live = live;
+        });
+    }
+
+    fn second(&mut self, at: Time, change: impl FnOnce(&mut Second)) {
+        let index = at.since(self.began).as_secs() as usize;
+        // A day of seconds; what comes later is in the totals alone.
+        if index < 86_400 {
+            if self.report.seconds.len() <= index {
+                self.report.seconds.resize(index + 1, Second::default());
+            }
+            change(&mut self.report.seconds[index]);
+        }
+    }
+
+    fn forget(&mut self, id: u64, count: impl FnOnce(&mut CycleReport)) {
+        if let Some(cycle) = self.running.remove(id) {
+            self.flows.set_live(cycle.flow, false);
+            self.free.push(cycle.flow);
+            count(&mut self.report);
+        }
+    }
+}
+
+/// The longest rest without anything to do.
+const REST: Duration = Duration::from_millis(20);

@@ -1,0 +1,197 @@
+//! The sessions of a run, as everybody who sends or receives their packets sees them.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Sessions of one run at most: their number is in the tunnel's.
+pub const MAX_FLOWS: usize = (1 << 22) - 1;
+/// Handovers that are told apart by the tunnel's number, modulo.
+const GENERATIONS: u32 = 1 << 10;
+
+/// UEs by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UePool {
+    /// The first one's address; IPv6 counts /64 prefixes.
+    pub first: IpAddr,
+}
+
+impl UePool {
+    /// Address of UE `n`.
+    pub fn address(&self, n: usize) -> IpAddr {
+        match self.first {
+            IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(n as u32)).into(),
+            IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6).wrapping_add((n as u128) << 64)).into(),
+        }
+    }
+
+    /// Number of the UE with this address, if it is one of `count`.
+    pub fn number(&self, address: IpAddr, count: usize) -> Option<usize> {
+        let n = match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(v4)) => u32::from(v4).wrapping_sub(u32::from(first)) as usize,
+            (IpAddr::V6(first), IpAddr::V6(v6)) => {
+                (u128::from(v6) >> 64).wrapping_sub(u128::from(first) >> 64) as usize
+            }
+            _ => return None,
+        };
+        (n < count).then_some(n)
+    }
+}
+
+/// One session.
+#[derive(Debug, Default)]
+struct Flow {
+    live: AtomicBool,
+    /// Its tunnel at the UPF.
+    uplink_teid: AtomicU32,
+    /// Its base station.
+    gnb: AtomicU32,
+    /// Handovers so far.
+    generation: AtomicU32,
+    /// When the last packet came in downlink.
+    last_downlink_ns: AtomicU64,
+    /// When the handover under way began, 0 if none is.
+    moved_ns: AtomicU64,
+}
+
+/// Sessions by number.
+#[derive(Debug)]
+pub struct Flows {
+    flows: Vec<Flow>,
+    pool: UePool,
+    /// UDP port of every UE.
+    ue_port: u16,
+}
+
+impl Flows {
+    /// Room for `count` sessions, none of them live.
+    pub fn new(count: usize, pool: UePool, ue_port: u16) -> Self {
+        Self { flows: (0..count).map(|_| Flow::default()).collect(), pool, ue_port }
+    }
+
+    /// Sessions that there is room for.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is room for none.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// A UE's end of a session.
+    pub fn ue(&self, n: usize) -> SocketAddr {
+        SocketAddr::new(self.pool.address(n), self.ue_port)
+    }
+
+    /// The session of a UE.
+    pub fn by_ue(&self, address: IpAddr) -> Option<usize> {
+        self.pool.number(address, self.flows.len())
+    }
+
+    /// The tunnel at the base station: session and generation.
+    pub fn downlink_teid(&self, n: usize) -> u32 {
+        let generation = self.flows.get(n).map_or(0, |flow| flow.generation.load(Relaxed));
+        (generation % GENERATIONS) << 22 | (n as u32 + 1)
+    }
+
+    /// The session of a base station's tunnel, and whether the tunnel is the one in use.
+    pub fn by_downlink_teid(&self, teid: u32) -> Option<(usize, bool)> {
+        let n = (teid & MAX_FLOWS as u32).checked_sub(1)? as usize;
+        let flow = self.flows.get(n)?;
+        Some((n, teid >> 22 == flow.generation.load(Relaxed) % GENERATIONS))
+    }
+
+    /// The tunnel at the UPF, known before the session is live.
+    pub fn set_uplink(&self, n: usize, teid: u32) {
+        self.with(n, |flow| flow.uplink_teid.store(teid, Relaxed));
+    }
+
+    /// Packets may flow, or no more.
+    pub fn set_live(&self, n: usize, live: bool) {
+        self.with(n, |flow| flow.live.store(live, Relaxed));
+    }
+
+    /// Tunnel at the UPF and base station of a session whose packets may flow.
+    pub fn live(&self, n: usize) -> Option<(u32, usize)> {
+        let flow = self.flows.get(n).filter(|flow| flow.live.load(Relaxed))?;
+        Some((flow.uplink_teid.load(Relaxed), flow.gnb.load(Relaxed) as usize))
+    }
+
+    /// The base station of a session.
+    pub fn gnb(&self, n: usize) -> usize {
+        self.flows.get(n).map_or(0, |flow| flow.gnb.load(Relaxed) as usize)
+    }
+
+    /// Puts a session at a base station before it begins.
+    pub fn attach(&self, n: usize, gnb: usize) {
+        self.with(n, |flow| flow.gnb.store(gnb as u32, Relaxed));
+    }
+
+    /// Begins a handover: another base station and another tunnel there, which is returned.
+    pub fn hand_over(&self, n: usize, gnb: usize, now_ns: u64) -> u32 {
+        self.with(n, |flow| {
+            flow.generation.fetch_add(1, Relaxed);
+            flow.gnb.store(gnb as u32, Relaxed);
+            flow.moved_ns.store(now_ns, Relaxed);
+        });
+        self.downlink_teid(n)
+    }
+
+    /// A downlink packet has come into the tunnel in use. The interruption, if it is the first after a handover: from the
+    /// last packet before (or from the request, if there was none) to this one.
+    pub fn note_downlink(&self, n: usize, now_ns: u64) -> Option<u64> {
+        let flow = self.flows.get(n)?;
+        let last = flow.last_downlink_ns.swap(now_ns, Relaxed);
+        let moved = flow.moved_ns.swap(0, Relaxed);
+        (moved != 0).then(|| now_ns.saturating_sub(if last == 0 { moved } else { last }))
+    }
+
+    /// A downlink packet has come into a tunnel that was left.
+    pub fn note_old_tunnel(&self, n: usize, now_ns: u64) {
+        self.with(n, |flow| flow.last_downlink_ns.store(now_ns, Relaxed));
+    }
+
+    fn with(&self, n: usize, change: impl FnOnce(&Flow)) {
+        if let Some(flow) = self.flows.get(n) {
+            change(flow);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ues_and_tunnels_are_found_again() {
+        for first in ["10.60.0.0", "2001:db8::1"] {
+            let flows = Flows::new(300, UePool { first: first.parse().unwrap() }, 4_000);
+            for n in [0, 1, 255, 299] {
+                assert_eq!(flows.by_ue(flows.ue(n).ip()), Some(n));
+                assert_eq!(flows.by_downlink_teid(flows.downlink_teid(n)), Some((n, true)));
+            }
+            assert_eq!(flows.by_ue(flows.ue(300).ip()), None);
+            assert_eq!(flows.by_ue("192.0.2.1".parse().unwrap()), None);
+        }
+    }
+
+    #[test]
+    fn a_handover_leaves_a_tunnel_and_its_interruption_is_seen_once() {
+        let flows = Flows::new(2, UePool { first: [10, 60, 0, 0].into() }, 4_000);
+        flows.set_uplink(1, 77);
+        assert_eq!(flows.live(1), None);
+        flows.set_live(1, true);
+        assert_eq!(flows.live(1), Some((77, 0)));
+        let old = flows.downlink_teid(1);
+        assert_eq!(flows.note_downlink(1, 100), None);
+        let new = flows.hand_over(1, 3, 150);
+        assert_eq!(
+            (flows.by_downlink_teid(old), flows.by_downlink_teid(new)),
+            (Some((1, false)), Some((1, true)))
+        );
+        flows.note_old_tunnel(1, 160);
+        assert_eq!(flows.note_downlink(1, 400), Some(240));
+        assert_eq!(flows.note_downlink(1, 500), None);
+        assert_eq!(flows.live(1), Some((77, 3)));
+        assert_eq!(flows.by_downlink_teid(0), None);
+    }
+}

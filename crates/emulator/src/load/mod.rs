@@ -1,0 +1,251 @@
+//! The load on a user plane function: SMF, base stations and data network in one process.
+//!
+//! ```text
+//!  Cycles (SMF, N4) --sessions--> Flows <--packets-- GnbThread (N3) ==> UPF ==> NetworkThread (N6)
+//! ```
+//!
+//! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run`] does it; [`LoadReport`] tells.
+//! * Requests end as one of the outcomes of [`machines::n4`](ranlab_machines::n4); what is neither answered nor lost, and
+//!   what comes unasked, is [`LoadReport::unexplained`].
+//! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
+//! * Times are taken from when something was to happen; how late the generator was is reported beside them.
+mod arrivals;
+mod bench;
+mod blind;
+mod calibrate;
+mod cycles;
+mod data;
+mod flows;
+mod meter;
+mod n4;
+mod network;
+mod outcome;
+mod probe;
+mod report;
+mod run;
+mod table;
+mod tally;
+
+pub use arrivals::{Arrivals, Schedule};
+pub use calibrate::{BareLoop, bare_loop};
+pub use cycles::{CyclePlan, Cycles, Loop};
+pub use data::{DataReport, MAX_THREADS, Traffic};
+pub use flows::{Flows, MAX_FLOWS, UePool};
+pub use meter::{Summary, Times};
+pub use n4::{N4, Traced};
+pub use network::{Network, NetworkReport};
+pub use outcome::{ByKind, CycleReport, Second};
+pub use probe::{PROBE_BYTES, Probe, least_packet, reflect, write_packet};
+pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
+pub use run::{data_network, run};
+pub use tally::Tally;
+
+use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// Base stations of one run at most: each is a socket.
+pub const MAX_GNBS: usize = 1_024;
+/// SMFs of one run at most: each is a thread.
+pub const MAX_SMFS: usize = 64;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mode {
+    /// Sessions come and go, no packets.
+    Control {
+        /// How they begin.
+        begin: Loop,
+        /// Cycles at most.
+        cycles: Option<u64>,
+        /// For so long.
+        duration: Duration,
+        /// Between a session's tunnel and its end.
+        hold: Duration,
+        /// Sessions that are established before and stay.
+        live: usize,
+    },
+    /// Establishment, modification and deletion one after the other at a fixed distance, without waiting for any answer:
+    /// what the published emulator does. Sessions are guessed from the first answer.
+    Blind {
+        /// Between two messages.
+        delay: Duration,
+        /// Sessions.
+        sessions: u64,
+    },
+    /// Sessions are set up, then send; they are shared out among the threads.
+    Sessions {
+        /// How many.
+        sessions: usize,
+        /// How long they send.
+        duration: Duration,
+    },
+    /// `fixed` sessions send all the time while `dynamic` ones come and go; every thread sends for all.
+    Mixed {
+        /// n1.
+        fixed: usize,
+        /// n2.
+        dynamic: usize,
+        /// t1: how long the dynamic ones come and go.
+        duration: Duration,
+        /// t2: of one round; a session comes after a random t3 and stays for t4 = t2 - t3.
+        round: Duration,
+        /// Before the first round.
+        lead: Duration,
+    },
+    /// Sessions send and are handed over.
+    Handover {
+        /// How many.
+        sessions: usize,
+        /// Handovers per second.
+        rate: f64,
+        /// How long.
+        duration: Duration,
+    },
+    /// Sessions fall idle, packets wait, are reported, and go on.
+    Paging {
+        /// How many.
+        sessions: usize,
+        /// Sessions per second that fall idle.
+        rate: f64,
+        /// How long.
+        duration: Duration,
+    },
+    /// Each rate is offered in turn, in each direction; what arrives is held against the profile's maximum.
+    Qos {
+        /// Bits per second of the user's IP packets, all sessions together.
+        offered_bps: Vec<f64>,
+        /// Sessions.
+        sessions: usize,
+        /// How long each.
+        duration: Duration,
+    },
+}
+
+/// Who is where, and what to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadConfig {
+    /// The UPF's N4.
+    pub n4: SocketAddr,
+    /// The UPF's N3.
+    pub n3: SocketAddr,
+    /// The first SMF; each further one has the next address.
+    pub smf: SocketAddr,
+    /// SMFs, a thread each.
+    pub smfs: usize,
+    /// The first base station; each further one has the next address.
+    pub gnb: SocketAddr,
+    /// Base stations.
+    pub gnbs: usize,
+    /// Data threads.
+    pub threads: usize,
+    /// CPUs: SMF 0 (and on), data threads, data network.
+    pub pin: Vec<usize>,
+    /// The data network.
+    pub network: Network,
+    /// The server that UEs speak to, as they see it.
+    pub server: SocketAddr,
+    /// The first UE; each further one has the next address (IPv6: /64).
+    pub ue: IpAddr,
+    /// The UPF's habits.
+    pub dialect: Dialect,
+    /// What sessions have in common.
+    pub profile: SessionProfile,
+    /// T1 and N1.
+    pub retransmission: Retransmission,
+    /// Requests under way at most, for each SMF.
+    pub window: usize,
+    /// Heartbeats, which also notice a restart.
+    pub heartbeat: Option<Duration>,
+    /// Packets of base stations.
+    pub uplink: Option<Traffic>,
+    /// Packets of the data network.
+    pub downlink: Option<Traffic>,
+    /// One packet in each direction before anything is measured.
+    pub smoke: bool,
+    /// Names the run; also the seed.
+    pub run: u32,
+    /// What to do.
+    pub mode: Mode,
+}
+
+/// Why a load does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// An address cannot be had.
+    #[error("the {what} cannot have {address}: {source}")]
+    Bind {
+        /// Who.
+        what: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A number is out of its bounds.
+    #[error("{given} {what}; {least} to {most} are allowed")]
+    Bounds {
+        /// Of what.
+        what: &'static str,
+        /// The number.
+        given: usize,
+        /// Least.
+        least: usize,
+        /// Most.
+        most: usize,
+    },
+    /// The mode needs something that the configuration lacks.
+    #[error("{mode} needs {lacking}")]
+    Lacking {
+        /// The mode.
+        mode: &'static str,
+        /// What it needs.
+        lacking: &'static str,
+    },
+    /// The profile's messages do not fit a datagram.
+    #[error("the session's rules do not fit a PFCP message of 64 KiB")]
+    Profile,
+    /// The UPF did not answer.
+    #[error("{upf} did not answer an association setup within {} s; is a UPF there, and does it take this SMF's address?", waited.as_secs())]
+    NoAssociation {
+        /// The UPF.
+        upf: SocketAddr,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The machine refused a request.
+    #[error("a request could not be sent: {0}")]
+    Refused(String),
+    /// The sessions could not be established that everything else needs.
+    #[error("{established} of {wanted} sessions were established; {why}")]
+    Sessions {
+        /// How many were.
+        established: usize,
+        /// How many were wanted.
+        wanted: usize,
+        /// What the requests ended with.
+        why: String,
+    },
+    /// A direction does not work although every request was accepted.
+    #[error(
+        "the smoke packet did not come through {0}: the UPF accepted the rules and does not forward; try another --dialect"
+    )]
+    Smoke(&'static str),
+    /// A socket failed.
+    #[error("a socket failed: {0}")]
+    Io(#[from] io::Error),
+    /// A thread panicked.
+    #[error("a thread of the load panicked")]
+    Panicked,
+}
+
+/// The address `n` behind `first`, same port.
+pub fn nth(first: SocketAddr, n: usize) -> SocketAddr {
+    let ip: IpAddr = match first.ip() {
+        IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(n as u32)).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6).wrapping_add(n as u128)).into(),
+    };
+    SocketAddr::new(ip, first.port())
+}

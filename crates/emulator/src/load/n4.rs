@@ -1,0 +1,217 @@
+//! The SMF on a socket.
+use super::LoadError;
+use ranlab_machines::Time;
+use ranlab_machines::n4::{SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
+use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, wait_readable};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// The longest PFCP message that is sent or taken.
+const MAX_MESSAGE: usize = 4_096;
+/// Messages of one system call.
+const BATCH: usize = 64;
+/// Messages kept for a capture.
+const MAX_TRACE: usize = 10_000;
+
+/// One PFCP message that went over the socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    /// Nanoseconds of the monotonic clock.
+    pub at_ns: u64,
+    /// Sender.
+    pub from: SocketAddr,
+    /// Receiver.
+    pub to: SocketAddr,
+    /// The message.
+    pub octets: Vec<u8>,
+}
+
+/// An [`Smf`] and its socket.
+#[derive(Debug)]
+pub struct N4 {
+    /// The machine.
+    pub smf: Smf,
+    socket: UdpSocket,
+    own: SocketAddr,
+    upf: SocketAddr,
+    received: ReceiveBatch,
+    to_send: SendBatch,
+    events: VecDeque<SmfEvent>,
+    /// The last messages, if asked for.
+    pub trace: Option<VecDeque<Traced>>,
+    /// Requests that the socket had no room for; the machine takes them for sent, so they end as lost.
+    pub unsent: u64,
+    /// Datagrams from somebody else than the UPF.
+    pub strangers: u64,
+}
+
+impl N4 {
+    /// Binds the SMF's address.
+    pub fn new(
+        bind: SocketAddr,
+        upf: SocketAddr,
+        settings: SmfSettings,
+        profile: SessionProfile,
+    ) -> Result<Self, LoadError> {
+        let smf = Smf::new(settings, profile).ok_or(LoadError::Profile)?;
+        let fault = |source| LoadError::Bind { what: "SMF", address: bind, source };
+        let socket = bind_datagrams(bind, DatagramOptions::default()).map_err(fault)?;
+        let own = socket.local_addr().map_err(fault)?;
+        Ok(Self {
+            smf,
+            socket,
+            own,
+            upf,
+            received: ReceiveBatch::new(BATCH, MAX_MESSAGE),
+            to_send: SendBatch::new(BATCH, MAX_MESSAGE),
+            events: VecDeque::new(),
+            trace: None,
+            unsent: 0,
+            strangers: 0,
+        })
+    }
+
+    /// Where it speaks from.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.own
+    }
+
+    /// Now, as the machine counts it.
+    pub fn now() -> Time {
+        Time::from_nanos(monotonic_ns())
+    }
+
+    /// Receives and sends what there is, without waiting; whether anything came.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        let Self { smf, socket, upf, received, trace, own, strangers, .. } = self;
+        let came = received.receive(socket)?;
+        for (from, datagram) in received.datagrams() {
+            if from != *upf {
+                *strangers += 1;
+                continue;
+            }
+            // Each its own reading of the clock: one for all would take the batch's length for latency.
+            let at_ns = monotonic_ns();
+            if let Some(trace) = trace {
+                note(trace, at_ns, from, *own, datagram);
+            }
+            smf.handle(Time::from_nanos(at_ns), SmfInput::Received(datagram));
+        }
+        let now = Self::now();
+        if self.smf.wake_at().is_some_and(|at| at <= now) {
+            self.smf.handle(now, SmfInput::Wake);
+        }
+        self.flush()?;
+        Ok(came > 0)
+    }
+
+    /// Sends what the machine has to send, and keeps its events.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while let Some(output) = self.smf.poll() {
+            match output {
+                SmfOutput::Event(event) => self.events.push_back(event),
+                SmfOutput::Send(datagram) => {
+                    if let Some(trace) = &mut self.trace {
+                        note(trace, monotonic_ns(), self.own, self.upf, &datagram);
+                    }
+                    if self.to_send.is_full() {
+                        self.send()?;
+                    }
+                    if !self.to_send.copy(Some(self.upf), &datagram) {
+                        self.unsent += 1;
+                    }
+                    self.smf.recycle(datagram);
+                }
+            }
+        }
+        self.send()
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        let waiting = self.to_send.len();
+        if waiting > 0 {
+            let sent = self.to_send.send(&self.socket)?;
+            self.unsent += (waiting - sent.datagrams) as u64;
+            self.to_send.clear();
+        }
+        Ok(())
+    }
+
+    /// Sends octets that the machine knows nothing about.
+    pub fn send_raw(&mut self, octets: &[u8]) -> io::Result<()> {
+        if let Some(trace) = &mut self.trace {
+            note(trace, monotonic_ns(), self.own, self.upf, octets);
+        }
+        self.socket.send_to(octets, self.upf).map(drop)
+    }
+
+    /// Queues octets that the machine knows nothing about, for [`send_queued`](Self::send_queued).
+    pub(super) fn queue_raw(&mut self, octets: &[u8]) {
+        if !self.to_send.copy(Some(self.upf), octets) {
+            self.unsent += 1;
+        }
+    }
+
+    /// Sends what was queued.
+    pub(super) fn send_queued(&mut self) -> io::Result<()> {
+        self.send()
+    }
+
+    /// Receives what there is past the machine; how many.
+    pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let Self { socket, upf, received, trace, own, strangers, .. } = self;
+        let came = received.receive(socket)?;
+        for (from, datagram) in received.datagrams() {
+            if from == *upf {
+                if let Some(trace) = trace {
+                    note(trace, monotonic_ns(), from, *own, datagram);
+                }
+                take(datagram);
+            } else {
+                *strangers += 1;
+            }
+        }
+        Ok(came)
+    }
+
+    /// What the machine has said, oldest first.
+    pub fn event(&mut self) -> Option<SmfEvent> {
+        self.events.pop_front()
+    }
+
+    /// Waits until something comes or `until` has passed.
+    pub fn rest(&self, until: Time) -> io::Result<()> {
+        let until = self.smf.wake_at().map_or(until, |at| at.min(until));
+        let rest = until.since(Self::now());
+        // Timers are less exact than that: what is due sooner is waited for awake.
+        const SPIN: Duration = Duration::from_micros(80);
+        if rest > SPIN {
+            wait_readable(&[self.socket.as_fd()], rest - SPIN)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for an association and waits for it.
+    pub fn associate(&mut self, patience: Duration) -> Result<(), LoadError> {
+        let start = Self::now();
+        self.smf.associate(start).map_err(|why| LoadError::Refused(why.to_string()))?;
+        while !self.smf.is_associated() {
+            self.pump()?;
+            if Self::now().since(start) > patience {
+                return Err(LoadError::NoAssociation { upf: self.upf, waited: patience });
+            }
+            self.rest(Self::now() + Duration::from_millis(20))?;
+        }
+        Ok(())
+    }
+}
+
+fn note(trace: &mut VecDeque<Traced>, at_ns: u64, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
+    if trace.len() >= MAX_TRACE {
+        trace.pop_front();
+    }
+    trace.push_back(Traced { at_ns, from, to, octets: octets.to_vec() });
+}

@@ -1,0 +1,274 @@
+//! The data network: a sink that counts, a reflector, and a sender at a pace.
+use super::LoadError;
+use super::data::{MAX_PACKET, Pace, Traffic};
+use super::flows::Flows;
+use super::meter::Times;
+use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
+use super::tally::Tally;
+use crate::upf::pin;
+use ranlab_net::{
+    DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, thread_cpu_time, wait_readable,
+};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+const TURN: usize = 64;
+const REST: Duration = Duration::from_millis(1);
+const SPIN_NS: u64 = 60_000;
+/// Headers of IPv4 and UDP, which the kernel writes where it routes.
+const KERNEL_HEADERS: usize = 28;
+
+/// Where the data network is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// Not ours: the UPF has it within, or nobody looks.
+    None,
+    /// IP packets as payload of UDP, as `ranlab upf --n6 udp://…` has them.
+    Ip {
+        /// Where they come in.
+        local: SocketAddr,
+        /// The UPF's N6.
+        upf: SocketAddr,
+    },
+    /// The kernel routes between UEs and this address.
+    Routed(SocketAddr),
+}
+
+/// What the data network has seen.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkReport {
+    /// Uplink packets, by stream.
+    pub uplink: Vec<Tally>,
+    /// Octets of those user packets.
+    pub uplink_octets: u64,
+    /// From the base station's intended time to here; only where both have one clock.
+    pub uplink_delay: Times,
+    /// Packets reflected.
+    pub reflected: u64,
+    /// Downlink packets sent, by session.
+    pub sent: Vec<u64>,
+    /// Packets that the kernel did not take.
+    pub unsent: u64,
+    /// Packets that were due when no session was live.
+    pub idle: u64,
+    /// What was no probe of this run.
+    pub strangers: u64,
+    /// How late packets were sent.
+    pub lag: Times,
+    /// CPU time of the thread.
+    pub cpu: Duration,
+}
+
+/// What the data network is told.
+#[derive(Debug, Clone)]
+pub(super) struct NetworkPlan {
+    pub(super) flows: Arc<Flows>,
+    pub(super) streams: usize,
+    pub(super) run: Option<u32>,
+    pub(super) server: SocketAddr,
+    pub(super) downlink: Option<Traffic>,
+    /// Every session counts as live: the sessions are somebody else's.
+    pub(super) all_live: bool,
+    pub(super) cpu: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct NetworkThread {
+    network: Network,
+    socket: UdpSocket,
+    plan: NetworkPlan,
+    received: ReceiveBatch,
+    to_send: SendBatch,
+    scratch: Vec<u8>,
+    cursor: usize,
+    report: NetworkReport,
+}
+
+impl NetworkThread {
+    pub(super) fn new(network: Network, plan: NetworkPlan) -> Result<Option<Self>, LoadError> {
+        let (Network::Ip { local: address, .. } | Network::Routed(address)) = network else {
+            return Ok(None);
+        };
+        let socket = bind_datagrams(address, DatagramOptions::default())
+            .map_err(|source| LoadError::Bind { what: "data network", address, source })?;
+        let report = NetworkReport {
+            uplink: vec![Tally::default(); plan.streams],
+            sent: vec![0; plan.flows.len()],
+            ..Default::default()
+        };
+        Ok(Some(Self {
+            network,
+            socket,
+            plan,
+            received: ReceiveBatch::new(64, MAX_PACKET),
+            to_send: SendBatch::new(TURN, MAX_PACKET),
+            scratch: vec![0; MAX_PACKET],
+            cursor: 0,
+            report,
+        }))
+    }
+
+    pub(super) fn run(mut self, go: &AtomicBool, stop: &AtomicBool) -> io::Result<(Self, NetworkReport)> {
+        pin(&self.plan.cpu, 0);
+        let mut pace = None;
+        while !stop.load(Relaxed) {
+            let worked = self.receive()?;
+            let mut due_ns = u64::MAX;
+            match self.plan.downlink.filter(|_| go.load(Relaxed)) {
+                Some(traffic) => {
+                    let pace = pace.get_or_insert_with(|| Pace::new(traffic.packets_per_s, monotonic_ns()));
+                    self.transmit(&traffic, pace)?;
+                    due_ns = pace.due_ns();
+                }
+                None => pace = None,
+            }
+            let until_ns = due_ns.saturating_sub(monotonic_ns());
+            if !worked && until_ns > SPIN_NS {
+                wait_readable(&[self.socket.as_fd()], Duration::from_nanos(until_ns - SPIN_NS).min(REST))?;
+            }
+        }
+        self.report.cpu = thread_cpu_time();
+        let report = self.take_report();
+        Ok((self, report))
+    }
+
+    /// What was seen so far; counting begins anew.
+    pub(super) fn take_report(&mut self) -> NetworkReport {
+        let fresh = NetworkReport {
+            uplink: vec![Tally::default(); self.plan.streams],
+            sent: vec![0; self.plan.flows.len()],
+            ..Default::default()
+        };
+        std::mem::replace(&mut self.report, fresh)
+    }
+
+    /// What was seen so far.
+    pub(super) fn report(&self) -> &NetworkReport {
+        &self.report
+    }
+
+    /// Another step of the run.
+    pub(super) fn set_step(&mut self, run: u32, downlink: Option<Traffic>) {
+        self.plan.run = Some(run);
+        self.plan.downlink = downlink;
+    }
+
+    /// Sends one packet to a session.
+    pub(super) fn send_one(&mut self, flow: usize, octets: usize) -> io::Result<()> {
+        let traffic = Traffic { packets_per_s: 1.0, octets, reflect_every: 0 };
+        self.queue(&traffic, monotonic_ns(), flow)?;
+        flush(&mut self.to_send, &self.socket, &mut self.report.unsent)
+    }
+
+    pub(super) fn receive(&mut self) -> io::Result<bool> {
+        if self.received.receive(&self.socket)? == 0 {
+            return Ok(false);
+        }
+        let now_ns = monotonic_ns();
+        let Self { received, report, plan, network, to_send, scratch, socket, .. } = self;
+        for (from, datagram) in received.datagrams() {
+            let (probe, octets) = match network {
+                Network::Ip { upf, .. } if from == *upf => (Probe::of_packet(datagram), datagram.len()),
+                Network::Routed(_) => (Probe::read(datagram), datagram.len() + KERNEL_HEADERS),
+                _ => (None, 0),
+            };
+            let Some(probe) = probe.filter(|probe| plan.run.is_none_or(|run| run == probe.run)) else {
+                report.strangers += 1;
+                continue;
+            };
+            if let Some(tally) = report.uplink.get_mut(probe.stream as usize) {
+                tally.take(probe.number);
+            }
+            report.uplink_octets += octets as u64;
+            report.uplink_delay.record(now_ns.saturating_sub(probe.intended_ns));
+            if probe.flags & REFLECT == 0 {
+                continue;
+            }
+            if to_send.is_full() {
+                flush(to_send, socket, &mut report.unsent)?;
+            }
+            let Some(back) = scratch.get_mut(..datagram.len()) else { continue };
+            back.copy_from_slice(datagram);
+            let willing = match network {
+                Network::Ip { .. } => reflect(back),
+                // Addresses are the kernel's; the flag alone is ours.
+                _ => {
+                    back[5] = (back[5] | REFLECTED) & !REFLECT;
+                    true
+                }
+            };
+            report.reflected += u64::from(willing && to_send.copy(Some(from), back));
+        }
+        flush(to_send, socket, &mut report.unsent)?;
+        Ok(true)
+    }
+
+    fn transmit(&mut self, traffic: &Traffic, pace: &mut Pace) -> io::Result<()> {
+        let now_ns = monotonic_ns();
+        for _ in 0..TURN {
+            let due_ns = if pace.is_flat_out() { now_ns } else { pace.due_ns() };
+            if due_ns > now_ns {
+                break;
+            }
+            pace.took();
+            let Some(flow) = self.next_live() else {
+                self.report.idle += 1;
+                continue;
+            };
+            self.queue(traffic, due_ns, flow)?;
+            self.report.lag.record(now_ns - due_ns);
+        }
+        flush(&mut self.to_send, &self.socket, &mut self.report.unsent)
+    }
+
+    fn next_live(&mut self) -> Option<usize> {
+        let flows = self.plan.flows.len();
+        for _ in 0..flows.min(256) {
+            let flow = self.cursor % flows;
+            self.cursor = (flow + 1) % flows;
+            if self.plan.all_live || self.plan.flows.live(flow).is_some() {
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    fn queue(&mut self, traffic: &Traffic, due_ns: u64, flow: usize) -> io::Result<()> {
+        if self.to_send.is_full() {
+            flush(&mut self.to_send, &self.socket, &mut self.report.unsent)?;
+        }
+        let Self { plan, report, to_send, network, .. } = self;
+        let Some(number) = report.sent.get_mut(flow) else { return Ok(()) };
+        let run = plan.run.unwrap_or(0);
+        let probe = Probe { run, flags: DOWNLINK, stream: flow as u32, number: *number, intended_ns: due_ns };
+        let (server, ue) = (plan.server, plan.flows.ue(flow));
+        let pushed = match network {
+            Network::Ip { upf, .. } => {
+                to_send.push(Some(*upf), |room| write_packet(server, ue, traffic.octets, &probe, room))
+            }
+            _ => to_send.push(Some(ue), |room| {
+                // The whole packet is written, and what the kernel writes itself is cut off.
+                let len = write_packet(server, ue, traffic.octets, &probe, room)?;
+                let header = len.min(if ue.is_ipv6() { 48 } else { KERNEL_HEADERS });
+                room.copy_within(header..len, 0);
+                Some(len - header)
+            }),
+        };
+        *number += u64::from(pushed);
+        Ok(())
+    }
+}
+
+fn flush(batch: &mut SendBatch, socket: &UdpSocket, unsent: &mut u64) -> io::Result<()> {
+    if !batch.is_empty() {
+        let waiting = batch.len();
+        let sent = batch.send(socket)?;
+        *unsent += (waiting - sent.datagrams) as u64;
+        batch.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What became of the cycles: counts, times, seconds.
+use super::meter::Times;
+use ranlab_machines::n4::Kind;
+
+/// What became of the cycles.
+#[derive(Debug, Clone, Default)]
+pub struct CycleReport {
+    /// Sessions that were begun.
+    pub started: u64,
+    /// Sessions that were established, got their tunnel and, unless kept, ended as asked.
+    pub completed: u64,
+    /// Sessions of which a request was rejected or lost.
+    pub failed: u64,
+    /// Sessions that a restart of the UPF ended.
+    pub restarted: u64,
+    /// Times that a due request could not be sent because too many were under way.
+    pub refused: u64,
+    /// Restarts of the UPF that were noticed.
+    pub restarts: u64,
+    /// Sessions that the UPF reported about: packets wait.
+    pub data_reports: u64,
+    /// Sessions that the UPF reported about: usage.
+    pub usage_reports: u64,
+    /// From the intended time, by kind of request.
+    pub latency: ByKind,
+    /// From the sending, by kind of request.
+    pub service: ByKind,
+    /// From a session's intended begin to its last answer, the hold not counted.
+    pub cycle: Times,
+    /// How late the generator was with what was due.
+    pub lag: Times,
+    /// By second of the run.
+    pub seconds: Vec<Second>,
+    /// Sessions at most.
+    pub live_peak: usize,
+}
+
+/// Times by kind of request.
+#[derive(Debug, Clone)]
+pub struct ByKind(Vec<Times>);
+
+impl Default for ByKind {
+    fn default() -> Self {
+        Self(vec![Times::default(); Kind::ALL.len()])
+    }
+}
+
+impl ByKind {
+    /// The times of a kind.
+    pub fn of(&self, kind: Kind) -> &Times {
+        &self.0[kind as usize]
+    }
+
+    pub(super) fn record(&mut self, kind: Kind, ns: u64) {
+        self.0[kind as usize].record(ns);
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| mine.add(others));
+    }
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+pub struct Second {
+    /// Cycles completed.
+    pub cycles: u64,
+    /// Requests answered.
+    pub answers: u64,
+    /// Sum of their latencies from the intended time, microseconds.
+    pub latency_us_sum: f64,
+    /// Sessions at its end.
+    pub live: usize,
+}
+
+impl CycleReport {
+    /// Adds another sender's report.
+    pub fn add(&mut self, other: &Self) {
+        self.started += other.started;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.restarted += other.restarted;
+        self.refused += other.refused;
+        self.restarts = self.restarts.max(other.restarts);
+        self.data_reports += other.data_reports;
+        self.usage_reports += other.usage_reports;
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
+        self.cycle.add(&other.cycle);
+        self.lag.add(&other.lag);
+        self.live_peak += other.live_peak;
+        self.seconds.resize(self.seconds.len().max(other.seconds.len()), Second::default());
+        for (mine, more) in self.seconds.iter_mut().zip(&other.seconds) {
+            mine.cycles += more.cycles;
+            mine.answers += more.answers;
+            mine.latency_us_sum += more.latency_us_sum;
+            mine.live += more.live;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The user's packets: IP, UDP, and a probe that says which run, stream, number and time it is of.
+//!
+//! | octets | content |
+//! |---|---|
+//! | 0-3 | run |
+//! | 4 | version 1 |
+//! | 5 | flags: 1 please reflect, 2 reflected, 4 downlink |
+//! | 6-7 | 0 |
+//! | 8-11 | stream: session and sender |
+//! | 12-19 | number within the stream, from 0 |
+//! | 20-27 | when it was to be sent, nanoseconds of the sender's monotonic clock |
+use ranlab_wire::packet::checksum;
+use std::net::{IpAddr, SocketAddr};
+
+/// Octets of a probe.
+pub const PROBE_BYTES: usize = 28;
+/// The shortest user packet of each IP version that holds a probe.
+pub const fn least_packet(ipv6: bool) -> usize {
+    (if ipv6 { 40 } else { 20 }) + UDP + PROBE_BYTES
+}
+
+const UDP: usize = 8;
+const VERSION: u8 = 1;
+/// Ask the data network to send it back.
+pub(super) const REFLECT: u8 = 1;
+/// It has been sent back.
+pub(super) const REFLECTED: u8 = 2;
+/// It was made in the data network.
+pub(super) const DOWNLINK: u8 = 4;
+
+/// What a packet says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Of this run, not of one before.
+    pub run: u32,
+    /// 1 please reflect, 2 reflected, 4 downlink.
+    pub flags: u8,
+    /// Session and sender.
+    pub stream: u32,
+    /// Number within the stream.
+    pub number: u64,
+    /// When it was to be sent.
+    pub intended_ns: u64,
+}
+
+impl Probe {
+    fn put(&self, out: &mut [u8; PROBE_BYTES]) {
+        out[..4].copy_from_slice(&self.run.to_be_bytes());
+        out[4..8].copy_from_slice(&[VERSION, self.flags, 0, 0]);
+        out[8..12].copy_from_slice(&self.stream.to_be_bytes());
+        out[12..20].copy_from_slice(&self.number.to_be_bytes());
+        out[20..28].copy_from_slice(&self.intended_ns.to_be_bytes());
+    }
+
+    /// Reads the payload of a UDP datagram.
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let octets: &[u8; PROBE_BYTES] = payload.first_chunk()?;
+        let number = |at: usize| octets[at..].first_chunk().map(|eight| u64::from_be_bytes(*eight));
+        let word = |at: usize| octets[at..].first_chunk().map(|four| u32::from_be_bytes(*four));
+        (octets[4] == VERSION).then_some(())?;
+        Some(Self {
+            run: word(0)?,
+            flags: octets[5],
+            stream: word(8)?,
+            number: number(12)?,
+            intended_ns: number(20)?,
+        })
+    }
+
+    /// Reads the probe of an IP packet.
+    pub fn of_packet(packet: &[u8]) -> Option<Self> {
+        let header = match packet.first()? >> 4 {
+            4 => usize::from(packet[0] & 15) * 4,
+            6 => 40,
+            _ => return None,
+        };
+        Self::read(packet.get(header + UDP..)?)
+    }
+}
+
+/// Writes a user's packet of `octets` octets (cut to the room and to at least [`least_packet`]); its length.
+pub fn write_packet(
+    from: SocketAddr,
+    to: SocketAddr,
+    octets: usize,
+    probe: &Probe,
+    out: &mut [u8],
+) -> Option<usize> {
+    let ipv6 = from.is_ipv6();
+    let header = if ipv6 { 40 } else { 20 };
+    let octets = octets.max(least_packet(ipv6)).min(usize::from(u16::MAX));
+    let packet = out.get_mut(..octets)?;
+    let udp_len = (octets - header) as u16;
+    packet[header..header + 2].copy_from_slice(&from.port().to_be_bytes());
+    packet[header + 2..header + 4].copy_from_slice(&to.port().to_be_bytes());
+    packet[header + 4..header + 6].copy_from_slice(&udp_len.to_be_bytes());
+    packet[header + 6..header + 8].fill(0);
+    probe.put(packet[header + UDP..].first_chunk_mut()?);
+    packet[header + UDP + PROBE_BYTES..].fill(0);
+    match (from.ip(), to.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            packet[..20]
+                .copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+            packet[12..16].copy_from_slice(&source.octets());
+            packet[16..20].copy_from_slice(&destination.octets());
+            let sum = checksum::checksum(&packet[..20]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            packet[..8].copy_from_slice(&[0x60, 0, 0, 0, 0, 0, 17, 64]);
+            packet[4..6].copy_from_slice(&udp_len.to_be_bytes());
+            packet[8..24].copy_from_slice(&source.octets());
+            packet[24..40].copy_from_slice(&destination.octets());
+            // IPv4 may go without a checksum of UDP, IPv6 may not (RFC 8200 §8.1).
+            let pseudo = checksum::pseudo_ipv6(source.octets(), destination.octets(), 17, u32::from(udp_len));
+            let sum = !checksum::fold(checksum::sum(&packet[40..], pseudo));
+            let sum = if sum == 0 { 0xffff } else { sum };
+            packet[46..48].copy_from_slice(&sum.to_be_bytes());
+        }
+        _ => return None,
+    }
+    Some(octets)
+}
+
+/// Exchanges addresses and ports of a UDP packet and marks its probe; `false` if it is none. Sums of exchanged words stay
+/// what they were; the mark is made good in the checksum of IPv6.
+pub fn reflect(packet: &mut [u8]) -> bool {
+    let (header, protocol, at, len) = match packet.first().map(|first| first >> 4) {
+        Some(4) => (usize::from(packet[0] & 15) * 4, packet.get(9), 12, 4),
+        Some(6) => (40, packet.get(6), 8, 16),
+        _ => return false,
+    };
+    if protocol != Some(&17) || packet.len() < header + UDP || header < at + 2 * len {
+        return false;
+    }
+    for octet in at..at + len {
+        packet.swap(octet, octet + len);
+    }
+    packet.swap(header, header + 2);
+    packet.swap(header + 1, header + 3);
+    let Some(mut probe) = packet.get(header + UDP..).and_then(Probe::read) else { return true };
+    let sum_at = header + 6;
+    let before = u16::from_be_bytes([packet[header + UDP + 4], packet[header + UDP + 5]]);
+    probe.flags = (probe.flags | REFLECTED) & !REFLECT;
+    packet[header + UDP + 5] = probe.flags;
+    let after = u16::from_be_bytes([packet[header + UDP + 4], packet[header + UDP + 5]]);
+    let sum = u16::from_be_bytes([packet[sum_at], packet[sum_at + 1]]);
+    if sum != 0 {
+        packet[sum_at..sum_at + 2].copy_from_slice(&checksum::update(sum, before, after).to_be_bytes());
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_comes_through_both_ip_versions_and_back() {
+        let probe = Probe { run: 7, flags: REFLECT, stream: 5, number: 1 << 40, intended_ns: 99 };
+        for (ue, server, octets) in [
+            ("10.60.0.1:4000", "192.0.2.1:7", 100),
+            ("[2001:db8::1]:4000", "[2001:db8:1::1]:7", 200),
+            ("10.60.0.1:4000", "192.0.2.1:7", 1),
+        ] {
+            let (from, to): (SocketAddr, SocketAddr) = (ue.parse().unwrap(), server.parse().unwrap());
+            let mut room = [0xaa; 300];
+            let len = write_packet(from, to, octets, &probe, &mut room).unwrap();
+            assert_eq!(len, octets.max(least_packet(from.is_ipv6())));
+            let packet = &mut room[..len];
+            assert_eq!(Probe::of_packet(packet), Some(probe));
+            assert!(reflect(packet));
+            assert_eq!(Probe::of_packet(packet), Some(Probe { flags: REFLECTED, ..probe }));
+            if let (IpAddr::V6(a), IpAddr::V6(b)) = (from.ip(), to.ip()) {
+                let pseudo = checksum::pseudo_ipv6(b.octets(), a.octets(), 17, (len - 40) as u32);
+                assert_eq!(checksum::fold(checksum::sum(&packet[40..], pseudo)), 0xffff);
+                assert_eq!((&packet[8..24], &packet[40..42]), (&b.octets()[..], &[0, 7][..]));
+            } else {
+                assert!(checksum::verifies(&packet[..20]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_udp_is_not_reflected() {
+        for packet in [&mut [][..], &mut [0x45; 10], &mut [0x60; 30], &mut [0x45; 40], &mut [0x41; 40]] {
+            assert!(!reflect(packet));
+        }
+    }
+}

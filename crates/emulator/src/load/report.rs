@@ -1,0 +1,454 @@
+//! What a load has found, in figures.
+use super::data::DataReport;
+use super::meter::Summary;
+use super::network::NetworkReport;
+use super::outcome::{CycleReport, Second};
+use super::tally::Tally;
+use ranlab_machines::n4::{Counts, Kind, Ledger};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A generator whose requests or packets were later than this, at the 99th percentile, was off its schedule.
+const LATE_US: f64 = 1_000.0;
+
+/// The kinds of requests as reports spell them.
+pub(super) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Heartbeat => "heartbeat",
+        Kind::Association => "association",
+        Kind::Establishment => "establishment",
+        Kind::Modification => "modification",
+        Kind::Deletion => "deletion",
+        Kind::Report => "report",
+    }
+}
+
+/// Which way packets went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the UE.
+    Uplink,
+    /// To the UE.
+    Downlink,
+}
+
+/// Whether one packet came through in each direction; `None`: nobody could see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Smoke {
+    /// From the UE.
+    pub uplink: Option<bool>,
+    /// To the UE.
+    pub downlink: Option<bool>,
+}
+
+/// One kind of request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequestSummary {
+    /// Requests, retransmissions not counted.
+    pub sent: u64,
+    /// Accepted at the first sending.
+    pub ok: u64,
+    /// Accepted after it was sent again.
+    pub retransmitted: u64,
+    /// Refused.
+    pub rejected: u64,
+    /// Answered after it was given up.
+    pub late: u64,
+    /// Given up.
+    pub lost: u64,
+    /// Neither answered nor given up at the end.
+    pub pending: u64,
+    /// Further answers.
+    pub duplicate: u64,
+    /// Datagrams sent again.
+    pub retransmissions: u64,
+    /// From the intended time, microseconds.
+    pub latency_us: Option<Summary>,
+    /// From the sending, microseconds.
+    pub service_us: Option<Summary>,
+}
+
+/// The control plane's part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ControlSummary {
+    /// What was measured over, seconds.
+    pub wall_s: f64,
+    /// Sessions begun.
+    pub started: u64,
+    /// Sessions that went as they should.
+    pub completed: u64,
+    /// Sessions of which a request was rejected or lost.
+    pub failed: u64,
+    /// Sessions that a restart of the UPF ended.
+    pub restarted: u64,
+    /// Restarts of the UPF that were noticed.
+    pub restarts: u64,
+    /// Sessions completed in a second, over the whole time.
+    pub cycles_per_s: f64,
+    /// Requests answered in a second, over the whole time.
+    pub answers_per_s: f64,
+    /// Requests of each kind.
+    pub requests: BTreeMap<&'static str, RequestSummary>,
+    /// Refusals and late answers by cause.
+    pub causes: BTreeMap<u8, u64>,
+    /// Responses received.
+    pub responses: u64,
+    /// Responses that nobody asked for.
+    pub unexpected: u64,
+    /// Responses that could not be read.
+    pub malformed: u64,
+    /// Every request and every response is in exactly one of the counts.
+    pub balanced: bool,
+    /// From a session's intended begin to its last answer, the hold not counted, microseconds.
+    pub cycle_us: Option<Summary>,
+    /// How late the generator was, microseconds.
+    pub lag_us: Option<Summary>,
+    /// Times that something due could not be sent: too many requests under way, or no session free.
+    pub refused: u64,
+    /// Sessions at most.
+    pub live_peak: usize,
+    /// Session reports about waiting packets, and about usage.
+    pub reports: [u64; 2],
+    /// CPU time of the SMFs' threads, seconds.
+    pub generator_cpu_s: f64,
+    /// Requests answered for each second of that.
+    pub answers_per_cpu_s: f64,
+    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on.
+    pub drift: Option<[f64; 2]>,
+    /// By second.
+    pub seconds: Vec<Second>,
+}
+
+/// Requests and responses of several SMFs.
+pub(super) fn control(
+    reports: &CycleReport,
+    ledgers: &[Ledger],
+    wall: Duration,
+    cpu: Duration,
+) -> ControlSummary {
+    let mut summary = ControlSummary {
+        wall_s: wall.as_secs_f64(),
+        started: reports.started,
+        completed: reports.completed,
+        failed: reports.failed,
+        restarted: reports.restarted,
+        restarts: reports.restarts,
+        cycle_us: reports.cycle.summary(),
+        lag_us: reports.lag.summary(),
+        refused: reports.refused,
+        live_peak: reports.live_peak,
+        reports: [reports.data_reports, reports.usage_reports],
+        generator_cpu_s: cpu.as_secs_f64(),
+        drift: drift(&reports.seconds),
+        seconds: reports.seconds.clone(),
+        balanced: ledgers.iter().all(Ledger::balanced),
+        ..Default::default()
+    };
+    let mut answers = 0;
+    for kind in Kind::ALL {
+        let mut counts = Counts::default();
+        ledgers.iter().for_each(|ledger| add(&mut counts, ledger.of(kind)));
+        answers += counts.answered();
+        if counts.sent > 0 {
+            let (latency, service) = (reports.latency.of(kind), reports.service.of(kind));
+            let of_kind = request(&counts, latency.summary(), service.summary());
+            summary.requests.insert(kind_name(kind), of_kind);
+        }
+    }
+    for ledger in ledgers {
+        summary.responses += ledger.responses;
+        summary.unexpected += ledger.unexpected;
+        summary.malformed += ledger.malformed;
+        ledger.causes.iter().for_each(|(cause, n)| *summary.causes.entry(*cause).or_default() += n);
+    }
+    let measured: u64 = reports.seconds.iter().map(|second| second.answers).sum();
+    let wall_s = summary.wall_s.max(1e-9);
+    summary.cycles_per_s = reports.completed as f64 / wall_s;
+    summary.answers_per_s = measured as f64 / wall_s;
+    summary.answers_per_cpu_s = if cpu.is_zero() { 0.0 } else { answers as f64 / cpu.as_secs_f64() };
+    summary
+}
+
+fn add(sum: &mut Counts, more: &Counts) {
+    sum.sent += more.sent;
+    sum.pending += more.pending;
+    sum.ok += more.ok;
+    sum.retransmitted += more.retransmitted;
+    sum.rejected += more.rejected;
+    sum.late += more.late;
+    sum.lost += more.lost;
+    sum.duplicate += more.duplicate;
+    sum.retransmissions += more.retransmissions;
+}
+
+pub(super) fn request(
+    counts: &Counts,
+    latency_us: Option<Summary>,
+    service_us: Option<Summary>,
+) -> RequestSummary {
+    RequestSummary {
+        sent: counts.sent,
+        ok: counts.ok,
+        retransmitted: counts.retransmitted,
+        rejected: counts.rejected,
+        late: counts.late,
+        lost: counts.lost,
+        pending: counts.pending,
+        duplicate: counts.duplicate,
+        retransmissions: counts.retransmissions,
+        latency_us,
+        service_us,
+    }
+}
+
+/// The last third against the first; the last second is seldom whole and does not count.
+fn drift(seconds: &[Second]) -> Option<[f64; 2]> {
+    let whole = seconds.split_last().map(|(_, whole)| whole).filter(|whole| whole.len() >= 6)?;
+    let third = whole.len() / 3;
+    let of = |part: &[Second]| {
+        let answers: u64 = part.iter().map(|second| second.answers).sum();
+        let latency: f64 = part.iter().map(|second| second.latency_us_sum).sum();
+        (answers as f64, latency / (answers as f64).max(1.0))
+    };
+    let (first, last) = (of(&whole[..third]), of(&whole[whole.len() - third..]));
+    (first.0 > 0.0 && first.1 > 0.0).then(|| [last.0 / first.0, last.1 / first.1])
+}
+
+/// Packets of one direction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DataSummary {
+    /// Packets that left; what the own kernel refused is not among them.
+    pub sent: u64,
+    /// Numbers that arrived, each once.
+    pub received: u64,
+    /// Numbers that did not.
+    pub lost: u64,
+    /// Packets whose number had come before.
+    pub duplicates: u64,
+    /// Packets overtaken.
+    pub reordered: u64,
+    /// Streams in which something was lost, repeated or overtaken.
+    pub streams_disturbed: u64,
+    /// Packets that the generator's own kernel refused.
+    pub unsent: u64,
+    /// Packets that were due when no session was live.
+    pub idle: u64,
+    /// Offered rate, packets per second; `None`: as fast as it goes.
+    pub asked_pps: Option<f64>,
+    /// What was sent, packets per second.
+    pub offered_pps: f64,
+    /// What arrived, packets per second.
+    pub received_pps: f64,
+    /// What arrived, bits per second of the user's IP packets.
+    pub received_bps: f64,
+    /// From the intended time, microseconds: one way where both ends have one clock, there and back where reflected.
+    pub delay_us: Option<Summary>,
+    /// How late packets were sent, microseconds.
+    pub lag_us: Option<Summary>,
+    /// Packets of other runs, or that were none.
+    pub strangers: u64,
+}
+
+pub(super) struct Sides<'a> {
+    pub(super) gnb: &'a DataReport,
+    pub(super) network: Option<&'a NetworkReport>,
+    pub(super) seconds: f64,
+}
+
+impl Sides<'_> {
+    /// Uplink: at the data network where one of ours is, at the base station otherwise, reflected.
+    pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize) -> DataSummary {
+        let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
+        let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
+        let mut summary = self.count(&self.gnb.sent, tallies, self.gnb.unsent, asked_pps);
+        let received_octets =
+            self.network.map_or(summary.received * octets as u64, |network| network.uplink_octets);
+        summary.received_bps = received_octets as f64 * 8.0 / self.seconds.max(1e-9);
+        summary.idle = self.gnb.idle;
+        summary.delay_us = delay.summary();
+        summary.lag_us = self.gnb.lag.summary();
+        summary.strangers = self.network.map_or(0, |network| network.strangers);
+        summary
+    }
+
+    /// Downlink, at the base stations.
+    pub(super) fn downlink(&self, asked_pps: Option<f64>) -> Option<DataSummary> {
+        let network = self.network.filter(|network| network.sent.iter().any(|sent| *sent > 0))?;
+        let mut summary = self.count(&network.sent, &self.gnb.downlink, network.unsent, asked_pps);
+        summary.received_bps = self.gnb.downlink_octets as f64 * 8.0 / self.seconds.max(1e-9);
+        summary.idle = network.idle;
+        summary.delay_us = self.gnb.downlink_delay.summary();
+        summary.lag_us = network.lag.summary();
+        summary.strangers = self.gnb.strangers;
+        Some(summary)
+    }
+
+    fn count(&self, sent: &[u64], tallies: &[Tally], unsent: u64, asked_pps: Option<f64>) -> DataSummary {
+        let queued: u64 = sent.iter().sum();
+        let sum = |what: &dyn Fn(&Tally) -> u64| tallies.iter().map(what).sum::<u64>();
+        let disturbed = sent.iter().zip(tallies).filter(|(sent, tally)| {
+            tally.distinct() != **sent || tally.duplicates > 0 || tally.reordered > 0
+        });
+        let left = queued.saturating_sub(unsent);
+        let received = sum(&Tally::distinct);
+        DataSummary {
+            sent: left,
+            received,
+            lost: left.saturating_sub(received),
+            duplicates: sum(&|tally| tally.duplicates),
+            reordered: sum(&|tally| tally.reordered),
+            streams_disturbed: disturbed.count() as u64,
+            unsent,
+            asked_pps: asked_pps.filter(|rate| rate.is_finite()),
+            offered_pps: left as f64 / self.seconds.max(1e-9),
+            received_pps: received as f64 / self.seconds.max(1e-9),
+            ..Default::default()
+        }
+    }
+}
+
+/// One step of a load with packets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct StepSummary {
+    /// For QoS: which way, offered and allowed, bits per second.
+    pub qos: Option<(Direction, f64, f64)>,
+    /// How long packets flowed, seconds.
+    pub seconds: f64,
+    /// From the UEs.
+    pub uplink: Option<DataSummary>,
+    /// Uplink packets that asked for it and came back, microseconds there and back.
+    pub round_trip_us: Option<Summary>,
+    /// To the UEs.
+    pub downlink: Option<DataSummary>,
+    /// Interruptions by handovers, microseconds: from the last packet in the old tunnel to the first in the new one.
+    pub interruption_us: Option<Summary>,
+    /// Handovers asked for.
+    pub handovers: u64,
+    /// End markers that came.
+    pub end_markers: u64,
+    /// Packets that came into a tunnel after the handover was asked for.
+    pub old_tunnel: u64,
+    /// Error indications from the UPF.
+    pub error_indications: u64,
+    /// CPU time of data threads and data network, seconds.
+    pub generator_cpu_s: f64,
+}
+
+/// What a load has found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LoadReport {
+    /// What was done.
+    pub mode: &'static str,
+    /// Names the run in its probes.
+    pub run: u32,
+    /// One packet in each direction, before.
+    pub smoke: Smoke,
+    /// Requests and sessions.
+    pub control: ControlSummary,
+    /// Setting up what has to be there before, apart from what is measured.
+    pub set_up: Option<ControlSummary>,
+    /// Packets.
+    pub steps: Vec<StepSummary>,
+    /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run.
+    pub unexplained: u64,
+    /// Whether requests and packets left when they were to.
+    pub on_schedule: bool,
+    /// What a reader should know before using a figure.
+    pub warnings: Vec<String>,
+}
+
+impl LoadReport {
+    /// Adds the verdicts about the run itself.
+    pub(super) fn judge(&mut self) {
+        let control = &self.control;
+        let pending: u64 = control.requests.values().map(|of_kind| of_kind.pending).sum();
+        self.unexplained = pending + control.unexpected + control.malformed;
+        if !control.balanced {
+            self.warnings
+                .push("the account of requests does not balance: this is a fault of ranlab".to_owned());
+            self.unexplained += 1;
+        }
+        let mut lags = vec![("requests", control.lag_us)];
+        for step in &self.steps {
+            lags.push(("uplink packets", step.uplink.as_ref().and_then(|side| side.lag_us)));
+            lags.push(("downlink packets", step.downlink.as_ref().and_then(|side| side.lag_us)));
+        }
+        self.on_schedule = true;
+        for (what, lag) in lags.into_iter().filter_map(|(what, lag)| Some((what, lag?))) {
+            if lag.p99 > LATE_US {
+                self.on_schedule = false;
+                let late = format!(
+                    "{what} left late (p99 {:.0} us after their time): the generator could not keep its schedule",
+                    lag.p99
+                );
+                self.warnings.push(late);
+            }
+        }
+        for side in self.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten() {
+            if side.unsent > 0 {
+                let unsent = format!("{} packets were refused by the generator's own kernel", side.unsent);
+                self.warnings.push(unsent);
+            }
+            if side.asked_pps.is_some_and(|asked| side.offered_pps < 0.98 * asked) {
+                self.on_schedule = false;
+                self.warnings.push(format!(
+                    "{:.0} packets/s were sent of {:.0} asked for",
+                    side.offered_pps,
+                    side.asked_pps.unwrap_or(0.0)
+                ));
+            }
+        }
+        if let Some([_, latency]) = control.drift
+            && latency > 1.5
+        {
+            self.warnings
+                .push(format!("latency grew by a factor of {latency:.2} from the first third to the last"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_received_lost_or_refused() {
+        let mut gnb = DataReport::new(2, 1);
+        gnb.sent = vec![10, 5];
+        gnb.unsent = 1;
+        let mut network = NetworkReport { uplink: vec![Tally::default(); 2], ..Default::default() };
+        (0..8).chain([3]).for_each(|n| network.uplink[0].take(n));
+        (0..5).for_each(|n| network.uplink[1].take(n));
+        let sides = Sides { gnb: &gnb, network: Some(&network), seconds: 2.0 };
+        let up = sides.uplink(Some(7.0), 100);
+        assert_eq!((up.sent, up.received, up.lost, up.unsent, up.duplicates), (14, 13, 1, 1, 1));
+        assert_eq!((up.streams_disturbed, up.offered_pps), (1, 7.0));
+        assert!(sides.downlink(None).is_none());
+    }
+
+    #[test]
+    fn drift_compares_the_first_third_with_the_last() {
+        let second = |answers, latency_us_sum| Second { answers, latency_us_sum, ..Default::default() };
+        let mut seconds = vec![second(100, 1_000.0); 3];
+        seconds.extend(vec![second(50, 1_000.0); 3]);
+        assert_eq!(drift(&seconds), None, "the last second does not count");
+        seconds.push(second(1, 1.0));
+        assert_eq!(drift(&seconds), Some([0.5, 2.0]));
+    }
+
+    #[test]
+    fn a_late_generator_says_so() {
+        let mut report = LoadReport {
+            control: ControlSummary { balanced: true, ..Default::default() },
+            ..Default::default()
+        };
+        let mut times = crate::load::Times::default();
+        times.record(5_000_000);
+        report.control.lag_us = times.summary();
+        report.judge();
+        assert!(!report.on_schedule && report.warnings[0].contains("could not keep its schedule"));
+        assert_eq!(report.unexplained, 0);
+    }
+}

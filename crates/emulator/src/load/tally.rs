@@ -1,0 +1,78 @@
+//! What came of a stream: each number once, in order, or not.
+
+/// Numbers behind the newest that are told apart: what comes later than that counts as reordered, also if it came twice.
+const WINDOW: u64 = 64;
+
+/// The receiver's account of one stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Packets, whatever became of them.
+    pub received: u64,
+    /// Packets whose number had come before.
+    pub duplicates: u64,
+    /// Packets that came after one with a greater number.
+    pub reordered: u64,
+    /// The greatest number, plus 1.
+    next: u64,
+    /// Which of the `WINDOW` numbers before `next` have come.
+    seen: u64,
+}
+
+impl Tally {
+    /// Counts a packet by its number.
+    pub fn take(&mut self, number: u64) {
+        self.received += 1;
+        if number >= self.next {
+            let ahead = number - self.next + 1;
+            self.seen = if ahead >= WINDOW { 0 } else { self.seen << ahead };
+            self.seen |= 1;
+            self.next = number + 1;
+            return;
+        }
+        let behind = self.next - 1 - number;
+        if behind < WINDOW {
+            let bit = 1 << behind;
+            if self.seen & bit != 0 {
+                self.duplicates += 1;
+                return;
+            }
+            self.seen |= bit;
+        }
+        self.reordered += 1;
+    }
+
+    /// Numbers that came, each once.
+    pub fn distinct(&self) -> u64 {
+        self.received - self.duplicates
+    }
+
+    /// Adds another receiver's account of the same stream: numbers are told apart within each.
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.next = self.next.max(other.next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(numbers: impl IntoIterator<Item = u64>) -> (u64, u64, u64) {
+        let mut tally = Tally::default();
+        numbers.into_iter().for_each(|number| tally.take(number));
+        (tally.received, tally.duplicates, tally.reordered)
+    }
+
+    #[test]
+    fn order_repetition_and_gaps_are_told_apart() {
+        assert_eq!(tally(0..1_000), (1_000, 0, 0));
+        assert_eq!(tally([0, 2, 1, 3]), (4, 0, 1));
+        assert_eq!(tally([0, 1, 1, 0, 2]), (5, 2, 0));
+        assert_eq!(tally([0, 100, 101]), (3, 0, 0));
+        assert_eq!(tally([0, 200, 1]), (3, 0, 1));
+        assert_eq!(tally([5, 3, 3, 4, 4]), (5, 2, 2));
+        assert_eq!(tally([0, 63, 0, 64, 0]), (5, 1, 1), "0 is forgotten when 64 has come");
+    }
+}

@@ -1,0 +1,300 @@
+//! One packet worker: a user plane between two sockets.
+use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
+use ranlab_dataplane::upf::{Fate, HEADROOM, Meter, Rules, UserPlane};
+use ranlab_machines::n4::Session;
+use ranlab_net::{ReceiveBatch, SendBatch, open_tun};
+use ranlab_wire::gtpu::{Message, Packet, encode_message, extension_type};
+use ranlab_wire::pfcp::OuterHeaderCreation;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// Packets read from a TUN device before other work gets its turn.
+const TUN_TURN: usize = 64;
+
+/// The side of the data network, open.
+#[derive(Debug, Clone)]
+pub(super) enum N6Port {
+    Sink,
+    Reflect,
+    Udp { socket: Arc<UdpSocket>, peer: SocketAddr },
+    Tun(Arc<File>),
+}
+
+impl N6Port {
+    pub(super) fn open(n6: &N6) -> Result<Self, UpfError> {
+        Ok(match n6 {
+            N6::Sink => Self::Sink,
+            N6::Reflect => Self::Reflect,
+            N6::Udp { local, peer } => Self::Udp { socket: Arc::new(bind("N6", *local)?), peer: *peer },
+            N6::Tun(name) => {
+                let file = open_tun(name).map_err(|source| UpfError::Tun { name: name.clone(), source })?;
+                Self::Tun(Arc::new(file))
+            }
+        })
+    }
+
+    pub(super) fn local_addr(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Udp { socket, .. } => socket.local_addr().ok(),
+            _ => None,
+        }
+    }
+}
+
+/// What came in with one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    N3,
+    N6,
+}
+
+/// One packet worker.
+#[derive(Debug)]
+pub(super) struct Packets {
+    pub(super) plane: UserPlane,
+    n3: Arc<UdpSocket>,
+    n6: N6Port,
+    gtpu_port: u16,
+    received: Option<ReceiveBatch>,
+    to_n3: SendBatch,
+    to_n6: SendBatch,
+    scratch: Vec<u8>,
+    pub(super) unsent: u64,
+    pub(super) strangers: u64,
+}
+
+impl Packets {
+    pub(super) fn new(n3: Arc<UdpSocket>, n6: N6Port, gtpu_port: u16) -> Self {
+        Self {
+            plane: UserPlane::new(),
+            n3,
+            n6,
+            gtpu_port,
+            received: Some(ReceiveBatch::new(BATCH, MAX_DATAGRAM)),
+            to_n3: SendBatch::new(BATCH, MAX_DATAGRAM + HEADROOM),
+            to_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
+            scratch: vec![0; MAX_DATAGRAM],
+            unsent: 0,
+            strangers: 0,
+        }
+    }
+
+    /// A further worker on the same sockets, with sessions of its own.
+    pub(super) fn sibling(&self) -> Self {
+        Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port)
+    }
+
+    /// What to wait for.
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let mut all = vec![self.n3.as_fd()];
+        match &self.n6 {
+            N6Port::Udp { socket, .. } => all.push(socket.as_fd()),
+            N6Port::Tun(file) => all.push(file.as_fd()),
+            N6Port::Sink | N6Port::Reflect => {}
+        }
+        all
+    }
+
+    /// Receives what is there on both sides and carries it through; whether there was anything.
+    pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
+        let mut worked = false;
+        // Taken out, so that packets can be looked at while the rest works on them.
+        let mut received = self.received.take().unwrap_or_else(|| ReceiveBatch::new(BATCH, MAX_DATAGRAM));
+        let result = self.receive(&mut received, &mut |own, side, from, packet| {
+            worked = true;
+            match side {
+                Side::N3 => own.from_n3(now_ns, from, packet),
+                Side::N6 => own.from_n6(now_ns, packet),
+            }
+        });
+        self.received = Some(received);
+        self.send()?;
+        result.map(|()| worked)
+    }
+
+    /// Receives what is there on both sides and hands it to `take`.
+    pub(super) fn receive(
+        &mut self,
+        received: &mut ReceiveBatch,
+        take: &mut dyn FnMut(&mut Self, Side, SocketAddr, &[u8]),
+    ) -> io::Result<()> {
+        let n3 = Arc::clone(&self.n3);
+        if received.receive(&n3)? > 0 {
+            received.datagrams().for_each(|(from, datagram)| take(self, Side::N3, from, datagram));
+        }
+        match self.n6.clone() {
+            N6Port::Udp { socket, peer } => {
+                if received.receive(&socket)? > 0 {
+                    for (from, packet) in received.datagrams() {
+                        if from == peer {
+                            take(self, Side::N6, from, packet);
+                        } else {
+                            self.strangers += 1;
+                        }
+                    }
+                }
+            }
+            N6Port::Tun(file) => {
+                let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+                for _ in 0..TUN_TURN {
+                    let mut packet = std::mem::take(&mut self.scratch);
+                    let read = (&*file).read(&mut packet);
+                    if let Ok(len) = read {
+                        take(self, Side::N6, nobody, &packet[..len]);
+                    }
+                    self.scratch = packet;
+                    match read {
+                        Ok(_) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            N6Port::Sink | N6Port::Reflect => {}
+        }
+        Ok(())
+    }
+
+    /// A session's rules have come or changed: into the tunnels that it leaves go end markers, what waits may go.
+    pub(super) fn install(
+        &mut self,
+        now_ns: u64,
+        seid: u64,
+        session: &Session,
+        meters: &[Meter],
+        end_markers: &[OuterHeaderCreation],
+    ) {
+        for left in end_markers {
+            let peer = left.addresses.v4.map(IpAddr::from).or(left.addresses.v6.map(IpAddr::from));
+            if let (Some(peer), Some(teid)) = (peer, left.teid) {
+                self.say(SocketAddr::new(peer, self.gtpu_port), &Message::EndMarker, teid, None);
+            }
+        }
+        self.plane.install(seid, &rules(session), meters);
+        while self.plane.can_flush(seid) {
+            self.make_room();
+            let (plane, port) = (&mut self.plane, self.gtpu_port);
+            let mut to = None;
+            let mut datagram = std::mem::take(&mut self.scratch);
+            if let Some(Fate::N3 { peer, len }) = plane.flush(now_ns, seid, &mut datagram) {
+                to = Some((SocketAddr::new(peer, port), len));
+            }
+            if let Some((to, len)) = to {
+                self.to_n3.copy(Some(to), &datagram[..len]);
+            }
+            self.scratch = datagram;
+        }
+    }
+
+    pub(super) fn from_n3(&mut self, now_ns: u64, from: SocketAddr, datagram: &[u8]) {
+        match self.plane.uplink(now_ns, from.ip(), datagram) {
+            Fate::N6(packet) => self.to_n6(now_ns, packet),
+            Fate::Echo => {
+                let sequence = Packet::parse(datagram).ok().and_then(|packet| packet.sequence);
+                self.say(from, &Message::EchoResponse { recovery: 0 }, 0, sequence.or(Some(0)));
+            }
+            Fate::UnknownTunnel(teid) => {
+                let peer = self.n3.local_addr().map_or(from.ip(), |own| own.ip());
+                let to = SocketAddr::new(from.ip(), self.gtpu_port);
+                self.say(to, &Message::ErrorIndication { teid, peer, udp_port: None }, 0, Some(0));
+            }
+            Fate::Unsupported => {
+                let kinds = &[extension_type::PDU_SESSION_CONTAINER];
+                self.say(from, &Message::SupportedExtensionHeaders { kinds }, 0, Some(0));
+            }
+            Fate::N3 { .. } | Fate::Buffered | Fate::Taken | Fate::Dropped(_) => {}
+        }
+    }
+
+    pub(super) fn from_n6(&mut self, now_ns: u64, packet: &[u8]) {
+        self.make_room();
+        let Self { plane, to_n3, gtpu_port, .. } = self;
+        to_n3.push_with(|room| match plane.downlink(now_ns, packet, room) {
+            Fate::N3 { peer, len } => Some((Some(SocketAddr::new(peer, *gtpu_port)), len)),
+            _ => None,
+        });
+    }
+
+    fn to_n6(&mut self, now_ns: u64, packet: &[u8]) {
+        match &self.n6 {
+            N6Port::Sink => {}
+            N6Port::Reflect => {
+                let mut reflected = std::mem::take(&mut self.scratch);
+                if let Some(room) = reflected.get_mut(..packet.len()) {
+                    room.copy_from_slice(packet);
+                    if crate::load::reflect(room) {
+                        self.from_n6(now_ns, &reflected[..packet.len()]);
+                    }
+                }
+                self.scratch = reflected;
+            }
+            N6Port::Udp { peer, .. } => {
+                let peer = *peer;
+                if self.to_n6.is_full() {
+                    self.send_n6();
+                }
+                self.to_n6.copy(Some(peer), packet);
+            }
+            N6Port::Tun(file) => {
+                let written = (&**file).write(packet);
+                self.unsent += u64::from(written.ok() != Some(packet.len()));
+            }
+        }
+    }
+
+    fn say(&mut self, to: SocketAddr, message: &Message<'_>, teid: u32, sequence: Option<u16>) {
+        let mut out = Vec::new();
+        if encode_message(message, teid, sequence, &mut out).is_ok() {
+            self.make_room();
+            self.to_n3.copy(Some(to), &out);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.to_n3.is_full() {
+            self.send_n3();
+        }
+    }
+
+    fn send_n3(&mut self) {
+        let waiting = self.to_n3.len();
+        let sent = self.to_n3.send(&self.n3).map_or(0, |sent| sent.datagrams);
+        self.unsent += (waiting - sent) as u64;
+        self.to_n3.clear();
+    }
+
+    fn send_n6(&mut self) {
+        if let N6Port::Udp { socket, .. } = &self.n6 {
+            let waiting = self.to_n6.len();
+            let sent = self.to_n6.send(socket).map_or(0, |sent| sent.datagrams);
+            self.unsent += (waiting - sent) as u64;
+            self.to_n6.clear();
+        }
+    }
+
+    /// Sends what waits in the batches. What a full socket does not take is dropped and counted: a packet that waits in
+    /// front of a full socket delays all that follow.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        if !self.to_n3.is_empty() {
+            self.send_n3();
+        }
+        if !self.to_n6.is_empty() {
+            self.send_n6();
+        }
+        Ok(())
+    }
+}
+
+/// A session's rules as the packet engine wants them.
+pub(super) fn rules(session: &Session) -> Rules<'_> {
+    Rules {
+        pdrs: &session.pdrs,
+        fars: &session.fars,
+        qers: &session.qers,
+        urrs: &session.urrs,
+        bar: session.bar.as_ref(),
+    }
+}

@@ -1,0 +1,392 @@
+//! Where packets are worked on: in the control thread, in workers behind a master, or in a data thread of their own.
+use super::packets::{Packets, Side};
+use super::{BATCH, Design, MAX_DATAGRAM, UpfConfig, UpfError, pin};
+use ranlab_dataplane::upf::{Meter, PlaneCounters, PlaneEvent};
+use ranlab_machines::n4::{Direction, Session};
+use ranlab_net::{ReceiveBatch, monotonic_ns, thread_cpu_time, wait_readable};
+use ranlab_wire::pfcp::OuterHeaderCreation;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Batches that wait for a worker at most; what comes beyond is dropped and counted, as a ring of a NIC would.
+const MAX_HANDOFF: usize = 256;
+/// Events that wait for the control thread.
+const MAX_EVENTS: usize = 1 << 12;
+/// How long a worker sleeps without anything to do.
+const REST: Duration = Duration::from_millis(5);
+
+/// A change of a session, on its way to the packets.
+#[derive(Debug)]
+struct Change {
+    seid: u64,
+    session: Session,
+    meters: Vec<Meter>,
+    end_markers: Vec<OuterHeaderCreation>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Install(Arc<Change>),
+    Remove(u64),
+    DropBuffered(u64),
+    Clear,
+    Packets(Side, Vec<(SocketAddr, Vec<u8>)>),
+}
+
+/// What a packet thread has done.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Done {
+    pub(super) counters: PlaneCounters,
+    pub(super) unsent: u64,
+    pub(super) strangers: u64,
+    pub(super) handoff_dropped: u64,
+    pub(super) cpu: Duration,
+}
+
+type Thread = JoinHandle<io::Result<Done>>;
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    jobs: SyncSender<Job>,
+    thread: Thread,
+}
+
+/// The packet workers, as the control thread sees them.
+#[derive(Debug)]
+pub(super) enum Planes {
+    Own(Box<Packets>),
+    Workers {
+        /// Of the master, which only receives.
+        master: Box<Packets>,
+        received: ReceiveBatch,
+        workers: Vec<Worker>,
+        events: Receiver<PlaneEvent>,
+        handoff_dropped: u64,
+    },
+    Offload {
+        worker: Worker,
+        installed: Receiver<()>,
+        events: Receiver<PlaneEvent>,
+        install: Duration,
+    },
+}
+
+impl Planes {
+    pub(super) fn start(
+        config: &UpfConfig,
+        packets: Packets,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, UpfError> {
+        let (tell, events) = sync_channel(MAX_EVENTS);
+        Ok(match config.design {
+            Design::CpOffload => Self::Own(Box::new(packets)),
+            Design::Software { workers } => {
+                let start = |index: usize| {
+                    let (jobs, inbox) = sync_channel(MAX_HANDOFF);
+                    let (packets, tell) = (packets.sibling(), tell.clone());
+                    let (pins, stop) = (config.pin.clone(), Arc::clone(stop));
+                    let thread = std::thread::Builder::new().name(format!("upf-worker-{index}"));
+                    let thread = thread.spawn(move || {
+                        pin(&pins, index + 1);
+                        work(packets, &inbox, &tell, &stop)
+                    })?;
+                    Ok(Worker { jobs, thread })
+                };
+                let workers = (0..workers).map(start).collect::<io::Result<_>>()?;
+                let received = ReceiveBatch::new(BATCH, MAX_DATAGRAM);
+                Self::Workers { master: Box::new(packets), received, workers, events, handoff_dropped: 0 }
+            }
+            Design::DpOffload { install } => {
+                let (jobs, inbox) = sync_channel(MAX_HANDOFF);
+                let (done, installed) = sync_channel(1);
+                let (pins, stop) = (config.pin.clone(), Arc::clone(stop));
+                let thread = std::thread::Builder::new().name("upf-data".to_owned());
+                let thread = thread.spawn(move || {
+                    pin(&pins, 1);
+                    forward(packets, &inbox, &done, &tell, &stop)
+                })?;
+                Self::Offload { worker: Worker { jobs, thread }, installed, events, install }
+            }
+        })
+    }
+
+    /// What the control thread has to wait for beside N4.
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        match self {
+            Self::Own(packets) => packets.descriptors(),
+            Self::Workers { master, .. } => master.descriptors(),
+            Self::Offload { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether events come through a channel, which nothing can wait for together with sockets.
+    pub(super) fn has_threads(&self) -> bool {
+        !matches!(self, Self::Own(_))
+    }
+
+    /// Packets that have come; whether there were any.
+    pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
+        match self {
+            Self::Own(packets) => packets.turn(now_ns),
+            Self::Offload { .. } => Ok(false),
+            Self::Workers { master, received, workers, handoff_dropped, .. } => {
+                let count = workers.len();
+                let mut batches: Vec<[Vec<(SocketAddr, Vec<u8>)>; 2]> =
+                    (0..count).map(|_| Default::default()).collect();
+                master.receive(received, &mut |_, side, from, packet| {
+                    let of_side = &mut batches[worker_of(side, packet, count)];
+                    of_side[usize::from(side == Side::N6)].push((from, packet.to_vec()));
+                })?;
+                let mut worked = false;
+                for (worker, [n3, n6]) in workers.iter().zip(batches) {
+                    for (side, batch) in [(Side::N3, n3), (Side::N6, n6)] {
+                        if batch.is_empty() {
+                            continue;
+                        }
+                        worked = true;
+                        if let Err(TrySendError::Full(_)) = worker.jobs.try_send(Job::Packets(side, batch)) {
+                            *handoff_dropped += 1;
+                        }
+                    }
+                }
+                Ok(worked)
+            }
+        }
+    }
+
+    pub(super) fn install(
+        &mut self,
+        now_ns: u64,
+        seid: u64,
+        session: &Session,
+        meters: &[Meter],
+        end_markers: Vec<OuterHeaderCreation>,
+    ) {
+        if let Self::Own(packets) = self {
+            packets.install(now_ns, seid, session, meters, &end_markers);
+            return;
+        }
+        let change = Change { seid, session: session.clone(), meters: meters.to_vec(), end_markers };
+        let change = Arc::new(change);
+        let count = self.workers().len();
+        let (mut of_uplink, mut of_downlink) = (Vec::new(), 0);
+        if count > 1 {
+            of_uplink.extend(session.uplink_teids().map(|teid| teid as usize % count));
+            of_downlink = downlink_worker(session, count);
+        }
+        for index in 0..count {
+            // Each direction has its worker; rates and gates of a direction are with it alone.
+            if count == 1 || of_uplink.contains(&index) || of_downlink == index {
+                self.job(index, Job::Install(Arc::clone(&change)));
+            }
+        }
+        self.wait_installed();
+    }
+
+    fn workers(&self) -> &[Worker] {
+        match self {
+            Self::Own(_) => &[],
+            Self::Workers { workers, .. } => workers,
+            Self::Offload { worker, .. } => std::slice::from_ref(worker),
+        }
+    }
+
+    /// A job that must not get lost: the control thread waits for room.
+    fn job(&self, index: usize, job: Job) {
+        // A worker that has ended has its reason, which its end tells.
+        let _ = self.workers()[index].jobs.send(job);
+    }
+
+    fn everywhere(&self, job: impl Fn() -> Job) {
+        (0..self.workers().len()).for_each(|index| self.job(index, job()));
+    }
+
+    fn wait_installed(&self) {
+        if let Self::Offload { installed, install, .. } = self {
+            // Either it is installed, or the data thread has ended.
+            let _ = installed.recv();
+            if !install.is_zero() {
+                std::thread::sleep(*install);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, seid: u64) {
+        match self {
+            Self::Own(packets) => packets.plane.remove(seid),
+            _ => {
+                self.everywhere(|| Job::Remove(seid));
+                self.wait_installed();
+            }
+        }
+    }
+
+    pub(super) fn drop_buffered(&mut self, seid: u64) {
+        match self {
+            Self::Own(packets) => packets.plane.drop_buffered(seid),
+            _ => self.everywhere(|| Job::DropBuffered(seid)),
+        }
+    }
+
+    /// Forgets every session, as a process that dies does.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Own(packets) => packets.plane.clear(),
+            _ => self.everywhere(|| Job::Clear),
+        }
+    }
+
+    pub(super) fn event(&mut self) -> Option<PlaneEvent> {
+        match self {
+            Self::Own(packets) => packets.plane.event(),
+            Self::Workers { events, .. } | Self::Offload { events, .. } => events.try_recv().ok(),
+        }
+    }
+
+    /// Sends what the control thread's own worker has to send.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        match self {
+            Self::Own(packets) => packets.send(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the threads, which have been told to stop.
+    pub(super) fn end(self) -> io::Result<Done> {
+        let (mut sum, threads) = match self {
+            Self::Own(packets) => return Ok(done(&packets)),
+            Self::Workers { master, workers, handoff_dropped, .. } => {
+                (Done { handoff_dropped, strangers: master.strangers, ..Done::default() }, workers)
+            }
+            Self::Offload { worker, .. } => (Done::default(), vec![worker]),
+        };
+        for Worker { jobs, thread } in threads {
+            drop(jobs);
+            let ended = thread.join().map_err(|_| io::Error::other("a packet thread panicked"))??;
+            sum.counters.add(&ended.counters);
+            sum.unsent += ended.unsent;
+            sum.strangers += ended.strangers;
+            sum.cpu += ended.cpu;
+        }
+        Ok(sum)
+    }
+}
+
+fn done(packets: &Packets) -> Done {
+    let (counters, unsent, strangers) = (*packets.plane.counters(), packets.unsent, packets.strangers);
+    Done { counters, unsent, strangers, ..Done::default() }
+}
+
+/// Which worker has a packet's session: uplink by tunnel, downlink by the UE's address.
+fn worker_of(side: Side, packet: &[u8], count: usize) -> usize {
+    let at = match (side, packet.first().map_or(0, |first| first >> 4)) {
+        (Side::N3, _) => 4,
+        (Side::N6, 4) => 16,
+        // The last octets of the /64 that is the UE's.
+        (Side::N6, _) => 28,
+    };
+    let number =
+        packet.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |four| u32::from_be_bytes(*four));
+    number as usize % count
+}
+
+fn downlink_worker(session: &Session, count: usize) -> usize {
+    let ue = session.pdr(Direction::Downlink).and_then(|pdr| pdr.pdi.ue_ip_addresses.first());
+    let number = ue.map_or(0, |ue| match (ue.addresses.v4, ue.addresses.v6) {
+        (Some(v4), _) => u32::from(v4),
+        (None, Some(v6)) => (u128::from(v6) >> 64) as u32,
+        (None, None) => 0,
+    });
+    number as usize % count
+}
+
+/// One job; whether it was a change of rules.
+fn carry_out(packets: &mut Packets, job: Job) -> bool {
+    let now_ns = monotonic_ns();
+    match job {
+        Job::Install(change) => {
+            packets.install(now_ns, change.seid, &change.session, &change.meters, &change.end_markers);
+            return true;
+        }
+        Job::Remove(seid) => {
+            packets.plane.remove(seid);
+            return true;
+        }
+        Job::DropBuffered(seid) => packets.plane.drop_buffered(seid),
+        Job::Clear => packets.plane.clear(),
+        Job::Packets(Side::N3, batch) => {
+            batch.iter().for_each(|(from, datagram)| packets.from_n3(now_ns, *from, datagram));
+        }
+        Job::Packets(Side::N6, batch) => batch.iter().for_each(|(_, packet)| packets.from_n6(now_ns, packet)),
+    }
+    false
+}
+
+fn tell_events(packets: &mut Packets, tell: &SyncSender<PlaneEvent>) {
+    while let Some(event) = packets.plane.event() {
+        // A full channel means that thousands of notices wait already; the next packet makes another.
+        let _ = tell.try_send(event);
+    }
+}
+
+/// A worker of the software design.
+fn work(
+    mut packets: Packets,
+    inbox: &Receiver<Job>,
+    tell: &SyncSender<PlaneEvent>,
+    stop: &AtomicBool,
+) -> io::Result<Done> {
+    loop {
+        match inbox.recv_timeout(REST) {
+            Ok(job) => {
+                carry_out(&mut packets, job);
+                while let Ok(job) = inbox.try_recv() {
+                    carry_out(&mut packets, job);
+                }
+                packets.send()?;
+                tell_events(&mut packets, tell);
+            }
+            Err(RecvTimeoutError::Timeout) if !stop.load(Relaxed) => {}
+            Err(_) => break,
+        }
+    }
+    Ok(Done { cpu: thread_cpu_time(), ..done(&packets) })
+}
+
+/// The data thread of the offloaded data plane.
+fn forward(
+    mut packets: Packets,
+    inbox: &Receiver<Job>,
+    installed: &SyncSender<()>,
+    tell: &SyncSender<PlaneEvent>,
+    stop: &AtomicBool,
+) -> io::Result<Done> {
+    // Rules come through a channel that poll(2) cannot see: the rest between looks bounds how long one waits.
+    const LOOK: Duration = Duration::from_micros(20);
+    while !stop.load(Relaxed) {
+        let mut worked = packets.turn(monotonic_ns())?;
+        loop {
+            match inbox.try_recv() {
+                Ok(job) => {
+                    worked = true;
+                    if carry_out(&mut packets, job) && installed.send(()).is_err() {
+                        return Ok(Done { cpu: thread_cpu_time(), ..done(&packets) });
+                    }
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        packets.send()?;
+        tell_events(&mut packets, tell);
+        if !worked {
+            wait_readable(&packets.descriptors(), LOOK)?;
+        }
+    }
+    Ok(Done { cpu: thread_cpu_time(), ..done(&packets) })
+}

@@ -1,0 +1,470 @@
+//! Rig `upf`: a user plane function (ours in one of its designs, a mock, or one that runs already) under sessions and
+//! packets. Both ends are the verbs `ranlab upf` and `ranlab load upf`, processes of their own on this machine.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_host::{MachineMeter, ProcessMeter};
+use serde_json::Value as Json;
+
+use crate::keys;
+use crate::lab::Lab;
+use crate::noise;
+
+/// How often it is checked that both live.
+const CHECK: Duration = Duration::from_millis(20);
+/// A generator whose 99th percentile of lateness is above this was no generator of that load.
+const LATE_US: f64 = 1_000.0;
+/// How much of a load's output is read at most.
+const OUTPUT_BYTES_MAX: u64 = 16 << 20;
+const DESIGNS: [&str; 4] = ["cp-offload", "software", "dp-offload", "external"];
+const OWN: &[&str] = &["cp-offload", "software", "dp-offload"];
+const MODES: [&str; 7] = ["control", "blind", "sessions", "mixed", "handover", "paging", "qos"];
+const ARRIVALS: [&str; 5] = ["closed", "constant", "poisson", "burst", "ramp"];
+
+/// The rig.
+pub(crate) struct UpfRig {
+    lab: Lab,
+    upf: Option<Child>,
+}
+
+impl UpfRig {
+    pub(crate) fn new(lab: &Lab) -> Self {
+        Self { lab: lab.clone(), upf: None }
+    }
+
+    fn start_upf(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        let design = keys::text(run, "sut.design")?;
+        if design == "external" {
+            return Ok(());
+        }
+        let mut command = Command::new(&self.lab.program);
+        command.args(["upf", "--format", "ndjson", "--design", design]);
+        command.args(["--n4", keys::text(run, "sut.n4")?, "--n3", keys::text(run, "sut.n3")?]);
+        command.args(["--dialect", keys::text(run, "sut.dialect")?]);
+        command.arg("--n6").arg(format!("udp://{},{}", upf_n6(run)?, load_n6(run)?));
+        command.args(["--workers", &keys::int::<u32>(run, "sut.workers")?.to_string()]);
+        command.args(["--loss-permille", &keys::int::<u32>(run, "sut.loss_permille")?.to_string()]);
+        command.args(["--max-sessions", &keys::int::<u64>(run, "sut.max_sessions")?.to_string()]);
+        for (key, flag) in
+            [("sut.install", "--install"), ("sut.service", "--service"), ("sut.scan", "--scan")]
+        {
+            let span: Duration = run.span(key).unwrap_or_default();
+            command.arg(flag).arg(format!("{}us", span.as_nanos() as f64 / 1e3));
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let spawned =
+            command.spawn().map_err(|error| RigError::Rig(format!("ranlab does not start: {error}")))?;
+        let upf = self.upf.insert(spawned);
+        let Some(out) = upf.stdout.take() else { return Err(RigError::Rig("no output".to_owned())) };
+        let mut line = String::new();
+        // It writes one line when it listens; if it does not, it has said why on the standard error.
+        let read = BufReader::new(out.take(4_096)).read_line(&mut line).unwrap_or(0);
+        if read == 0 {
+            return Err(RigError::Environment("the UPF did not start; its reason is above".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn load(&self, run: &Run<'_>) -> Result<Command, RigError> {
+        let mode = keys::text(run, "load.mode")?;
+        let mut command = Command::new(&self.lab.program);
+        command.args(["load", "upf", "--format", "json", "--mode", mode]);
+        command.args(["--n4", keys::text(run, "sut.n4")?, "--n3", keys::text(run, "sut.n3")?]);
+        command.args(["--dialect", keys::text(run, "sut.dialect")?]);
+        let n6 = match keys::text(run, "load.n6")? {
+            "own" => format!("udp://{},{}", load_n6(run)?, upf_n6(run)?),
+            other => other.to_owned(),
+        };
+        command.args(["--n6", &n6]);
+        command.arg("--duration").arg(format!("{}ms", run.duration.as_millis()));
+        command.arg("--run").arg((run.seed as u32).to_string());
+        for (key, flag) in [
+            ("load.arrivals", "--arrivals"),
+            ("load.rate", "--rate"),
+            ("load.rate_to", "--rate-to"),
+            ("load.burst", "--burst"),
+            ("load.window", "--window"),
+            ("load.smfs", "--smfs"),
+            ("load.gnbs", "--gnbs"),
+            ("load.threads", "--threads"),
+            ("load.live", "--live"),
+            ("load.octets", "--octets"),
+            ("load.uplink", "--uplink"),
+            ("load.downlink", "--downlink"),
+            ("load.dynamic", "--dynamic"),
+            ("load.n1", "--n1"),
+            ("load.reflect_every", "--reflect-every"),
+        ] {
+            if let Some(value) = run.value(key) {
+                command.arg(flag).arg(value.to_string());
+            }
+        }
+        for (key, flag) in [
+            ("load.hold", "--hold"),
+            ("load.delay", "--delay"),
+            ("load.round", "--round"),
+            ("load.lead", "--lead"),
+            ("load.t1", "--t1"),
+        ] {
+            if let Some(span) = run.span(key) {
+                command.arg(flag).arg(format!("{}us", span.as_nanos() as f64 / 1e3));
+            }
+        }
+        if let Some(mbr) = run.number("load.mbr_mbps") {
+            command.arg("--mbr").arg(format!("{mbr}M"));
+        }
+        if let Some(offered) = run.number("load.offered_mbps") {
+            command.arg("--offered").arg(format!("{offered}M"));
+        }
+        // A closed loop ends with its time; other modes need to know how many.
+        if let Some(sessions) = run.value("load.sessions") {
+            command.arg("--sessions").arg(sessions.to_string());
+        }
+        if let Some(upf) = &self.upf {
+            command.arg("--upf-pid").arg(upf.id().to_string());
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// Runs the load and returns what it says.
+    fn loaded(&mut self, run: &Run<'_>) -> Result<Json, RigError> {
+        let started = self.load(run)?.spawn();
+        let mut load = started.map_err(|error| RigError::Rig(format!("ranlab does not start: {error}")))?;
+        let (out, err) = (load.stdout.take(), load.stderr.take());
+        // Read while it runs: a full pipe would stop it.
+        let text = std::thread::scope(|scope| {
+            let out = scope.spawn(move || read_all(out));
+            let err = scope.spawn(move || read_all(err));
+            let waited = wait(&mut load, run);
+            let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+            waited.map(|good| (good, out, err))
+        });
+        let (_, out, err) = text?;
+        let last = out.lines().last().unwrap_or("");
+        serde_json::from_str(last)
+            .map_err(|_| RigError::Sut(format!("the load did not end well: {}", err.trim())))
+    }
+}
+
+fn read_all(from: Option<impl Read>) -> String {
+    let mut text = String::new();
+    if let Some(from) = from {
+        // What was read until a fault is all that there is to tell.
+        let _ = from.take(OUTPUT_BYTES_MAX).read_to_string(&mut text);
+    }
+    text
+}
+
+fn wait(load: &mut Child, run: &Run<'_>) -> Result<bool, RigError> {
+    loop {
+        match load.try_wait() {
+            Ok(Some(status)) => return Ok(status.success()),
+            Ok(None) => {}
+            Err(error) => return Err(RigError::Rig(error.to_string())),
+        }
+        if let Err(stopped) = run.stop.sleep(CHECK) {
+            end(load);
+            return Err(stopped);
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // It may have ended already; either way it is waited for.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Addresses of the two ends of N6, beside those of N3.
+fn upf_n6(run: &Run<'_>) -> Result<SocketAddr, RigError> {
+    let n3: SocketAddr = keys::text(run, "sut.n3")?
+        .parse()
+        .map_err(|_| RigError::Rig("`sut.n3` is no address and port".to_owned()))?;
+    Ok(SocketAddr::new(n3.ip(), n3.port() + 1))
+}
+
+fn load_n6(run: &Run<'_>) -> Result<SocketAddr, RigError> {
+    keys::text(run, "load.network").and_then(|text| {
+        text.parse().map_err(|_| RigError::Rig("`load.network` is no address and port".to_owned()))
+    })
+}
+
+impl Rig for UpfRig {
+    fn describe(&self) -> RigDescription {
+        RigDescription {
+            name: "upf".to_owned(),
+            comment: "a user plane function under sessions (N4) and packets (N3, N6)".to_owned(),
+            keys: keys_of_rig(),
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(3),
+        }
+    }
+
+    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        self.tear_down();
+        self.start_upf(run)
+    }
+
+    fn warm_up(&mut self, _run: &Run<'_>) -> Result<(), RigError> {
+        // Each load sends its smoke packets and sets its sessions up before it measures.
+        Ok(())
+    }
+
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        let machine = MachineMeter::default();
+        let before = machine.sample().ok();
+        let own = |upf: &Option<Child>| {
+            let sample = ProcessMeter::new(upf.as_ref()?.id()).sample();
+            sample.ok()
+        };
+        let upf_before = own(&self.upf);
+        let report = self.loaded(run)?;
+        let upf_after = own(&self.upf);
+        if self.upf.is_some() && upf_after.is_none() {
+            return Err(RigError::Sut("the UPF has died".to_owned()));
+        }
+        if let Some(interval) = before.zip(machine.sample().ok()).and_then(|(from, to)| to.since(&from)) {
+            recorder.scalar("host.steal_share", interval.steal_share);
+            recorder.scalar("host.cpu_pressure", interval.pressure.map_or(0.0, |pressure| pressure.cpu_s));
+        }
+        if let Some((before, after)) = upf_before.zip(upf_after) {
+            let cpu_s = after.cpu_s() - before.cpu_s();
+            recorder.scalar("sut.rss_mb", after.rss_bytes as f64 / 1e6);
+            let completed = report["control"]["completed"].as_f64().unwrap_or(0.0)
+                + report["set_up"]["completed"].as_f64().unwrap_or(0.0);
+            if completed > 0.0 {
+                recorder.scalar("sut.cpu_us_per_session", cpu_s * 1e6 / completed);
+            }
+        }
+        Ok(record(run, recorder, &report))
+    }
+
+    fn tear_down(&mut self) {
+        if let Some(mut upf) = self.upf.take() {
+            end(&mut upf);
+        }
+    }
+}
+
+impl Drop for UpfRig {
+    fn drop(&mut self) {
+        self.tear_down();
+    }
+}
+
+fn keys_of_rig() -> Vec<Key> {
+    let count = |path: &str, comment: &str, default: i64| {
+        Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
+    };
+    let some =
+        |path: &str, comment: &str| Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).optional();
+    let span = |path: &str, comment: &str| Key::new(path, Kind::Span, comment).optional();
+    let rate = |path: &str, comment: &str, unit: &str| {
+        Key::new(path, Kind::positive(), comment).unit(unit).optional()
+    };
+    let text = |path: &str, comment: &str, default: &str| Key::new(path, Kind::Text, comment).or(default);
+    let mut keys = vec![
+        Key::new("sut.design", Kind::choice(&DESIGNS), "of our UPF, or external: it runs already")
+            .or("cp-offload"),
+        text("sut.n4", "N4 of the UPF", "127.8.0.8:8805"),
+        text("sut.n3", "N3 of the UPF; its N6 is the next port", "127.8.0.8:2152"),
+        text("sut.dialect", "what it insists on: strict-rel15, strict-rel17, open5gs, eupf", "strict-rel17"),
+        count("sut.workers", "of the design software", 1),
+        count("sut.loss_permille", "PFCP messages lost on purpose", 0),
+        count("sut.max_sessions", "sessions at most", 1 << 20),
+        Key::new("sut.install", Kind::Span, "further time of each rule")
+            .or(Duration::ZERO)
+            .when("sut.design", OWN),
+        Key::new("sut.service", Kind::Span, "time of each PFCP message")
+            .or(Duration::ZERO)
+            .when("sut.design", OWN),
+        Key::new("sut.scan", Kind::Span, "further time for each live session")
+            .or(Duration::ZERO)
+            .when("sut.design", OWN),
+        Key::new("load.mode", Kind::choice(&MODES), "what to do").or("control"),
+        Key::new("load.arrivals", Kind::choice(&ARRIVALS), "how sessions begin").or("closed"),
+        rate("load.rate", "sessions, handovers or pages in a second", "1/s"),
+        rate("load.rate_to", "at the end of a ramp", "1/s"),
+        some("load.burst", "sessions of a burst"),
+        count("load.window", "cycles under way in a closed loop", 64),
+        count("load.smfs", "SMFs, a thread each", 1),
+        count("load.gnbs", "base stations", 2),
+        count("load.threads", "threads with packets", 1),
+        count("load.live", "sessions established before, that stay", 0),
+        some("load.sessions", "sessions; in mode control, cycles at most"),
+        some("load.dynamic", "mixed: sessions that come and go (n2)"),
+        some("load.n1", "further sendings of a request"),
+        some("load.reflect_every", "every so many uplink packets one comes back"),
+        count("load.octets", "of a user's IP packet", 100),
+        rate("load.uplink", "packets of all sessions together", "1/s"),
+        rate("load.downlink", "packets of all sessions together", "1/s"),
+        rate("load.mbr_mbps", "maximum bit rate of a session, each way", "Mbit/s"),
+        rate("load.offered_mbps", "qos: what is offered, each way", "Mbit/s"),
+        span("load.hold", "between a session's tunnel and its end"),
+        span("load.delay", "blind: between two messages"),
+        span("load.round", "mixed: one round (t2)"),
+        span("load.lead", "mixed: before the first round"),
+        span("load.t1", "time without an answer"),
+        text("load.n6", "own, none, or routed://ADDRESS where the kernel routes", "own"),
+        text("load.network", "our data network's end of N6", "127.8.0.10:2153"),
+    ];
+    keys.push(
+        Key::new(noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat whose generator was late")
+            .or("invalid"),
+    );
+    keys
+}
+
+fn metrics() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    let scalar = |name: &str, unit: &str, better, comment: &str| {
+        Metric::new(name, unit, MetricKind::Scalar, better, comment)
+    };
+    let mut metrics = vec![
+        scalar("sessions_per_s", "1/s", Higher, "whole cycles: establishment, modification, deletion"),
+        scalar("answers_per_s", "1/s", Higher, "requests answered"),
+        scalar("sessions_failed_ratio", "", Lower, "sessions of which a request was rejected or lost"),
+        scalar("requests_lost_ratio", "", Lower, "requests never answered"),
+        scalar("unexplained", "", Lower, "requests without an end, responses that nobody asked for"),
+        scalar("live_sessions", "", Neither, "at most"),
+        scalar("drift_rate", "", Neither, "rate of the last third of the seconds over that of the first"),
+        scalar("drift_latency", "", Neither, "latency likewise"),
+        scalar("set_up_per_s", "1/s", Higher, "sessions set up before, in a second"),
+        scalar("uplink_pps", "1/s", Higher, "packets that arrived from UEs"),
+        scalar("uplink_mbps", "Mbit/s", Higher, "of their IP packets"),
+        scalar("uplink_lost_ratio", "", Lower, "of packets sent"),
+        scalar("downlink_pps", "1/s", Higher, "packets that arrived at base stations"),
+        scalar("downlink_mbps", "Mbit/s", Higher, "of their IP packets"),
+        scalar("downlink_lost_ratio", "", Lower, "of packets sent"),
+        scalar("round_trip_us_p50", "us", Lower, "of reflected packets, from the intended time"),
+        scalar("round_trip_us_p99", "us", Lower, "likewise"),
+        scalar("interruption_us_p50", "us", Lower, "by a handover: last packet before to first after"),
+        scalar("interruption_us_p99", "us", Lower, "likewise"),
+        scalar("end_markers_per_handover", "", Neither, "1 where the UPF sends them"),
+        scalar("sut.cpu_us_per_session", "us", Lower, "CPU time of the UPF, set-up included"),
+        scalar("sut.rss_mb", "MB", Lower, "resident memory of the UPF"),
+        scalar("tool.lateness_us_p99", "us", Neither, "how late requests left"),
+        scalar(
+            "tool.answers_per_cpu_s",
+            "1/s",
+            Higher,
+            "requests answered for each second of the SMF's CPU time",
+        ),
+        scalar("host.steal_share", "", Lower, "share of CPU time that the hypervisor gave to others"),
+        scalar("host.cpu_pressure", "", Lower, "share of time in which something waited for a CPU"),
+    ];
+    for kind in ["establishment", "modification", "deletion", "cycle"] {
+        for quantile in ["p50", "p99", "mean"] {
+            let comment = format!("latency of a {kind} from the intended time");
+            metrics.push(scalar(&format!("{kind}_us_{quantile}"), "us", Lower, &comment));
+        }
+    }
+    for kind in ["establishment", "modification", "deletion"] {
+        metrics.push(scalar(&format!("{kind}_us_service_p50"), "us", Lower, "the same from its sending"));
+    }
+    metrics
+}
+
+fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
+    let control = &report["control"];
+    let mut put = |name: &str, value: &Json| {
+        if let Some(value) = value.as_f64() {
+            recorder.scalar(name, value);
+        }
+    };
+    put("sessions_per_s", &control["cycles_per_s"]);
+    put("answers_per_s", &control["answers_per_s"]);
+    put("unexplained", &report["unexplained"]);
+    put("live_sessions", &control["live_peak"]);
+    put("drift_rate", &control["drift"][0]);
+    put("drift_latency", &control["drift"][1]);
+    put("set_up_per_s", &report["set_up"]["cycles_per_s"]);
+    put("tool.lateness_us_p99", &control["lag_us"]["p99"]);
+    put("tool.answers_per_cpu_s", &control["answers_per_cpu_s"]);
+    for quantile in ["p50", "p99", "mean"] {
+        for kind in ["establishment", "modification", "deletion"] {
+            put(&format!("{kind}_us_{quantile}"), &control["requests"][kind]["latency_us"][quantile]);
+        }
+        put(&format!("cycle_us_{quantile}"), &control["cycle_us"][quantile]);
+    }
+    for kind in ["establishment", "modification", "deletion"] {
+        put(&format!("{kind}_us_service_p50"), &control["requests"][kind]["service_us"]["p50"]);
+    }
+    let number = |value: &Json| value.as_f64().unwrap_or(0.0);
+    let (mut sent, mut lost) = (0.0, 0.0);
+    for of_kind in control["requests"].as_object().into_iter().flat_map(|kinds| kinds.values()) {
+        sent += number(&of_kind["sent"]);
+        lost += number(&of_kind["lost"]);
+    }
+    let failed = number(&control["failed"]) / number(&control["started"]).max(1.0);
+    recorder.scalar("requests_lost_ratio", lost / f64::max(sent, 1.0));
+    recorder.scalar("sessions_failed_ratio", failed);
+    let mut packets_lost = 0.0;
+    for step in report["steps"].as_array().into_iter().flatten() {
+        packets_lost += record_step(recorder, step);
+    }
+    let late = control["lag_us"]["p99"].as_f64().is_some_and(|late| late > LATE_US)
+        || report["on_schedule"].as_bool() == Some(false);
+    // A closed loop has no schedule to be late for.
+    let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
+    if late && open && run.text(noise::WHEN_NOISY) != Some("warn") {
+        Outcome::Invalid
+    } else if sent > 0.0 && lost / sent > 0.5 {
+        Outcome::Overloaded
+    } else if lost > 0.0 || failed > 0.0 || (packets_lost > 0.0 && run.text("load.mode") != Some("qos")) {
+        Outcome::Degraded
+    } else {
+        Outcome::Ok
+    }
+}
+
+/// One step with packets; packets lost.
+fn record_step(recorder: &mut Recorder, step: &Json) -> f64 {
+    let mut lost = 0.0;
+    for (side, name) in [("uplink", "uplink"), ("downlink", "downlink")] {
+        let side = &step[side];
+        if let (Some(pps), Some(bps)) = (side["received_pps"].as_f64(), side["received_bps"].as_f64()) {
+            recorder.scalar(&format!("{name}_pps"), pps);
+            recorder.scalar(&format!("{name}_mbps"), bps / 1e6);
+            let (sent, gone) = (side["sent"].as_f64().unwrap_or(0.0), side["lost"].as_f64().unwrap_or(0.0));
+            recorder.scalar(&format!("{name}_lost_ratio"), gone / sent.max(1.0));
+            lost += gone;
+        }
+    }
+    for quantile in ["p50", "p99"] {
+        for name in ["round_trip_us", "interruption_us"] {
+            if let Some(value) = step[name][quantile].as_f64() {
+                recorder.scalar(&format!("{name}_{quantile}"), value);
+            }
+        }
+    }
+    if let Some(handovers) = step["handovers"].as_f64().filter(|handovers| *handovers > 0.0) {
+        recorder.scalar("end_markers_per_handover", step["end_markers"].as_f64().unwrap_or(0.0) / handovers);
+    }
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
+        let rig = UpfRig::new(&Lab::new("ranlab"));
+        let description = rig.describe();
+        let names = description.metric_names();
+        let mut once = names.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), names.len());
+        assert!(description.keys.iter().all(|key| !key.comment.is_empty()));
+    }
+}

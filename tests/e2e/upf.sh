@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# A user plane function and its load, on loopback without any privilege: sessions and packets each way, every request
+# with an end, rates policed, restarts noticed, conformance. Where this user may make network namespaces, also there.
+set -euo pipefail
+pids=() spaces=()
+cleanup() {
+    for pid in "${pids[@]+"${pids[@]}"}"; do kill "$pid" 2>/dev/null || true; done
+    for space in "${spaces[@]+"${spaces[@]}"}"; do ip netns del "$space" 2>/dev/null || true; done
+}
+trap cleanup EXIT
+
+# Addresses of this run alone, so that two runs do not meet.
+net=127.$((100 + $$ % 100))
+n4=$net.0.8:8805 n3=$net.0.8:2152 n6=$net.0.8:2153 dn=$net.0.10:2153
+load() { "$RANLAB" load upf --format json --n4 "$n4" --n3 "$n3" --smf "$net.0.1:8805" --gnb "$net.1.1:2152" "$@"; }
+upf() { # its output goes to upf.json; waits until it listens
+    "$RANLAB" upf --format ndjson --n4 "$n4" --n3 "$n3" "$@" >upf.json 2>upf.err &
+    upf=$!
+    pids+=("$upf")
+    for _ in $(seq 100); do [[ ! -s upf.json ]] || return 0; sleep 0.05; done
+    echo "the UPF did not start" && cat upf.err && return 1
+}
+down() { kill "$upf" && wait "$upf" || true; }
+# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r.
+holds() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+r = json.loads(open(sys.argv[1]).read().splitlines()[-1])
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:3000]}")
+PYTHON
+}
+
+for design in cp-offload "software --workers 2" dp-offload; do
+    echo "== $design: 10,000 sessions come and go"
+    # shellcheck disable=SC2086 # a design and its options
+    upf --n6 "udp://$n6,$dn" --design $design
+    load --mode control --sessions 10000 --duration 120s --n6 "udp://$dn,$n6" >control.json
+    holds control.json 'r["control"]["completed"] == 10000 and r["unexplained"] == 0 and r["control"]["balanced"]'
+    holds control.json 'r["smoke"] == {"uplink": True, "downlink": True}'
+    holds control.json 'all(k["sent"] == k["ok"] + k["retransmitted"] + k["rejected"] + k["late"] + k["lost"] for k in r["control"]["requests"].values())'
+
+    echo "== $design: packets each way, counted and reflected"
+    load --mode sessions --sessions 200 --uplink 2000 --downlink 2000 --reflect-every 10 --duration 2s \
+        --n6 "udp://$dn,$n6" >sessions.json
+    holds sessions.json 'r["steps"][0]["uplink"]["received"] > 1000 and r["steps"][0]["downlink"]["received"] > 1000'
+    holds sessions.json 'all(s["duplicates"] == 0 for s in (r["steps"][0]["uplink"], r["steps"][0]["downlink"]))'
+    holds sessions.json 'r["steps"][0]["round_trip_us"]["n"] > 100 and r["unexplained"] == 0'
+
+    echo "== $design: sessions move to other base stations"
+    load --mode handover --gnbs 4 --sessions 50 --rate 100 --downlink 2000 --duration 2s --n6 "udp://$dn,$n6" >handover.json
+    holds handover.json 'r["steps"][0]["handovers"] > 100 and r["steps"][0]["end_markers"] == r["steps"][0]["handovers"]'
+    holds handover.json 'r["steps"][0]["interruption_us"]["n"] > 50 and r["unexplained"] == 0'
+    down
+    holds upf.json 'r["sessions_left"] == 0'
+done
+
+echo "== packets wait for paged UEs; static and dynamic sessions; no waiting for answers"
+upf --n6 "udp://$n6,$dn"
+load --mode paging --sessions 20 --rate 20 --downlink 500 --duration 2s --n6 "udp://$dn,$n6" >paging.json
+holds paging.json 'r["control"]["reports"][0] > 10 and r["unexplained"] == 0'
+load --mode mixed --sessions 20 --dynamic 20 --round 500ms --lead 200ms --duration 2s --uplink 1000 \
+    --n6 "udp://$dn,$n6" >mixed.json
+holds mixed.json 'r["control"]["completed"] >= 40 and r["unexplained"] == 0'
+load --mode blind --sessions 1000 --delay 200us --n6 "udp://$dn,$n6" >blind.json
+holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 and r["control"]["balanced"]'
+
+echo "== 10 Mbit/s are 10 Mbit/s"
+load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 2s --n6 "udp://$dn,$n6" >qos.json
+holds qos.json 'all(abs((s["uplink"] or s["downlink"])["received_bps"] / min(s["qos"][1:]) - 1) < 0.05 for s in r["steps"])'
+
+echo "== conformance"
+down
+upf --n6 reflect
+"$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --smf "$net.0.3:0" --format json >check.json
+holds check.json 'r["failed"] == 0 and sum(c["verdict"] == "passed" for c in r["checks"]) >= 18'
+down
+upf --n6 reflect --dialect open5gs
+! "$RANLAB" check upf "$n4" --dialect open5gs --smf "$net.0.3:0" --captures captures --format json >check.json
+holds check.json 'any("silence" in (c.get("why") or "") for c in r["checks"]) and any(c.get("capture") for c in r["checks"])'
+[[ $(ls captures/*.pcap | wc -l) -ge 3 ]]
+down
+
+echo "== losses are counted exactly; a restart is noticed"
+upf --n6 sink --loss-permille 50
+load --mode control --no-smoke --sessions 500 --t1 200ms --n1 5 --heartbeat 0s --duration 60s >lossy.json
+down
+holds lossy.json 'r["unexplained"] == 0 and sum(k["retransmitted"] for k in r["control"]["requests"].values()) > 20'
+lost=$(python3 -c 'import json; print(json.loads(open("upf.json").read().splitlines()[-1])["mock_lost"])')
+holds lossy.json "sum(k['retransmissions'] + k['lost'] for k in r['control']['requests'].values()) == $lost"
+upf --n6 sink --crash-after 600 --restart-after 1s
+load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 6s --live 50 >crash.json
+holds crash.json 'r["control"]["restarts"] >= 1 and r["control"]["completed"] > 200 and r["unexplained"] == 0'
+down
+
+if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
+    echo "== in namespaces: base stations, UPF with a TUN device, data network behind the kernel's routing"
+    ran=ranlab-ran-$$ core=ranlab-upf-$$ dnn=ranlab-dn-$$
+    spaces=("$ran")
+    ip netns add "$core" && spaces+=("$core")
+    ip netns add "$dnn" && spaces+=("$dnn")
+    ip -n "$ran" link add n3 type veth peer name n3 netns "$core"
+    ip -n "$core" link add n6 type veth peer name n6 netns "$dnn"
+    for place in "$ran 10.3.0.1/24 n3" "$core 10.3.0.2/24 n3" "$core 10.6.0.2/24 n6" "$dnn 10.6.0.1/24 n6"; do
+        read -r space address device <<<"$place"
+        ip -n "$space" link set lo up
+        ip -n "$space" address add "$address" dev "$device"
+        ip -n "$space" link set "$device" up
+    done
+    for n in 11 12 13 14; do ip -n "$ran" address add 10.3.0.$n/24 dev n3; done
+    ip netns exec "$core" sysctl -qw net.ipv4.ip_forward=1
+    ip -n "$core" tuntap add upf0 mode tun
+    ip -n "$core" link set upf0 up
+    ip -n "$core" route add 10.60.0.0/16 dev upf0
+    ip -n "$dnn" route add 10.60.0.0/16 via 10.6.0.2
+    ip netns exec "$core" "$RANLAB" upf --format ndjson --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --n6 tun://upf0 >upf.json 2>upf.err &
+    upf=$!
+    pids+=("$upf")
+    ip netns exec "$dnn" "$RANLAB" load upf --role data-network --n6 routed://10.6.0.1:9 --duration 60s --sessions 100 \
+        --format json >dn.json 2>dn.err &
+    network=$!
+    pids+=("$network")
+    sleep 1
+    ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 100 --uplink 1000 --reflect-every 1 \
+        --duration 2s --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 \
+        --server 10.6.0.1:9 >netns.json
+    holds netns.json 'r["steps"][0]["round_trip_us"]["n"] > 1000 and r["unexplained"] == 0'
+    kill "$network" && wait "$network" || true
+    holds dn.json 'r["received"] > 1000 and r["reflected"] > 1000'
+    down
+else
+    echo "network namespaces: this user may not make them; left out"
+fi
