@@ -4,7 +4,7 @@
 //!  Cycles (SMF, N4) --sessions--> Flows <--packets-- GnbThread (N3) ==> UPF ==> NetworkThread (N6)
 //! ```
 //!
-//! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run`] does it; [`LoadReport`] tells.
+//! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run()`] does it; [`LoadReport`] tells.
 //! * Requests end as one of the outcomes of [`machines::n4`](ranlab_machines::n4); what is neither answered nor lost, and
 //!   what comes unasked, is [`LoadReport::unexplained`].
 //! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
@@ -208,7 +208,7 @@ pub enum LoadError {
     #[error("the session's rules do not fit a PFCP message of 64 KiB")]
     Profile,
     /// The UPF did not answer.
-    #[error("{upf} did not answer an association setup within {} s; is a UPF there, and does it take this SMF's address?", waited.as_secs())]
+    #[error("{upf} did not answer an association setup within {} s; is a UPF there, and does it take this SMF's address?", .waited.as_secs())]
     NoAssociation {
         /// The UPF.
         upf: SocketAddr,
