@@ -1,6 +1,6 @@
 //! The checks themselves, each against the clause that it names.
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ranlab_machines::n4::*;
 use ranlab_wire::gtpu;

@@ -22,7 +22,7 @@ use crate::output::{Format, Output};
 #[command(
     after_help = "Example:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152"
 )]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The UPF's N4
     address: SocketAddr,
     /// The UPF's N3: packets are tried as well
@@ -86,7 +86,7 @@ impl From<std::io::Error> for Fault {
 pub(super) type Outcome = Result<(), Fault>;
 
 /// Runs the verb.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     std::fs::create_dir_all(&arguments.captures)
         .map_err(|error| Failure::Usage(format!("{}: {error}", arguments.captures.display())))?;
     let mut output = Output::new(format);

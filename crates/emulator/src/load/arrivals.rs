@@ -138,8 +138,7 @@ mod tests {
         let poisson = within(Arrivals::Poisson { rate: 1_000.0 }, 0, 100);
         assert!(poisson.abs_diff(100_000) < 1_500, "{poisson}");
         assert_eq!(within(Arrivals::Burst { rate: 1_000.0, size: 50 }, 0, 10), 10_000);
-        let ramp = Arrivals::Ramp { from: 0.0, to: 1_000.0, over: Duration::from_secs(10) };
-        let ramp = Arrivals::Ramp { from: 100.0, ..ramp };
+        let ramp = Arrivals::Ramp { from: 100.0, to: 1_000.0, over: Duration::from_secs(10) };
         let [begin, end, after] = [(0, 1), (9, 10), (20, 21)].map(|(from, to)| within(ramp, from, to));
         assert!(
             begin.abs_diff(145) < 15 && end.abs_diff(955) < 15 && after.abs_diff(1_000) < 3,

@@ -263,7 +263,8 @@ impl Account {
             downlink: Some(downlink),
         };
         let (start, end) = (self.since, ntp_seconds());
-        let sequence = std::mem::replace(&mut self.sequence, self.sequence.wrapping_add(1));
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
         self.since = end;
         UsageReport {
             urr_id: UrrId(self.meter.urr_id),

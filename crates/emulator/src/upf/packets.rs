@@ -168,7 +168,7 @@ impl Packets {
         end_markers: &[OuterHeaderCreation],
     ) {
         for left in end_markers {
-            let peer = left.addresses.v4.map(IpAddr::from).or(left.addresses.v6.map(IpAddr::from));
+            let peer = left.addresses.v4.map(IpAddr::from).or_else(|| left.addresses.v6.map(IpAddr::from));
             if let (Some(peer), Some(teid)) = (peer, left.teid) {
                 self.say(SocketAddr::new(peer, self.gtpu_port), &Message::EndMarker, teid, None);
             }
