@@ -8,8 +8,8 @@
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
 pub mod bench;
-pub mod controller;
 pub mod check;
+pub mod controller;
 pub mod demo;
 pub mod doctor;
 pub mod emulate;

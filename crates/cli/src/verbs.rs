@@ -3,9 +3,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, load, pcap, ric, upf, worker, xapp,
-};
+use crate::{bench, check, controller, demo, doctor, emulate, exit, load, pcap, ric, upf, worker, xapp};
 
 const EXAMPLES: &str = "\
 Examples:

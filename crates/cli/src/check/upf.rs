@@ -139,7 +139,7 @@ pub(super) struct Peer<'a> {
 }
 
 fn profile(arguments: &Arguments) -> SessionProfile {
-    let upf_n3 = arguments.n3.map_or(arguments.address.ip(), |n3| n3.ip());
+    let upf_n3 = arguments.n3.map_or_else(|| arguments.address.ip(), |n3| n3.ip());
     SessionProfile {
         upf_n3,
         ipv6: arguments.ue.is_ipv6(),
@@ -286,7 +286,7 @@ impl<'a> Peer<'a> {
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
             return fails("a tunnel was asked for and none was chosen");
         }
-        Ok((f_seid.seid, chosen.unwrap_or(self.spec(n).uplink_teid)))
+        Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
 
     pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {

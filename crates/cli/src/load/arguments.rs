@@ -315,7 +315,7 @@ impl UpfArguments {
             retransmission: Retransmission { t1: self.t1, n1: self.n1 },
             window: 1 << 16,
             heartbeat: (!self.heartbeat.is_zero()).then_some(self.heartbeat),
-            uplink: traffic(self.uplink.or((packets && self.downlink.is_none()).then_some(1_000.0))),
+            uplink: traffic(self.uplink.or_else(|| (packets && self.downlink.is_none()).then_some(1_000.0))),
             downlink: traffic(self.downlink),
             smoke: !self.no_smoke && self.mode != ModeName::Calibrate,
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),

@@ -116,7 +116,7 @@ impl Blind<'_> {
             let mut seid = None;
             self.n4.receive_raw(&mut |datagram| {
                 let response = Response::read(datagram).filter(|response| response.sequence == sequence);
-                seid = seid.or(response.and_then(|response| response.up_seid));
+                seid = seid.or_else(|| response.and_then(|response| response.up_seid));
             })?;
             if let Some(seid) = seid {
                 let sequence = self.first_sequence.wrapping_sub(1) & MAX_SEQUENCE;

@@ -287,7 +287,7 @@ impl Cycles {
 
     fn downlink(&self, flow: usize, end_marker: bool) -> Change {
         let gnb = self.flows.gnb(flow) % self.gnbs.len().max(1);
-        let peer = self.gnbs.get(gnb).copied().unwrap_or(IpAddr::from([127, 0, 0, 1]));
+        let peer = self.gnbs.get(gnb).copied().unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
         Change::Downlink { tunnel: Tunnel { teid: self.flows.downlink_teid(flow), peer }, end_marker }
     }
 

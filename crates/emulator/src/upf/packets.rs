@@ -23,6 +23,9 @@ pub(super) enum N6Port {
     Tun(Arc<File>),
 }
 
+/// What a datagram of either side is handed to.
+type Take<'a> = dyn FnMut(&mut Packets, Side, SocketAddr, &[u8]) + 'a;
+
 impl N6Port {
     pub(super) fn open(n6: &N6) -> Result<Self, UpfError> {
         Ok(match n6 {
@@ -60,7 +63,7 @@ pub(super) struct Packets {
     gtpu_port: u16,
     received: Option<ReceiveBatch>,
     to_n3: SendBatch,
-    to_n6: SendBatch,
+    give_n6: SendBatch,
     scratch: Vec<u8>,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
@@ -75,7 +78,7 @@ impl Packets {
             gtpu_port,
             received: Some(ReceiveBatch::new(BATCH, MAX_DATAGRAM)),
             to_n3: SendBatch::new(BATCH, MAX_DATAGRAM + HEADROOM),
-            to_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
+            give_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
             scratch: vec![0; MAX_DATAGRAM],
             unsent: 0,
             strangers: 0,
@@ -106,8 +109,8 @@ impl Packets {
         let result = self.receive(&mut received, &mut |own, side, from, packet| {
             worked = true;
             match side {
-                Side::N3 => own.from_n3(now_ns, from, packet),
-                Side::N6 => own.from_n6(now_ns, packet),
+                Side::N3 => own.take_n3(now_ns, from, packet),
+                Side::N6 => own.take_n6(now_ns, packet),
             }
         });
         self.received = Some(received);
@@ -116,11 +119,7 @@ impl Packets {
     }
 
     /// Receives what is there on both sides and hands it to `take`.
-    pub(super) fn receive(
-        &mut self,
-        received: &mut ReceiveBatch,
-        take: &mut dyn FnMut(&mut Self, Side, SocketAddr, &[u8]),
-    ) -> io::Result<()> {
+    pub(super) fn receive(&mut self, received: &mut ReceiveBatch, take: &mut Take<'_>) -> io::Result<()> {
         let n3 = Arc::clone(&self.n3);
         if received.receive(&n3)? > 0 {
             received.datagrams().for_each(|(from, datagram)| take(self, Side::N3, from, datagram));
@@ -189,15 +188,15 @@ impl Packets {
         }
     }
 
-    pub(super) fn from_n3(&mut self, now_ns: u64, from: SocketAddr, datagram: &[u8]) {
+    pub(super) fn take_n3(&mut self, now_ns: u64, from: SocketAddr, datagram: &[u8]) {
         match self.plane.uplink(now_ns, from.ip(), datagram) {
-            Fate::N6(packet) => self.to_n6(now_ns, packet),
+            Fate::N6(packet) => self.give_n6(now_ns, packet),
             Fate::Echo => {
                 let sequence = Packet::parse(datagram).ok().and_then(|packet| packet.sequence);
                 self.say(from, &Message::EchoResponse { recovery: 0 }, 0, sequence.or(Some(0)));
             }
             Fate::UnknownTunnel(teid) => {
-                let peer = self.n3.local_addr().map_or(from.ip(), |own| own.ip());
+                let peer = self.n3.local_addr().map_or_else(|_| from.ip(), |own| own.ip());
                 let to = SocketAddr::new(from.ip(), self.gtpu_port);
                 self.say(to, &Message::ErrorIndication { teid, peer, udp_port: None }, 0, Some(0));
             }
@@ -209,7 +208,7 @@ impl Packets {
         }
     }
 
-    pub(super) fn from_n6(&mut self, now_ns: u64, packet: &[u8]) {
+    pub(super) fn take_n6(&mut self, now_ns: u64, packet: &[u8]) {
         self.make_room();
         let Self { plane, to_n3, gtpu_port, .. } = self;
         to_n3.push_with(|room| match plane.downlink(now_ns, packet, room) {
@@ -218,7 +217,7 @@ impl Packets {
         });
     }
 
-    fn to_n6(&mut self, now_ns: u64, packet: &[u8]) {
+    fn give_n6(&mut self, now_ns: u64, packet: &[u8]) {
         match &self.n6 {
             N6Port::Sink => {}
             N6Port::Reflect => {
@@ -226,17 +225,17 @@ impl Packets {
                 if let Some(room) = reflected.get_mut(..packet.len()) {
                     room.copy_from_slice(packet);
                     if crate::load::reflect(room) {
-                        self.from_n6(now_ns, &reflected[..packet.len()]);
+                        self.take_n6(now_ns, &reflected[..packet.len()]);
                     }
                 }
                 self.scratch = reflected;
             }
             N6Port::Udp { peer, .. } => {
                 let peer = *peer;
-                if self.to_n6.is_full() {
+                if self.give_n6.is_full() {
                     self.send_n6();
                 }
-                self.to_n6.copy(Some(peer), packet);
+                self.give_n6.copy(Some(peer), packet);
             }
             N6Port::Tun(file) => {
                 let written = (&**file).write(packet);
@@ -268,10 +267,10 @@ impl Packets {
 
     fn send_n6(&mut self) {
         if let N6Port::Udp { socket, .. } = &self.n6 {
-            let waiting = self.to_n6.len();
-            let sent = self.to_n6.send(socket).map_or(0, |sent| sent.datagrams);
+            let waiting = self.give_n6.len();
+            let sent = self.give_n6.send(socket).map_or(0, |sent| sent.datagrams);
             self.unsent += (waiting - sent) as u64;
-            self.to_n6.clear();
+            self.give_n6.clear();
         }
     }
 
@@ -281,7 +280,7 @@ impl Packets {
         if !self.to_n3.is_empty() {
             self.send_n3();
         }
-        if !self.to_n6.is_empty() {
+        if !self.give_n6.is_empty() {
             self.send_n6();
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const MAX_HANDOFF: usize = 256;
 const MAX_EVENTS: usize = 1 << 12;
 /// How long a worker sleeps without anything to do.
 const REST: Duration = Duration::from_millis(5);
+
+/// Datagrams and whom they came from.
+type Datagrams = Vec<(SocketAddr, Vec<u8>)>;
 
 /// A change of a session, on its way to the packets.
 #[derive(Debug)]
@@ -137,8 +140,7 @@ impl Planes {
             Self::Offload { .. } => Ok(false),
             Self::Workers { master, received, workers, handoff_dropped, .. } => {
                 let count = workers.len();
-                let mut batches: Vec<[Vec<(SocketAddr, Vec<u8>)>; 2]> =
-                    (0..count).map(|_| Default::default()).collect();
+                let mut batches: Vec<[Datagrams; 2]> = (0..count).map(|_| Default::default()).collect();
                 master.receive(received, &mut |_, side, from, packet| {
                     let of_side = &mut batches[worker_of(side, packet, count)];
                     of_side[usize::from(side == Side::N6)].push((from, packet.to_vec()));
@@ -321,9 +323,9 @@ fn carry_out(packets: &mut Packets, job: Job) -> bool {
         Job::DropBuffered(seid) => packets.plane.drop_buffered(seid),
         Job::Clear => packets.plane.clear(),
         Job::Packets(Side::N3, batch) => {
-            batch.iter().for_each(|(from, datagram)| packets.from_n3(now_ns, *from, datagram));
+            batch.iter().for_each(|(from, datagram)| packets.take_n3(now_ns, *from, datagram));
         }
-        Job::Packets(Side::N6, batch) => batch.iter().for_each(|(_, packet)| packets.from_n6(now_ns, packet)),
+        Job::Packets(Side::N6, batch) => batch.iter().for_each(|(_, packet)| packets.take_n6(now_ns, packet)),
     }
     false
 }
@@ -371,15 +373,10 @@ fn forward(
     const LOOK: Duration = Duration::from_micros(20);
     while !stop.load(Relaxed) {
         let mut worked = packets.turn(monotonic_ns())?;
-        loop {
-            match inbox.try_recv() {
-                Ok(job) => {
-                    worked = true;
-                    if carry_out(&mut packets, job) && installed.send(()).is_err() {
-                        return Ok(Done { cpu: thread_cpu_time(), ..done(&packets) });
-                    }
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+        while let Ok(job) = inbox.try_recv() {
+            worked = true;
+            if carry_out(&mut packets, job) && installed.send(()).is_err() {
+                return Ok(Done { cpu: thread_cpu_time(), ..done(&packets) });
             }
         }
         packets.send()?;
