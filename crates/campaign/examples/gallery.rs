@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     results.versions = serde_json::json!({"ranlab": env!("CARGO_PKG_VERSION")});
     let context = Context {
         warnings: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
+        verdict: Vec::new(),
         command: "ranlab bench run gallery.toml".to_owned(),
     };
     let written = write(&results, &context, &directory)?;

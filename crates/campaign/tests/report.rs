@@ -39,6 +39,7 @@ fn every_form_of_figure_is_drawn_whole() {
     results.host = serde_json::json!({"cpu": "mock", "steal": 0.0});
     let context = Context {
         warnings: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
+        verdict: vec!["Cell UL meets 100 us under strict priority.".to_owned()],
         command: "ranlab bench run gallery.toml".to_owned(),
     };
     let written = write(&results, &context, &directory("gallery")).unwrap();
@@ -69,6 +70,7 @@ fn every_form_of_figure_is_drawn_whole() {
     }
     assert!(page.contains("Of 4 published statements (an invented paper): 3 as published, 1 different"));
     assert!(page.contains("A/A spread"));
+    assert!(page.contains("Cell UL meets 100 us under strict priority."));
 }
 
 #[test]

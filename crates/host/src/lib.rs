@@ -6,6 +6,7 @@
 //! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
 //! * [`traffic`]: messages, bytes and packets on the wire, each direction, told apart.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
+//! * [`netns`]: networks of namespaces, made and removed.
 //! * [`doctor`]: what is missing here, and what to do about it.
 //!
 //! Everything is read from `/proc` and `/sys`; where the kernel does not say, the value is `None` and never a guess.
@@ -15,6 +16,7 @@ mod clock;
 pub mod doctor;
 mod facts;
 mod machine;
+pub mod netns;
 mod process;
 mod subject;
 mod threads;

@@ -49,6 +49,8 @@ fn testbed(sharing: NicSharing) -> Scenario {
         regulator: None,
         budget_ps: None,
         air: None,
+        via: Vec::new(),
+        air_first: None,
     };
     let gap_ps = 1470 * 8 * S / 13_000_000;
     Scenario {

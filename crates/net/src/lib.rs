@@ -4,6 +4,7 @@
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
+//! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
@@ -14,6 +15,7 @@ mod datagrams;
 mod limits;
 mod options;
 pub mod sctp;
+pub mod stamped;
 mod thread;
 mod tun;
 

@@ -26,9 +26,14 @@ mod southbound;
 mod sut;
 mod upf;
 pub mod worker;
+mod xhaul;
+
+use std::collections::BTreeMap;
 
 use ranlab_campaign::mock::MockRig;
+use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_campaign::value::Value;
 
 pub use lab::{Host, HostError, Lab};
 pub use noise::{WHEN_NOISY, warnings};
@@ -42,6 +47,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(pipeline::Pipeline::new(lab)),
         Box::new(southbound::Southbound::new(lab)),
         Box::new(upf::UpfRig::new(lab)),
+        Box::new(xhaul::Xhaul::new(lab)),
         Box::new(MockRig::default()),
     ]
 }
@@ -49,6 +55,17 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
 /// The rig of that name.
 pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
     all(lab).into_iter().find(|rig| rig.describe().name == name)
+}
+
+/// What a campaign found in words, for rigs that have a verdict of their own; it stands above everything else.
+pub fn verdict(results: &Results) -> Vec<String> {
+    xhaul::verdict(results)
+}
+
+/// What a point will load the system with, computed before anything runs, as lines of text; `None` if the rig has
+/// nothing to say. The error says why the point cannot run.
+pub fn preview(rig: &str, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+    (rig == xhaul::NAME).then(|| xhaul::preview(settings))
 }
 
 /// What each rig says about itself: checking scenarios, templates, `doctor`.

@@ -15,6 +15,8 @@ use super::tables;
 pub struct Context {
     /// Doubts about the machine or the measurement, one sentence each.
     pub warnings: Vec<String>,
+    /// What the rig makes of its results, in words: stands above everything else.
+    pub verdict: Vec<String>,
     /// How to measure again (`ranlab bench run file.toml`).
     pub command: String,
 }
@@ -108,6 +110,13 @@ fn first_screen(page: &mut String, results: &Results, judged: &[Judged], context
         page.push_str(
             "<p class=\"warn quick\">QUICK RUN: a smoke test of the set-up. No number here is a result.</p>",
         );
+    }
+    if !context.verdict.is_empty() {
+        page.push_str("<ul class=\"found\" id=\"verdict\">");
+        for sentence in &context.verdict {
+            let _ = write!(page, "<li>{}</li>", escape(sentence));
+        }
+        page.push_str("</ul>");
     }
     let _ = write!(page, "<p>{}</p>", escape(&summary(results)));
     cards(page, results, judged);

@@ -52,11 +52,16 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         let mut output = Output::new(format);
         output.text(&scenario.title)?;
         super::scenario::tell_plan(&mut output, &plan)?;
+        super::scenario::preview(&plan, &scenario.rig, &mut |line| output.text(line))?;
         output.text(format_args!("would be kept in {}", folder.display()))?;
         let expected_s = plan.expected().as_secs_f64();
         return output
             .finish(&json!({ "points": plan.points, "repeats": plan.repeats, "expected_s": expected_s }));
     }
+    super::scenario::preview(&plan, &scenario.rig, &mut |line| {
+        eprintln!("{line}");
+        Ok(())
+    })?;
     let rig = ranlab_rigs::by_name(&lab, &scenario.rig)
         .ok_or_else(|| Failure::Usage(format!("there is no rig \"{}\"", scenario.rig)))?;
     let metrics = scenario::metrics(&description, &scenario);
@@ -134,7 +139,8 @@ pub(super) fn report(
     command: String,
     folder: &Path,
 ) -> Result<(Vec<Judged>, Written), Failure> {
-    let context = Context { warnings: ranlab_rigs::warnings(results), command };
+    let (warnings, verdict) = (ranlab_rigs::warnings(results), ranlab_rigs::verdict(results));
+    let context = Context { warnings, verdict, command };
     let written = ranlab_campaign::report::write(results, &context, folder)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok((judge(results), written))
@@ -154,6 +160,10 @@ pub(super) fn tell(
         results.scenario.title,
         if results.scenario.quick { "  (quick: never counted)" } else { "" }
     ))?;
+    let verdict = ranlab_rigs::verdict(results);
+    for sentence in &verdict {
+        output.text(format_args!("  {sentence}"))?;
+    }
     for point in results.points.iter().take(SHOWN_MAX) {
         let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
         let shown: Vec<String> = shown_metrics(results)
@@ -196,6 +206,7 @@ pub(super) fn tell(
         "points": points(results),
         "expects": judged,
         "warnings": warnings,
+        "verdict": verdict,
     }))
 }
 

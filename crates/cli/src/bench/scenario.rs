@@ -66,6 +66,7 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
         output.text(format_args!("  {path:<28} {value}"))?;
     }
     tell_plan(&mut output, &plan)?;
+    preview(&plan, &scenario.rig, &mut |line| output.text(line))?;
     output.finish(&json!({
         "title": scenario.title,
         "rig": scenario.rig,
@@ -90,6 +91,38 @@ pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure>
         plan.repeats,
         about(plan.expected())
     ))
+}
+
+/// What the first and the last point will load the system with, and which points cannot run. Fails if none can.
+pub(super) fn preview(
+    plan: &Plan,
+    rig: &str,
+    tell: &mut dyn FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut refused = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
+    for point in &plan.points {
+        let Some(found) = ranlab_rigs::preview(rig, &point.settings) else { return Ok(()) };
+        let ends = point.index == 0 || point.index + 1 == plan.points.len();
+        match found {
+            Err(why) => refused.push(format!("point {} ({}): {why}", point.index, point.label())),
+            Ok(text) if ends && !seen.contains(&text) => {
+                tell(&format!("point {} ({}):", point.index, point.label()))?;
+                text.lines().try_for_each(|line| tell(&format!("  {line}")))?;
+                seen.push(text);
+            }
+            Ok(_) => {}
+        }
+    }
+    if let Some(first) = refused.first()
+        && refused.len() == plan.points.len()
+    {
+        return Err(Failure::Usage(first.clone()));
+    }
+    for why in refused.iter().take(SHOWN_MAX) {
+        tell(&format!("cannot run: {why}"))?;
+    }
+    Ok(())
 }
 
 pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {

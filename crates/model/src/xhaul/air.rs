@@ -18,6 +18,8 @@ pub struct Air {
     pub transport_bytes: u32,
     /// PDCP, RLC and MAC headers of a packet, octets.
     pub overhead_bytes: u32,
+    /// Octets of the network's own headers (F1-U, fragments) that a frame carries and the air does not.
+    pub stripped_bytes: u32,
     /// Transmissions that fail, per million.
     pub error_ppm: u32,
     /// From a failed transmission to the next one, ps; that takes a whole TTI again.
@@ -56,6 +58,7 @@ impl Air {
             tti_ps: MS,
             transport_bytes: 18_336 / 8,
             overhead_bytes: 6,
+            stripped_bytes: 0,
             error_ppm: 0,
             harq_ps: 8 * MS,
             transmissions_max: 4,

@@ -8,7 +8,7 @@ pub const STAGES_MAX: usize = 4096;
 /// Flows of a network.
 pub const FLOWS_MAX: usize = 4096;
 /// Stages that a flow passes.
-pub const HOPS_MAX: usize = 16;
+pub const HOPS_MAX: usize = 32;
 
 /// Why a network cannot exist; the caller's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

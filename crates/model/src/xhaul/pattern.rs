@@ -209,7 +209,7 @@ impl Pattern {
     }
 
     /// The frames of release `index`.
-    pub(super) fn frames(&self, index: u64) -> &[u32] {
+    pub fn frames(&self, index: u64) -> &[u32] {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames,
             Self::Timer { frame, .. } | Self::Poisson { frame, .. } => std::slice::from_ref(frame),
@@ -221,7 +221,7 @@ impl Pattern {
     }
 
     /// The time after which the pattern repeats: where phases are searched.
-    pub(super) fn cycle_ps(&self) -> Ps {
+    pub fn cycle_ps(&self) -> Ps {
         match self {
             Self::Periodic { period_ps, releases, .. } => (period_ps / u64::from(*releases)).max(1),
             Self::Tdd { slot_ps, slots, .. } => slot_ps * slots.len() as u64,

@@ -144,6 +144,11 @@ pub struct Stream {
     pub budget_ps: Option<Ps>,
     /// The radio link behind the receiving node.
     pub air: Option<Air>,
+    /// Hosts on the way between the two, in order: what goes through them is forwarded by their software. A host that
+    /// is passed again (a reply on its way back) counts once.
+    pub via: Vec<String>,
+    /// The radio link before the sending node: a UE's uplink.
+    pub air_first: Option<Air>,
 }
 
 /// A network made of a scenario, and what is known before it runs.
@@ -345,6 +350,8 @@ impl<'s> Builder<'s> {
                 regulator: None,
                 budget_ps: Some(load.budget_ps),
                 air: None,
+                via: Vec::new(),
+                air_first: None,
             };
             self.stream(&stream)?;
             self.loads.push(load);
@@ -353,15 +360,28 @@ impl<'s> Builder<'s> {
     }
 
     fn stream(&mut self, stream: &Stream) -> Result<(), ScenarioError> {
-        let (from, to) = (self.node(&stream.name, &stream.from)?, self.node(&stream.name, &stream.to)?);
-        let mut path: Vec<StageId> = self.hosts[from].map(|(_, out)| out).into_iter().collect();
-        let ports = self.way(from, to).ok_or_else(|| ScenarioError::NoWay {
-            flow: stream.name.clone(),
-            from: stream.from.clone(),
-            to: stream.to.clone(),
-        })?;
-        path.extend(ports);
-        path.extend(self.hosts[to].map(|(inwards, _)| inwards));
+        let mut path: Vec<StageId> = Vec::new();
+        path.extend(stream.air_first.clone().map(|air| self.add(Stage::Air(air))));
+        let from = self.node(&stream.name, &stream.from)?;
+        path.extend(self.hosts[from].map(|(_, out)| out));
+        let mut at = from;
+        let last = self.node(&stream.name, &stream.to)?;
+        for name in stream.via.iter().chain([&stream.to]) {
+            let next = self.node(&stream.name, name)?;
+            let ports = self.way(at, next).ok_or_else(|| ScenarioError::NoWay {
+                flow: stream.name.clone(),
+                from: self.scenario.nodes[at].name.clone(),
+                to: name.clone(),
+            })?;
+            let (inwards, out) = self.hosts[next].unzip();
+            let further = ports.into_iter().chain(inwards).chain(out.filter(|_| next != last));
+            for stage in further {
+                if !path.contains(&stage) {
+                    path.push(stage);
+                }
+            }
+            at = next;
+        }
         path.extend(stream.air.clone().map(|air| self.add(Stage::Air(air))));
         self.network.flows.push(Flow {
             name: stream.name.clone(),

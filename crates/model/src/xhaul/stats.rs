@@ -111,6 +111,39 @@ impl Delays {
         self.own_misses += u64::from(budget_ps.is_some_and(|budget_ps| delay > budget_ps));
     }
 
+    /// Takes in what another run of the same flow found. The jitter estimate stays that of the later run; the noted
+    /// ones of both are kept, as far as there is room.
+    pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.min_ps = self.min_ps.min(other.min_ps);
+        self.max_ps = self.max_ps.max(other.max_ps);
+        self.sum_ps += other.sum_ps;
+        self.squares_ns2 += other.squares_ns2;
+        if self.histogram.len() < other.histogram.len() {
+            self.histogram.resize(other.histogram.len(), 0);
+        }
+        for (own, other) in self.histogram.iter_mut().zip(&other.histogram) {
+            *own += other;
+        }
+        self.last = other.last;
+        self.ipdv_sum_ps += other.ipdv_sum_ps;
+        self.ipdv_max_ps = self.ipdv_max_ps.max(other.ipdv_max_ps);
+        self.jitter_ps = other.jitter_ps;
+        let room = JITTER_NOTES_MAX.saturating_sub(self.jitter_notes_ps.len());
+        self.jitter_notes_ps.extend(other.jitter_notes_ps.iter().take(room));
+        self.reordered += other.reordered;
+        for (own, other) in self.misses.iter_mut().zip(&other.misses) {
+            *own += other;
+        }
+        self.own_misses += other.own_misses;
+    }
+
+    /// The distribution: (longest delay of a bucket in ps, packets in it), ascending, within 1/64.
+    pub fn buckets(&self) -> impl Iterator<Item = (Ps, u64)> {
+        let filled = self.histogram.iter().enumerate().filter(|&(_, &count)| count > 0);
+        filled.map(|(bucket, &count)| (bucket_end(bucket).min(self.max_ps), count))
+    }
+
     fn vary(&mut self, delay: Ps) {
         if let Some(last) = self.last.replace(delay) {
             let difference = delay.abs_diff(last);
@@ -288,6 +321,26 @@ mod tests {
         assert!((delays.mean_ps() - 45e6).abs() < 1.0);
         assert!((delays.sd_ps() - 43.874_82e6).abs() < 10.0);
         assert_eq!(delays.quantile_ps(0.0) / US, 10);
+    }
+
+    #[test]
+    fn what_two_runs_found_is_one_distribution() {
+        let taken = |all: &[(u64, u64)]| {
+            let mut delays = Delays::new();
+            for &(sequence, us) in all {
+                delays.record(sequence, 0, us * US, Some(25 * US));
+            }
+            delays
+        };
+        let mut both = taken(&[(0, 30), (1, 10)]);
+        both.merge(&taken(&[(1, 20), (0, 120)]));
+        assert_eq!((both.count(), both.min_ps(), both.max_ps()), (4, 10 * US, 120 * US));
+        assert_eq!((both.reordered(), both.own_misses(), both.misses()[1]), (1, 2, 1));
+        assert_eq!(both.buckets().map(|(_, count)| count).sum::<u64>(), 4);
+        assert_eq!(both.buckets().last().map(|(ps, _)| ps), Some(120 * US));
+        let mut none = Delays::new();
+        none.merge(&both);
+        assert_eq!((none.min_ps(), none.quantile_ps(1.0)), (10 * US, 120 * US));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod pipeline;
 mod process;
 mod relay;
 mod southbound;
+mod xhaul;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ pub(crate) use pipeline::PipelinePart;
 pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
 pub(crate) use southbound::{SouthControllerPart, SouthFleetPart};
+pub(crate) use xhaul::{LiveFlow, LiveSharing, Way, XhaulPart};
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,6 +54,8 @@ pub enum Part {
     SouthController(SouthControllerPart),
     /// Base stations of FlexRAN or 5G-EmPOWER.
     SouthFleet(SouthFleetPart),
+    /// A switched Xhaul in network namespaces.
+    Xhaul(Box<XhaulPart>),
 }
 
 /// A part that is up.
@@ -96,6 +100,12 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
         Part::SouthController(part) => Box::new(southbound::SouthController::start(&part)?),
         Part::SouthFleet(part) => Box::new(southbound::SouthFleet::start(&part).await?),
+        Part::Xhaul(_) if trust != Trust::Full => {
+            return Err(environment(
+                "networks are made by a worker that ssh or this program started, not over TCP",
+            ));
+        }
+        Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
     })
 }
 

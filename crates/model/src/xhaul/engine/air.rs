@@ -53,7 +53,8 @@ impl<'n> AirState<'n> {
 
     /// Takes in a packet of `wire` octets; `false` if there is no room for it.
     pub(super) fn enqueue(&mut self, id: u32, wire: u32) -> bool {
-        let bytes = wire.saturating_sub(WIRE_ONLY_BYTES) + self.config.overhead_bytes;
+        let payload = wire.saturating_sub(WIRE_ONLY_BYTES.saturating_add(self.config.stripped_bytes));
+        let bytes = payload + self.config.overhead_bytes;
         if self.queued_bytes + u64::from(bytes) > self.config.queue_bytes_max {
             self.dropped += 1;
             return false;

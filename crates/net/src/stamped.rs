@@ -1,0 +1,196 @@
+//! Frames and datagrams with the time at which the kernel, or the card, saw them; and threads in other namespaces.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Who took a time stamp; the later ones are nearer to the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// This program, after it had been scheduled.
+    User,
+    /// The kernel, when the frame came out of the driver.
+    Kernel,
+    /// The network card.
+    Hardware,
+}
+
+impl Rung {
+    /// As results spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Kernel => "kernel",
+            Self::Hardware => "hardware",
+        }
+    }
+}
+
+/// A received frame or datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamped {
+    /// Octets of it in the buffer.
+    pub bytes: usize,
+    /// When, ns since 1970 (of the card's own clock for [`Rung::Hardware`]).
+    pub at_ns: u64,
+    /// Who says so.
+    pub rung: Rung,
+}
+
+/// Nanoseconds since 1970 by this machine's clock: what kernel stamps are compared with.
+pub fn real_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Moves the calling thread into the network namespace of this file (`/run/netns/NAME`). Sockets that it opens then
+/// stay there, whichever thread uses them.
+pub fn enter_namespace(file: &Path) -> io::Result<()> {
+    let namespace = File::open(file)?;
+    // SAFETY: the descriptor is open for the length of the call, which changes this thread's namespace alone.
+    let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets the calling thread run before ordinary ones (SCHED_FIFO), with timers that are exact: 1 to 99.
+pub fn urgent_thread(priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads the parameters, which outlive the calls; 0 is this thread.
+    let result = unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A raw socket for Ethernet frames of one type on one interface of the calling thread's namespace.
+pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
+    let name = std::ffi::CString::new(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the name ends with a zero and outlives the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: plain arguments; a result that is no error is a new descriptor that nobody else owns. The address is an
+    // all-zero `sockaddr_ll`, which is valid, and outlives the call.
+    unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        let raw = libc::socket(libc::AF_PACKET, kind, i32::from(ethertype.to_be()));
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(raw);
+        let mut address: libc::sockaddr_ll = std::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = ethertype.to_be();
+        address.sll_ifindex = index as i32;
+        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        if libc::bind(raw, (&raw const address).cast(), size) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(socket)
+    }
+}
+
+/// Asks for stamps of received packets on every rung that there is, for room to hold `buffer_bytes`, and for a wait of
+/// at most `timeout`.
+pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {
+    let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_RX_HARDWARE
+        | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+    let socket = socket2::SockRef::from(socket);
+    socket.set_recv_buffer_size(buffer_bytes)?;
+    socket.set_read_timeout(Some(timeout))?;
+    // SAFETY: the option is an int that outlives the call, its size is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&raw const wanted).cast(),
+            size_of_val(&wanted) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Waits for a packet; its stamp is the one nearest to the wire. `WouldBlock` after the socket's timeout.
+pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stamped> {
+    let mut control = [0_u64; 32];
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: the message points to the buffer and the control area, both alive and of the sizes given; the kernel writes
+    // within them. Control messages are walked by the kernel's macros, which stay within `msg_controllen`, and stamps are
+    // read unaligned.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        let received = libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0);
+        if received < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut stamped = Stamped { bytes: received as usize, at_ns: real_ns(), rung: Rung::User };
+        let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
+        while !entry.is_null() {
+            if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SO_TIMESTAMPING {
+                let times = libc::CMSG_DATA(entry).cast::<[libc::timespec; 3]>().read_unaligned();
+                for (time, rung) in [(times[0], Rung::Kernel), (times[2], Rung::Hardware)] {
+                    let at_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                    if at_ns > 0 {
+                        (stamped.at_ns, stamped.rung) = (at_ns, rung);
+                    }
+                }
+            }
+            entry = libc::CMSG_NXTHDR(&raw const message, entry);
+        }
+        Ok(stamped)
+    }
+}
+
+/// Sends one frame on a socket of [`open_frames`].
+pub fn send_frame(socket: &OwnedFd, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: the frame outlives the call and its length is given.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn a_datagram_carries_the_kernels_time() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        stamp_received(&receiver, 65_536, Duration::from_secs(2)).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let before = real_ns();
+        sender.send_to(b"0123456789", receiver.local_addr().unwrap()).unwrap();
+        let mut buffer = [0; 64];
+        let stamped = receive_stamped(&receiver, &mut buffer).unwrap();
+        assert_eq!((stamped.bytes, &buffer[..10]), (10, &b"0123456789"[..]));
+        assert!(stamped.rung >= Rung::Kernel, "{stamped:?}");
+        assert!(stamped.at_ns >= before && stamped.at_ns <= real_ns(), "{stamped:?} {before}");
+    }
+
+    #[test]
+    fn a_wait_ends() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        stamp_received(&receiver, 65_536, Duration::from_millis(5)).unwrap();
+        let error = receive_stamped(&receiver, &mut [0; 64]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_entered() {
+        assert!(enter_namespace(Path::new("/run/netns/there-is-no-such-namespace")).is_err());
+        assert!(open_frames("no-such-device", 0x080A).is_err());
+        assert!(open_frames("a\0b", 0x080A).is_err());
+    }
+}

@@ -1,0 +1,248 @@
+//! The live answer: namespaces with veth pairs, bridges and macvlan as the scenario has them, paced senders with the
+//! splits' own frames, and receivers that take the kernel's time stamps.
+//!
+//! First, unshaped, the cost of the path for each packet: on veth the whole path runs in the sender's system call, so the
+//! least over many short batches is what the path costs, whatever else the machine does. Then every link is held to its
+//! rate and the flows run.
+
+mod cost;
+mod topology;
+mod traffic;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_net::stamped::Rung;
+use serde::{Deserialize, Serialize};
+
+use super::Running;
+use crate::worker::{Report, Trouble};
+use crate::xhaul::{jitter, numbers};
+use topology::Lab;
+use traffic::{Arrived, Departed, Pair};
+
+/// How long packets may still travel when the senders have stopped.
+const DRAIN: Duration = Duration::from_millis(150);
+
+/// A network of namespaces and what is sent through it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct XhaulPart {
+    /// How the CU's containers share its card.
+    pub sharing: LiveSharing,
+    /// A switch between DUs and CU, or cables.
+    pub midhaul_switch: bool,
+    /// A switch between CU and server, or a cable.
+    pub backhaul_switch: bool,
+    /// Of every link, bit/s.
+    pub rate_bps: u64,
+    /// Octets that a link's queue holds.
+    pub queue_bytes: u64,
+    /// Batches of the cost measurement, each way.
+    pub cost_batches: u32,
+    /// Work on the CU's core: (period, busy), ns.
+    pub busy_ns: Option<(u64, u64)>,
+    /// What is sent.
+    pub flows: Vec<LiveFlow>,
+}
+
+/// How containers share a network card, as the kernel does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LiveSharing {
+    /// A switch port for each: also the limit of perfect virtual functions, which would share the port's rate.
+    OwnPorts,
+    /// macvlan in bridge mode on one port.
+    Macvlan,
+    /// A software bridge with veth pairs on one port.
+    Bridge,
+}
+
+/// A flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LiveFlow {
+    /// Its role: what its numbers begin with.
+    pub role: String,
+    /// From whom to whom.
+    pub way: Way,
+    /// IF4p5 in raw frames, or UDP datagrams.
+    pub raw: bool,
+    /// Octets of samples (raw) or of UDP payload, for each packet of a release.
+    pub payloads: Vec<usize>,
+    /// Time of so many releases, ns.
+    pub period_ns: u64,
+    /// Releases in a period.
+    pub releases: u32,
+    /// A sender that wakes up by a timer of this period, ns; 0: at each release.
+    pub timer_ns: u64,
+    /// One-way budget, ns.
+    pub budget_ns: Option<u64>,
+}
+
+/// Between which nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// vBBU to DU.
+    CellDown,
+    /// DU to vBBU.
+    CellUp,
+    /// The other vBBU's.
+    NeighbourDown,
+    /// The other DU's.
+    NeighbourUp,
+    /// CU to the midhaul.
+    BackgroundDown,
+    /// Midhaul to CU.
+    BackgroundUp,
+    /// Server to DU, routed by the vBBU.
+    User,
+    /// DU to server and back, routed by the vBBU.
+    Echo,
+}
+
+/// A network that is up.
+pub(super) struct Live {
+    // Before the lab: sockets are closed, then the namespaces go.
+    pairs: Vec<Pair>,
+    lab: Lab,
+    part: XhaulPart,
+    costs: Vec<(&'static str, f64)>,
+    window: Option<Window>,
+}
+
+/// Threads of a window.
+struct Window {
+    sending: Arc<AtomicBool>,
+    receiving: Arc<AtomicBool>,
+    senders: Vec<JoinHandle<Departed>>,
+    receivers: Vec<JoinHandle<Arrived>>,
+    helpers: Vec<JoinHandle<()>>,
+}
+
+impl Live {
+    pub(super) fn start(part: &XhaulPart) -> Result<Self, Trouble> {
+        let lab = Lab::build(part)?;
+        let costs = cost::measure(&lab, part.cost_batches)?;
+        lab.shape(part.rate_bps, part.queue_bytes)?;
+        let pairs = part.flows.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
+        Ok(Self { pairs, lab, part: part.clone(), costs, window: None })
+    }
+
+    fn halt(&mut self) -> Option<(Vec<Departed>, Vec<Arrived>)> {
+        let window = self.window.take()?;
+        window.sending.store(false, Ordering::Relaxed);
+        let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        std::thread::sleep(DRAIN);
+        window.receiving.store(false, Ordering::Relaxed);
+        let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        for helper in window.helpers {
+            let _ = helper.join();
+        }
+        Some((departed, arrived))
+    }
+}
+
+impl Running for Live {
+    fn begin(&mut self) {
+        let _ = self.halt();
+        let flags = [true, true].map(|on| Arc::new(AtomicBool::new(on)));
+        let [sending, receiving] = flags;
+        let mut window = Window {
+            sending: Arc::clone(&sending),
+            receiving: Arc::clone(&receiving),
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            helpers: Vec::new(),
+        };
+        let base_ns = ranlab_net::stamped::real_ns();
+        for pair in &self.pairs {
+            window.receivers.extend(pair.receive(base_ns, &receiving));
+            window.helpers.extend(pair.help(&receiving));
+        }
+        for pair in &self.pairs {
+            window.senders.push(pair.send(base_ns, &sending));
+        }
+        if let Some((period, busy)) = self.part.busy_ns {
+            let stop = Arc::clone(&sending);
+            window.helpers.push(std::thread::spawn(move || burn(period, busy, &stop)));
+        }
+        self.window = Some(window);
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        let Some((departed, arrived)) = self.halt() else { return };
+        for (name, value) in &self.costs {
+            report.numbers.insert((*name).to_owned(), *value);
+        }
+        let mut rung: Option<Rung> = None;
+        for sent in &departed {
+            let Some(flow) = self.part.flows.iter().find(|flow| flow.role == sent.role) else { continue };
+            let mut put = |name: &str, value: f64| {
+                report.numbers.insert(format!("{}.{name}", sent.role), value);
+            };
+            put("sender_late_us_p99", sent.late.quantile_ps(0.99) as f64 / 1e6);
+            let Some(got) = arrived.iter().find(|got| got.role == sent.role) else {
+                put("sent", sent.packets as f64);
+                continue;
+            };
+            let lost = sent.packets.saturating_sub(got.delays.count());
+            let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
+            numbers(&got.delays, (sent.packets, lost), budget_ps, &mut put);
+            put("malformed", got.malformed as f64);
+            rung = match (rung, got.rung) {
+                (Some(least), Some(seen)) => Some(least.min(seen)),
+                (known, seen) => known.or(seen),
+            };
+            let distribution = got.delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
+            report.distributions.insert(format!("{}_ns", sent.role), distribution);
+            match flow.way {
+                Way::Echo => {
+                    report.numbers.insert("rtt_ms".to_owned(), got.delays.mean_ps() / 1e9);
+                    report.numbers.insert("rtt_ms_sd".to_owned(), got.delays.sd_ps() / 1e9);
+                }
+                Way::User => {
+                    let mut notes = got.delays.jitter_notes_ps().to_vec();
+                    if notes.is_empty() {
+                        notes.push(got.delays.jitter_ps());
+                    }
+                    jitter(&mut notes, &mut |name, value| {
+                        report.numbers.insert(name.to_owned(), value);
+                    });
+                }
+                _ => {}
+            }
+        }
+        if let Some(rung) = rung {
+            report.numbers.insert("live.rung".to_owned(), f64::from(rung as u8));
+        }
+        report.numbers.insert("live.namespaces".to_owned(), self.lab.namespaces() as f64);
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = self.halt();
+    }
+}
+
+/// A vBBU's processing on the first core: busy for a part of each period.
+fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
+    let _ = ranlab_net::pin_thread(0);
+    let begun = Instant::now();
+    let mut next = Duration::ZERO;
+    while go.load(Ordering::Relaxed) {
+        let until = next + Duration::from_nanos(busy_ns);
+        while begun.elapsed() < until {
+            std::hint::spin_loop();
+        }
+        next += Duration::from_nanos(period_ns);
+        std::thread::sleep(next.saturating_sub(begun.elapsed()));
+    }
+}
+
+/// The environment's or the scenario's fault, as the namespaces' error says.
+fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
+    super::environment(error)
+}

@@ -1,0 +1,220 @@
+//! Namespaces and what connects them.
+
+use std::net::Ipv4Addr;
+
+use ranlab_host::netns::Testbed;
+use ranlab_net::stamped::enter_namespace;
+
+use super::{LiveSharing, Way, XhaulPart, lab_trouble};
+use crate::parts::{environment, rig};
+use crate::worker::Trouble;
+
+/// The midhaul's and the backhaul's interface of every node.
+pub(super) const MIDHAUL: &str = "mh0";
+const BACKHAUL: &str = "bh0";
+
+/// An interface in a namespace.
+type End = (String, String);
+
+/// A node's namespace and addresses.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    name: &'static str,
+    pub(super) namespace: String,
+    /// On the midhaul, or of the server on the backhaul.
+    pub(super) ip: Ipv4Addr,
+}
+
+/// The network.
+#[derive(Debug)]
+pub(super) struct Lab {
+    testbed: Testbed,
+    nodes: Vec<Node>,
+    /// What is held to the links' rate.
+    links: Vec<End>,
+    count: usize,
+}
+
+impl Lab {
+    pub(super) fn build(part: &XhaulPart) -> Result<Self, Trouble> {
+        let testbed = Testbed::new().map_err(lab_trouble)?;
+        let mut lab = Self { testbed, nodes: Vec::new(), links: Vec::new(), count: 0 };
+        let has = |ways: &[Way]| part.flows.iter().any(|flow| ways.contains(&flow.way));
+        let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
+        let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
+        let user = has(&[Way::User, Way::Echo]);
+        let (mut edges, mut containers) = (vec![("du", 1)], vec![("v1", 11)]);
+        if neighbour {
+            edges.push(("du2", 2));
+            containers.push(("v2", 12));
+        }
+        if background {
+            edges.push(("tester", 3));
+            containers.push(("v3", 13));
+        }
+        for &(name, last) in edges.iter().chain(&containers) {
+            lab.node(name, Ipv4Addr::new(10, 77, 0, last))?;
+        }
+        if part.midhaul_switch {
+            lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing)?;
+        } else {
+            for (edge, container) in edges.iter().zip(&containers) {
+                lab.cable((edge.0, MIDHAUL), (container.0, MIDHAUL))?;
+            }
+        }
+        for &(name, _) in edges.iter().chain(&containers) {
+            lab.give_address(name, MIDHAUL, None)?;
+        }
+        if user {
+            lab.backhaul(part)?;
+        }
+        Ok(lab)
+    }
+
+    /// The server, and routes through the first vBBU.
+    fn backhaul(&mut self, part: &XhaulPart) -> Result<(), Trouble> {
+        self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
+        if part.backhaul_switch {
+            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, part.sharing)?;
+        } else {
+            self.cable(("server", BACKHAUL), ("v1", BACKHAUL))?;
+        }
+        self.give_address("server", BACKHAUL, None)?;
+        self.give_address("v1", BACKHAUL, Some(Ipv4Addr::new(10, 78, 0, 11)))?;
+        let v1 = self.get("v1")?.namespace.clone();
+        in_namespace(&v1, || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(environment))?;
+        let route = |from: &str, to: &str, via: &str| {
+            let namespace = &self.get(from)?.namespace;
+            self.testbed.ip(namespace, &["route", "add", to, "via", via]).map_err(lab_trouble)
+        };
+        route("server", "10.77.0.0/24", "10.78.0.11")?;
+        route("du", "10.78.0.0/24", "10.77.0.11")
+    }
+
+    fn make(&mut self, name: &str) -> Result<String, Trouble> {
+        self.count += 1;
+        self.testbed.namespace(name).map_err(lab_trouble)
+    }
+
+    fn node(&mut self, name: &'static str, ip: Ipv4Addr) -> Result<(), Trouble> {
+        let namespace = self.make(name)?;
+        self.nodes.push(Node { name, namespace, ip });
+        Ok(())
+    }
+
+    /// A node by name.
+    pub(super) fn get(&self, name: &str) -> Result<&Node, Trouble> {
+        self.nodes
+            .iter()
+            .find(|node| node.name == name)
+            .ok_or_else(|| rig(format!("the network has no node {name}")))
+    }
+
+    /// How many namespaces there are.
+    pub(super) fn namespaces(&self) -> usize {
+        self.count
+    }
+
+    /// A cable between two nodes, both ends shaped later.
+    fn cable(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
+        let (from, to) = (self.get(a.0)?.namespace.clone(), self.get(b.0)?.namespace.clone());
+        self.pair((&from, a.1), (&to, b.1))
+    }
+
+    fn pair(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
+        self.testbed.veth(a, b).map_err(lab_trouble)?;
+        for (namespace, interface) in [a, b] {
+            self.links.push((namespace.to_owned(), interface.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn ip(&self, namespace: &str, arguments: &[&str]) -> Result<(), Trouble> {
+        self.testbed.ip(namespace, arguments).map_err(lab_trouble)
+    }
+
+    fn bridge(&self, namespace: &str) -> Result<(), Trouble> {
+        self.ip(namespace, &["link", "add", "br0", "type", "bridge", "stp_state", "0"])?;
+        self.ip(namespace, &["link", "set", "br0", "up"])
+    }
+
+    /// A switch in a namespace of its own, with the edges' ports, and the containers behind it as they share a card.
+    fn switched(
+        &mut self,
+        name: &str,
+        edges: &[(&'static str, u8)],
+        containers: &[(&'static str, u8)],
+        interface: &str,
+        sharing: LiveSharing,
+    ) -> Result<(), Trouble> {
+        let switch = self.make(name)?;
+        self.bridge(&switch)?;
+        let own = sharing == LiveSharing::OwnPorts;
+        let direct = edges.iter().chain(if own { containers } else { &[] });
+        for (node, _) in direct {
+            let namespace = self.get(node)?.namespace.clone();
+            let port = format!("p-{node}");
+            self.pair((&switch, &port), (&namespace, interface))?;
+            self.ip(&switch, &["link", "set", &port, "master", "br0"])?;
+        }
+        if own {
+            return Ok(());
+        }
+        let cu = self.make(&format!("cu-{name}"))?;
+        self.pair((&switch, "p-cu"), (&cu, "nic"))?;
+        self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
+        if sharing == LiveSharing::Bridge {
+            self.bridge(&cu)?;
+            self.ip(&cu, &["link", "set", "nic", "master", "br0"])?;
+        }
+        for (node, _) in containers {
+            let namespace = self.get(node)?.namespace.clone();
+            let inner = format!("c-{node}");
+            if sharing == LiveSharing::Macvlan {
+                let made =
+                    ["link", "add", "link", "nic", "name", &inner, "type", "macvlan", "mode", "bridge"];
+                self.ip(&cu, &made)?;
+                self.ip(&cu, &["link", "set", &inner, "netns", &namespace, "name", interface])?;
+                self.ip(&namespace, &["link", "set", interface, "up"])?;
+            } else {
+                // Within the host: no cable, so no rate.
+                self.testbed.veth((&cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
+                self.ip(&cu, &["link", "set", &inner, "master", "br0"])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_address(&self, node: &str, interface: &str, ip: Option<Ipv4Addr>) -> Result<(), Trouble> {
+        let node = self.get(node)?;
+        let address = format!("{}/24", ip.unwrap_or(node.ip));
+        self.ip(&node.namespace, &["addr", "add", &address, "dev", interface])
+    }
+
+    /// Holds every cable to its rate, both ways.
+    pub(super) fn shape(&self, rate_bps: u64, queue_bytes: u64) -> Result<(), Trouble> {
+        self.links.iter().try_for_each(|(namespace, interface)| {
+            self.testbed.shape((namespace, interface), rate_bps, queue_bytes).map_err(lab_trouble)
+        })
+    }
+
+    /// The hardware address of a node's midhaul interface.
+    pub(super) fn hardware(&self, node: &str) -> Result<[u8; 6], Trouble> {
+        self.testbed.address(&self.get(node)?.namespace, MIDHAUL).map_err(lab_trouble)
+    }
+}
+
+/// Does something in a namespace, in a thread of its own: what it opens stays there.
+pub(super) fn in_namespace<T: Send>(
+    namespace: &str,
+    work: impl FnOnce() -> Result<T, Trouble> + Send,
+) -> Result<T, Trouble> {
+    let file = Testbed::file(namespace);
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            enter_namespace(&file).map_err(|error| environment(format!("{}: {error}", file.display())))?;
+            work()
+        });
+        inside.join().map_err(|_| rig("a thread of the laboratory died"))?
+    })
+}

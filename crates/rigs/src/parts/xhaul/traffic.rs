@@ -1,0 +1,299 @@
+//! Paced senders, stamping receivers, a reflector.
+
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_model::xhaul::Delays;
+use ranlab_net::stamped::{
+    Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
+};
+use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
+
+use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::{LiveFlow, Way};
+use crate::parts::environment;
+use crate::worker::Trouble;
+
+/// Octets of sequence number and time in a packet.
+const MARK_BYTES: usize = 16;
+const ETHERNET_BYTES: usize = 14;
+/// Room of a receiving socket.
+const BUFFER_BYTES: usize = 8 << 20;
+/// How long a receiver waits before it looks whether to stop.
+const WAIT: Duration = Duration::from_millis(20);
+/// Before the first packet of a window.
+const LEAD: Duration = Duration::from_millis(20);
+/// Real-time priorities of receivers, senders, and senders of background.
+const PRIORITIES: (i32, i32, i32) = (45, 40, 20);
+/// The port of a flow's receiver, and of the reflector.
+const PORT: u16 = 5201;
+const ECHO_PORT: u16 = 7;
+
+/// Both ends of a flow.
+pub(super) struct Pair {
+    flow: LiveFlow,
+    sender: Arc<Socket>,
+    /// `None`: nobody counts, the packets only load the network.
+    receiver: Option<Arc<Socket>>,
+    reflector: Option<Arc<UdpSocket>>,
+}
+
+enum Socket {
+    /// With the Ethernet header of what it sends.
+    Frames(OwnedFd, [u8; ETHERNET_BYTES]),
+    Datagrams(UdpSocket),
+}
+
+/// What a sender did.
+pub(super) struct Departed {
+    pub(super) role: String,
+    pub(super) packets: u64,
+    /// How late it was.
+    pub(super) late: Delays,
+}
+
+/// What a receiver saw.
+pub(super) struct Arrived {
+    pub(super) role: String,
+    pub(super) delays: Delays,
+    pub(super) malformed: u64,
+    /// The least exact stamp; `None`: nothing came.
+    pub(super) rung: Option<Rung>,
+}
+
+impl Way {
+    fn nodes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::CellDown => ("v1", "du"),
+            Self::CellUp => ("du", "v1"),
+            Self::NeighbourDown => ("v2", "du2"),
+            Self::NeighbourUp => ("du2", "v2"),
+            Self::BackgroundDown => ("v3", "tester"),
+            Self::BackgroundUp => ("tester", "v3"),
+            Self::User => ("server", "du"),
+            Self::Echo => ("du", "server"),
+        }
+    }
+
+    fn background(self) -> bool {
+        matches!(self, Self::BackgroundDown | Self::BackgroundUp)
+    }
+
+    /// Flows between the same nodes do not share a port.
+    fn port(self) -> u16 {
+        PORT + self as u16
+    }
+}
+
+impl Socket {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Frames(socket, _) => socket.as_fd(),
+            Self::Datagrams(socket) => socket.as_fd(),
+        }
+    }
+}
+
+fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
+    let (own, far) = (lab.hardware(node)?, lab.hardware(peer)?);
+    let mut header = [0; ETHERNET_BYTES];
+    header[..6].copy_from_slice(&far);
+    header[6..12].copy_from_slice(&own);
+    header[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    let socket = in_namespace(&lab.get(node)?.namespace, || {
+        let socket = open_frames(MIDHAUL, ETHERTYPE).map_err(environment)?;
+        stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
+        Ok(socket)
+    })?;
+    Ok(Socket::Frames(socket, header))
+}
+
+fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, Trouble> {
+    in_namespace(&lab.get(node)?.namespace, || {
+        let socket = UdpSocket::bind(("0.0.0.0", port)).map_err(environment)?;
+        stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
+        Ok(socket)
+    })
+}
+
+impl Pair {
+    pub(super) fn open(lab: &Lab, flow: &LiveFlow) -> Result<Self, Trouble> {
+        let (from, to) = flow.way.nodes();
+        let flow = flow.clone();
+        if flow.raw {
+            let sender = Arc::new(open_raw(lab, from, to)?);
+            let receiver = Some(Arc::new(open_raw(lab, to, from)?));
+            return Ok(Self { flow, sender, receiver, reflector: None });
+        }
+        let port = if flow.way == Way::Echo { ECHO_PORT } else { flow.way.port() };
+        let far = open_udp(lab, to, port)?;
+        let near = open_udp(lab, from, 0)?;
+        near.connect((lab.get(to)?.ip, port)).map_err(environment)?;
+        let sender = Arc::new(Socket::Datagrams(near));
+        let (receiver, reflector) = match flow.way {
+            Way::Echo => (Some(Arc::clone(&sender)), Some(Arc::new(far))),
+            way if way.background() => {
+                // Full at once: what comes later costs nobody's time to take out.
+                ranlab_net::bound_buffers(&far, 4096, 2048).map_err(environment)?;
+                (None, Some(Arc::new(far)))
+            }
+            _ => (Some(Arc::new(Socket::Datagrams(far))), None),
+        };
+        Ok(Self { flow, sender, receiver, reflector })
+    }
+
+    /// Sends at the flow's times until told to stop.
+    pub(super) fn send(&self, base_ns: u64, go: &Arc<AtomicBool>) -> JoinHandle<Departed> {
+        let (flow, socket, go) = (self.flow.clone(), Arc::clone(&self.sender), Arc::clone(go));
+        std::thread::spawn(move || {
+            let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
+            // Without the right to it the senders are later, and say so.
+            let _ = urgent_thread(priority);
+            Sender::new(&flow, &socket, base_ns).run(&go)
+        })
+    }
+
+    /// Takes what arrives until told to stop.
+    pub(super) fn receive(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Option<JoinHandle<Arrived>> {
+        let socket = Arc::clone(self.receiver.as_ref()?);
+        let (flow, go) = (self.flow.clone(), Arc::clone(go));
+        Some(std::thread::spawn(move || {
+            let _ = urgent_thread(PRIORITIES.0);
+            receive(&flow, &socket, base_ns, &go)
+        }))
+    }
+
+    /// Sends echoes back until told to stop.
+    pub(super) fn help(&self, go: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
+        let (socket, go) = (Arc::clone(self.reflector.as_ref()?), Arc::clone(go));
+        if self.flow.way != Way::Echo {
+            return None;
+        }
+        Some(std::thread::spawn(move || {
+            let _ = urgent_thread(PRIORITIES.0);
+            let mut room = vec![0; 65_536];
+            while go.load(Ordering::Relaxed) {
+                if let Ok((bytes, from)) = socket.recv_from(&mut room) {
+                    let _ = socket.send_to(&room[..bytes], from);
+                }
+            }
+        }))
+    }
+}
+
+struct Sender<'a> {
+    flow: &'a LiveFlow,
+    socket: &'a Socket,
+    base_ns: u64,
+    packet: Vec<u8>,
+    sequence: u64,
+    late: Delays,
+}
+
+impl<'a> Sender<'a> {
+    fn new(flow: &'a LiveFlow, socket: &'a Socket, base_ns: u64) -> Self {
+        Self { flow, socket, base_ns, packet: Vec::new(), sequence: 0, late: Delays::new() }
+    }
+
+    fn run(mut self, go: &AtomicBool) -> Departed {
+        let begun = Instant::now() + LEAD;
+        for release in 0_u64.. {
+            let due = Duration::from_nanos(self.due_ns(release));
+            sleep_until(begun + due);
+            if !go.load(Ordering::Relaxed) {
+                break;
+            }
+            let late = begun.elapsed().saturating_sub(due);
+            self.late.record(release, 0, late.as_nanos() as u64 * 1000, None);
+            for (index, &bytes) in self.flow.payloads.iter().enumerate() {
+                self.one(release, index, bytes);
+            }
+        }
+        Departed { role: self.flow.role.clone(), packets: self.sequence, late: self.late }
+    }
+
+    fn due_ns(&self, release: u64) -> u64 {
+        let ideal = u128::from(release) * u128::from(self.flow.period_ns) / u128::from(self.flow.releases);
+        let ideal = ideal as u64;
+        match self.flow.timer_ns {
+            0 => ideal,
+            timer => ideal.div_ceil(timer) * timer,
+        }
+    }
+
+    /// Sends one packet with its number and time; what the kernel refuses is lost like any other.
+    fn one(&mut self, release: u64, index: usize, bytes: usize) {
+        let mut payload = vec![0; bytes.max(MARK_BYTES)];
+        payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
+        self.sequence += 1;
+        match self.socket {
+            Socket::Frames(socket, header) => {
+                self.packet.clear();
+                self.packet.extend_from_slice(header);
+                payload[8..16].copy_from_slice(&(real_ns() - self.base_ns).to_le_bytes());
+                let down = self.flow.way == Way::CellDown || self.flow.way == Way::NeighbourDown;
+                let symbols = self.flow.payloads.len().max(1);
+                let frame = Frame {
+                    kind: if down { Kind::DownlinkFft } else { Kind::UplinkFft },
+                    frame: (release / 10 % 1024) as u16,
+                    subframe: (release % 10) as u8,
+                    symbol: (index * 14 / symbols) as u8,
+                    samples: &payload,
+                };
+                if frame.encode(&mut self.packet).is_ok() {
+                    let _ = send_frame(socket, &self.packet);
+                }
+            }
+            Socket::Datagrams(socket) => {
+                payload[8..16].copy_from_slice(&(real_ns() - self.base_ns).to_le_bytes());
+                let _ = socket.send(&payload);
+            }
+        }
+    }
+}
+
+fn sleep_until(at: Instant) {
+    loop {
+        let left = at.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left);
+    }
+}
+
+fn receive(flow: &LiveFlow, socket: &Socket, base_ns: u64, go: &AtomicBool) -> Arrived {
+    let mut room = vec![0; 65_536];
+    let mut arrived = Arrived { role: flow.role.clone(), delays: Delays::new(), malformed: 0, rung: None };
+    let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
+    while go.load(Ordering::Relaxed) {
+        let Ok(stamped) = receive_stamped(&socket.descriptor(), &mut room) else { continue };
+        let packet = &room[..stamped.bytes];
+        let Some((sequence, sent_ns)) = mark(flow, packet) else {
+            arrived.malformed += 1;
+            continue;
+        };
+        let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
+        arrived.rung = Some(arrived.rung.map_or(stamped.rung, |rung| rung.min(stamped.rung)));
+        arrived.delays.record(sequence, sent_ns * 1000, at_ns * 1000, budget_ps);
+    }
+    arrived
+}
+
+/// Sequence number and time of sending; `None`: not ours.
+fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
+    let payload = if flow.raw {
+        let body = packet.get(ETHERNET_BYTES..)?;
+        let samples = flow.payloads.first().copied()?;
+        // Short frames are padded.
+        Frame::decode(body.get(..HEADER_SIZE + samples)?).ok()?.samples
+    } else {
+        packet
+    };
+    let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
+    Some((number(0)?, number(8)?))
+}

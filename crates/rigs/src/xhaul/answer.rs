@@ -1,0 +1,387 @@
+//! Two of the three answers: what a simulation sees and what network calculus proves, by role and by segment.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Outcome, RigError, Stop};
+use ranlab_model::xhaul::{
+    BUDGETS, Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler,
+    Search, Segment, Simulation, Stage, bounds, worst_phase,
+};
+
+use super::build::USER;
+use super::setup::{Setup, User};
+
+/// What flows are to a reader. A flow's role follows from its name.
+pub(super) const ROLES: [&str; 7] =
+    ["cell_dl", "cell_ul", "neighbour_dl", "neighbour_ul", "background_dl", "background_ul", "user"];
+/// Where time goes: host software, queues, lines, cables with forwarding, the far side of the CU, the core, the radio.
+pub(super) const SEGMENTS: [&str; 7] =
+    ["host", "midhaul_queue", "midhaul_line", "midhaul_transit", "backhaul", "core", "air"];
+/// Names of [`BUDGETS`] as metrics have them.
+pub(super) const LATE: [&str; 7] =
+    ["late_25us", "late_100us", "late_200us", "late_250us", "late_500us", "late_1ms", "late_100ms"];
+/// Further phases are the same network with its sources moved.
+const PHASE_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The role of a flow; `None`: nobody asks for it.
+pub(super) fn role(flow: &str) -> Option<&'static str> {
+    let down = flow.ends_with("DL") || flow.ends_with("down");
+    let index = match flow {
+        USER => 6,
+        _ if flow.starts_with("cell") => 0,
+        _ if flow.starts_with("neighbour backhaul") => return None,
+        _ if flow.starts_with("neighbour") => 2,
+        _ if flow.starts_with("background") => 4,
+        _ => return None,
+    };
+    Some(ROLES[if index == 6 { 6 } else { index + usize::from(!down) }])
+}
+
+/// What one role's flows went through together.
+#[derive(Debug, Default)]
+struct Found {
+    delays: Delays,
+    sent: u64,
+    dropped: u64,
+    unfinished: u64,
+    segments_ps: [u128; SEGMENTS.len()],
+    budget_ps: Option<Ps>,
+}
+
+/// Simulates each phase and records what every role went through, beside its bound where there is one.
+pub(super) fn simulate(
+    setup: &Setup,
+    plan: &Plan,
+    (duration_ps, seed): (Ps, u64),
+    stop: &Stop,
+    recorder: &mut Recorder,
+) -> Result<Outcome, RigError> {
+    let begun = std::time::Instant::now();
+    let reports = run_phases(setup, &plan.network, duration_ps, seed, stop)?;
+    let elapsed_s = begun.elapsed().as_secs_f64();
+    let mut found: BTreeMap<&str, Found> = BTreeMap::new();
+    let (mut events, mut digest) = (0, 0_u64);
+    for report in &reports {
+        events += report.events;
+        digest = digest.rotate_left(5) ^ report.digest;
+        for (index, flow) in report.flows.iter().enumerate() {
+            let Some(role) = role(&flow.name) else { continue };
+            let found = found.entry(role).or_default();
+            found.delays.merge(&flow.delays);
+            found.sent += flow.sent;
+            found.dropped += flow.dropped;
+            found.unfinished += flow.unfinished;
+            found.budget_ps = plan.network.flows[index].budget_ps;
+            for segment in &flow.segments {
+                add_segment(found, &plan.network, segment);
+            }
+        }
+    }
+    recorder.scalar("sim.events", events as f64);
+    recorder.scalar("sim.mevents_per_s", events as f64 / elapsed_s.max(1e-9) / 1e6);
+    // What a number with 53 bits holds.
+    recorder.scalar("sim.digest", (digest >> 12) as f64);
+    for (role, found) in &found {
+        record(role, found, recorder);
+    }
+    if let Some(found) = found.get("user") {
+        user(setup, found, recorder);
+    }
+    prove(plan, recorder, Some(&found))?;
+    if setup.search_rounds > 0 {
+        search(setup, &plan.network, duration_ps, seed, recorder);
+    }
+    Ok(outcome(&found))
+}
+
+/// Records the bounds alone.
+pub(super) fn bound(plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+    prove(plan, recorder, None)?;
+    Ok(Outcome::Ok)
+}
+
+/// A flow that lost frames, or was later than its own budget, did less than was asked.
+fn outcome(found: &BTreeMap<&str, Found>) -> Outcome {
+    let short = |found: &Found| found.dropped > 0 || found.unfinished > 0 || found.delays.own_misses() > 0;
+    if found.values().any(short) { Outcome::Degraded } else { Outcome::Ok }
+}
+
+/// One report a phase, in order, whatever number of threads ran them.
+fn run_phases(
+    setup: &Setup,
+    network: &Network,
+    duration_ps: Ps,
+    seed: u64,
+    stop: &Stop,
+) -> Result<Vec<Report>, RigError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if setup.threads == 0 { cores } else { setup.threads };
+    let next = AtomicUsize::new(0);
+    let phases = setup.phases.max(1) as usize;
+    let one = |phase: usize| {
+        let moved = shifted(setup, network, phase as u64, seed);
+        let options = Options { duration_ps, seed: seed.wrapping_add(phase as u64) };
+        let simulation =
+            Simulation::new(&moved, options).map_err(|error| RigError::Rig(error.to_string()))?;
+        Ok((phase, simulation.run()))
+    };
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let phase = next.fetch_add(1, Ordering::Relaxed);
+            if phase >= phases {
+                return Ok(done);
+            }
+            if stop.now() {
+                return Err(RigError::Stopped);
+            }
+            done.push(one(phase)?);
+        }
+    };
+    let mut reports = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads.clamp(1, phases)).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::with_capacity(phases);
+        for handle in handles {
+            let part: Result<Vec<(usize, Report)>, RigError> =
+                handle.join().map_err(|_| RigError::Rig("the simulation stopped".to_owned()))?;
+            all.extend(part?);
+        }
+        Ok::<_, RigError>(all)
+    })?;
+    reports.sort_by_key(|(phase, _)| *phase);
+    Ok(reports.into_iter().map(|(_, report)| report).collect())
+}
+
+/// The network with its sources at other phases. The first phase is the scenario's own. Cells move together; what keeps
+/// to gates stays.
+fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
+    let mut moved = network.clone();
+    if phase == 0 {
+        return moved;
+    }
+    let mut state = seed ^ phase.wrapping_mul(PHASE_SEED);
+    let together = splitmix(&mut state) % setup.tti_ps();
+    let gated = setup.scheduler == "gates";
+    for flow in &mut moved.flows {
+        let own = splitmix(&mut state) % flow.pattern.cycle_ps();
+        flow.offset_ps = match role(&flow.name) {
+            Some("cell_dl" | "cell_ul") if gated => flow.offset_ps,
+            Some("cell_dl" | "cell_ul") => flow.offset_ps + together,
+            _ => own,
+        };
+    }
+    moved
+}
+
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(PHASE_SEED);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+fn add_segment(found: &mut Found, network: &Network, segment: &Segment) {
+    let stage = &network.stages[usize::from(segment.stage)];
+    let (name, all) = (stage.name(), segment.waiting_ps + segment.service_ps + segment.transit_ps);
+    match stage {
+        Stage::Air(_) => found.segments_ps[6] += all,
+        Stage::Host(_) if name.starts_with("echo") => found.segments_ps[5] += all,
+        Stage::Host(_) => found.segments_ps[0] += all,
+        Stage::Port(_) if ["backhaul", "echo", "server"].iter().any(|far| name.contains(far)) => {
+            found.segments_ps[4] += all;
+        }
+        Stage::Port(_) => {
+            found.segments_ps[1] += segment.waiting_ps;
+            found.segments_ps[2] += segment.service_ps;
+            found.segments_ps[3] += segment.transit_ps;
+        }
+    }
+}
+
+fn us(ps: Ps) -> f64 {
+    ps as f64 / 1e6
+}
+
+fn record(role: &str, found: &Found, recorder: &mut Recorder) {
+    let delays = &found.delays;
+    let lost = found.dropped + found.unfinished;
+    numbers(delays, (found.sent, lost), found.budget_ps, &mut |name, value| {
+        recorder.scalar(&format!("{role}.{name}"), value);
+    });
+    let count = delays.count().max(1) as f64;
+    for (name, ps) in SEGMENTS.iter().zip(found.segments_ps) {
+        recorder.scalar(&format!("{role}.at_{name}_us"), ps as f64 / 1e6 / count);
+    }
+    for (ps, count) in delays.buckets() {
+        recorder.values(&format!("{role}_ns"), ps / 1000, count);
+    }
+}
+
+/// The statistics of a role, whoever saw its packets.
+pub(crate) fn numbers(
+    delays: &Delays,
+    (sent, lost): (u64, u64),
+    budget_ps: Option<Ps>,
+    put: &mut dyn FnMut(&str, f64),
+) {
+    put("sent", sent as f64);
+    put("lost_ratio", lost as f64 / sent.max(1) as f64);
+    if delays.count() == 0 {
+        return;
+    }
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p9999", 0.9999), ("max", 1.0)] {
+        put(&format!("delay_us_{name}"), us(delays.quantile_ps(quantile)));
+    }
+    put("delay_us_min", us(delays.min_ps()));
+    put("delay_us_mean", delays.mean_ps() / 1e6);
+    put("delay_us_sd", delays.sd_ps() / 1e6);
+    put("pdv_us_p99", us(delays.pdv_ps(0.99)));
+    put("pdv_us_max", us(delays.pdv_ps(1.0)));
+    let (mean, most) = delays.ipdv_ps();
+    put("ipdv_us_mean", mean / 1e6);
+    put("ipdv_us_max", us(most));
+    put("reordered", delays.reordered() as f64);
+    let count = delays.count() as f64;
+    for (name, misses) in LATE.iter().zip(delays.misses()) {
+        put(name, *misses as f64 / count);
+    }
+    if let Some(budget_ps) = budget_ps {
+        put("budget_us", us(budget_ps));
+        put("late_ratio", delays.own_misses() as f64 / count);
+    }
+}
+
+/// What a user would see: iperf3's jitter each second, or round-trip times.
+fn user(setup: &Setup, found: &Found, recorder: &mut Recorder) {
+    match setup.user {
+        User::Udp { .. } => {
+            let mut notes = found.delays.jitter_notes_ps().to_vec();
+            if notes.is_empty() {
+                notes.push(found.delays.jitter_ps());
+            }
+            jitter(&mut notes, &mut |name, value| recorder.scalar(name, value));
+        }
+        User::Ping { .. } => {
+            recorder.scalar("rtt_ms", found.delays.mean_ps() / 1e9);
+            recorder.scalar("rtt_ms_sd", found.delays.sd_ps() / 1e9);
+        }
+        User::None => {}
+    }
+}
+
+/// Median, quartiles and maximum of the estimates noted, ps.
+pub(crate) fn jitter(notes_ps: &mut [f64], put: &mut dyn FnMut(&str, f64)) {
+    notes_ps.sort_by(f64::total_cmp);
+    let at = |share: f64| notes_ps[((notes_ps.len() - 1) as f64 * share).round() as usize] / 1e9;
+    for (name, share) in [("median", 0.5), ("q1", 0.25), ("q3", 0.75), ("max", 1.0)] {
+        put(&format!("jitter_ms_{name}"), at(share));
+    }
+}
+
+/// What is bounded of a network: the wired part of each flow, up to the radio. An echo waits for itself, so each of its
+/// steps counts as a flow of its own that may come at any time.
+fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
+    let mut wired = Network { stages: network.stages.clone(), flows: Vec::new() };
+    let mut kept = Vec::new();
+    for (index, flow) in network.flows.iter().enumerate() {
+        let is_air = |&stage: &u16| matches!(network.stages[usize::from(stage)], Stage::Air(_));
+        let echo = flow.path.first().is_some_and(is_air);
+        let path: Vec<u16> = flow.path.iter().copied().filter(|stage| !is_air(stage)).collect();
+        let mut whole = Flow { path, ..flow.clone() };
+        if !echo {
+            wired.flows.push(whole);
+            kept.push(Some(index));
+            continue;
+        }
+        if let Pattern::Periodic { period_ps, jitter_ps, .. } = &mut whole.pattern {
+            *jitter_ps = *period_ps / 2;
+        }
+        for &stage in &whole.path {
+            wired.flows.push(Flow { path: vec![stage], ..whole.clone() });
+            kept.push(None);
+        }
+    }
+    (wired, kept)
+}
+
+/// Records each role's bound, and how much of it the simulation reached. Schedulers and patterns without a bound have
+/// none; a maximum above its bound would be our error, and is one.
+fn prove(
+    plan: &Plan,
+    recorder: &mut Recorder,
+    simulated: Option<&BTreeMap<&str, Found>>,
+) -> Result<(), RigError> {
+    let (network, kept) = wired(&plan.network);
+    let proven = match bounds(&network, Curves::Steps) {
+        Ok(proven) => proven,
+        Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
+        // A scheduler without a bound, or as much offered as a stage can handle.
+        Err(_) => return Ok(()),
+    };
+    let mut most: BTreeMap<&str, Ps> = BTreeMap::new();
+    let proven = kept.into_iter().zip(proven).filter_map(|(kept, bound)| Some((kept?, bound)));
+    for (index, Bound { delay_ps, .. }) in proven {
+        let flow = &plan.network.flows[index];
+        if let Some(role) = role(&flow.name) {
+            let most = most.entry(role).or_default();
+            *most = (*most).max(delay_ps);
+        }
+    }
+    for (role, bound_ps) in most {
+        recorder.scalar(&format!("{role}.bound_us"), us(bound_ps));
+        let flows = plan.network.flows.iter().filter(|flow| self::role(&flow.name) == Some(role));
+        for budget_ps in flows.filter_map(|flow| flow.budget_ps) {
+            recorder.scalar(&format!("{role}.budget_us"), us(budget_ps));
+        }
+        // What goes over the air has more delay than its wired part is bounded by.
+        let Some(found) = simulated.and_then(|found| found.get(role)).filter(|_| role != "user") else {
+            continue;
+        };
+        let reached = found.delays.max_ps();
+        if reached > bound_ps {
+            return Err(RigError::Rig(format!(
+                "{role} took {} us, beyond its bound of {} us: one of them is wrong",
+                us(reached),
+                us(bound_ps)
+            )));
+        }
+        recorder.scalar(&format!("{role}.of_bound"), reached as f64 / bound_ps.max(1) as f64);
+    }
+    Ok(())
+}
+
+/// The worst phase for the cells' uplink and downlink that a search finds.
+fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder: &mut Recorder) {
+    let gated = network
+        .stages
+        .iter()
+        .any(|stage| matches!(stage, Stage::Port(port) if matches!(port.scheduler, Scheduler::Gates(_))));
+    for wanted in ["cell_dl", "cell_ul"] {
+        let named = |flow: &&(usize, &str)| role(flow.1) == Some(wanted);
+        let flows: Vec<(usize, &str)> =
+            network.flows.iter().enumerate().map(|(index, flow)| (index, flow.name.as_str())).collect();
+        let Some((flow, _)) = flows.iter().find(named) else { continue };
+        let free: Vec<usize> = flows
+            .iter()
+            .filter(|(_, name)| !(gated && name.starts_with("cell")))
+            .map(|(index, _)| *index)
+            .collect();
+        let options = Search {
+            starts: 4,
+            rounds: setup.search_rounds,
+            duration_ps: duration_ps.min(DURATION_MAX),
+            seed,
+        };
+        if let Ok(worst) = worst_phase(network, *flow, &free, options) {
+            recorder.scalar(&format!("{wanted}.worst_us"), us(worst.delay_ps));
+        }
+    }
+}
+
+/// A run of a phase search: ten TTIs of LTE show what repeats each TTI.
+const DURATION_MAX: Ps = 10 * ranlab_model::xhaul::MS;
+
+const _: () = assert!(BUDGETS.len() == LATE.len());

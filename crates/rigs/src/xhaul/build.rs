@@ -1,0 +1,359 @@
+//! The network of a setup: nodes, links, cells and streams as the model takes them.
+
+use ranlab_model::xhaul::{
+    CLASSES, Cell, Clock, Duration, Flow, GateEntry, Gates, Link, Node, Pattern, Plan, Ps, Role, S, Scenario,
+    ScenarioError, Scheduler, Stream, TokenBucket, US, wire_bytes,
+};
+
+use super::setup::{Setup, User};
+
+/// How much longer than the bursts of a cycle the window of the most urgent class is: forwarding, cables, a frame.
+const WINDOW_SLACK_PS: Ps = 27_200_000;
+/// IPv4 and UDP headers, octets.
+const IP_UDP_BYTES: u32 = 28;
+/// Octets of a turn of the most urgent class and of the others, where a round robin is asked for.
+const QUANTA: (u32, u32) = (9_216, 1_538);
+
+/// The measured flow.
+pub(super) const USER: &str = "user";
+
+/// A network with what is known about it before it runs.
+pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
+    // Once without gates or shapers, to know what they have to let pass; then with them.
+    let mut plan = scenario(setup, &Scheduler::StrictPriority).plan()?;
+    let wanted = match setup.scheduler.as_str() {
+        "strict" => Scheduler::StrictPriority,
+        "preemption" => Scheduler::Preemption { express_from: setup.cells.class.clamp(1, 7) },
+        "drr" => {
+            let mut quanta = [QUANTA.1; CLASSES];
+            quanta[usize::from(setup.cells.class).min(CLASSES - 1)] = QUANTA.0;
+            Scheduler::DeficitRoundRobin { quanta }
+        }
+        "cbs" => {
+            let mut idle_bps = [None; CLASSES];
+            let need = plan.loads.first().map_or(0, |load| load.wire_bps) * setup.cells.count * 2;
+            idle_bps[usize::from(setup.cells.class).min(CLASSES - 1)] =
+                Some(need.clamp(1, setup.net.rate_bps));
+            Scheduler::CreditBased { idle_bps }
+        }
+        "ats" => Scheduler::Asynchronous,
+        "gates" => Scheduler::Gates(gates(setup, &plan)),
+        _ => Scheduler::Fifo,
+    };
+    if wanted != Scheduler::StrictPriority {
+        plan = scenario(setup, &wanted).plan()?;
+    }
+    shape(setup, &mut plan);
+    plan.network.check().map_err(ScenarioError::Network)?;
+    Ok(plan)
+}
+
+/// Symbols when they are due, TTIs one after the other, and what asynchronous shapers hold a cell to.
+fn shape(setup: &Setup, plan: &mut Plan) {
+    for flow in plan.network.flows.iter_mut().filter(|flow| is_cell(flow)) {
+        if setup.cells.spread
+            && let Pattern::Periodic { releases, frames, .. } = &mut flow.pattern
+            && *releases == 1
+            && frames.len().is_multiple_of(14)
+        {
+            frames.truncate(frames.len() / 14);
+            *releases = 14;
+        }
+        if setup.scheduler == "ats" {
+            let burst: u32 = burst(&flow.pattern).0;
+            let rate_bps = flow.pattern.mean_bps().unwrap_or(1) * 6 / 5;
+            flow.regulator = Some(TokenBucket { burst_bytes: burst, rate_bps: rate_bps.max(1) });
+        }
+    }
+}
+
+fn is_cell(flow: &Flow) -> bool {
+    flow.name.starts_with("cell")
+}
+
+/// Octets of a release, and the time to the next.
+fn burst(pattern: &Pattern) -> (u32, Ps) {
+    match pattern {
+        Pattern::Periodic { period_ps, releases, frames, .. } => {
+            (frames.iter().sum(), period_ps / u64::from((*releases).max(1)))
+        }
+        _ => (0, S),
+    }
+}
+
+/// A gate control list that begins with a window for the cells' class alone, long enough for all their bursts, each
+/// time they send; the rest is for everything else.
+fn gates(setup: &Setup, plan: &Plan) -> Gates {
+    let first = plan.network.flows.iter().find(|flow| is_cell(flow));
+    let Some((flow, Pattern::Periodic { period_ps, releases, .. })) = first.map(|flow| (flow, &flow.pattern))
+    else {
+        return Gates { entries: vec![GateEntry { duration_ps: US, open: 0xFF }], clock: Clock::default() };
+    };
+    let spread = setup.cells.spread && *releases == 1;
+    let windows = if spread { 14 } else { *releases };
+    let bytes = u64::from(burst(&flow.pattern).0) / if spread { 14 } else { 1 };
+    let sending = bytes * 8 * (S / 1_000_000) / (setup.net.rate_bps / 1_000_000).max(1);
+    let window = sending * setup.cells.count + WINDOW_SLACK_PS;
+    let own = 1_u8 << setup.cells.class.min(7);
+    let at = |index: u32| u64::from(index) * period_ps / u64::from(windows);
+    let mut entries = Vec::new();
+    for index in 0..windows {
+        let length = at(index + 1) - at(index);
+        // Nothing else would ever be sent: the most that leaves something.
+        let window = window.min(length * 19 / 20);
+        entries.push(GateEntry { duration_ps: window, open: own });
+        entries.push(GateEntry { duration_ps: length - window, open: !own });
+    }
+    Gates { entries, clock: Clock::default() }
+}
+
+struct Topology<'s> {
+    setup: &'s Setup,
+    /// Between switches and hosts that share; edge links have strict priority where gates are asked for.
+    trunk: Scheduler,
+    scenario: Scenario,
+}
+
+fn scenario(setup: &Setup, trunk: &Scheduler) -> Scenario {
+    let mut topology = Topology {
+        setup,
+        trunk: trunk.clone(),
+        scenario: Scenario { mtu: setup.net.mtu, ..Scenario::default() },
+    };
+    topology.cu();
+    topology.backhaul();
+    topology.cells();
+    topology.neighbour();
+    topology.background();
+    topology.user();
+    topology.scenario
+}
+
+impl Topology<'_> {
+    fn node(&mut self, name: &str, role: Role) {
+        let known = self.scenario.nodes.iter().any(|node| node.name == name);
+        if !known {
+            self.scenario.nodes.push(Node { name: name.to_owned(), role, clock: Clock::default() });
+        }
+    }
+
+    fn link(&mut self, a: &str, b: &str, shared: bool) {
+        let gated = matches!(self.trunk, Scheduler::Gates(_));
+        let scheduler = if gated && !shared { Scheduler::StrictPriority } else { self.trunk.clone() };
+        self.scenario.links.push(Link {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            rate_bps: self.setup.net.rate_bps,
+            metres: self.setup.net.metres,
+            scheduler,
+            queue_bytes_max: self.setup.net.queue_bytes,
+        });
+    }
+
+    fn switch(&self) -> Role {
+        Role::Switch {
+            forwarding: Duration::Constant(self.setup.net.forwarding_ps),
+            cut_through_bytes: self.setup.net.cut_through_bytes,
+        }
+    }
+
+    fn host(&self) -> Role {
+        Role::Host {
+            sharing: self.setup.sharing,
+            service: Duration::Constant(self.setup.host_service_ps),
+            contention: self.setup.contention,
+        }
+    }
+
+    /// The CU and the midhaul's switches in front of it.
+    fn cu(&mut self) {
+        let (switch, host) = (self.switch(), self.host());
+        self.node("CU", host);
+        for index in 1..=self.setup.net.midhaul_switches {
+            self.node(&format!("midhaul{index}"), switch.clone());
+            if index > 1 {
+                self.link(&format!("midhaul{}", index - 1), &format!("midhaul{index}"), true);
+            }
+        }
+        if self.setup.net.midhaul_switches > 0 {
+            let last = format!("midhaul{}", self.setup.net.midhaul_switches);
+            self.link(&last, "CU", true);
+        }
+    }
+
+    /// The CU's end for a container: the shared port, or one of its own.
+    fn port_of(&mut self, name: &str) -> String {
+        if !self.setup.own_ports() || self.setup.net.midhaul_switches == 0 {
+            return "CU".to_owned();
+        }
+        let (own, host) = (format!("CU-{name}"), self.host());
+        self.node(&own, host);
+        self.link(&format!("midhaul{}", self.setup.net.midhaul_switches), &own, true);
+        own
+    }
+
+    /// Connects a DU, or the tester, to the first switch; without one, to the CU's end.
+    fn edge(&mut self, name: &str, cu: &str) {
+        self.node(name, Role::End);
+        if self.setup.net.midhaul_switches > 0 {
+            self.link(name, "midhaul1", false);
+        } else {
+            self.link(name, cu, false);
+        }
+    }
+
+    fn backhaul(&mut self) {
+        if self.setup.user == User::None {
+            return;
+        }
+        let far = if matches!(self.setup.user, User::Ping { .. }) { "echo" } else { "server" };
+        let role = match self.setup.user {
+            User::Ping { .. } => Role::Host {
+                sharing: ranlab_model::xhaul::NicSharing::Dedicated,
+                service: Duration::Constant(self.setup.turnaround_ps / 2),
+                contention: None,
+            },
+            _ => Role::End,
+        };
+        self.node(far, role);
+        if self.setup.net.backhaul_switch {
+            let switch = self.switch();
+            self.node("backhaul", switch);
+            self.link("CU", "backhaul", true);
+            self.link("backhaul", far, false);
+        } else {
+            self.link("CU", far, false);
+        }
+    }
+
+    fn cells(&mut self) {
+        let cells = &self.setup.cells;
+        let tti = self.setup.tti_ps();
+        for index in 1..=cells.count {
+            let du = format!("DU{index}");
+            self.edge(&du, "CU");
+            let offset_ps = if cells.staggered { tti * (index - 1) / cells.count } else { 0 };
+            self.scenario.cells.push(Cell {
+                name: format!("cell{index}"),
+                carrier: cells.carrier,
+                downlink: cells.down,
+                uplink: cells.up,
+                du,
+                cu: "CU".to_owned(),
+                class: cells.class,
+                offset_ps,
+            });
+        }
+    }
+
+    fn neighbour(&mut self) {
+        let Some((downlink, uplink, class)) = self.setup.neighbour else { return };
+        let cu = self.port_of("neighbour");
+        self.edge("DU-neighbour", &cu);
+        self.scenario.cells.push(Cell {
+            name: "neighbour".to_owned(),
+            carrier: ranlab_model::xhaul::Carrier::LTE_5,
+            downlink,
+            uplink,
+            du: "DU-neighbour".to_owned(),
+            cu,
+            class,
+            offset_ps: 13 * US,
+        });
+        if self.setup.net.backhaul_switch
+            && self.setup.user != User::None
+            && let ranlab_model::xhaul::Split::Two { user_bps, user_bytes } = downlink
+        {
+            self.node("server-neighbour", Role::End);
+            self.link("server-neighbour", "backhaul", false);
+            let wire = wire_bytes(u32::from(user_bytes) + IP_UDP_BYTES);
+            let gap = gap_ps(u32::from(user_bytes), user_bps);
+            self.stream("neighbour backhaul", "server-neighbour", "CU", 0, Pattern::constant(gap, wire));
+        }
+    }
+
+    fn background(&mut self) {
+        let background = &self.setup.background;
+        let (up, down, class) = (background.up, background.down, background.class);
+        if !up && !down {
+            return;
+        }
+        let cu = self.port_of("background");
+        self.edge("tester", &cu);
+        let pattern = Pattern::constant(gap_ps(background.frame, background.bps), background.frame + 20);
+        if up {
+            self.stream("background up", "tester", &cu, class, pattern.clone());
+        }
+        if down {
+            self.stream("background down", &cu, "tester", class, pattern);
+        }
+    }
+
+    fn stream(&mut self, name: &str, from: &str, to: &str, class: u8, pattern: Pattern) {
+        self.scenario.streams.push(Stream {
+            name: name.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            class,
+            pattern,
+            offset_ps: 3 * US,
+            regulator: None,
+            budget_ps: None,
+            air: None,
+            via: Vec::new(),
+            air_first: None,
+        });
+    }
+
+    /// The measured flow: its packets ride with the cell's frames, in the cell's class. Behind split 2 they are those
+    /// frames, with their headers and fragments.
+    fn user(&mut self) {
+        let (mut down, mut up) = self.setup.air.clone().unzip();
+        let class = self.setup.cells.class;
+        let (pattern, from, to, via, ip) = match self.setup.user {
+            User::None => return,
+            User::Udp { bps, bytes, timer_ps } => {
+                let ip = u32::from(bytes) + IP_UDP_BYTES;
+                let frame = self.user_wire(ip);
+                let gap_ps = gap_ps(u32::from(bytes), bps);
+                let pattern = match timer_ps {
+                    0 => Pattern::constant(gap_ps, frame),
+                    timer_ps => Pattern::Timer { timer_ps, gap_ps, frame },
+                };
+                (pattern, "server", "DU1", vec!["CU"], ip)
+            }
+            User::Ping { bytes, interval_ps } => {
+                let ip = u32::from(bytes).saturating_sub(18);
+                let frame = self.user_wire(ip);
+                (Pattern::constant(interval_ps, frame), "DU1", "DU1", vec!["CU", "echo", "CU"], ip)
+            }
+        };
+        // What F1-U adds ends before the radio.
+        let stripped_bytes = pattern.frames(0).first().map_or(0, |&frame| frame - wire_bytes(ip));
+        for air in [&mut down, &mut up].into_iter().flatten() {
+            air.stripped_bytes = stripped_bytes;
+        }
+        let air_first = if matches!(self.setup.user, User::Ping { .. }) { up } else { None };
+        self.stream(USER, from, to, class, pattern);
+        if let Some(stream) = self.scenario.streams.last_mut() {
+            stream.via = via.into_iter().map(str::to_owned).collect();
+            (stream.air, stream.air_first, stream.budget_ps) = (down, air_first, None);
+        }
+    }
+
+    /// Octets on the wire of a user's IP packet: all fragments together.
+    fn user_wire(&self, ip: u32) -> u32 {
+        if !matches!(self.setup.cells.down, ranlab_model::xhaul::Split::Two { .. }) {
+            return wire_bytes(ip);
+        }
+        let packet = ip + ranlab_model::xhaul::F1U_BYTES;
+        let second =
+            if packet > self.setup.net.mtu { wire_bytes(packet - self.setup.net.mtu + 20) } else { 0 };
+        wire_bytes(packet.min(self.setup.net.mtu)) + second
+    }
+}
+
+/// Time between frames of `bytes` octets at this rate.
+fn gap_ps(bytes: u32, bps: u64) -> Ps {
+    ((u128::from(bytes) * 8 * u128::from(S)) / u128::from(bps.max(1))).max(1) as Ps
+}

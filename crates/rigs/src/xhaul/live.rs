@@ -1,0 +1,105 @@
+//! The third answer: what a setup becomes in namespaces of this machine.
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::RigError;
+use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
+
+use super::answer::role;
+use super::setup::{Setup, User};
+use crate::parts::{LiveFlow, LiveSharing, Way, XhaulPart};
+use crate::worker::Report;
+
+/// Ethernet header, check sequence, preamble and gap.
+const FRAME_BYTES: u32 = 14 + 4 + 20;
+const IP_BYTES: u32 = 20;
+const UDP_BYTES: u32 = 8;
+const IF4P5_BYTES: u32 = 12;
+const NS_PER_PS: u64 = 1000;
+
+/// The part that a worker brings up, or what live cannot do.
+pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
+    let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
+    if setup.cells.count != 1 {
+        return cannot("one cell and a neighbour are driven; `cells.count` must be 1");
+    }
+    if setup.net.midhaul_switches > 1 || setup.net.cut_through_bytes.is_some() {
+        return cannot("at most one switch, store and forward: the kernel's bridge");
+    }
+    if setup.scheduler != "fifo" {
+        return cannot(
+            "links are FIFO queues; other schedulers need a switch that has them, or `sut.tier` \"sim\"",
+        );
+    }
+    if setup.air.is_some() {
+        return cannot("no radio is driven; `air.on` must be false");
+    }
+    let sharing = match setup.sharing {
+        NicSharing::Dedicated | NicSharing::SrIov => LiveSharing::OwnPorts,
+        NicSharing::Macvlan => LiveSharing::Macvlan,
+        NicSharing::Bridge => LiveSharing::Bridge,
+        NicSharing::Measured { .. } => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
+    };
+    let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
+    Ok(XhaulPart {
+        sharing,
+        midhaul_switch: setup.net.midhaul_switches > 0,
+        backhaul_switch: setup.net.backhaul_switch,
+        rate_bps: setup.net.rate_bps,
+        queue_bytes: setup.net.queue_bytes,
+        cost_batches: setup.cost_batches,
+        busy_ns: setup.contention.map(|(period, busy, _)| (period / NS_PER_PS, busy / NS_PER_PS)),
+        flows,
+    })
+}
+
+fn live_flow(setup: &Setup, flow: &ranlab_model::xhaul::Flow) -> Option<LiveFlow> {
+    let role = role(&flow.name)?;
+    let (way, split) = match role {
+        "cell_dl" => (Way::CellDown, Some(setup.cells.down)),
+        "cell_ul" => (Way::CellUp, Some(setup.cells.up)),
+        "neighbour_dl" => (Way::NeighbourDown, setup.neighbour.map(|(down, ..)| down)),
+        "neighbour_ul" => (Way::NeighbourUp, setup.neighbour.map(|(_, up, _)| up)),
+        "background_dl" => (Way::BackgroundDown, None),
+        "background_ul" => (Way::BackgroundUp, None),
+        _ if matches!(setup.user, User::Ping { .. }) => (Way::Echo, None),
+        _ => (Way::User, None),
+    };
+    let (frames, period_ps, releases, timer_ps) = match &flow.pattern {
+        Pattern::Periodic { period_ps, releases, frames, .. } => (frames.clone(), *period_ps, *releases, 0),
+        Pattern::Timer { timer_ps, gap_ps, frame } => (vec![*frame], *gap_ps, 1, *timer_ps),
+        _ => return None,
+    };
+    let raw = matches!(split, Some(Split::If4p5 { udp: false }));
+    let datagrams = IP_BYTES + UDP_BYTES + FRAME_BYTES;
+    let payloads = match split {
+        _ if raw => frames.iter().map(|&wire| (wire - FRAME_BYTES - IF4P5_BYTES) as usize).collect(),
+        // The kernel makes the fragments.
+        Some(Split::Two { .. }) => {
+            let ip: u32 = frames.iter().map(|&wire| wire.saturating_sub(FRAME_BYTES + IP_BYTES)).sum();
+            vec![ip.saturating_sub(UDP_BYTES) as usize]
+        }
+        _ => frames.iter().map(|&wire| wire.saturating_sub(datagrams) as usize).collect(),
+    };
+    // The radio is not there: an echo has its own bound, a user's packet none.
+    Some(LiveFlow {
+        role: role.to_owned(),
+        way,
+        raw,
+        payloads,
+        // Several releases of a whole period keep their fractions of a nanosecond.
+        period_ns: period_ps / NS_PER_PS,
+        releases,
+        timer_ns: timer_ps / NS_PER_PS,
+        budget_ns: flow.budget_ps.map(|ps| ps / NS_PER_PS),
+    })
+}
+
+/// Records what the worker measured.
+pub(super) fn record(report: &Report, recorder: &mut Recorder) {
+    for (name, value) in &report.numbers {
+        recorder.scalar(name, *value);
+    }
+    for (name, values) in &report.distributions {
+        values.iter().for_each(|(value, count)| recorder.values(name, *value, *count));
+    }
+}

@@ -1,0 +1,265 @@
+//! What a campaign found, in words: which flow meets which budget under which scheduler, where its time goes, at how many
+//! cells each option breaks.
+
+use std::collections::BTreeMap;
+
+use ranlab_campaign::expect::short;
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::rig::Outcome;
+use ranlab_campaign::stats::aa_spread;
+use ranlab_campaign::value::Value;
+
+use super::answer::{ROLES, SEGMENTS};
+
+/// Sentences of each kind, at most; the tables have all.
+const SENTENCES_MAX: usize = 12;
+/// Options whose breaking is told, at most.
+const OPTIONS_MAX: usize = 40;
+/// The axis along which options break.
+const CELLS: &str = "cells.count";
+/// Classes of the transport, us, as people name them.
+const CLASSES: [(f64, &str); 4] =
+    [(25.0, "eCPRI High25"), (100.0, "802.1CM / High100"), (250.0, "250 us"), (500.0, "High500")];
+
+/// The sentences, the most important first; none of another rig's results.
+pub(crate) fn verdict(results: &Results) -> Vec<String> {
+    if results.scenario.rig != super::NAME {
+        return Vec::new();
+    }
+    let mut sentences = breaking(results);
+    sentences.truncate(OPTIONS_MAX);
+    let mut budgets = budgets(results);
+    budgets.truncate(SENTENCES_MAX);
+    sentences.extend(budgets);
+    sentences.extend(attribution(results));
+    sentences.extend(differences(results));
+    sentences
+}
+
+fn mean(point: &PointResult, metric: &str) -> Option<f64> {
+    let values = point.values(metric);
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The longest of all repeats: a budget is met by every one or not.
+fn most(point: &PointResult, metric: &str) -> Option<f64> {
+    point.values(metric).into_iter().reduce(f64::max)
+}
+
+fn setting<'a>(point: &'a PointResult, path: &str) -> Option<&'a Value> {
+    point.point.settings.get(path)
+}
+
+/// How the options other than the number of cells are called at a point: `sut.scheduler = fifo, cells.split = 2`.
+fn option(point: &PointResult) -> String {
+    let told = |path: &str| path != CELLS && path != "sut.tier" && !path.starts_with("user.");
+    let axes = point.point.axes.iter().filter(|(path, _)| told(path));
+    axes.map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>().join(", ")
+}
+
+fn under(option: &str) -> String {
+    if option.is_empty() { "As set".to_owned() } else { format!("With {option}") }
+}
+
+/// Whether every cell is within its budget, both ways; why not.
+fn kept(point: &PointResult) -> Result<(), String> {
+    if point.outcome() == Some(Outcome::Overloaded) {
+        let load = most(point, "port_load_max").unwrap_or(f64::INFINITY);
+        return Err(format!("a port is offered {} % of its rate", short(load * 100.0)));
+    }
+    let mut asked = false;
+    for role in ["cell_dl", "cell_ul"] {
+        let Some(budget) = most(point, &format!("{role}.budget_us")) else { continue };
+        let longest = most(point, &format!("{role}.delay_us_max"));
+        let Some(longest) = longest.or_else(|| most(point, &format!("{role}.bound_us"))) else { continue };
+        asked = true;
+        if longest > budget {
+            return Err(format!("{role} takes up to {} us of {} us", short(longest), short(budget)));
+        }
+        if most(point, &format!("{role}.lost_ratio")).unwrap_or(0.0) > 0.0 {
+            return Err(format!("{role} loses frames"));
+        }
+    }
+    if asked {
+        return Ok(());
+    }
+    let why = point.reason();
+    Err(if why.is_empty() { "nothing was measured".to_owned() } else { why.to_owned() })
+}
+
+/// At how many cells each option breaks.
+fn breaking(results: &Results) -> Vec<String> {
+    let swept = results.points.first().is_some_and(|point| point.point.axes.iter().any(|(p, _)| p == CELLS));
+    if !swept {
+        return Vec::new();
+    }
+    let mut options: BTreeMap<String, Vec<(i64, &PointResult)>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for point in results.points.iter().filter(|point| point.outcome().is_some()) {
+        let cells = setting(point, CELLS).and_then(Value::number).unwrap_or(0.0) as i64;
+        let option = option(point);
+        if !order.contains(&option) {
+            order.push(option.clone());
+        }
+        options.entry(option).or_default().push((cells, point));
+    }
+    let mut sentences = Vec::new();
+    for option in order {
+        let Some(points) = options.get_mut(&option) else { continue };
+        points.sort_by_key(|(cells, _)| *cells);
+        let broken = points.iter().find_map(|(cells, point)| Some((*cells, kept(point).err()?)));
+        let fine = points.iter().take_while(|(_, point)| kept(point).is_ok()).last();
+        let up_to = fine.map_or_else(
+            || "no number of cells that was tried is kept within budget".to_owned(),
+            |(cells, _)| format!("{cells} cells are kept within budget"),
+        );
+        let then = broken.map_or_else(
+            || ", the most that were tried".to_owned(),
+            |(cells, why)| format!("; at {cells} it breaks: {why}"),
+        );
+        sentences.push(format!("{}, {up_to}{then}.", under(&option)));
+    }
+    sentences
+}
+
+/// Which flow meets which budget: the longest delay, its bound, the classes that it keeps.
+fn budgets(results: &Results) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for point in &results.points {
+        // Of a sweep over cells the first number says it; where options break is said elsewhere.
+        let first = results.points.iter().find(|other| option(other) == option(point));
+        if first.is_some_and(|first| first.point.index != point.point.index) {
+            continue;
+        }
+        let worst = |role: &'static str| {
+            let bound = most(point, &format!("{role}.bound_us"));
+            let longest = most(point, &format!("{role}.delay_us_max"));
+            Some((longest.or(bound)?, role, longest, bound))
+        };
+        let slower = ["cell_dl", "cell_ul"].into_iter().filter_map(worst).max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((worst, role, longest, bound)) = slower else { continue };
+        let list = |keeps: bool| {
+            let names = CLASSES.iter().filter(|(limit, _)| (worst <= *limit) == keeps).map(|(_, name)| *name);
+            let names: Vec<&str> = names.collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        let of = longest.map_or(String::new(), |us| format!(" took up to {} us", short(us)));
+        let proven = bound.map_or_else(
+            || " (no bound is known)".to_owned(),
+            |us| format!(" (proven: never above {} us)", short(us)),
+        );
+        sentences.push(format!(
+            "{}, {role}, the slower direction,{of}{proven}: meets {}; misses {}.",
+            under(&option(point)),
+            list(true),
+            list(false)
+        ));
+    }
+    sentences
+}
+
+/// Where the mean delay of the measured flow goes, at the first and the last point.
+fn attribution(results: &Results) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let points = [results.points.first(), results.points.last()];
+    let last = if results.points.len() > 1 { 2 } else { 1 };
+    for point in points.into_iter().take(last).flatten() {
+        let measured = ["user", "cell_ul", "cell_dl"].into_iter();
+        let Some((role, total)) = measured
+            .filter(|role| ROLES.contains(role))
+            .find_map(|role| Some((role, mean(point, &format!("{role}.delay_us_mean"))?)))
+        else {
+            continue;
+        };
+        let mut parts: Vec<(f64, String)> = SEGMENTS
+            .iter()
+            .filter_map(|name| Some((mean(point, &format!("{role}.at_{name}_us"))?, name.replace('_', " "))))
+            .filter(|(us, _)| *us > 0.0)
+            .collect();
+        parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let shares: Vec<String> = parts
+            .iter()
+            .take(4)
+            .map(|(us, name)| {
+                format!("{name} {} us ({} %)", short(*us), short((us / total * 1000.0).round() / 10.0))
+            })
+            .collect();
+        sentences.push(format!(
+            "Of the {} us that a frame of {role} takes on average at {}: {}.",
+            short(total),
+            point.point.label(),
+            shares.join(", ")
+        ));
+        sentences.extend(plausible(point, role, total));
+    }
+    sentences
+}
+
+/// What the radio's share says about the published figures.
+fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
+    let air = mean(point, &format!("{role}.at_air_us"))?;
+    (role == "user" && air > total / 2.0).then(|| {
+        "Most of it is the radio's (TTIs, grants, the sender's timer), which no network card or switch changes: \
+         a plausible cause of the published milliseconds, not a proven one, because the testbed's radio and sender are assumed."
+            .to_owned()
+    })
+}
+
+/// Differences between ways to share a card, or rows: only those above what repeats of one setting differ by.
+fn differences(results: &Results) -> Vec<String> {
+    let axis = ["net.row", "sut.sharing"].into_iter().find(|axis| {
+        results.points.first().is_some_and(|point| point.point.axes.iter().any(|(path, _)| path == axis))
+    });
+    let Some(axis) = axis else { return Vec::new() };
+    let metric = ["jitter_ms_median", "rtt_ms", "cost_ns", "cell_dl.delay_us_p99"]
+        .into_iter()
+        .find(|metric| results.points.iter().any(|point| mean(point, metric).is_some()));
+    let Some(metric) = metric else { return Vec::new() };
+    let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(metric)).collect();
+    let spread = aa_spread(&values, results.scenario.measure.seed);
+    let mut sentences = Vec::new();
+    let mut seen: Vec<(String, f64, &PointResult)> = Vec::new();
+    for point in &results.points {
+        let (Some(value), Some(of)) = (mean(point, metric), setting(point, axis)) else { continue };
+        let rest = |point: &PointResult| {
+            let axes = point.point.axes.iter().filter(|(path, _)| path != axis);
+            axes.map(|(_, value)| value.to_string()).collect::<Vec<_>>()
+        };
+        if let Some((first, base, _)) = seen.iter().find(|(_, _, other)| rest(other) == rest(point)) {
+            let change = value / base.max(1e-12) - 1.0;
+            sentences.push(difference(metric, &of.to_string(), first, change, spread, &rest(point)));
+        } else {
+            seen.push((of.to_string(), value, point));
+        }
+    }
+    sentences.truncate(SENTENCES_MAX);
+    sentences
+}
+
+fn difference(
+    metric: &str,
+    of: &str,
+    first: &str,
+    change: f64,
+    spread: Option<f64>,
+    rest: &[String],
+) -> String {
+    let at = if rest.is_empty() { String::new() } else { format!(" at {}", rest.join(", ")) };
+    let percent = |share: f64| short((share * 1000.0).round() / 10.0);
+    match spread {
+        None => {
+            format!("{metric} of {of} against {first}{at}: too few repeats to tell a difference from chance.")
+        }
+        Some(spread) if change.abs() <= spread => format!(
+            "{metric} of {of} against {first}{at}: no difference shown ({} %, repeats of one setting differ by {} %).",
+            percent(change),
+            percent(spread)
+        ),
+        Some(spread) => format!(
+            "{metric} of {of} is {} % {} than of {first}{at} (repeats of one setting differ by {} %).",
+            percent(change.abs()),
+            if change > 0.0 { "higher" } else { "lower" },
+            percent(spread)
+        ),
+    }
+}
