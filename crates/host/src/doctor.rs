@@ -43,8 +43,6 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
         open_files(facts),
         sctp(facts),
         namespaces(facts),
-        iproute2(),
-        virtual_functions(),
         cpus(facts),
         smt(facts),
         governor(facts),
@@ -90,22 +88,6 @@ fn namespaces(facts: &Facts) -> Check {
         found.to_owned(),
         (!facts.network_namespaces).then_some((Status::Fair, advice)),
     )
-}
-
-fn iproute2() -> Check {
-    let missing = crate::netns::missing_tools();
-    let found =
-        if missing.is_empty() { "ip and tc".to_owned() } else { format!("without {}", missing.join(", ")) };
-    let advice = "install iproute2 for experiments with emulated networks (rig xhaul, `sut.tier` live)";
-    check("iproute2", found, (!missing.is_empty()).then_some((Status::Fair, advice)))
-}
-
-fn virtual_functions() -> Check {
-    let ports = crate::netns::virtual_functions();
-    let names: Vec<String> = ports.iter().map(|(name, count)| format!("{name}: {count}")).collect();
-    let found = if ports.is_empty() { "no port with virtual functions".to_owned() } else { names.join(", ") };
-    let advice = "rig xhaul: for SR-IOV, a switch port for each container stands in; it does not share the port's rate";
-    check("SR-IOV", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
 fn cpus(facts: &Facts) -> Check {
