@@ -93,6 +93,20 @@ load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heart
 holds crash.json 'r["control"]["restarts"] >= 1 and r["control"]["completed"] > 200 and r["unexplained"] == 0'
 down
 
+echo "== the UPF is killed and another one takes its place"
+upf --n6 sink
+load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 6s --live 50 >killed.json &
+loading=$!
+pids+=("$loading")
+sleep 2
+kill -9 "$upf" && wait "$upf" 2>/dev/null || true
+upf --n6 sink
+wait "$loading"
+down
+holds killed.json 'r["control"]["restarts"] == 1 and r["control"]["restarted"] >= 50 and r["unexplained"] == 0'
+holds killed.json 'r["control"]["completed"] > 200 and r["control"]["balanced"]'
+holds upf.json 'r["sessions_left"] == 0 and r["requests"] > 100'
+
 if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     echo "== in namespaces: base stations, UPF with a TUN device, data network behind the kernel's routing"
     ran=ranlab-ran-$$ core=ranlab-upf-$$ dnn=ranlab-dn-$$
@@ -113,21 +127,28 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     ip -n "$core" link set upf0 up
     ip -n "$core" route add 10.60.0.0/16 dev upf0
     ip -n "$dnn" route add 10.60.0.0/16 via 10.6.0.2
-    ip netns exec "$core" "$RANLAB" upf --format ndjson --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --n6 tun://upf0 >upf.json 2>upf.err &
-    upf=$!
-    pids+=("$upf")
-    ip netns exec "$dnn" "$RANLAB" load upf --role data-network --n6 routed://10.6.0.1:9 --duration 60s --sessions 100 \
-        --format json >dn.json 2>dn.err &
-    network=$!
-    pids+=("$network")
-    sleep 1
-    ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 100 --uplink 1000 --reflect-every 1 \
-        --duration 2s --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 \
-        --server 10.6.0.1:9 >netns.json
-    holds netns.json 'r["steps"][0]["round_trip_us"]["n"] > 1000 and r["unexplained"] == 0'
-    kill "$network" && wait "$network" || true
-    holds dn.json 'r["received"] > 1000 and r["reflected"] > 1000'
-    down
+    through() { # DESIGN...: packets of UEs go to the data network and back through the kernel's routing
+        ip netns exec "$core" "$RANLAB" upf --format ndjson --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --n6 tun://upf0 \
+            "$@" >upf.json 2>upf.err &
+        upf=$!
+        pids+=("$upf")
+        ip netns exec "$dnn" "$RANLAB" load upf --role data-network --n6 routed://10.6.0.1:9 --duration 60s --sessions 100 \
+            --format json >dn.json 2>dn.err &
+        network=$!
+        pids+=("$network")
+        sleep 0.5
+        ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 100 --uplink 1000 --reflect-every 1 \
+            --duration 2s --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 \
+            --server 10.6.0.1:9 >netns.json
+        holds netns.json 'r["steps"][0]["round_trip_us"]["n"] > 1000 and r["unexplained"] == 0'
+        kill "$network" && wait "$network" || true
+        holds dn.json 'r["received"] > 1000 and r["reflected"] > 1000'
+        down
+    }
+    through --design cp-offload
+    echo "== the same with the data plane in the kernel"
+    through --design dp-offload --xdp n3,n6
+    holds upf.json 'r["xdp"]["uplink"] > 1000 and r["xdp"]["downlink"] > 1000 and r["xdp"]["refused"] == 0'
 else
     echo "network namespaces: this user may not make them; left out"
 fi

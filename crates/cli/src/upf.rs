@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, ntp_seconds};
+use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
 use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,6 +40,10 @@ pub struct Arguments {
     /// dp-offload: further time that each change of rules takes
     #[arg(long, value_parser = args::duration, default_value = "0s")]
     install: Duration,
+    /// dp-offload: the data plane in the kernel (XDP), at these devices towards N3 and N6; what it cannot carry takes
+    /// the way of --n6 (tun://…). Append ,native for the drivers' own mode
+    #[arg(long, value_name = "N3,N6", value_parser = xdp)]
+    xdp: Option<XdpDevices>,
     /// What it insists on: strict-rel15, strict-rel17, open5gs, eupf
     #[arg(long, value_parser = dialect, default_value = "strict-rel17")]
     dialect: Dialect,
@@ -84,6 +88,8 @@ enum DesignName {
     CpOffload,
     /// A master receives all and hands it to workers
     Software,
+    /// No UPF: sessions are accepted, packets passed on unread, which is the most that sockets allow
+    Bare,
     /// A data thread apart; each rule is in before its answer goes out
     DpOffload,
 }
@@ -113,6 +119,27 @@ fn n6(text: &str) -> Result<N6, String> {
     }
 }
 
+fn xdp(text: &str) -> Result<XdpDevices, String> {
+    let parts: Vec<_> = text.split(',').map(str::to_owned).collect();
+    match &parts[..] {
+        [n3, n6, rest @ ..]
+            if !n3.is_empty() && !n6.is_empty() && (rest.is_empty() || rest == ["native"]) =>
+        {
+            Ok(XdpDevices { n3: n3.clone(), n6: n6.clone(), native: !rest.is_empty() })
+        }
+        _ => Err(format!("\"{text}\" are no two devices; write N3,N6 or N3,N6,native")),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Xdp {
+    installed: u64,
+    left: u64,
+    refused: u64,
+    uplink: u64,
+    downlink: u64,
+}
+
 #[derive(Debug, Serialize)]
 struct Listening {
     n4: SocketAddr,
@@ -139,6 +166,7 @@ struct Summary {
     dropped: BTreeMap<&'static str, u64>,
     handoff_dropped: u64,
     unsent: u64,
+    xdp: Option<Xdp>,
     cpu_s: f64,
     cpu_us_per_request: Option<f64>,
     rate_layer: &'static str,
@@ -165,6 +193,13 @@ impl From<UpfReport> for Summary {
             dropped: report.drops().filter(|(_, count)| *count > 0).collect(),
             handoff_dropped: report.handoff_dropped,
             unsent: report.unsent,
+            xdp: report.xdp.map(|xdp| Xdp {
+                installed: xdp.installed,
+                left: xdp.left,
+                refused: xdp.refused,
+                uplink: xdp.uplink.0,
+                downlink: xdp.downlink.0,
+            }),
             cpu_s: report.cpu.as_secs_f64(),
             cpu_us_per_request: (requests > 0).then(|| report.cpu.as_secs_f64() * 1e6 / requests as f64),
             rate_layer: ranlab_dataplane::upf::RATE_LAYER,
@@ -175,6 +210,9 @@ impl From<UpfReport> for Summary {
 /// Runs the verb.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let duration = arguments.duration;
+    if arguments.xdp.is_some() && !matches!(arguments.design, DesignName::DpOffload) {
+        return Err(Failure::Usage("--xdp is the data plane of --design dp-offload".to_owned()));
+    }
     let server =
         UpfServer::start(config(arguments)).map_err(|error| Failure::Environment(error.to_string()))?;
     let mut output = Output::new(format);
@@ -197,6 +235,12 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         summary.sessions_left,
         summary.cpu_s
     ))?;
+    if let Some(xdp) = &summary.xdp {
+        output.text(format_args!(
+            "in the kernel: {} packets up, {} down; {} changes installed, {} left to the packet engine, {} refused",
+            xdp.uplink, xdp.downlink, xdp.installed, xdp.left, xdp.refused
+        ))?;
+    }
     output.finish(&summary)
 }
 
@@ -204,6 +248,7 @@ fn config(arguments: Arguments) -> UpfConfig {
     let design = match arguments.design {
         DesignName::CpOffload => Design::CpOffload,
         DesignName::Software => Design::Software { workers: arguments.workers },
+        DesignName::Bare => Design::Bare,
         DesignName::DpOffload => Design::DpOffload { install: arguments.install },
     };
     UpfConfig {
@@ -215,6 +260,7 @@ fn config(arguments: Arguments) -> UpfConfig {
             recovery_time_stamp: ntp_seconds(),
             max_sessions: arguments.max_sessions,
             held_answers: arguments.held_answers,
+            recognise: true,
             ..UpfSettings::new(arguments.n3.ip(), arguments.dialect)
         },
         mock: MockSettings {
@@ -229,6 +275,7 @@ fn config(arguments: Arguments) -> UpfConfig {
         pin: arguments.pin,
         gtpu_port: GTPU,
         busy_poll: arguments.busy_poll,
+        xdp: arguments.xdp,
     }
 }
 

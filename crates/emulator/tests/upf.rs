@@ -28,6 +28,7 @@ fn upf(test: u8, design: Design, mock: MockSettings) -> UpfServer {
         pin: Vec::new(),
         gtpu_port: 2152,
         busy_poll: false,
+        xdp: None,
     };
     UpfServer::start(config).unwrap()
 }
@@ -60,6 +61,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         downlink: None,
         smoke: true,
         run: 7 + u32::from(test),
+        upf_pid: None,
         mode,
     }
 }

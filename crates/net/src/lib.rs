@@ -3,6 +3,7 @@
 //! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves.
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
+//! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
 //! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
@@ -11,6 +12,7 @@
 //! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.
 #![deny(missing_docs)]
 
+mod bpf;
 mod datagrams;
 mod limits;
 mod options;
@@ -19,6 +21,7 @@ pub mod stamped;
 mod thread;
 mod tun;
 
+pub use bpf::{BpfMap, XdpError, XdpProgram};
 pub use datagrams::{
     DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, receive_buffer, wait_readable,
 };

@@ -319,6 +319,7 @@ impl UpfArguments {
             downlink: traffic(self.downlink),
             smoke: !self.no_smoke && self.mode != ModeName::Calibrate,
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
+            upf_pid: self.upf_pid,
             mode: self.load_mode()?,
         })
     }

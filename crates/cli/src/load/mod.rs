@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use ranlab_emulator::load::{LoadError, LoadReport, bare_loop, data_network, run as run_load};
+use ranlab_emulator::upf::{InMemory, in_memory};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -139,6 +140,8 @@ struct Calibration {
     /// Their ratio.
     ratio: f64,
     cycles_per_s: f64,
+    /// Our UPF without sockets: sessions recognised by their octets, with 500,000 that live, and each decoded.
+    in_memory: [Option<InMemory>; 3],
 }
 
 /// The bare loop and the generator in turns, so that both see the same machine.
@@ -161,10 +164,19 @@ fn calibrate(arguments: &UpfArguments, format: Format) -> Result<(), Failure> {
     let (bare, generator_per_cpu_s, cycles_per_s) =
         (bare[TURNS / 2], generator[TURNS / 2], cycles[TURNS / 2]);
     let ratio = generator_per_cpu_s / bare.per_cpu_s.max(1.0);
+    let cycles = 1 << 20;
+    let in_memory =
+        [in_memory(cycles, 0, true), in_memory(cycles, 500_000, true), in_memory(cycles / 4, 0, false)];
     let mut output = Output::new(format);
+    for (what, memory) in ["recognised", "recognised", "decoded"].iter().zip(in_memory.iter().flatten()) {
+        output.text(format_args!(
+            "our UPF without sockets, {} sessions live, requests {what}: {:.0} cycles and {:.0} messages per CPU-second",
+            memory.live, memory.cycles_per_cpu_s, memory.messages_per_cpu_s
+        ))?;
+    }
     output.text(format_args!(
         "bare loop {:.0} round trips per CPU-second ({:.0}/s), generator {generator_per_cpu_s:.0}: {ratio:.2} of it; {cycles_per_s:.0} cycles/s (medians of {TURNS})",
         bare.per_cpu_s, bare.per_s
     ))?;
-    output.finish(&Calibration { bare, generator_per_cpu_s, ratio, cycles_per_s })
+    output.finish(&Calibration { bare, generator_per_cpu_s, ratio, cycles_per_s, in_memory })
 }

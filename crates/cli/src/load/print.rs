@@ -80,6 +80,10 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
     if let Some([rate, latency]) = control.drift {
         output.text(format_args!("  drift, last third over first: rate {rate:.2}, latency {latency:.2}"))?;
     }
+    if let Some(cpu_s) = control.upf_cpu_s.filter(|_| control.completed > 0) {
+        let each = cpu_s * 1e6 / control.completed as f64;
+        output.text(format_args!("  UPF: {cpu_s:.2} s of CPU time, {each:.2} us for each session"))?;
+    }
     output.text(format_args!("  generator lag  {}", times(control.lag_us.as_ref())))
 }
 

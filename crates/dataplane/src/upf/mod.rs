@@ -8,11 +8,13 @@
 //! Rules are those of TS 29.244 as decoded by `wire::pfcp`; who installs them is not known here. Packets that no rule
 //! wants are counted by reason, never lost silently. Rates are counted over inner IP packets, from the first octet of
 //! the IP header ([`RATE_LAYER`]): an Ethernet or GTP-U header does not shorten a user's rate.
+mod alike;
 mod flow;
 mod inner;
 mod police;
 mod rules;
 mod usage;
+pub mod xdp;
 
 pub use flow::{Flow, FlowError};
 pub use rules::Rules;
@@ -212,6 +214,17 @@ impl Hasher for Mix {
     }
 }
 
+/// A session's name. Whoever gives names out uses places again and says the place in the lower half: only that is
+/// spread, so that a place stays where it is in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seid(u64);
+
+impl std::hash::Hash for Seid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.0 as u32);
+    }
+}
+
 type Map<K> = HashMap<K, u32, BuildHasherDefault<Mix>>;
 
 /// The sessions of one packet worker. See the [module](self).
@@ -219,9 +232,13 @@ type Map<K> = HashMap<K, u32, BuildHasherDefault<Mix>>;
 pub struct UserPlane {
     entries: Vec<Option<Box<Entry>>>,
     free: Vec<u32>,
-    by_seid: Map<u64>,
+    by_seid: Map<Seid>,
     by_teid: Map<u32>,
     by_ue: Map<u64>,
+    /// Sessions that others are like, and what is left of such others, to be used again.
+    // They go in and out of `entries` as they are, in their boxes.
+    #[allow(clippy::vec_box)]
+    prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
     /// Heads of downlink packets: by QFI, and one without container.
     heads: Vec<GpduTemplate>,
     counters: PlaneCounters,
@@ -251,6 +268,7 @@ impl UserPlane {
             by_seid: Map::default(),
             by_teid: Map::default(),
             by_ue: Map::default(),
+            prototypes: Vec::new(),
             heads: (0..=NO_QFI).filter_map(head).collect(),
             counters: PlaneCounters::default(),
             events: VecDeque::new(),
@@ -277,7 +295,7 @@ impl UserPlane {
     /// [`flush`](Self::flush)). `meters` are the session's usage rules.
     pub fn install(&mut self, seid: u64, rules: &Rules<'_>, meters: &[Meter]) {
         let mut entry = Entry::compile(seid, rules, meters);
-        let index = match self.by_seid.get(&seid) {
+        let index = match self.by_seid.get(&Seid(seid)) {
             Some(&index) => index,
             None => self.place(seid),
         };
@@ -299,7 +317,7 @@ impl UserPlane {
             self.entries.push(None);
             (self.entries.len() - 1) as u32
         });
-        self.by_seid.insert(seid, index);
+        self.by_seid.insert(Seid(seid), index);
         index
     }
 
@@ -321,11 +339,12 @@ impl UserPlane {
 
     /// Removes a session with its waiting packets.
     pub fn remove(&mut self, seid: u64) {
-        let Some(index) = self.by_seid.get(&seid).copied() else { return };
+        let Some(index) = self.by_seid.get(&Seid(seid)).copied() else { return };
         self.unmap(index);
-        self.by_seid.remove(&seid);
+        self.by_seid.remove(&Seid(seid));
         if let Some(entry) = self.entries.get_mut(index as usize).and_then(Option::take) {
             self.waiting -= entry.waiting.len();
+            self.use_again(entry);
         }
         self.free.push(index);
     }
@@ -343,7 +362,7 @@ impl UserPlane {
 
     /// Drops a session's waiting packets.
     pub fn drop_buffered(&mut self, seid: u64) {
-        if let Some(entry) = find(&self.by_seid, &mut self.entries, &seid) {
+        if let Some(entry) = find(&self.by_seid, &mut self.entries, &Seid(seid)) {
             self.waiting -= entry.waiting.len();
             entry.waiting.clear();
             entry.notified = false;
@@ -352,7 +371,7 @@ impl UserPlane {
 
     /// Whether packets wait for a session, and its rules would let them go now.
     pub fn can_flush(&self, seid: u64) -> bool {
-        let index = self.by_seid.get(&seid).copied().unwrap_or(u32::MAX);
+        let index = self.by_seid.get(&Seid(seid)).copied().unwrap_or(u32::MAX);
         let entry = self.entries.get(index as usize).and_then(Option::as_ref);
         entry.is_some_and(|entry| {
             !entry.waiting.is_empty()
@@ -365,7 +384,7 @@ impl UserPlane {
         if !self.can_flush(seid) {
             return None;
         }
-        let entry = find(&self.by_seid, &mut self.entries, &seid)?;
+        let entry = find(&self.by_seid, &mut self.entries, &Seid(seid))?;
         let packet = entry.waiting.pop_front()?;
         entry.notified = false;
         self.waiting -= 1;

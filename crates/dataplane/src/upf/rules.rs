@@ -107,6 +107,16 @@ impl Rule {
             && (self.flows.is_empty() || self.flows.iter().any(|flow| flow.takes(packet, true)))
     }
 
+    /// Whether it asks for nothing but tunnel, QoS flow and UE.
+    pub(super) fn is_unfiltered(&self) -> bool {
+        !self.broken && self.flows.is_empty() && self.meters.is_empty()
+    }
+
+    /// Its tunnel, if this one QoS flow is all that it takes.
+    pub(super) fn plain_teid(&self, qfi: u8) -> Option<u32> {
+        self.teid.filter(|_| self.ue.is_some() && self.qfis == 1 << qfi)
+    }
+
     pub(super) fn takes_downlink(&self, packet: &Inner) -> bool {
         !self.broken
             && self.ue.is_none_or(|ue| ue == packet.destination)
@@ -130,6 +140,11 @@ pub(super) struct Qer {
 }
 
 impl Qer {
+    /// Whether everything passes.
+    pub(super) fn is_open(&self) -> bool {
+        [self.uplink, self.downlink].iter().all(|way| !way.closed && way.bucket.is_none())
+    }
+
     pub(super) fn way(&mut self, uplink: bool) -> &mut Way {
         if uplink { &mut self.uplink } else { &mut self.downlink }
     }
@@ -153,7 +168,7 @@ pub(super) enum Mapping {
 }
 
 /// A session as packets meet it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) seid: u64,
     /// By precedence.
@@ -162,6 +177,8 @@ pub(super) struct Entry {
     pub(super) qers: Box<[Qer]>,
     pub(super) meters: Box<[Meter]>,
     pub(super) mappings: Box<[Mapping]>,
+    /// Which prototype it is like.
+    pub(super) shape: Option<usize>,
     pub(super) waiting: VecDeque<Vec<u8>>,
     pub(super) max_waiting: usize,
     /// The control plane knows that packets wait.
@@ -197,11 +214,33 @@ impl Entry {
             qers: rules.qers.iter().map(Qer::new).collect(),
             meters: meters.into(),
             mappings: mappings.into(),
+            shape: None,
             waiting: VecDeque::new(),
             max_waiting: suggested
                 .map_or(MAX_BUFFERED_SESSION, |count| usize::from(count.0).min(MAX_BUFFERED_SESSION)),
             notified: false,
         }
+    }
+
+    /// Becomes a session like `prototype`, but for its numbers: nothing is allocated.
+    pub(super) fn become_like(&mut self, prototype: &Self, seid: u64, teid: u32, ue: IpAddr) {
+        let ue = ue_key(ue);
+        self.seid = seid;
+        for (rule, of) in self.uplink.iter_mut().zip(&prototype.uplink) {
+            (rule.teid, rule.ue, rule.action) = (Some(teid), Some(ue), of.action);
+        }
+        for (rule, of) in self.downlink.iter_mut().zip(&prototype.downlink) {
+            (rule.ue, rule.action) = (Some(ue), of.action);
+        }
+        self.qers.copy_from_slice(&prototype.qers);
+        for mapping in &mut self.mappings {
+            match mapping {
+                Mapping::Teid(of) => *of = teid,
+                Mapping::Ue(of) => *of = ue,
+            }
+        }
+        self.waiting.clear();
+        self.notified = false;
     }
 
     /// Takes over what a change of rules must not reset.

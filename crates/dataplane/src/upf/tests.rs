@@ -9,7 +9,7 @@ const GNB: [u8; 4] = [10, 0, 0, 9];
 const SERVER: [u8; 4] = [192, 0, 2, 1];
 
 #[derive(Debug, Clone, Default)]
-struct Told {
+pub(super) struct Told {
     pdrs: Vec<CreatePdr>,
     fars: Vec<CreateFar>,
     qers: Vec<CreateQer>,
@@ -17,12 +17,22 @@ struct Told {
 }
 
 impl Told {
-    fn rules(&self) -> Rules<'_> {
+    pub(super) fn rules(&self) -> Rules<'_> {
         Rules { pdrs: &self.pdrs, fars: &self.fars, qers: &self.qers, urrs: &self.urrs, bar: None }
+    }
+
+    /// The downlink takes one flow only.
+    pub(super) fn narrow(&mut self) {
+        self.pdrs[1].pdi.sdf_filters = vec![SdfFilter::flow("permit out 17 from any 53 to assigned")];
+    }
+
+    /// The downlink waits.
+    pub(super) fn idle(&mut self) {
+        self.fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF);
     }
 }
 
-fn ue(n: u32) -> [u8; 4] {
+pub(super) fn ue(n: u32) -> [u8; 4] {
     (UE + n).to_be_bytes()
 }
 
@@ -77,7 +87,7 @@ fn downlink_pdi(n: u32) -> Pdi {
 }
 
 /// Both directions forwarded, nothing policed.
-fn plain(n: u32) -> Told {
+pub(super) fn plain(n: u32) -> Told {
     Told {
         pdrs: vec![pdr(1, 255, uplink_pdi(n), 1), pdr(2, 255, downlink_pdi(n), 2)],
         fars: vec![far(1, ApplyAction::FORW, to_core()), far(2, ApplyAction::FORW, to_gnb(0x900 + n))],
@@ -85,7 +95,7 @@ fn plain(n: u32) -> Told {
     }
 }
 
-fn ip(from: [u8; 4], to: [u8; 4], protocol: u8, ports: (u16, u16), len: usize) -> Vec<u8> {
+pub(super) fn ip(from: [u8; 4], to: [u8; 4], protocol: u8, ports: (u16, u16), len: usize) -> Vec<u8> {
     let mut octets = vec![0; len.max(28)];
     octets[0] = 0x45;
     octets[2..4].copy_from_slice(&(len.max(28) as u16).to_be_bytes());
@@ -97,7 +107,7 @@ fn ip(from: [u8; 4], to: [u8; 4], protocol: u8, ports: (u16, u16), len: usize) -
     octets
 }
 
-fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
+pub(super) fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
     let template = GpduTemplate::new(qfi.map(PduSession::ul)).unwrap();
     let mut out = vec![0; HEADROOM + packet.len()];
     let len = template.write(teid, packet.len(), &mut out).unwrap();

@@ -271,7 +271,10 @@ impl<'a> Bench<'a> {
         let plans: Vec<_> = (0..smfs)
             .map(|smf| CyclePlan { begin, cycles: of_smf(smf as u64), duration, hold, ..self.plan(smf) })
             .collect();
+        let before = self.config.upf_pid.and_then(cpu_time);
         report.control = self.drive(&plans, stop)?;
+        let after = self.config.upf_pid.and_then(cpu_time);
+        report.control.upf_cpu_s = before.zip(after).map(|(before, after)| after - before);
         self.take_down()?;
         self.ledgers(&mut report.control);
         Ok(())
@@ -472,6 +475,15 @@ impl<'a> Bench<'a> {
         self.ledgers(&mut report.control);
         Ok(())
     }
+}
+
+/// CPU time of a process, seconds, in ticks of a hundredth; `None` if it cannot be read.
+fn cpu_time(pid: u32) -> Option<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before may have blanks in it.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
+    Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
 fn summarise(

@@ -166,6 +166,8 @@ pub struct LoadConfig {
     pub smoke: bool,
     /// Names the run; also the seed.
     pub run: u32,
+    /// The UPF's process, if it is here: its CPU time while sessions come and go is reported.
+    pub upf_pid: Option<u32>,
     /// What to do.
     pub mode: Mode,
 }

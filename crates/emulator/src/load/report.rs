@@ -115,6 +115,8 @@ pub struct ControlSummary {
     pub generator_cpu_s: f64,
     /// Requests answered for each second of that.
     pub answers_per_cpu_s: f64,
+    /// CPU time of the UPF meanwhile, seconds, where its process is known (mode control).
+    pub upf_cpu_s: Option<f64>,
     /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on.
     pub drift: Option<[f64; 2]>,
     /// By second.

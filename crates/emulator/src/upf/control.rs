@@ -90,6 +90,7 @@ impl Control {
             unsent: self.unsent + done.unsent,
             n6_strangers: done.strangers,
             cpu: cpu + done.cpu,
+            xdp: done.xdp,
         })
     }
 
@@ -147,6 +148,7 @@ impl Control {
                         self.send()?;
                     }
                     self.to_send.copy(Some(to), &datagram);
+                    self.mock.upf_mut().recycle(datagram);
                 }
                 UpfOutput::Event(event) => self.apply(now_ns, event),
             }
@@ -173,6 +175,12 @@ impl Control {
                     self.planes.drop_buffered(seid);
                 }
                 self.install(now_ns, seid, end_markers);
+            }
+            UpfEvent::EstablishedAlike { seid, shape, teid, ue } => {
+                self.planes.install_like(shape, seid, teid, ue, self.mock.upf().prototype(shape));
+            }
+            UpfEvent::Redirected { seid, teid, peer, left } => {
+                self.planes.redirect(seid, teid, peer, left);
             }
             UpfEvent::Deleted(seid) => {
                 self.planes.remove(seid);

@@ -4,16 +4,20 @@
 //! |---|---|
 //! | [`Design::CpOffload`] | one polling worker runs PFCP and packets to completion |
 //! | [`Design::Software`] | a master receives everything and hands it to workers, session by session |
-//! | [`Design::DpOffload`] | packets have a thread of their own; the control thread installs each rule there, waits until it is in, and only then answers |
+//! | [`Design::DpOffload`] | packets have the kernel (XDP) or a thread of their own; the control thread installs each rule there, waits until it is in, and only then answers |
+//! | [`Design::Bare`] | no user plane but the floor of one: packets are passed on unread |
 //!
 //! In front of all stands a [`Mock`](ranlab_machines::n4::Mock), which by default does nothing: service times, losses
 //! and crashes are settings.
 mod control;
+mod memory;
 mod packets;
 mod workers;
+mod xdp;
 
 use control::Control;
 pub use control::ntp_seconds;
+pub use memory::{InMemory, in_memory};
 use packets::{N6Port, Packets};
 use ranlab_dataplane::upf::{Drop as DropReason, PlaneCounters};
 use ranlab_machines::n4::{MockSettings, UpfCounters, UpfSettings};
@@ -25,6 +29,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use workers::Planes;
+pub use xdp::{XdpCounters, XdpDevices};
 
 /// Workers of the software design at most.
 pub const MAX_WORKERS: usize = 64;
@@ -43,6 +48,8 @@ pub enum Design {
         /// 1 to [`MAX_WORKERS`].
         workers: usize,
     },
+    /// No user plane: sessions are accepted, packets are passed on unread. What sockets allow at best.
+    Bare,
     /// Control thread and data thread.
     DpOffload {
         /// Further time that each change of rules takes, as the driver of a smart NIC's tables would need.
@@ -91,6 +98,8 @@ pub struct UpfConfig {
     pub gtpu_port: u16,
     /// Spin instead of waiting when there is nothing to do.
     pub busy_poll: bool,
+    /// The data plane of [`Design::DpOffload`] in the kernel, for sessions that are plain enough.
+    pub xdp: Option<XdpDevices>,
 }
 
 /// Why a user plane function does not run.
@@ -120,6 +129,17 @@ pub enum UpfError {
     /// Too few or too many workers.
     #[error("{0} workers; 1 to {MAX_WORKERS} are allowed")]
     Workers(usize),
+    /// The kernel's data plane cannot be had.
+    #[error("{0}; it needs CAP_BPF and CAP_NET_ADMIN, without --xdp the data plane is a thread")]
+    Xdp(ranlab_net::XdpError),
+    /// The kernel's tables cannot be had.
+    #[error(
+        "the kernel refuses a map for the data plane: {0}; it needs CAP_BPF, without --xdp the data plane is a thread"
+    )]
+    XdpMap(io::Error),
+    /// The kernel's data plane is for IPv4.
+    #[error("the data plane in the kernel forwards over IPv4; N3 is {0}")]
+    XdpAddress(SocketAddr),
     /// A socket or thread failed while it ran.
     #[error("the user plane function stopped: {0}")]
     Io(#[from] io::Error),
@@ -144,6 +164,8 @@ pub struct UpfReport {
     pub n6_strangers: u64,
     /// CPU time of control and workers.
     pub cpu: Duration,
+    /// What the kernel's data plane has done, if there was one.
+    pub xdp: Option<XdpCounters>,
 }
 
 impl UpfReport {
@@ -166,7 +188,9 @@ pub struct UpfServer {
 
 impl UpfServer {
     /// Binds the sockets and starts the threads.
-    pub fn start(config: UpfConfig) -> Result<Self, UpfError> {
+    pub fn start(mut config: UpfConfig) -> Result<Self, UpfError> {
+        // Shapes are for the one worker that has everything; others are handed whole sessions.
+        config.settings.recognise &= config.design == Design::CpOffload;
         if let Design::Software { workers } = config.design
             && !(1..=MAX_WORKERS).contains(&workers)
         {

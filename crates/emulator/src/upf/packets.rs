@@ -1,9 +1,9 @@
 //! One packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
 use ranlab_dataplane::upf::{Fate, HEADROOM, Meter, Rules, UserPlane};
-use ranlab_machines::n4::Session;
+use ranlab_machines::n4::{Direction, Session};
 use ranlab_net::{ReceiveBatch, SendBatch, open_tun};
-use ranlab_wire::gtpu::{Message, Packet, encode_message, extension_type};
+use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, extension_type};
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -65,6 +65,8 @@ pub(super) struct Packets {
     to_n3: SendBatch,
     give_n6: SendBatch,
     scratch: Vec<u8>,
+    /// Packets are passed on unread: the head that downlink packets get, and the tunnel given last.
+    bare: Option<(GpduTemplate, Option<(u32, IpAddr)>)>,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
 }
@@ -80,9 +82,15 @@ impl Packets {
             to_n3: SendBatch::new(BATCH, MAX_DATAGRAM + HEADROOM),
             give_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
             scratch: vec![0; MAX_DATAGRAM],
+            bare: None,
             unsent: 0,
             strangers: 0,
         }
+    }
+
+    /// Packets are passed on unread from now on: a floor to hold a user plane against, and no user plane.
+    pub(super) fn lay_bare(&mut self) {
+        self.bare = GpduTemplate::new(Some(PduSession::dl(9))).ok().map(|head| (head, None));
     }
 
     /// A further worker on the same sockets, with sessions of its own.
@@ -157,20 +165,22 @@ impl Packets {
         Ok(())
     }
 
-    /// A session's rules have come or changed: into the tunnels that it leaves go end markers, what waits may go.
-    pub(super) fn install(
-        &mut self,
-        now_ns: u64,
-        seid: u64,
-        session: &Session,
-        meters: &[Meter],
-        end_markers: &[OuterHeaderCreation],
-    ) {
-        for left in end_markers {
+    /// Into the tunnels that a session leaves go end markers.
+    pub(super) fn mark_ends(&mut self, left: &[OuterHeaderCreation]) {
+        for left in left {
             let peer = left.addresses.v4.map(IpAddr::from).or_else(|| left.addresses.v6.map(IpAddr::from));
             if let (Some(peer), Some(teid)) = (peer, left.teid) {
                 self.say(SocketAddr::new(peer, self.gtpu_port), &Message::EndMarker, teid, None);
             }
+        }
+    }
+
+    /// A session's rules have come or changed: what waits may go.
+    pub(super) fn install(&mut self, now_ns: u64, seid: u64, session: &Session, meters: &[Meter]) {
+        if let Some((_, tunnel)) = &mut self.bare {
+            let way = session.far(Direction::Downlink).and_then(|far| far.forwarding_parameters.as_ref());
+            let header = way.and_then(|way| way.outer_header_creation);
+            *tunnel = header.and_then(|header| Some((header.teid?, header.addresses.v4?.into()))).or(*tunnel);
         }
         self.plane.install(seid, &rules(session), meters);
         while self.plane.can_flush(seid) {
@@ -189,6 +199,10 @@ impl Packets {
     }
 
     pub(super) fn take_n3(&mut self, now_ns: u64, from: SocketAddr, datagram: &[u8]) {
+        if let Some((head, _)) = &self.bare {
+            self.give_n6(now_ns, datagram.get(head.len()..).unwrap_or_default());
+            return;
+        }
         match self.plane.uplink(now_ns, from.ip(), datagram) {
             Fate::N6(packet) => self.give_n6(now_ns, packet),
             Fate::Echo => {
@@ -210,7 +224,16 @@ impl Packets {
 
     pub(super) fn take_n6(&mut self, now_ns: u64, packet: &[u8]) {
         self.make_room();
-        let Self { plane, to_n3, gtpu_port, .. } = self;
+        let Self { plane, to_n3, gtpu_port, bare, .. } = self;
+        if let Some((head, tunnel)) = bare {
+            let Some((teid, peer)) = *tunnel else { return };
+            to_n3.push_with(|room| {
+                let at = head.write(teid, packet.len(), room)?;
+                room.get_mut(at..at + packet.len())?.copy_from_slice(packet);
+                Some((Some(SocketAddr::new(peer, *gtpu_port)), at + packet.len()))
+            });
+            return;
+        }
         to_n3.push_with(|room| match plane.downlink(now_ns, packet, room) {
             Fate::N3 { peer, len } => Some((Some(SocketAddr::new(peer, *gtpu_port)), len)),
             _ => None,

@@ -1,12 +1,13 @@
 //! Where packets are worked on: in the control thread, in workers behind a master, or in a data thread of their own.
-use super::packets::{Packets, Side};
+use super::packets::{Packets, Side, rules};
+use super::xdp::{XdpCounters, XdpPlane};
 use super::{BATCH, Design, MAX_DATAGRAM, UpfConfig, UpfError, pin};
 use ranlab_dataplane::upf::{Meter, PlaneCounters, PlaneEvent};
 use ranlab_machines::n4::{Direction, Session};
 use ranlab_net::{ReceiveBatch, monotonic_ns, thread_cpu_time, wait_readable};
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -35,7 +36,8 @@ struct Change {
 
 #[derive(Debug)]
 enum Job {
-    Install(Arc<Change>),
+    /// A change; whether this worker sends the end markers.
+    Install(Arc<Change>, bool),
     Remove(u64),
     DropBuffered(u64),
     Clear,
@@ -50,6 +52,7 @@ pub(super) struct Done {
     pub(super) strangers: u64,
     pub(super) handoff_dropped: u64,
     pub(super) cpu: Duration,
+    pub(super) xdp: Option<XdpCounters>,
 }
 
 type Thread = JoinHandle<io::Result<Done>>;
@@ -77,6 +80,8 @@ pub(super) enum Planes {
         installed: Receiver<()>,
         events: Receiver<PlaneEvent>,
         install: Duration,
+        /// The kernel's part; what it leaves is the worker's.
+        xdp: Option<Box<XdpPlane>>,
     },
 }
 
@@ -89,6 +94,11 @@ impl Planes {
         let (tell, events) = sync_channel(MAX_EVENTS);
         Ok(match config.design {
             Design::CpOffload => Self::Own(Box::new(packets)),
+            Design::Bare => {
+                let mut packets = packets;
+                packets.lay_bare();
+                Self::Own(Box::new(packets))
+            }
             Design::Software { workers } => {
                 let start = |index: usize| {
                     let (jobs, inbox) = sync_channel(MAX_HANDOFF);
@@ -114,7 +124,8 @@ impl Planes {
                     pin(&pins, 1);
                     forward(packets, &inbox, &done, &tell, &stop)
                 })?;
-                Self::Offload { worker: Worker { jobs, thread }, installed, events, install }
+                let xdp = XdpPlane::start(config)?.map(Box::new);
+                Self::Offload { worker: Worker { jobs, thread }, installed, events, install, xdp }
             }
         })
     }
@@ -171,7 +182,8 @@ impl Planes {
         end_markers: Vec<OuterHeaderCreation>,
     ) {
         if let Self::Own(packets) = self {
-            packets.install(now_ns, seid, session, meters, &end_markers);
+            packets.mark_ends(&end_markers);
+            packets.install(now_ns, seid, session, meters);
             return;
         }
         let change = Change { seid, session: session.clone(), meters: meters.to_vec(), end_markers };
@@ -185,10 +197,43 @@ impl Planes {
         for index in 0..count {
             // Each direction has its worker; rates and gates of a direction are with it alone.
             if count == 1 || of_uplink.contains(&index) || of_downlink == index {
-                self.job(index, Job::Install(Arc::clone(&change)));
+                let marks_ends = count == 1 || of_downlink == index;
+                self.job(index, Job::Install(Arc::clone(&change), marks_ends));
             }
         }
+        if let Self::Offload { xdp: Some(xdp), .. } = self {
+            xdp.install(seid, session);
+        }
         self.wait_installed();
+    }
+
+    /// A session like one before. Only a plane of its own is told of such: see [`UpfConfig`].
+    pub(super) fn install_like(
+        &mut self,
+        shape: usize,
+        seid: u64,
+        teid: u32,
+        ue: Ipv4Addr,
+        prototype: Option<&Session>,
+    ) {
+        let (Self::Own(packets), Some(prototype)) = (self, prototype) else { return };
+        if !packets.plane.has_prototype(shape) {
+            packets.plane.learn(shape, &rules(prototype));
+        }
+        packets.plane.install_like(shape, seid, teid, ue.into());
+    }
+
+    /// Such a session's downlink goes into another tunnel.
+    pub(super) fn redirect(
+        &mut self,
+        seid: u64,
+        teid: u32,
+        peer: Ipv4Addr,
+        left: Option<OuterHeaderCreation>,
+    ) {
+        let Self::Own(packets) = self else { return };
+        packets.mark_ends(left.as_slice());
+        packets.plane.redirect(seid, teid, peer.into());
     }
 
     fn workers(&self) -> &[Worker] {
@@ -223,6 +268,9 @@ impl Planes {
         match self {
             Self::Own(packets) => packets.plane.remove(seid),
             _ => {
+                if let Self::Offload { xdp: Some(xdp), .. } = self {
+                    xdp.remove(seid);
+                }
                 self.everywhere(|| Job::Remove(seid));
                 self.wait_installed();
             }
@@ -240,7 +288,12 @@ impl Planes {
     pub(super) fn clear(&mut self) {
         match self {
             Self::Own(packets) => packets.plane.clear(),
-            _ => self.everywhere(|| Job::Clear),
+            _ => {
+                if let Self::Offload { xdp: Some(xdp), .. } = self {
+                    xdp.clear();
+                }
+                self.everywhere(|| Job::Clear);
+            }
         }
     }
 
@@ -266,7 +319,9 @@ impl Planes {
             Self::Workers { master, workers, handoff_dropped, .. } => {
                 (Done { handoff_dropped, strangers: master.strangers, ..Done::default() }, workers)
             }
-            Self::Offload { worker, .. } => (Done::default(), vec![worker]),
+            Self::Offload { worker, xdp, .. } => {
+                (Done { xdp: xdp.map(|xdp| xdp.end()), ..Done::default() }, vec![worker])
+            }
         };
         for Worker { jobs, thread } in threads {
             drop(jobs);
@@ -312,8 +367,11 @@ fn downlink_worker(session: &Session, count: usize) -> usize {
 fn carry_out(packets: &mut Packets, job: Job) -> bool {
     let now_ns = monotonic_ns();
     match job {
-        Job::Install(change) => {
-            packets.install(now_ns, change.seid, &change.session, &change.meters, &change.end_markers);
+        Job::Install(change, marks_ends) => {
+            if marks_ends {
+                packets.mark_ends(&change.end_markers);
+            }
+            packets.install(now_ns, change.seid, &change.session, &change.meters);
             return true;
         }
         Job::Remove(seid) => {

@@ -106,6 +106,11 @@ impl Mock {
         input: UpfInput<'_>,
         usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
     ) {
+        if self.is_transparent() {
+            self.received += u64::from(matches!(input, UpfInput::Received(..)));
+            self.upf.handle_metered(now, input, usage);
+            return;
+        }
         self.serve(now, usage);
         if let UpfInput::Received(from, datagram) = input {
             self.arrive(now, from, datagram);
@@ -114,6 +119,18 @@ impl Mock {
         if !self.crashed {
             self.upf.handle(now, UpfInput::Wake);
         }
+    }
+
+    /// Whether it does nothing to what arrives.
+    fn is_transparent(&self) -> bool {
+        let MockSettings { service, scan_per_session, queue, loss_permille, crash_after, seed: _ } =
+            self.settings;
+        !self.crashed
+            && self.waiting.is_empty()
+            && (service + scan_per_session).is_zero()
+            && queue > 0
+            && loss_permille == 0
+            && crash_after.is_none()
     }
 
     fn arrive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 mod accounting;
+mod alike;
 mod behaviour;
 mod mock;
 mod traps;

@@ -44,6 +44,16 @@ impl Slot {
         }
     }
 
+    /// The field in a copy of the template.
+    pub fn of<'a>(&self, copy: &'a [u8]) -> Option<&'a [u8]> {
+        copy.get(self.range())
+    }
+
+    /// Where the field lies.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.at..self.at + self.len
+    }
+
     /// Octets of the field.
     pub fn len(&self) -> usize {
         self.len
@@ -64,6 +74,13 @@ impl Template {
         let mut octets = Vec::new();
         pdu.encode(&mut octets)?;
         Ok(Self { octets, header: pdu.header })
+    }
+
+    /// A message as somebody else encoded it; `None` if it is no message alone in its datagram.
+    pub fn of(datagram: &[u8]) -> Option<Self> {
+        let (header, _, rest) = Header::read(datagram).ok()?;
+        let good = rest.is_empty() && Header::needs_seid(header.message_type) == header.seid.is_some();
+        good.then(|| Self { octets: datagram.to_vec(), header })
     }
 
     /// The message as encoded.

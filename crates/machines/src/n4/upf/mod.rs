@@ -1,17 +1,24 @@
 //! The UPF's end: associations with SMFs, sessions and their rules, reports.
+mod alike;
+mod peers;
 mod refusal;
+mod seids;
 mod types;
 
+use alike::Alike;
+use seids::Seids;
+pub use alike::MAX_SHAPES;
 pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 
 use crate::Time;
 use crate::n4::cache::Cache;
-use crate::n4::ledger::{Done, Kind, Ledger};
+use crate::n4::ledger::{Kind, Ledger};
+use crate::n4::mix::Map;
 use crate::n4::requests::{Answer, Expired, Requests};
 use crate::n4::rules::{RuleFault, Session};
 use crate::n4::smf::is_request;
 use ranlab_wire::pfcp::*;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 #[derive(Debug)]
@@ -26,17 +33,22 @@ struct Association {
 pub struct Upf {
     settings: UpfSettings,
     associations: BTreeMap<SocketAddr, Association>,
-    sessions: HashMap<u64, Session>,
+    sessions: Map<u64, Session>,
+    /// Sessions that a shape describes.
+    alike: Alike,
     /// Uplink TEID to session.
-    tunnels: HashMap<u32, u64>,
-    next_seid: u64,
+    tunnels: Map<u32, u64>,
+    seids: Seids,
     next_teid: u32,
     held: Cache,
     requests: Requests<(SocketAddr, u64)>,
     outputs: VecDeque<UpfOutput>,
+    spare: Vec<Vec<u8>>,
     counters: UpfCounters,
 }
 
+/// Buffers kept for the next answers.
+const SPARE_BUFFERS: usize = 256;
 /// Reports and heartbeats under way.
 const WINDOW: usize = 1 << 12;
 
@@ -56,12 +68,22 @@ impl Upf {
             requests: Requests::new(WINDOW, 1, settings.retransmission),
             settings,
             associations: BTreeMap::new(),
-            sessions: HashMap::new(),
-            tunnels: HashMap::new(),
-            next_seid: 1,
+            sessions: Map::default(),
+            alike: Alike::default(),
+            tunnels: Map::default(),
+            seids: Seids::default(),
             next_teid: 1,
             outputs: VecDeque::new(),
+            spare: Vec::new(),
             counters: UpfCounters::default(),
+        }
+    }
+
+    /// Takes a sent datagram's buffer back.
+    pub fn recycle(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_BUFFERS {
+            buffer.clear();
+            self.spare.push(buffer);
         }
     }
 
@@ -101,7 +123,12 @@ impl Upf {
         [self.requests.wake_at(), heartbeat].into_iter().flatten().min()
     }
 
-    /// A session by the SEID at this end.
+    /// What [`UpfEvent::EstablishedAlike`] names.
+    pub fn prototype(&self, shape: usize) -> Option<&Session> {
+        self.alike.prototype(shape)
+    }
+
+    /// A session by the SEID at this end; none that has only a shape.
     pub fn session(&self, seid: u64) -> Option<&Session> {
         self.sessions.get(&seid)
     }
@@ -113,7 +140,7 @@ impl Upf {
 
     /// Sessions that exist.
     pub fn sessions(&self) -> usize {
-        self.sessions.len()
+        self.sessions.len() + self.alike.len()
     }
 
     /// What came in and what became of it.
@@ -138,6 +165,7 @@ impl Upf {
 
     /// Reports about a session; `false` if it does not exist or too many reports are under way.
     pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
+        self.make_ordinary(seid);
         let Some(session) = self.sessions.get(&seid) else { return false };
         let (peer, cp_seid) = (session.peer, session.cp_f_seid.seid);
         self.ask(now, peer, seid, Kind::Report, report.into(), Some(cp_seid))
@@ -174,37 +202,6 @@ impl Upf {
         true
     }
 
-    fn heartbeats(&mut self, now: Time) {
-        let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
-        let due = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
-        let due: Vec<SocketAddr> = due
-            .map(|(peer, association)| {
-                association.next_heartbeat = Some(now + interval);
-                *peer
-            })
-            .collect();
-        let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
-        for peer in due {
-            let request = HeartbeatRequest { recovery_time_stamp, ..Default::default() };
-            self.ask(now, peer, 0, Kind::Heartbeat, request.into(), None);
-        }
-    }
-
-    /// A heartbeat or report of ours that was given up.
-    fn unanswered(&mut self, done: Done<(SocketAddr, u64)>) {
-        if done.kind != Kind::Heartbeat {
-            self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
-            return;
-        }
-        let peer = done.about.0;
-        let Some(association) = self.associations.get_mut(&peer) else { return };
-        association.unanswered = association.unanswered.saturating_add(1);
-        let patience = self.settings.dialect.demands.heartbeat.map_or(u8::MAX, |(_, retries)| retries);
-        if association.unanswered >= patience {
-            self.release(peer);
-        }
-    }
-
     fn receive(
         &mut self,
         now: Time,
@@ -213,8 +210,19 @@ impl Upf {
         usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
     ) {
         let message_type = datagram.get(1).copied().unwrap_or(0);
+        if self.settings.recognise && self.quick(now, from, datagram) {
+            return;
+        }
         match decode(datagram) {
-            Ok((pdu, _)) if is_request(pdu.header.message_type) => self.serve(now, from, pdu, usage),
+            Ok((pdu, _)) if is_request(pdu.header.message_type) => {
+                let seid = pdu.header.seid.unwrap_or(0);
+                self.make_ordinary(seid);
+                let before = UpfCounters { requests: self.counters.requests + 1, ..self.counters };
+                self.serve(now, from, pdu, usage);
+                if self.settings.recognise && self.counters == before {
+                    self.learn(datagram, seid);
+                }
+            }
             Ok((pdu, _)) => self.answered(now, pdu),
             Err(DecodeError::Version { sequence, .. }) => {
                 self.counters.refused += 1;
@@ -256,11 +264,12 @@ impl Upf {
 
     /// What the SMF calls the session that we call so; 0 if there is none.
     fn cp_seid(&self, seid: u64) -> u64 {
-        self.sessions.get(&seid).map_or(0, |session| session.cp_f_seid.seid)
+        let light = || self.alike.cp_seid(seid).unwrap_or(0);
+        self.sessions.get(&seid).map_or_else(light, |session| session.cp_f_seid.seid)
     }
 
     fn reply(&mut self, now: Time, to: SocketAddr, sequence: u32, message: Message, seid: Option<u64>) {
-        let mut out = Vec::new();
+        let mut out = self.spare.pop().unwrap_or_default();
         if Pdu::new(message, seid, sequence).encode(&mut out).is_ok() {
             self.held.hold(now, to, sequence, &out);
             self.outputs.push_back(UpfOutput::Send(to, out));
@@ -337,50 +346,10 @@ impl Upf {
         }
     }
 
-    fn associate(&mut self, now: Time, from: SocketAddr, request: &AssociationSetupRequest) -> Reply {
-        let known = self.associations.contains_key(&from);
-        let room = known || self.associations.len() < self.settings.max_associations;
-        let demands = self.settings.dialect.demands;
-        if room {
-            self.note_recovery(from, request.recovery_time_stamp);
-            let next_heartbeat = demands.heartbeat.map(|(interval, _)| now + interval);
-            let recovery = request.recovery_time_stamp;
-            self.associations.insert(from, Association { recovery, next_heartbeat, unanswered: 0 });
-            self.outputs.push_back(UpfOutput::Event(UpfEvent::Associated(from)));
-        } else {
-            self.counters.refused += 1;
-        }
-        let chooses = if demands.chooses_teid { UpFunctionFeatures::FTUP } else { 0 };
-        let response = AssociationSetupResponse {
-            node_id: self.settings.node.into(),
-            cause: if room { Cause::ACCEPTED } else { Cause::NO_RESOURCES },
-            recovery_time_stamp: RecoveryTimeStamp(self.settings.recovery_time_stamp),
-            up_function_features: Some(UpFunctionFeatures::new(UpFunctionFeatures::EMPU | chooses)),
-            ..Default::default()
-        };
-        Reply::Message(response.into(), None)
-    }
-
-    /// An SMF that has started anew knows no session: its sessions go, if the dialect minds.
-    fn note_recovery(&mut self, peer: SocketAddr, recovery: RecoveryTimeStamp) {
-        let Some(association) = self.associations.get_mut(&peer) else { return };
-        let changed = association.recovery != recovery;
-        association.recovery = recovery;
-        if changed && self.settings.dialect.demands.purges_on_recovery {
-            self.delete_all(peer);
-        }
-    }
-
-    fn release(&mut self, peer: SocketAddr) {
-        if self.associations.remove(&peer).is_some() {
-            let sessions = self.delete_all(peer);
-            self.outputs.push_back(UpfOutput::Event(UpfEvent::Released(peer, sessions)));
-        }
-    }
-
     fn delete_all(&mut self, peer: SocketAddr) -> usize {
         let mut seids: Vec<u64> =
             self.sessions.iter().filter(|(_, s)| s.peer == peer).map(|(seid, _)| *seid).collect();
+        seids.extend(self.alike.of_peer(peer));
         seids.sort_unstable();
         for seid in &seids {
             self.forget(*seid);
@@ -393,8 +362,13 @@ impl Upf {
             for teid in session.uplink_teids() {
                 self.tunnels.remove(&teid);
             }
-            self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
+        } else if let Some(teid) = self.alike.forget(seid) {
+            self.tunnels.remove(&teid);
+        } else {
+            return;
         }
+        self.seids.give(seid);
+        self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
     }
 
     fn establish(&mut self, from: SocketAddr, request: SessionEstablishmentRequest) -> Reply {
@@ -432,7 +406,7 @@ impl Upf {
         if !self.associations.contains_key(&from) {
             return Err(Cause::NO_ASSOCIATION.into());
         }
-        if self.sessions.len() >= self.settings.max_sessions {
+        if self.sessions() >= self.settings.max_sessions {
             return Err(Cause::NO_RESOURCES.into());
         }
         let instances = request.create_pdrs.iter().filter_map(|pdr| pdr.pdi.network_instance.as_ref());
@@ -440,9 +414,9 @@ impl Upf {
             return Err(Cause::NO_RESOURCES.into());
         }
         let mut session = Session::establish(request, from, &demands)?;
-        let seid = self.next_seid;
+        let seid = self.seids.next();
         let created = self.take_tunnels(seid, &mut session)?;
-        self.next_seid += 1;
+        self.seids.take();
         self.sessions.insert(seid, session);
         Ok((seid, created))
     }

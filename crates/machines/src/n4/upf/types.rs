@@ -3,7 +3,7 @@ use crate::n4::dialect::Dialect;
 use crate::n4::ledger::Done;
 use crate::n4::requests::Retransmission;
 use ranlab_wire::pfcp::*;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Settings of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub struct UpfSettings {
     pub held_answers: usize,
     /// For its own requests: heartbeats and reports.
     pub retransmission: Retransmission,
+    /// Sessions that look like one before are recognised by their octets, and come as
+    /// [`UpfEvent::EstablishedAlike`] and [`UpfEvent::Redirected`].
+    pub recognise: bool,
 }
 
 impl UpfSettings {
@@ -35,6 +38,7 @@ impl UpfSettings {
             max_associations: 64,
             held_answers: 1 << 16,
             retransmission: Retransmission::default(),
+            recognise: false,
         }
     }
 }
@@ -70,6 +74,28 @@ pub enum UpfEvent {
         end_markers: Vec<OuterHeaderCreation>,
         /// Drop what is buffered.
         drop_buffered: bool,
+    },
+    /// There is a new session like [`Upf::prototype`](super::Upf::prototype), but for its numbers.
+    EstablishedAlike {
+        /// The session.
+        seid: u64,
+        /// Which prototype.
+        shape: usize,
+        /// Its uplink tunnel.
+        teid: u32,
+        /// Its UE.
+        ue: Ipv4Addr,
+    },
+    /// The downlink of such a session goes into this tunnel now.
+    Redirected {
+        /// The session.
+        seid: u64,
+        /// The tunnel's name at the base station.
+        teid: u32,
+        /// The base station.
+        peer: Ipv4Addr,
+        /// The tunnel before, if an end marker is to go there.
+        left: Option<OuterHeaderCreation>,
     },
     /// A session is gone.
     Deleted(u64),

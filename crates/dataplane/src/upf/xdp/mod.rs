@@ -1,0 +1,335 @@
+//! The data plane in the kernel: two programs for XDP, and the sessions that they can carry.
+//!
+//! The programs forward what is plain: IPv4 in GTP-U over IPv4, both directions forwarded, nothing policed, counted for
+//! charging or filtered by flow ([`offload`]). Everything else they leave as it is, and the kernel hands it to the
+//! packet engine: echoes, unknown tunnels, buffering, rates. Where a packet goes next is the kernel's routing table
+//! (`bpf_fib_lookup`), so a neighbour that is not resolved yet takes the other way as well.
+mod assemble;
+
+use super::rules::{Action, Entry, Rules};
+use assemble::{Assembler, FRAME, If, Label, Op, Reg, Size};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Octets of keys: a TEID, or the address of a UE.
+pub const KEY: usize = 4;
+/// Octets of values: UE or TEID, peer, QoS flow, sum of the outer header, packets, octets.
+pub const VALUE: usize = 32;
+/// Where a value has its packets and octets.
+const PACKETS: i16 = 16;
+const OCTETS: i16 = 24;
+
+const PASS: i32 = 2;
+const DROP: i32 = 1;
+const MAP_LOOKUP: i32 = 1;
+const REDIRECT: i32 = 23;
+const ADJUST_HEAD: i32 = 44;
+const FIB_LOOKUP: i32 = 69;
+
+const ETHERNET: i16 = 14;
+/// IPv4, UDP and GTP-U with its PDU session container.
+const OUTER: i16 = 44;
+/// `struct bpf_fib_lookup` on the stack, and a key.
+const FIB: i16 = -64;
+const ON_STACK_KEY: i16 = -72;
+const CONTEXT: Reg = 6;
+const FOUND: Reg = 7;
+const LENGTH: Reg = 8;
+const PACKET: Reg = 9;
+
+/// A session as the programs know it: entries of the two maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offloaded {
+    /// Key and value for the uplink.
+    pub uplink: ([u8; KEY], [u8; VALUE]),
+    /// Key and value for the downlink.
+    pub downlink: ([u8; KEY], [u8; VALUE]),
+}
+
+/// Packets and octets that went by an entry.
+pub fn counted(value: &[u8; VALUE]) -> (u64, u64) {
+    let number = |at: i16| value[at as usize..].first_chunk().map_or(0, |eight| u64::from_ne_bytes(*eight));
+    (number(PACKETS), number(OCTETS))
+}
+
+/// What the programs need of a session; `None` if it is not plain enough for them. `n3` is this end's address.
+pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
+    let entry = Entry::compile(0, rules, &[]);
+    let ([up], [down]) = (&entry.uplink[..], &entry.downlink[..]) else { return None };
+    let v4 = |pdr: usize| rules.pdrs.get(pdr)?.pdi.ue_ip_addresses.first()?.addresses.v4;
+    let ue = v4(0).filter(|ue| v4(1) == Some(*ue))?;
+    let Action::N3 { teid, peer: IpAddr::V4(peer) } = down.action else { return None };
+    let plain = up.action == Action::N6
+        && rules.urrs.is_empty()
+        && entry.qers.iter().all(|qer| qer.is_open())
+        && up.is_unfiltered()
+        && down.is_unfiltered();
+    let (flow, uplink_teid) = (down.qfi?, up.plain_teid(flow_of(down.qfi)?)?);
+    if !plain {
+        return None;
+    }
+    let mut uplink = [0; VALUE];
+    uplink[..4].copy_from_slice(&ue.octets());
+    uplink[4] = flow;
+    let mut downlink = [0; VALUE];
+    downlink[..4].copy_from_slice(&teid.to_be_bytes());
+    downlink[4..8].copy_from_slice(&peer.octets());
+    downlink[8] = flow;
+    downlink[12..16].copy_from_slice(&outer_sum(n3, peer).to_ne_bytes());
+    Some(Offloaded { uplink: (uplink_teid.to_be_bytes(), uplink), downlink: (ue.octets(), downlink) })
+}
+
+fn flow_of(qfi: Option<u8>) -> Option<u8> {
+    qfi.filter(|qfi| *qfi < 64)
+}
+
+/// The sum over an outer IPv4 header but for its total length.
+fn outer_sum(n3: Ipv4Addr, peer: Ipv4Addr) -> u32 {
+    let halves = |address: Ipv4Addr| {
+        let [a, b, c, d] = address.octets();
+        u32::from(u16::from_be_bytes([a, b])) + u32::from(u16::from_be_bytes([c, d]))
+    };
+    0x4500 + 0x4000 + 0x4011 + halves(n3) + halves(peer)
+}
+
+/// What octets of the packet are as the machine reads them.
+fn read16(octets: [u8; 2]) -> i32 {
+    u16::from_ne_bytes(octets).into()
+}
+
+fn read32(octets: [u8; 4]) -> i32 {
+    i32::from_ne_bytes(octets)
+}
+
+/// Packet and its end into registers; the jump is taken if it is shorter than `octets`.
+fn bounds(code: &mut Assembler, octets: i16, short: Label) {
+    code.load(Size::Four, PACKET, CONTEXT, 0);
+    code.load(Size::Four, 3, CONTEXT, 4);
+    code.register(Op::Move, 4, PACKET);
+    code.number(Op::Add, 4, octets.into());
+    code.jump_if_register(If::Greater, 4, 3, short);
+}
+
+fn expect(code: &mut Assembler, size: Size, at: i16, value: i32, otherwise: Label) {
+    code.load(size, 1, PACKET, at);
+    code.jump_if_word(If::NotEqual, 1, value, otherwise);
+}
+
+/// Looks the key on the stack up; the entry is in `FOUND` then.
+fn look_up(code: &mut Assembler, map: i32, otherwise: Label) {
+    code.map(1, map);
+    code.register(Op::Move, 2, FRAME);
+    code.number(Op::Add, 2, ON_STACK_KEY.into());
+    code.call(MAP_LOOKUP);
+    code.jump_if(If::Equal, 0, 0, otherwise);
+    code.register(Op::Move, FOUND, 0);
+}
+
+/// Asks the routing table for the way from the address in register 1 to that in 2, for as many octets as in 3. The
+/// next hop's addresses are on the stack then.
+fn route(code: &mut Assembler, otherwise: Label) {
+    for at in (0..64).step_by(8) {
+        code.store_number(Size::Eight, FRAME, FIB + at, 0);
+    }
+    code.store_number(Size::One, FRAME, FIB, 2);
+    code.store(Size::Two, FRAME, FIB + 6, 3);
+    code.load(Size::Four, 4, CONTEXT, 12);
+    code.store(Size::Four, FRAME, FIB + 8, 4);
+    code.store(Size::Four, FRAME, FIB + 16, 1);
+    code.store(Size::Four, FRAME, FIB + 32, 2);
+    code.register(Op::Move, 1, CONTEXT);
+    code.register(Op::Move, 2, FRAME);
+    code.number(Op::Add, 2, FIB.into());
+    code.number(Op::Move, 3, 64);
+    code.number(Op::Move, 4, 0);
+    code.call(FIB_LOOKUP);
+    code.jump_if(If::NotEqual, 0, 0, otherwise);
+}
+
+/// Counts the packet, moves its begin by `by` octets, and writes the Ethernet header of the next hop.
+fn reframe(code: &mut Assembler, by: i32, room: i16, lost: Label) {
+    code.number(Op::Move, 1, 1);
+    code.add_atomically(FOUND, PACKETS, 1);
+    code.add_atomically(FOUND, OCTETS, LENGTH);
+    code.register(Op::Move, 1, CONTEXT);
+    code.number(Op::Move, 2, by);
+    code.call(ADJUST_HEAD);
+    code.jump_if(If::NotEqual, 0, 0, lost);
+    bounds(code, room, lost);
+    // The kernel has the sender's address before the receiver's; a frame has it behind.
+    for at in [0, 2, 4] {
+        code.load(Size::Two, 1, FRAME, FIB + 58 + at);
+        code.store(Size::Two, PACKET, at, 1);
+        code.load(Size::Two, 1, FRAME, FIB + 52 + at);
+        code.store(Size::Two, PACKET, 6 + at, 1);
+    }
+    code.store_number(Size::Two, PACKET, 12, read16([8, 0]));
+}
+
+fn send(mut code: Assembler, pass: Label, lost: Label) -> Vec<u64> {
+    code.load(Size::Four, 1, FRAME, FIB + 8);
+    code.number(Op::Move, 2, 0);
+    code.call(REDIRECT);
+    code.exit();
+    code.place(pass);
+    code.end(PASS);
+    code.place(lost);
+    code.end(DROP);
+    code.finish()
+}
+
+/// The program for N3: takes plain G-PDUs to this end's address out of their tunnels. `map` is the uplink's.
+pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
+    let mut code = Assembler::default();
+    let (pass, lost) = (code.label(), code.label());
+    code.register(Op::Move, CONTEXT, 1);
+    bounds(&mut code, ETHERNET + OUTER + 20, pass);
+    code.register(Op::Move, LENGTH, 3);
+    code.register(Op::Sub, LENGTH, PACKET);
+    expect(&mut code, Size::Two, 12, read16([8, 0]), pass);
+    expect(&mut code, Size::One, 14, 0x45, pass);
+    // No fragment.
+    code.load(Size::Two, 1, PACKET, 20);
+    code.number(Op::And, 1, read16([0x3f, 0xff]));
+    code.jump_if(If::NotEqual, 1, 0, pass);
+    expect(&mut code, Size::One, 23, 17, pass);
+    expect(&mut code, Size::Four, 30, read32(n3.octets()), pass);
+    expect(&mut code, Size::Two, 36, read16(2152_u16.to_be_bytes()), pass);
+    // A G-PDU with one extension header, which is a PDU session container of the uplink in its shortest form.
+    expect(&mut code, Size::Two, 42, read16([0x34, 0xff]), pass);
+    expect(&mut code, Size::One, 53, 0x85, pass);
+    expect(&mut code, Size::Two, 54, read16([1, 0x10]), pass);
+    expect(&mut code, Size::One, 57, 0, pass);
+    expect(&mut code, Size::One, 58, 0x45, pass);
+    // Inner length in LENGTH; outer length, UDP's and GTP-U's agree with it, and so does the frame's.
+    code.load(Size::Two, 5, PACKET, 60);
+    code.swap16(5);
+    code.register(Op::Sub, LENGTH, 5);
+    code.jump_if(If::NotEqual, LENGTH, (ETHERNET + OUTER).into(), pass);
+    code.register(Op::Move, LENGTH, 5);
+    for (at, more) in [(16, 44), (38, 24), (44, 8)] {
+        code.load(Size::Two, 1, PACKET, at);
+        code.swap16(1);
+        code.register(Op::Sub, 1, LENGTH);
+        code.jump_if(If::NotEqual, 1, more, pass);
+    }
+    code.load(Size::Four, 1, PACKET, 46);
+    code.store(Size::Four, FRAME, ON_STACK_KEY, 1);
+    look_up(&mut code, map, pass);
+    // The session's UE and its QoS flow.
+    code.load(Size::Four, 1, PACKET, 70);
+    code.load(Size::Four, 2, FOUND, 0);
+    code.jump_if_register(If::NotEqual, 1, 2, pass);
+    code.load(Size::One, 3, PACKET, 56);
+    code.load(Size::One, 4, FOUND, 4);
+    code.jump_if_register(If::NotEqual, 3, 4, pass);
+    code.load(Size::Four, 2, PACKET, 74);
+    code.register(Op::Move, 3, LENGTH);
+    route(&mut code, pass);
+    reframe(&mut code, OUTER.into(), ETHERNET, lost);
+    send(code, pass, lost)
+}
+
+/// The program for N6: puts plain packets for known UEs into their tunnels. `map` is the downlink's.
+pub fn downlink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
+    let mut code = Assembler::default();
+    let (pass, lost) = (code.label(), code.label());
+    code.register(Op::Move, CONTEXT, 1);
+    bounds(&mut code, ETHERNET + 20, pass);
+    code.register(Op::Move, LENGTH, 3);
+    code.register(Op::Sub, LENGTH, PACKET);
+    expect(&mut code, Size::Two, 12, read16([8, 0]), pass);
+    expect(&mut code, Size::One, 14, 0x45, pass);
+    code.load(Size::Two, 5, PACKET, 16);
+    code.swap16(5);
+    code.register(Op::Sub, LENGTH, 5);
+    code.jump_if(If::NotEqual, LENGTH, ETHERNET.into(), pass);
+    code.register(Op::Move, LENGTH, 5);
+    code.load(Size::Four, 1, PACKET, 30);
+    code.store(Size::Four, FRAME, ON_STACK_KEY, 1);
+    look_up(&mut code, map, pass);
+    code.number(Op::Move, 1, read32(n3.octets()));
+    code.load(Size::Four, 2, FOUND, 4);
+    code.register(Op::Move, 3, LENGTH);
+    code.number(Op::Add, 3, OUTER.into());
+    route(&mut code, pass);
+    reframe(&mut code, (-OUTER).into(), ETHERNET + OUTER, lost);
+    outer_header(&mut code, n3);
+    send(code, pass, lost)
+}
+
+/// IPv4, UDP and GTP-U in front of `LENGTH` octets, for the session in `FOUND`.
+fn outer_header(code: &mut Assembler, n3: Ipv4Addr) {
+    let length = |code: &mut Assembler, at: i16, more: i32| {
+        code.register(Op::Move, 1, LENGTH);
+        code.number(Op::Add, 1, more);
+        code.swap16(1);
+        code.store(Size::Two, PACKET, at, 1);
+    };
+    code.store_number(Size::Two, PACKET, 14, read16([0x45, 0]));
+    length(code, 16, 44);
+    code.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
+    code.store_number(Size::Two, PACKET, 22, read16([64, 17]));
+    // The ones' complement of the sum, folded twice.
+    code.load(Size::Four, 1, FOUND, 12);
+    code.register(Op::Add, 1, LENGTH);
+    code.number(Op::Add, 1, 44);
+    for _ in 0..2 {
+        code.register(Op::Move, 2, 1);
+        code.number(Op::RightShift, 2, 16);
+        code.number(Op::And, 1, 0xffff);
+        code.register(Op::Add, 1, 2);
+    }
+    code.number(Op::Xor, 1, 0xffff);
+    code.swap16(1);
+    code.store(Size::Two, PACKET, 24, 1);
+    code.store_number(Size::Four, PACKET, 26, read32(n3.octets()));
+    code.load(Size::Four, 1, FOUND, 4);
+    code.store(Size::Four, PACKET, 30, 1);
+    let port = 2152_u16.to_be_bytes();
+    code.store_number(Size::Four, PACKET, 34, read32([port[0], port[1], port[0], port[1]]));
+    length(code, 38, 24);
+    code.store_number(Size::Two, PACKET, 40, 0);
+    code.store_number(Size::Two, PACKET, 42, read16([0x34, 0xff]));
+    length(code, 44, 8);
+    code.load(Size::Four, 1, FOUND, 0);
+    code.store(Size::Four, PACKET, 46, 1);
+    code.store_number(Size::Four, PACKET, 50, read32([0, 0, 0, 0x85]));
+    code.store_number(Size::Two, PACKET, 54, read16([1, 0]));
+    code.load(Size::One, 1, FOUND, 8);
+    code.store(Size::One, PACKET, 56, 1);
+    code.store_number(Size::One, PACKET, 57, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::plain;
+    use super::*;
+
+    #[test]
+    fn a_plain_session_is_two_entries_and_others_are_none() {
+        let n3 = Ipv4Addr::new(10, 0, 0, 2);
+        let told = plain(3);
+        let offloaded = offload(&told.rules(), n3).unwrap();
+        assert_eq!(offloaded.uplink.0, [0, 0, 1, 3]);
+        assert_eq!(offloaded.uplink.1[..5], [10, 60, 0, 3, 9]);
+        assert_eq!(offloaded.downlink.0, [10, 60, 0, 3]);
+        assert_eq!(offloaded.downlink.1[..9], [0, 0, 9, 3, 10, 0, 0, 9, 9]);
+        let mut filtered = plain(3);
+        filtered.narrow();
+        assert_eq!(offload(&filtered.rules(), n3), None);
+        let mut waits = plain(3);
+        waits.idle();
+        assert_eq!(offload(&waits.rules(), n3), None);
+    }
+
+    #[test]
+    fn the_header_sum_is_that_of_a_known_header() {
+        let (n3, peer) = (Ipv4Addr::new(10, 3, 0, 2), Ipv4Addr::new(10, 3, 0, 11));
+        let sum = outer_sum(n3, peer) + 144;
+        let folded = (sum & 0xffff) + (sum >> 16);
+        let header = [0x45, 0, 0, 144, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 3, 0, 2, 10, 3, 0, 11_u8];
+        let plainly: u32 =
+            header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!(folded, (plainly & 0xffff) + (plainly >> 16));
+    }
+}

@@ -1,0 +1,224 @@
+//! The control plane run to completion without sockets: what the code costs when the kernel costs nothing.
+use super::packets::rules;
+use ranlab_dataplane::upf::{Fate, UserPlane};
+use ranlab_machines::Time;
+use ranlab_machines::n4::Mock;
+use ranlab_machines::n4::{
+    Change, Dialect, MockSettings, SessionProfile, SessionSpec, SessionTemplates, Tunnel, UpfEvent, UpfInput,
+    UpfOutput, UpfSettings,
+};
+use ranlab_net::{monotonic_ns, thread_cpu_time};
+use ranlab_wire::gtpu::{GpduTemplate, PduSession};
+use ranlab_wire::pfcp::{AssociationSetupRequest, RecoveryTimeStamp, Response, encode};
+use serde::Serialize;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
+const NODE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const GNB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+/// Sessions under way together, as a generator has them.
+const BATCH: usize = 64;
+
+/// Cycles without sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct InMemory {
+    /// Sessions that lived meanwhile.
+    pub live: usize,
+    /// Sessions established, given a tunnel and deleted.
+    pub cycles: u64,
+    /// Requests of which the answer was not an acceptance.
+    pub refused: u64,
+    /// Sessions, before their deletion, through which an uplink and a downlink packet went.
+    pub forwarded: u64,
+    /// Cycles for each second of CPU time; making the requests and reading the answers is in it.
+    pub cycles_per_cpu_s: f64,
+    /// Messages likewise.
+    pub messages_per_cpu_s: f64,
+}
+
+struct Loop {
+    mock: Mock,
+    plane: UserPlane,
+    templates: SessionTemplates,
+    sequence: u32,
+    out: Vec<u8>,
+    refused: u64,
+}
+
+impl Loop {
+    /// One request to its end; the session that was established.
+    fn ask(&mut self, write: impl FnOnce(&SessionTemplates, u32, &mut Vec<u8>)) -> Option<u64> {
+        self.sequence = (self.sequence + 1) & 0x00ff_ffff;
+        write(&self.templates, self.sequence, &mut self.out);
+        let now = Time::from_nanos(monotonic_ns());
+        self.mock.handle(now, UpfInput::Received(SMF, &self.out));
+        let (mut accepted, mut up_seid) = (false, None);
+        while let Some(output) = self.mock.poll() {
+            match output {
+                UpfOutput::Event(event) => self.apply(event),
+                UpfOutput::Send(_, datagram) => {
+                    let response = Response::read(&datagram);
+                    let cause = response.and_then(|response| response.cause);
+                    accepted = cause.is_some_and(|cause| cause.is_accepted());
+                    up_seid = response.and_then(|response| response.up_seid);
+                    self.mock.upf_mut().recycle(datagram);
+                }
+            }
+        }
+        self.refused += u64::from(!accepted);
+        up_seid
+    }
+
+    fn apply(&mut self, event: UpfEvent) {
+        match event {
+            UpfEvent::Established(seid) | UpfEvent::Modified { seid, .. } => {
+                if let Some(session) = self.mock.upf().session(seid) {
+                    self.plane.install(seid, &rules(session), &[]);
+                }
+            }
+            UpfEvent::EstablishedAlike { seid, shape, teid, ue } => {
+                if let Some(prototype) = self.mock.upf().prototype(shape)
+                    && !self.plane.has_prototype(shape)
+                {
+                    self.plane.learn(shape, &rules(prototype));
+                }
+                self.plane.install_like(shape, seid, teid, ue.into());
+            }
+            UpfEvent::Redirected { seid, teid, peer, .. } => self.plane.redirect(seid, teid, peer.into()),
+            UpfEvent::Deleted(seid) => self.plane.remove(seid),
+            UpfEvent::Associated(_) | UpfEvent::Released(..) | UpfEvent::Reported(_) => {}
+        }
+    }
+
+    fn establish(&mut self, n: u32) -> Option<u64> {
+        let spec = SessionSpec { ue: ue(n).into(), uplink_teid: 0x1_0000 + n };
+        self.ask(|templates, sequence, out| {
+            // The profile is of IPv4, as is the UE.
+            let _ = templates.write_establishment(sequence, u64::from(n) + 1, spec, out);
+        })
+    }
+
+    fn give_tunnel(&mut self, seid: u64, n: u32) {
+        let tunnel = Tunnel { teid: 0x2_0000 + n, peer: GNB.into() };
+        let change = Change::Downlink { tunnel, end_marker: false };
+        self.ask(|templates, sequence, out| templates.write_modification(sequence, seid, change, out));
+    }
+
+    /// Whether a packet goes each way.
+    fn forwards(&mut self, n: u32) -> bool {
+        let packet = |from: Ipv4Addr, to: Ipv4Addr| {
+            let mut packet = [0; 28];
+            packet[0] = 0x45;
+            packet[3] = 28;
+            packet[12..16].copy_from_slice(&from.octets());
+            packet[16..20].copy_from_slice(&to.octets());
+            packet
+        };
+        let server = Ipv4Addr::new(10, 45, 0, 1);
+        let mut datagram = [0; GpduTemplate::MAX_LEN + 28];
+        let Ok(head) = GpduTemplate::new(Some(PduSession::ul(9))) else { return false };
+        let Some(at) = head.write(0x1_0000 + n, 28, &mut datagram) else { return false };
+        datagram[at..at + 28].copy_from_slice(&packet(ue(n), server));
+        let up = matches!(self.plane.uplink(0, GNB.into(), &datagram[..at + 28]), Fate::N6(_));
+        let mut out = [0; GpduTemplate::MAX_LEN + 28];
+        up && matches!(self.plane.downlink(0, &packet(server, ue(n)), &mut out), Fate::N3 { .. })
+    }
+
+    fn delete(&mut self, seid: u64) {
+        self.ask(|templates, sequence, out| templates.write_deletion(sequence, seid, out));
+    }
+}
+
+fn ue(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from(0x0a3c_0001 + n)
+}
+
+/// Runs `cycles` sessions through establishment, modification and deletion while `live` others stay, PFCP decoding,
+/// rules in the packet engine and encoded answers included; `recognise` as in [`UpfSettings`]. `None` if the profile
+/// does not fit a message, which this one does.
+pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> {
+    let dialect = Dialect { sends: Dialect::STRICT_REL15.sends, ..Dialect::STRICT_REL17 };
+    let profile = SessionProfile { upf_n3: NODE.into(), ..SessionProfile::default() };
+    let settings = UpfSettings { recognise, ..UpfSettings::new(NODE.into(), dialect) };
+    let mut run = Loop {
+        mock: Mock::new(MockSettings::default(), settings),
+        plane: UserPlane::new(),
+        templates: SessionTemplates::new(profile, dialect.sends, SMF.ip())?,
+        sequence: 0,
+        out: Vec::new(),
+        refused: 0,
+    };
+    run.associate();
+    let live = u32::try_from(live).unwrap_or(u32::MAX - 0x1_0000);
+    for n in 0..live {
+        if let Some(seid) = run.establish(n) {
+            run.give_tunnel(seid, n);
+        }
+    }
+    // Shapes are learnt, memory is warm.
+    run.cycles(live, 2 * BATCH as u64, false);
+    let before = thread_cpu_time();
+    let done = run.cycles(live, cycles, false);
+    let cpu_s = (thread_cpu_time() - before).as_secs_f64().max(1e-9);
+    let forwarded = run.cycles(live, BATCH as u64, true);
+    Some(InMemory {
+        live: live as usize,
+        cycles: done,
+        refused: run.refused,
+        forwarded,
+        cycles_per_cpu_s: done as f64 / cpu_s,
+        messages_per_cpu_s: 3.0 * done as f64 / cpu_s,
+    })
+}
+
+impl Loop {
+    fn associate(&mut self) {
+        let request = AssociationSetupRequest {
+            node_id: SMF.ip().into(),
+            recovery_time_stamp: RecoveryTimeStamp(1),
+            ..Default::default()
+        };
+        if let Ok(octets) = encode(request, None, 0) {
+            self.mock.handle(Time::from_nanos(monotonic_ns()), UpfInput::Received(SMF, &octets));
+        }
+        while self.mock.poll().is_some() {}
+    }
+
+    /// Cycles in batches; with `packets`, how many sessions forwarded, else how many there were.
+    fn cycles(&mut self, first: u32, cycles: u64, packets: bool) -> u64 {
+        let mut done = 0;
+        let mut seids = [0; BATCH];
+        let mut began = 0;
+        while began < cycles {
+            for (n, seid) in seids.iter_mut().enumerate() {
+                *seid = self.establish(first + n as u32).unwrap_or(0);
+            }
+            for (n, seid) in seids.iter().enumerate() {
+                self.give_tunnel(*seid, first + n as u32);
+            }
+            for n in 0..BATCH as u32 {
+                done += u64::from(!packets || self.forwards(first + n));
+            }
+            seids.iter().for_each(|seid| self.delete(*seid));
+            began += BATCH as u64;
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_accept_and_forward_every_session() {
+        for recognise in [false, true] {
+            let result = in_memory(640, 100, recognise).unwrap();
+            assert_eq!(
+                (result.cycles, result.refused, result.forwarded),
+                (640, 0, BATCH as u64),
+                "{recognise}"
+            );
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The data plane in the kernel: plain sessions' entries in its maps, two programs at its devices.
+use super::packets::rules;
+use super::{UpfConfig, UpfError};
+use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
+use ranlab_machines::n4::Session;
+use ranlab_net::{BpfMap, XdpProgram};
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Where the programs are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XdpDevices {
+    /// Towards base stations.
+    pub n3: String,
+    /// Towards the data network.
+    pub n6: String,
+    /// The drivers run them, if they can; otherwise the kernel does, on socket buffers.
+    pub native: bool,
+}
+
+/// What went through the kernel's data plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct XdpCounters {
+    /// Changes of sessions that became entries.
+    pub installed: u64,
+    /// Changes that the programs cannot carry: those sessions' packets go through the packet engine.
+    pub left: u64,
+    /// Changes that the kernel refused: likewise.
+    pub refused: u64,
+    /// Packets and octets of the uplink.
+    pub uplink: (u64, u64),
+    /// Packets and octets of the downlink.
+    pub downlink: (u64, u64),
+}
+
+#[derive(Debug)]
+pub(super) struct XdpPlane {
+    /// Before the maps: a program without its map is never seen.
+    _programs: [XdpProgram; 2],
+    uplink: BpfMap<KEY, VALUE>,
+    downlink: BpfMap<KEY, VALUE>,
+    n3: Ipv4Addr,
+    sessions: HashMap<u64, [[u8; KEY]; 2]>,
+    counters: XdpCounters,
+}
+
+impl XdpPlane {
+    pub(super) fn start(config: &UpfConfig) -> Result<Option<Self>, UpfError> {
+        let Some(devices) = &config.xdp else { return Ok(None) };
+        let IpAddr::V4(n3) = config.n3.ip() else { return Err(UpfError::XdpAddress(config.n3)) };
+        let entries = u32::try_from(config.settings.max_sessions).unwrap_or(u32::MAX).max(1);
+        let map = || BpfMap::hash(entries).map_err(UpfError::XdpMap);
+        let (up, down) = (map()?, map()?);
+        let at = |device: &str, program: &[u64]| {
+            let attached = XdpProgram::attach(device, program, devices.native);
+            attached.map_err(UpfError::Xdp)
+        };
+        let programs = [
+            at(&devices.n3, &uplink(up.descriptor(), n3))?,
+            at(&devices.n6, &downlink(down.descriptor(), n3))?,
+        ];
+        let (sessions, counters) = (HashMap::new(), XdpCounters::default());
+        Ok(Some(Self { _programs: programs, uplink: up, downlink: down, n3, sessions, counters }))
+    }
+
+    /// A session's rules have come or changed.
+    pub(super) fn install(&mut self, seid: u64, session: &Session) {
+        let Some(plain) = offload(&rules(session), self.n3) else {
+            self.counters.left += 1;
+            self.remove(seid);
+            return;
+        };
+        let keys = [plain.uplink.0, plain.downlink.0];
+        if self.sessions.get(&seid).is_some_and(|before| *before != keys) {
+            self.remove(seid);
+        }
+        // What an entry has counted would be lost with it.
+        self.count(&keys);
+        let set = self.uplink.set(&keys[0], &plain.uplink.1);
+        match set.and_then(|()| self.downlink.set(&keys[1], &plain.downlink.1)) {
+            Ok(()) => {
+                self.counters.installed += 1;
+                self.sessions.insert(seid, keys);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the kernel refuses an entry; the session takes the other way");
+                self.counters.refused += 1;
+                self.count(&keys);
+                self.sessions.remove(&seid);
+            }
+        }
+    }
+
+    /// Takes entries out, and what they have counted.
+    fn count(&mut self, keys: &[[u8; KEY]; 2]) {
+        let taken = |map: &BpfMap<KEY, VALUE>, key: &[u8; KEY], sum: &mut (u64, u64)| -> io::Result<()> {
+            if let Some(value) = map.take(key)? {
+                let (packets, octets) = counted(&value);
+                *sum = (sum.0 + packets, sum.1 + octets);
+            }
+            Ok(())
+        };
+        let up = taken(&self.uplink, &keys[0], &mut self.counters.uplink);
+        let down = taken(&self.downlink, &keys[1], &mut self.counters.downlink);
+        if let Err(error) = up.and(down) {
+            tracing::warn!(%error, "an entry of the kernel's data plane could not be taken out");
+        }
+    }
+
+    pub(super) fn remove(&mut self, seid: u64) {
+        if let Some(keys) = self.sessions.remove(&seid) {
+            self.count(&keys);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        let all: Vec<_> = std::mem::take(&mut self.sessions).into_values().collect();
+        all.iter().for_each(|keys| self.count(keys));
+    }
+
+    /// What went through, everything taken out.
+    pub(super) fn end(mut self) -> XdpCounters {
+        self.clear();
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_net::XdpError;
+
+    #[test]
+    fn the_kernel_takes_both_programs_or_lets_nobody_here_have_any() {
+        let Ok(map) = BpfMap::<KEY, VALUE>::hash(1) else { return };
+        let n3 = Ipv4Addr::new(10, 0, 0, 2);
+        for program in [uplink(map.descriptor(), n3), downlink(map.descriptor(), n3)] {
+            match XdpProgram::check(&program) {
+                Ok(()) => {}
+                Err(XdpError::Program { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}

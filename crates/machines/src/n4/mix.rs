@@ -1,0 +1,42 @@
+//! Spreading of numbers that the ends of N4 give out themselves: one multiplication is enough, and nobody who is not
+//! associated chooses them.
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::net::SocketAddr;
+
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// See the [module](self).
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(ODD);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+
+/// A number for a socket's address.
+pub(super) fn address(of: SocketAddr) -> u64 {
+    let ip = match of {
+        SocketAddr::V4(v4) => u64::from(u32::from(*v4.ip())),
+        SocketAddr::V6(v6) => {
+            let ip = u128::from(*v6.ip());
+            (ip >> 64) as u64 ^ (ip as u64).rotate_left(17)
+        }
+    };
+    let mixed = (ip ^ (u64::from(of.port()) << 40)).wrapping_mul(ODD);
+    mixed ^ (mixed >> 32)
+}

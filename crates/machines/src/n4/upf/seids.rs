@@ -1,0 +1,60 @@
+//! Names of sessions: a place in the lower half, how often it was given out in the upper one.
+
+/// Places are used again, the last one first: what is kept by place stays small and warm however many sessions have
+/// come and gone, and a name does not come back for four thousand million uses of its place.
+#[derive(Debug, Default)]
+pub(super) struct Seids {
+    uses: Vec<u32>,
+    free: Vec<u32>,
+    last: u64,
+}
+
+/// The place that a name has, from 0.
+pub(super) fn place(seid: u64) -> Option<usize> {
+    (seid as u32 as usize).checked_sub(1)
+}
+
+impl Seids {
+    /// The name that [`take`](Self::take) would give.
+    pub(super) fn next(&self) -> u64 {
+        let place = self.free.last().copied().unwrap_or(self.uses.len() as u32);
+        let uses = self.uses.get(place as usize).copied().unwrap_or(0);
+        u64::from(uses) << 32 | (u64::from(place) + 1)
+    }
+
+    /// A name that no session has. Sessions are bounded far below 2^32, so a place fits.
+    pub(super) fn take(&mut self) -> u64 {
+        self.last = self.next();
+        if self.free.pop().is_none() {
+            self.uses.push(0);
+        }
+        self.last
+    }
+
+    /// The name given last.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Nobody has this name any more.
+    pub(super) fn give(&mut self, seid: u64) {
+        if let Some(uses) = place(seid).and_then(|place| self.uses.get_mut(place)) {
+            *uses = uses.wrapping_add(1);
+            self.free.push(seid as u32 - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_again_and_names_do_not() {
+        let mut seids = Seids::default();
+        assert_eq!([seids.take(), seids.take(), seids.take()], [1, 2, 3]);
+        seids.give(2);
+        assert_eq!((seids.next(), seids.take(), seids.last()), (1 << 32 | 2, 1 << 32 | 2, 1 << 32 | 2));
+        assert_eq!((seids.take(), place(1 << 32 | 2), place(0)), (4, Some(1), None));
+    }
+}

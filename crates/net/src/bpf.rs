@@ -1,0 +1,222 @@
+//! The kernel's packet programs: maps, programs, and their place at a network device (bpf(2), XDP).
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const MAP_CREATE: libc::c_long = 0;
+const MAP_UPDATE: libc::c_long = 2;
+const MAP_DELETE: libc::c_long = 3;
+const PROG_LOAD: libc::c_long = 5;
+const MAP_LOOKUP_AND_DELETE: libc::c_long = 21;
+const LINK_CREATE: libc::c_long = 28;
+const MAP_TYPE_HASH: u32 = 1;
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_XDP: u32 = 37;
+/// Entries that are not there before they are needed: a map for a million sessions costs little while it is empty.
+const NO_PREALLOC: u32 = 1;
+/// What the kernel's checker may say about a program.
+const LOG_BYTES: usize = 1 << 16;
+
+/// Room for every form of `union bpf_attr` used here; the rest stays zero, which means absent.
+#[repr(C, align(8))]
+struct Attributes([u32; 32]);
+
+impl Attributes {
+    fn new() -> Self {
+        Self([0; 32])
+    }
+
+    fn pointer(&mut self, word: usize, to: *const u8) {
+        let address = to as u64;
+        self.0[word] = address as u32;
+        self.0[word + 1] = (address >> 32) as u32;
+    }
+
+    /// The attributes hold pointers to what the command reads or writes: `self` and all of that must outlive the call.
+    unsafe fn call(&mut self, command: libc::c_long) -> io::Result<libc::c_long> {
+        // SAFETY: the structure is 128 octets, aligned as the kernel wants it, zero where nothing is said; the caller
+        // promises that the pointers within are good.
+        let result =
+            unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size_of_val(&self.0)) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    }
+}
+
+fn owned(descriptor: libc::c_long) -> OwnedFd {
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
+}
+
+/// A table that programs and this process share: keys of `KEY` octets, values of `VALUE`.
+#[derive(Debug)]
+pub struct BpfMap<const KEY: usize, const VALUE: usize> {
+    descriptor: OwnedFd,
+}
+
+impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
+    /// An empty table of at most `entries`. Needs CAP_BPF, or CAP_SYS_ADMIN.
+    pub fn hash(entries: u32) -> io::Result<Self> {
+        let mut attributes = Attributes::new();
+        attributes.0[..5].copy_from_slice(&[MAP_TYPE_HASH, KEY as u32, VALUE as u32, entries, NO_PREALLOC]);
+        // SAFETY: no pointers.
+        unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
+    }
+
+    /// For a program's instructions.
+    pub fn descriptor(&self) -> i32 {
+        self.descriptor.as_raw_fd()
+    }
+
+    fn command(&self, command: libc::c_long, key: &[u8; KEY], value: *const u8) -> io::Result<()> {
+        let mut attributes = Attributes::new();
+        attributes.0[0] = self.descriptor.as_raw_fd() as u32;
+        attributes.pointer(2, key.as_ptr());
+        attributes.pointer(4, value);
+        // SAFETY: key and value are as long as the map was made for, and outlive the call.
+        unsafe { attributes.call(command) }.map(drop)
+    }
+
+    /// Sets an entry, in one step for programs that read it.
+    pub fn set(&self, key: &[u8; KEY], value: &[u8; VALUE]) -> io::Result<()> {
+        self.command(MAP_UPDATE, key, value.as_ptr())
+    }
+
+    /// Takes an entry out; `None` if there was none.
+    pub fn take(&self, key: &[u8; KEY]) -> io::Result<Option<[u8; VALUE]>> {
+        let mut value = [0; VALUE];
+        let pointer: *mut u8 = value.as_mut_ptr();
+        match self.command(MAP_LOOKUP_AND_DELETE, key, pointer) {
+            Ok(()) => Ok(Some(value)),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets an entry; whether there was one.
+    pub fn remove(&self, key: &[u8; KEY]) -> io::Result<bool> {
+        match self.command(MAP_DELETE, key, std::ptr::null()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Why a program is not at a device.
+#[derive(Debug, thiserror::Error)]
+pub enum XdpError {
+    /// No such device here.
+    #[error("there is no network device \"{name}\" in this namespace")]
+    Device {
+        /// Its name.
+        name: String,
+    },
+    /// The kernel refused the program.
+    #[error("the kernel refuses the XDP program: {source}{}{log}", if .log.is_empty() { "" } else { ": " })]
+    Program {
+        /// Why.
+        source: io::Error,
+        /// The checker's last words.
+        log: String,
+    },
+    /// The kernel refused its place.
+    #[error("the kernel does not let the XDP program to \"{name}\": {source}")]
+    Attach {
+        /// The device.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A program at a device; it leaves when this is dropped, or the process ends.
+#[derive(Debug)]
+pub struct XdpProgram {
+    _program: OwnedFd,
+    _link: OwnedFd,
+    /// The driver runs it; otherwise the kernel does, on socket buffers.
+    pub native: bool,
+}
+
+impl XdpProgram {
+    /// Has the kernel check `instructions`, and no more.
+    pub fn check(instructions: &[u64]) -> Result<(), XdpError> {
+        load(instructions).map(drop)
+    }
+
+    /// Has the kernel check `instructions` (each 8 octets, as the kernel's `struct bpf_insn`) and puts them at the device.
+    /// With `native`, the driver is asked to run them.
+    pub fn attach(name: &str, instructions: &[u64], native: bool) -> Result<Self, XdpError> {
+        let no_device = || XdpError::Device { name: name.to_owned() };
+        let c_name = CString::new(name).map_err(|_| no_device())?;
+        // SAFETY: a string with its zero that outlives the call.
+        let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+        if index == 0 {
+            return Err(no_device());
+        }
+        let program = load(instructions)?;
+        // SKB_MODE and DRV_MODE of the kernel's XDP_FLAGS.
+        let mode: u32 = if native { 1 << 2 } else { 1 << 1 };
+        let mut attributes = Attributes::new();
+        attributes.0[..4].copy_from_slice(&[program.as_raw_fd() as u32, index, ATTACH_XDP, mode]);
+        // SAFETY: no pointers.
+        let link = unsafe { attributes.call(LINK_CREATE) }
+            .map_err(|source| XdpError::Attach { name: name.to_owned(), source })?;
+        Ok(Self { _program: program, _link: owned(link), native })
+    }
+}
+
+fn load(instructions: &[u64]) -> Result<OwnedFd, XdpError> {
+    // The kernel gives its routing table to such programs alone; see docs/decisions/0008-licence-of-kernel-programs.md.
+    const LICENCE: &[u8] = b"Dual MIT/GPL\0";
+    let mut log = vec![0_u8; LOG_BYTES];
+    let mut attributes = Attributes::new();
+    attributes.0[..2].copy_from_slice(&[PROG_TYPE_XDP, instructions.len() as u32]);
+    attributes.pointer(2, instructions.as_ptr().cast());
+    attributes.pointer(4, LICENCE.as_ptr());
+    // SAFETY: the instructions are as many as said, the licence ends with a zero, and both outlive the call. A program
+    // that is refused is loaded again with room for the reason, which outlives that call.
+    let result = unsafe {
+        attributes.call(PROG_LOAD).or_else(|_| {
+            attributes.0[6..8].copy_from_slice(&[1, LOG_BYTES as u32]);
+            attributes.pointer(8, log.as_mut_ptr());
+            attributes.call(PROG_LOAD)
+        })
+    };
+    result.map(owned).map_err(|source| {
+        let end = log.iter().position(|octet| *octet == 0).unwrap_or(log.len());
+        let text = String::from_utf8_lossy(&log[..end]);
+        let lines: Vec<_> = text.trim().lines().rev().take(6).collect();
+        XdpError::Program { source, log: lines.into_iter().rev().collect::<Vec<_>>().join("; ") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_holds_what_it_is_given_or_the_kernel_says_why_not() {
+        match BpfMap::<4, 8>::hash(2) {
+            Err(error) => {
+                assert!(matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)), "{error}")
+            }
+            Ok(map) => {
+                map.set(&[1; 4], &[7; 8]).unwrap();
+                map.set(&[2; 4], &[8; 8]).unwrap();
+                assert_eq!(map.set(&[3; 4], &[9; 8]).unwrap_err().raw_os_error(), Some(libc::E2BIG));
+                assert_eq!(map.take(&[1; 4]).unwrap(), Some([7; 8]));
+                assert_eq!(map.take(&[1; 4]).unwrap(), None);
+                assert!(map.remove(&[2; 4]).unwrap() && !map.remove(&[2; 4]).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_named() {
+        let error = XdpProgram::attach("no-such-dev", &[0x95], false).unwrap_err();
+        assert!(error.to_string().contains("no-such-dev"));
+    }
+}
