@@ -38,12 +38,20 @@ impl UpfRig {
         Self { lab: lab.clone(), upf: None }
     }
 
+    /// The program, in a network namespace that somebody has made.
+    fn program(&self, netns: Option<&str>) -> Command {
+        let Some(netns) = netns else { return Command::new(&self.lab.program) };
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", netns]).arg(&self.lab.program);
+        command
+    }
+
     fn start_upf(&mut self, run: &Run<'_>) -> Result<(), RigError> {
         let design = keys::text(run, "sut.design")?;
         if design == "external" {
             return Ok(());
         }
-        let mut command = Command::new(&self.lab.program);
+        let mut command = self.program(run.text("sut.netns"));
         command.args(["upf", "--format", "ndjson", "--design", design]);
         command.args(["--n4", keys::text(run, "sut.n4")?, "--n3", keys::text(run, "sut.n3")?]);
         command.args(["--dialect", keys::text(run, "sut.dialect")?]);
@@ -73,7 +81,7 @@ impl UpfRig {
 
     fn load(&self, run: &Run<'_>) -> Result<Command, RigError> {
         let mode = keys::text(run, "load.mode")?;
-        let mut command = Command::new(&self.lab.program);
+        let mut command = self.program(run.text("load.netns"));
         command.args(["load", "upf", "--format", "json", "--mode", mode]);
         command.args(["--n4", keys::text(run, "sut.n4")?, "--n3", keys::text(run, "sut.n3")?]);
         command.args(["--dialect", keys::text(run, "sut.dialect")?]);
@@ -100,8 +108,12 @@ impl UpfRig {
             ("load.dynamic", "--dynamic"),
             ("load.n1", "--n1"),
             ("load.reflect_every", "--reflect-every"),
+            ("load.smf", "--smf"),
+            ("load.gnb", "--gnb"),
         ] {
-            if let Some(value) = run.value(key) {
+            if let Some(text) = run.text(key) {
+                command.arg(flag).arg(text);
+            } else if let Some(value) = run.value(key) {
                 command.arg(flag).arg(value.to_string());
             }
         }
@@ -241,7 +253,8 @@ impl Rig for UpfRig {
             let completed = report["control"]["completed"].as_f64().unwrap_or(0.0)
                 + report["set_up"]["completed"].as_f64().unwrap_or(0.0);
             // Where the load tells apart what setting up has cost, only the rest counts.
-            let measured = report["control"]["upf_cpu_s"].as_f64().zip(report["control"]["completed"].as_f64());
+            let measured =
+                report["control"]["upf_cpu_s"].as_f64().zip(report["control"]["completed"].as_f64());
             let (cpu_s, completed) = measured.filter(|(_, n)| *n > 0.0).unwrap_or((cpu_s, completed));
             if completed > 0.0 {
                 recorder.scalar("sut.cpu_us_per_session", cpu_s * 1e6 / completed);
@@ -320,6 +333,10 @@ fn keys_of_rig() -> Vec<Key> {
         span("load.round", "mixed: one round (t2)"),
         span("load.lead", "mixed: before the first round"),
         span("load.t1", "time without an answer"),
+        Key::new("sut.netns", Kind::Text, "network namespace of the UPF, made before").optional(),
+        Key::new("load.netns", Kind::Text, "network namespace of the load, made before").optional(),
+        Key::new("load.smf", Kind::Text, "address and port of the first SMF").optional(),
+        Key::new("load.gnb", Kind::Text, "address and port of the first base station").optional(),
         text("load.n6", "own, none, or routed://ADDRESS where the kernel routes", "own"),
         text("load.network", "our data network's end of N6", "127.8.0.10:2153"),
     ];
@@ -357,7 +374,12 @@ fn metrics() -> Vec<Metric> {
         scalar("interruption_us_p50", "us", Lower, "by a handover: last packet before to first after"),
         scalar("interruption_us_p99", "us", Lower, "likewise"),
         scalar("end_markers_per_handover", "", Neither, "1 where the UPF sends them"),
-        scalar("sut.cpu_us_per_session", "us", Lower, "CPU time of the UPF; without setting up in mode control"),
+        scalar(
+            "sut.cpu_us_per_session",
+            "us",
+            Lower,
+            "CPU time of the UPF; without setting up in mode control",
+        ),
         scalar("sut.rss_mb", "MB", Lower, "resident memory of the UPF"),
         scalar("tool.lateness_us_p99", "us", Neither, "how late requests left"),
         scalar(

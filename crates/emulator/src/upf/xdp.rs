@@ -138,7 +138,8 @@ mod tests {
         for program in [uplink(map.descriptor(), n3), downlink(map.descriptor(), n3)] {
             match XdpProgram::check(&program) {
                 Ok(()) => {}
-                Err(XdpError::Program { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(XdpError::Program { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                }
                 Err(error) => panic!("{error}"),
             }
         }

@@ -6,8 +6,8 @@ mod seids;
 mod types;
 
 use alike::Alike;
-use seids::Seids;
 pub use alike::MAX_SHAPES;
+use seids::Seids;
 pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 
 use crate::Time;
