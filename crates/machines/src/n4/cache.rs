@@ -43,15 +43,13 @@ impl Cache {
         now.since(place.held) >= self.holding
     }
 
-    pub(super) fn find(&mut self, now: Time, from: SocketAddr, sequence: u32) -> Option<&[u8]> {
+    pub(super) fn find(&self, now: Time, from: SocketAddr, sequence: u32) -> Option<&[u8]> {
         if self.places.is_empty() {
             return None;
         }
-        let at = self.place(from, sequence);
-        let place = self.places[at].as_ref()?;
+        let place = self.places[self.place(from, sequence)].as_ref()?;
         let same = place.sequence == sequence && place.from == from && !place.answer.is_empty();
-        (same && !self.expired(now, place))
-            .then(|| &self.places[at].as_ref().map_or(&[][..], |p| &p.answer)[..])
+        (same && !self.expired(now, place)).then_some(&place.answer[..])
     }
 
     pub(super) fn hold(&mut self, now: Time, from: SocketAddr, sequence: u32, answer: &[u8]) {
