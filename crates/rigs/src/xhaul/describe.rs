@@ -186,7 +186,6 @@ fn of_simulation() -> Vec<Key> {
             "of 64 packets each way, for the cost of the path; 0: none",
             4000,
         ),
-        Key::new("sim.pcap", Kind::Text, "file for the delivered frames, pcapng").optional(),
     ]
 }
 
