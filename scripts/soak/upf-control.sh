@@ -51,7 +51,7 @@ def cycles():
 
 def live():
     costs = {}
-    for turn in range(2):
+    for turn in range(int(os.environ.get("TURNS", 2))):
         for count in (0, 100_000, 500_000):
             with Upf() as upf:
                 costs.setdefault(count, []).append(each_us(upf.load("--mode", "control", "--window", "64", "--duration", "6s", "--live", str(count))))
