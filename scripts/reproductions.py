@@ -2,8 +2,8 @@
 """Writes docs/reproductions.md from docs/reproductions.toml (what five works show), scenarios/ (what we can measure
 again) and docs/results/ (what the last run said). With --check it writes nothing and fails if the page is not current.
 
-A result is kept as docs/results/<scenario>.json: the object that `ranlab bench run --format json FILE` prints, as it
-is. Quick runs are refused: a smoke run reproduces nothing.
+A result is kept as docs/results/<scenario>.json by scripts/reproduce.py: a scenario joins this page by being run, and by
+nothing else. Quick runs are refused: a smoke run reproduces nothing.
 """
 
 import json
@@ -24,7 +24,8 @@ Every figure and table of five works that shows a result, with the scenario that
 works' texts; where a figure's curves carry no number in the text, its law is given (an order, a ratio, a shape).
 
 An absolute value from other hardware is shown beside ours and never tuned to. A law either holds here or it does not.
-*not yet*: no scenario. *not run*: a scenario without a stored result.
+*not yet*: no scenario. *not run*: a scenario without a stored result; `scripts/reproduce.py scenarios/NAME.toml` runs it and
+keeps what came out. How each run was made, every expectation with its verdict, and what stood in the way: [below](#runs).
 """
 
 
@@ -67,12 +68,12 @@ def stored(name):
         expects = result["expects"]
         verdicts = [expect["verdict"] for expect in expects]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise Fault(f"{path.relative_to(ROOT)} is no output of `bench run --format json`: {error}") from error
+        raise Fault(f"{path.relative_to(ROOT)} was not written by scripts/reproduce.py: {error}") from error
     if result.get("quick"):
         raise Fault(f"{path.relative_to(ROOT)} is a quick run, which reproduces nothing")
     if unknown := set(verdicts) - set(VERDICTS):
         raise Fault(f"{path.relative_to(ROOT)}: unknown verdict {', '.join(sorted(unknown))}; there are {', '.join(VERDICTS)}")
-    return expects
+    return result
 
 
 def ours(names):
@@ -81,13 +82,14 @@ def ours(names):
         return "*not yet*"
     told = []
     for name in names:
-        expects = stored(name)
-        if expects is None:
+        result = stored(name)
+        if result is None:
             told.append("*not run*")
             continue
+        expects = result["expects"]
         counts = {verdict: sum(expect["verdict"] == verdict for expect in expects) for verdict in VERDICTS}
         words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-        text = f"**{', '.join(words) or 'nothing expected'}**"
+        text = f"[**{', '.join(words) or 'nothing expected'}**](results/{name}.json)"
         # What does not hold is worth its words here; what holds stands in the report.
         for expect in [expect for expect in expects if expect["verdict"] in ("differs", "fails")][:2]:
             text += f"; {expect['metric']} {expect.get('where', '')}: {expect['ours']} against {expect['paper']}"
@@ -126,8 +128,31 @@ def page():
         for name in others:
             lines.append(f"| [`{name}`](../scenarios/{name}.toml) | {cell(known[name].get('title', ''))} | {cell(ours([name]))} |")
         lines.append("")
+    lines += runs(known)
     lines.insert(1, f"{all_results} results; {measurable} have a scenario, {ran} a stored run.\n")
     return "\n".join(lines)
+
+
+def runs(known):
+    """How each stored run was made, and its expectations one by one."""
+    have = [(name, result) for name in known if (result := stored(name)) is not None]
+    if not have:
+        return []
+    lines = ["## Runs", "", "| scenario | command | points measured | when, with, where | remark |", "|---|---|---|---|---|"]
+    for name, result in have:
+        remarks = [result.get("remark", ""), *result.get("warnings", [])]
+        made = f"{result['measured']}, {result['commit']}; {result['machine']}"
+        total = len(result["points"]) or "?"
+        row = [name, f"`{result['command']}`", f"{result['counting']} of {total}", made, " ".join(filter(None, remarks))]
+        lines.append("| " + " | ".join(cell(text) for text in row) + " |")
+    lines += ["", "| scenario | metric | where | paper, or law | ours | verdict | source |", "|---|---|---|---|---|---|---|"]
+    for name, result in have:
+        for expect in result["expects"]:
+            verdict = f"**{expect['verdict']}**" + (f": {expect['reason']}" if expect.get("reason") else "")
+            row = [name, f"`{expect['metric']}`", expect.get("where", ""), expect["paper"], expect["ours"], verdict]
+            lines.append("| " + " | ".join(cell(text) for text in [*row, expect.get("source", "")]) + " |")
+    lines.append("")
+    return lines
 
 
 def main():

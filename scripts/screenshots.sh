@@ -42,6 +42,10 @@ addEventListener('load', () => document.fonts.ready.then(() => {
         faults.push(`figure ${index + 1}: the label "${text.textContent.trim()}" is cut off`);
     });
   });
+  document.querySelectorAll('.scroll').forEach(box => {
+    if (box.scrollWidth > box.clientWidth + 1)
+      faults.push(`a table runs off the right edge by ${box.scrollWidth - box.clientWidth} px: ${box.textContent.slice(0, 60)}`);
+  });
   if (document.documentElement.scrollWidth > innerWidth + 1) faults.push('the page is wider than its window');
   const verdict = document.createElement('pre');
   verdict.id = 'verdict';

@@ -26,6 +26,13 @@ for point in result["points"]:
     assert set(metric) == {"mean", "ci95", "n", "unit"} and metric["mean"] > 0, metric
     assert point["metrics"]["sut.rss_mb"]["mean"] > 0
     assert point["metrics"]["latency_us_n"]["mean"] > 0
+    # Messages, bytes and packets are three things, in each direction: reports come, acknowledgements of TCP go.
+    of = lambda name: point["metrics"][name]["mean"]
+    assert abs(of("e2_rx_messages_per_s") / metric["mean"] - 1) < 0.2, point["metrics"]
+    assert of("e2_rx_packets_per_s") >= of("e2_rx_data_packets_per_s") > 0 and of("e2_rx_kbps") > 0
+    assert of("e2_tx_packets_per_s") > of("e2_tx_messages_per_s") and of("e2_tx_data_packets_per_s") < of("e2_tx_packets_per_s")
+    assert of("e42_tx_messages_per_s") > 0 and of("e42_tx_kbps") > of("e42_rx_kbps")
+    assert of("sut.pss_mb") > 0
 page = open(result["report"]).read()
 assert "quick" in page.lower() and "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
 print(len(result["points"]), "points,", len(page), "bytes of report")
@@ -33,8 +40,12 @@ P
 expect 0 bench query results/my.quick "SELECT count(*) AS n FROM repeats" --csv
 [[ $(tail -n 1 out.txt) -ge 2 ]]
 expect 0 bench compare results/my.quick results/my.quick --metric indications_per_s
-expect 0 bench report results/my.quick --out again
+expect 0 bench report results/my.quick --out again --csv --parquet
 [[ -s again/report.html ]]
+for table in points repeats series distributions; do
+    [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "no table $table"; exit 1; }
+done
+grep -q 'again/tables/points.parquet' out.txt
 
 echo "-- round trips, one hop and two, over Unix sockets"
 "$RANLAB" bench new e2-rtt >rtt.toml
@@ -46,6 +57,8 @@ import json
 metrics = json.load(open("out.txt"))["points"][0]["metrics"]
 assert metrics["pings_per_s"]["mean"] > 100, metrics["pings_per_s"]
 assert metrics["loss_ratio"]["mean"] == 0
+# Messages are counted on any socket; packets are TCP'"'"'s.
+assert metrics["e2_tx_messages_per_s"]["mean"] > 100 and "e2_tx_packets_per_s" not in metrics
 # What the base station counted is what the codec says.
 up = metrics["e2_kbps_up"]["mean"] / metrics["pings_per_s"]["mean"] * 1000 / 8
 assert abs(up / metrics["e2_bytes_per_indication"]["mean"] - 1) < 0.1, up
@@ -77,6 +90,13 @@ sql="SELECT point, repeat, metric, value FROM results ORDER BY point, repeat, me
 "$RANLAB" bench query whole "$sql" --csv >whole.csv
 "$RANLAB" bench query cut "$sql" --csv >cut.csv
 cmp whole.csv cut.csv
+
+echo "-- a bar with the remaining time on a terminal, plain lines elsewhere"
+script -qec "'$RANLAB' bench run mock.toml --out terminal" /dev/null </dev/null >terminal.txt
+grep -q 'about .* left' terminal.txt && grep -q $'\x1b' terminal.txt
+"$RANLAB" bench run mock.toml --out pipe >/dev/null 2>lines.txt
+[[ $(grep -c ' left)$' lines.txt) == 30 ]] || { echo "not a line for each repeat"; cat lines.txt; exit 1; }
+if grep -q $'\x1b' lines.txt; then echo "a pipe gets colours"; exit 1; fi
 
 echo "-- a campaign whose tool is killed leaves no process behind"
 "$RANLAB" bench run my.toml --quick --fresh --set measure.duration=1s >/dev/null 2>&1 &
@@ -141,6 +161,8 @@ for point in json.load(open("out.txt"))["points"]:
     metrics = point["metrics"]
     assert metrics["indications_per_s"]["mean"] > 0
     assert 0 < metrics["clock_error_us"]["mean"] < 1e6, metrics["clock_error_us"]
+    # What the clocks drifted apart is within what they may be wrong.
+    assert abs(metrics["clock_drift_us"]["mean"]) <= metrics["clock_error_us"]["mean"], metrics["clock_drift_us"]
 '
 expect 2 worker --listen 0.0.0.0:0
 echo "bench holds"

@@ -2,10 +2,14 @@
 #![deny(missing_docs)]
 
 pub mod compare;
+pub mod description;
 pub mod expect;
 pub mod export;
+pub mod metric;
 pub mod mock;
+pub mod objective;
 pub mod plan;
+pub mod point;
 pub mod record;
 #[cfg(feature = "report")]
 pub mod report;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::rig::HISTOGRAM_SUFFIXES;
+use crate::metric::HISTOGRAM_SUFFIXES;
 
 /// Significant digits of every distribution: values are exact within 0.1 %.
 const DIGITS: u8 = 3;

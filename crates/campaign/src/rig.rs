@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Point;
+use crate::point::Point;
 use crate::record::Recorder;
-use crate::schema::Key;
+
+pub use crate::description::{Need, RigDescription};
+pub use crate::metric::{Better, HISTOGRAM_SUFFIXES, Metric, MetricKind};
 
 /// A system under test with its load and its meters. One file of the `rigs` library each.
 ///
@@ -27,105 +29,6 @@ pub trait Rig: Send {
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
     /// Takes everything down, whatever state it is in; called twice it does nothing the second time.
     fn tear_down(&mut self);
-}
-
-/// What a rig says about itself.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RigDescription {
-    /// Name in a scenario's `rig = "…"`.
-    pub name: String,
-    /// One line for people.
-    pub comment: String,
-    /// The keys of its own sections (`sut.*`, `load.*`).
-    pub keys: Vec<Key>,
-    /// What it measures.
-    pub metrics: Vec<Metric>,
-    /// What the environment must have; `doctor` and the runner's first message use it.
-    pub needs: Vec<Need>,
-    /// Time to bring the system up and down, for the expected duration of a campaign.
-    pub set_up: Duration,
-}
-
-/// Something that a rig measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
-    /// Name with the unit last (`sut.cpu_cores`, `rtt_us`).
-    pub name: String,
-    /// Unit as people read it.
-    pub unit: String,
-    /// Which way is good.
-    pub better: Better,
-    /// What a recorder takes for it.
-    pub kind: MetricKind,
-    /// One line for people: what it is and where it is taken.
-    pub comment: String,
-}
-
-/// Which direction of a metric a user wishes for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// Throughput.
-    Higher,
-    /// Latency, cost.
-    Lower,
-    /// Neither, such as a size.
-    Neither,
-}
-
-/// How a metric is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MetricKind {
-    /// One number for each repeat.
-    Scalar,
-    /// Samples over time; the metric is their mean within the trimmed window.
-    Series,
-    /// A distribution; the metrics are `<name>_mean`, `_p50`, `_p75`, `_p90`, `_p99`, `_p999`, `_max` and `_n`.
-    Histogram,
-}
-
-/// The suffixes under which a distribution becomes metrics.
-pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "p999", "max", "n"];
-
-impl Metric {
-    /// A metric of that kind.
-    pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
-        Self { name: name.to_owned(), unit: unit.to_owned(), better, kind, comment: comment.to_owned() }
-    }
-
-    /// The names under which its numbers are found.
-    pub fn names(&self) -> Vec<String> {
-        match self.kind {
-            MetricKind::Scalar | MetricKind::Series => vec![self.name.clone()],
-            MetricKind::Histogram => {
-                HISTOGRAM_SUFFIXES.iter().map(|suffix| format!("{}_{suffix}", self.name)).collect()
-            }
-        }
-    }
-}
-
-impl RigDescription {
-    /// The metric to which a name such as `rtt_us_p99` belongs.
-    pub fn metric(&self, name: &str) -> Option<&Metric> {
-        self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
-    }
-
-    /// Every name that a plot or an expectation may use.
-    pub fn metric_names(&self) -> Vec<String> {
-        self.metrics.iter().flat_map(Metric::names).collect()
-    }
-}
-
-/// Something that a rig needs from the machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Need {
-    /// What (`"chromium"`, `"2 free cores"`, `"SCTP in the kernel"`).
-    pub what: String,
-    /// Why, and what is done without it.
-    pub why: String,
-    /// Whether it is there; `Err` says how to get it.
-    pub met: Result<(), String>,
 }
 
 /// What became of a repeat of a point.

@@ -36,6 +36,8 @@ pub struct RateSearch {
     min: f64,
     max: f64,
     precision: f64,
+    /// The least width that means anything: 1 if loads are whole numbers.
+    grain: f64,
     trials_max: u32,
     trials: u32,
     phase: usize,
@@ -51,14 +53,27 @@ impl RateSearch {
     /// Between `min` and `max` (above 0), to a width of `precision` relative to the load.
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
         let (passed, failed, asked) = (None, None, None);
-        Self { min, max, precision, trials_max, trials: 0, phase: 0, passed, failed, step: 0.0, asked }
+        let (grain, trials, phase, step) = (0.0, 0, 0, 0.0);
+        Self { min, max, precision, grain, trials_max, trials, phase, passed, failed, step, asked }
+    }
+
+    /// Asks for whole numbers alone: half a base station cannot be offered.
+    pub fn whole(mut self) -> Self {
+        (self.min, self.max, self.grain) = (self.min.ceil(), self.max.floor(), 1.0);
+        self
+    }
+
+    /// The width that is asked for at a load.
+    fn width(&self, load: f64) -> f64 {
+        (self.precision * load).max(self.grain)
     }
 
     /// The next trial; `None`: the search is over.
     pub fn next_trial(&mut self) -> Option<Trial> {
         while self.trials < self.trials_max {
             let (share, factor) = PHASES[self.phase];
-            if let Some(load) = self.next_load(self.precision * factor) {
+            if let Some(load) = self.next_load(factor) {
+                let load = if self.grain > 0.0 { load.round() } else { load };
                 let trial = Trial { load, duration_share: share };
                 self.asked = Some(trial);
                 return Some(trial);
@@ -97,7 +112,7 @@ impl RateSearch {
         let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
         let upper = self.failed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
         let precise = match (lower, upper) {
-            (Some(lower), Some(upper)) => upper - lower <= self.precision * upper * (1.0 + 1e-9),
+            (Some(lower), Some(upper)) => upper - lower <= self.width(upper) * (1.0 + 1e-9),
             (Some(lower), None) => lower >= self.max,
             (None, Some(upper)) => upper <= self.min,
             (None, None) => false,
@@ -105,7 +120,8 @@ impl RateSearch {
         Found { lower, upper, precise, trials: self.trials }
     }
 
-    fn next_load(&mut self, precision: f64) -> Option<f64> {
+    /// `factor`: how much wider than in the end the interval may be now.
+    fn next_load(&mut self, factor: f64) -> Option<f64> {
         match (self.passed, self.failed) {
             // The far ends first: a system that follows everything is known after one trial of each phase.
             (None, None) => Some(self.max),
@@ -114,7 +130,7 @@ impl RateSearch {
             (None, Some((failed, _))) => Some(self.outwards(failed, -1.0)),
             (Some((passed, _)), None) => Some(self.outwards(passed, 1.0)),
             (Some((passed, passed_phase)), Some((failed, failed_phase))) => {
-                if failed - passed > precision * failed {
+                if failed - passed > (self.precision * factor * failed).max(self.grain) {
                     return Some((passed + failed) / 2.0);
                 }
                 if passed_phase < self.phase {
@@ -131,7 +147,7 @@ impl RateSearch {
             self.step = self.max - self.min;
             return if sign < 0.0 { self.min } else { self.max };
         }
-        self.step = if self.step == 0.0 { self.precision * from * 2.0 } else { self.step * 2.0 };
+        self.step = if self.step == 0.0 { self.width(from) * 2.0 } else { self.step * 2.0 };
         (from + sign * self.step).clamp(self.min, self.max)
     }
 }
@@ -266,6 +282,24 @@ mod tests {
         assert_eq!((above.lower, above.upper, above.precise), (Some(1000.0), None, true));
         let below = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| false);
         assert_eq!((below.lower, below.upper, below.precise), (None, Some(1.0), true));
+    }
+
+    #[test]
+    fn whole_loads_are_tried_once_each_down_to_neighbours() {
+        for threshold in [1.0, 2.0, 13.0, 39.0] {
+            let mut tried = Vec::new();
+            let found = search(RateSearch::new(0.5, 40.9, 0.001, 60).whole(), |trial| {
+                tried.push((trial.load as u64, (trial.duration_share * 8.0) as u64));
+                assert_eq!(trial.load, trial.load.round());
+                trial.load <= threshold
+            });
+            assert_eq!((found.lower, found.upper), (Some(threshold), Some(threshold + 1.0)), "{found:?}");
+            assert!(found.precise && found.trials < 15, "{found:?}");
+            let count = tried.len();
+            tried.sort_unstable();
+            tried.dedup();
+            assert_eq!(tried.len(), count, "no load twice in one phase");
+        }
     }
 
     #[test]

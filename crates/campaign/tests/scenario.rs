@@ -145,12 +145,15 @@ fn a_resolved_scenario_survives_storage() {
 #[test]
 fn the_json_schema_knows_every_key() {
     let schema = json_schema(&rigs());
-    let rig = &schema["oneOf"][0];
+    let rig = &schema["$defs"]["mock"];
+    assert_eq!(schema["properties"]["rig"]["enum"], serde_json::json!(["mock"]));
+    assert_eq!(schema["allOf"][0]["then"]["$ref"], "#/$defs/mock");
     assert_eq!(rig["properties"]["load"]["properties"]["workers"]["minimum"], 1);
     assert_eq!(rig["properties"]["load"]["properties"]["workers"]["default"], 1);
     assert_eq!(rig["properties"]["sut"]["properties"]["law"]["enum"][1], "queue");
     assert_eq!(rig["properties"]["measure"]["properties"]["repeats"]["maximum"], 1000);
     assert_eq!(rig["properties"]["rig"]["const"], "mock");
     assert_eq!(rig["additionalProperties"], false);
-    assert!(rig["properties"]["sweep"]["properties"]["axes"]["properties"]["load.workers"].is_object());
+    assert_eq!(rig["properties"]["sweep"]["properties"]["axes"]["$ref"], "#/$defs/mock.axes");
+    assert!(schema["$defs"]["mock.axes"]["properties"]["load.workers"].is_object());
 }

@@ -68,6 +68,10 @@ pub struct FleetReport {
     pub sent: u64,
     /// Bytes handed to the transport.
     pub sent_bytes: u64,
+    /// Messages handed to the transport, indications and all others.
+    pub sent_messages: u64,
+    /// Messages received.
+    pub received_messages: u64,
     /// Indications dropped because a controller did not take them in time.
     pub dropped: u64,
     /// Reports whose time passed unused because the emulator was late.
@@ -144,9 +148,11 @@ impl Fleet {
             node.read(|agent| {
                 report.alive += u32::from(controllers.iter().all(|&c| agent.is_up(c)));
                 report.reconnects += agent.counters().setups.saturating_sub(controllers.len() as u64);
+                report.received_messages += agent.counters().received;
                 report.subscriptions += agent.subscriptions() as u64;
                 for outbox in controllers.iter().filter_map(|&c| agent.outbox_counters(c)) {
                     report.sent += outbox.indications;
+                    report.sent_messages += outbox.indications + outbox.control;
                     report.sent_bytes += outbox.bytes;
                     report.dropped += outbox.dropped_full + outbox.dropped_old;
                 }

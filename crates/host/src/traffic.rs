@@ -3,7 +3,9 @@
 //! A message is what the protocol says, counted by whoever sends or reads it. Bytes are what those messages hold.
 //! Packets are what the network carries: one large message is several, many small ones can be one, and an
 //! acknowledgement is a packet without any message. Published rates have mixed these up; here each has its own name.
-#![allow(unsafe_code, reason = "one system call that std lacks: TCP_INFO")]
+#![allow(unsafe_code, reason = "system calls that std lacks: TCP_INFO, a duplicate of a descriptor")]
+
+mod own;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{MeterError, read};
+
+pub use own::{Carried, Connections, carried, own_connections};
 
 /// One direction of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -6,6 +6,7 @@
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
 //! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
+//! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
@@ -19,6 +20,7 @@ mod options;
 pub mod sctp;
 pub mod stamped;
 mod thread;
+mod timer;
 mod tun;
 
 pub use bpf::{BpfMap, XdpError, XdpProgram};
@@ -29,4 +31,5 @@ pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent};
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, monotonic_ns, pin_thread, thread_cpu_time};
+pub use timer::Timer;
 pub use tun::open_tun;

@@ -12,6 +12,7 @@ use crate::lab::Lab;
 use crate::noise;
 use crate::parts::{FleetPart, MonitorPart, Part};
 use crate::sut::{self, Sut};
+use crate::wire;
 use crate::worker::{Report, Worker};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
@@ -180,67 +181,54 @@ impl Rig for Controller {
 
 fn metrics() -> Vec<Metric> {
     use Better::{Higher, Lower, Neither};
-    use MetricKind::{Histogram, Scalar};
+    let scalar = |name: &str, unit: &str, better: Better, comment: &str| {
+        Metric::new(name, unit, MetricKind::Scalar, better, comment)
+    };
     let mut metrics = sut::metrics();
     metrics.extend([
-        Metric::new(
-            "sut.cpu_us_per_indication",
-            "us",
-            Scalar,
-            Lower,
-            "its CPU time for each indication that arrived",
-        ),
-        Metric::new("indications_per_s", "1/s", Scalar, Higher, "that arrived at the xApp"),
-        Metric::new("delivered_ratio", "", Scalar, Higher, "arrived by sent"),
-        Metric::new("payload_mbps", "Mbit/s", Scalar, Neither, "service model payload at the xApp"),
-        Metric::new(
+        scalar("sut.cpu_us_per_indication", "us", Lower, "its CPU time for each indication that arrived"),
+        scalar("indications_per_s", "1/s", Higher, "indications that arrived at the xApp"),
+        scalar("delivered_ratio", "", Higher, "indications that arrived, by those sent"),
+        scalar("payload_mbps", "Mbit/s", Neither, "service model payload at the xApp"),
+        scalar(
             "e2_mbps",
             "Mbit/s",
-            Scalar,
             Neither,
             "E2AP messages from the base stations, without the transport's headers",
         ),
-        Metric::new("lost", "", Scalar, Lower, "gaps in the running numbers at the xApp"),
-        Metric::new(
+        scalar("lost", "", Lower, "gaps in the running numbers at the xApp"),
+        scalar(
             "loss_ratio",
             "",
-            Scalar,
             Lower,
             "lost by lost and arrived; absent if the base stations number nothing",
         ),
-        Metric::new(
-            "dropped",
-            "",
-            Scalar,
-            Lower,
-            "given up by base stations whose controller did not take them in time",
-        ),
-        Metric::new("latency_us", "us", Histogram, Lower, "from the base station's time stamp to the xApp"),
-        Metric::new(
+        scalar("dropped", "", Lower, "given up by base stations whose controller did not take them in time"),
+        scalar(
             "set_up_us",
             "us",
-            Scalar,
             Lower,
             "from the first base station's start until all were accepted, within 20 ms",
         ),
-        Metric::new("nodes_lost", "", Scalar, Lower, "base stations that were not connected at the end"),
-        Metric::new(
-            "tool.cpu_cores",
-            "cores",
-            Scalar,
+        scalar("nodes_lost", "", Lower, "base stations that were not connected at the end"),
+        scalar("tool.cpu_cores", "cores", Neither, "cores that base stations and xApp kept busy"),
+        scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late"),
+        scalar(
+            "clock_error_us",
+            "us",
             Neither,
-            "cores that base stations and xApp kept busy",
+            "how wrong latencies between machines may be, drift included",
         ),
-        Metric::new("tool.lateness_us", "us", Histogram, Neither, "how late the base stations' reports were"),
-        Metric::new(
-            "tool.skipped_ratio",
-            "",
-            Scalar,
-            Neither,
-            "reports that the base stations left out, being late",
-        ),
-        Metric::new("clock_error_us", "us", Scalar, Neither, "how wrong latencies between machines may be"),
+        scalar("clock_drift_us", "us", Neither, "how far their clocks moved apart during the repeat"),
     ]);
+    for (name, better, comment) in [
+        ("latency_us", Lower, "from the base station's time stamp to the xApp"),
+        ("tool.lateness_us", Neither, "how late the base stations' reports were"),
+    ] {
+        metrics.push(Metric::new(name, "us", MetricKind::Histogram, better, comment));
+    }
+    metrics.extend(wire::metrics("e2", "base stations"));
+    metrics.extend(wire::metrics("e42", "the xApp"));
     metrics.extend(noise::metrics());
     metrics
 }
@@ -283,6 +271,9 @@ fn record(
     recorder.scalar("tool.skipped_ratio", skipped_ratio);
     // Each may be wrong by its own bound, and the difference by both.
     recorder.scalar("clock_error_us", load.fleet.clock_error_us + load.monitor.clock_error_us);
+    wire::record(recorder, "e2", fleet);
+    wire::record(recorder, "e42", monitor);
+    recorder.scalar("clock_drift_us", load.monitor.clock_drift_us - load.fleet.clock_drift_us);
     copy(recorder, "latency_us", monitor, "latency_us");
     copy(recorder, "tool.lateness_us", fleet, "lateness_us");
     let reconnects = number(fleet, "reconnects") + number(monitor, "disconnects");

@@ -13,6 +13,7 @@ use crate::lab::Lab;
 use crate::noise;
 use crate::parts::{FleetPart, Pace, Part, PingPart, control_bytes, indication_bytes};
 use crate::sut::{self, Sut};
+use crate::wire;
 use crate::worker::{Report, Worker};
 
 /// How long the base station may take to be up, and the first echo to come.
@@ -186,6 +187,10 @@ impl Rig for E2Rtt {
         // Of a RIC with an iApp the pings are its own.
         let pings = pinged.as_ref().or_else(|| reports.first().map(|(_, report)| report));
         let pings = pings.ok_or_else(|| RigError::Rig("nobody pinged".to_owned()))?;
+        wire::record(recorder, "e2", &node_report);
+        if let Some(report) = &pinged {
+            wire::record(recorder, "e42", report);
+        }
         let outcome = record(run, recorder, pings, &node_report, sut::cpu_s(&reports))?;
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
     }
@@ -253,6 +258,8 @@ fn metrics() -> Vec<Metric> {
         Metric::new("tool.skipped_ratio", "", Scalar, Neither, "pings that were due and not sent"),
     ];
     metrics.extend(sut::metrics());
+    metrics.extend(wire::metrics("e2", "the base station"));
+    metrics.extend(wire::metrics("e42", "the xApp"));
     metrics.extend(noise::metrics());
     metrics
 }

@@ -25,6 +25,7 @@ mod pipeline;
 mod southbound;
 mod sut;
 mod upf;
+mod wire;
 pub mod worker;
 mod xhaul;
 

@@ -60,6 +60,13 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Metric::new("sut.cpu_share", "", Scalar, Lower, "the same as a share of the whole machine"),
         Metric::new("sut.rss_mb", "MB", Series, Lower, "its resident memory"),
         Metric::new("sut.rss_peak_mb", "MB", Scalar, Lower, "the largest that was seen"),
+        Metric::new(
+            "sut.pss_mb",
+            "MB",
+            Scalar,
+            Lower,
+            "its proportional memory: what processes share is shared out",
+        ),
         Metric::new("sut.context_switches_per_s", "1/s", Scalar, Lower, "of all its threads"),
         Metric::new("sut.faults_per_s", "1/s", Scalar, Lower, "its page faults"),
         Metric::new("sut.processes", "", Scalar, Neither, "processes that it is made of"),
@@ -194,6 +201,10 @@ fn record(recorder: &mut Recorder, reports: &[(Host, Report)], duration: Duratio
     }
     let wall_s = metered[0].0.wall_s.max(1e-3);
     recorder.scalar("sut.rss_peak_mb", sum(&|process| process.rss_peak_bytes as f64 / 1e6));
+    let pss: Option<u64> = metered.iter().map(|(_, process)| process.pss_bytes).sum();
+    if let Some(pss) = pss {
+        recorder.scalar("sut.pss_mb", pss as f64 / 1e6);
+    }
     recorder.scalar("sut.context_switches_per_s", sum(&|process| process.context_switches as f64 / wall_s));
     recorder.scalar("sut.faults_per_s", sum(&|process| process.faults as f64 / wall_s));
     recorder.scalar("sut.processes", metered.len() as f64);

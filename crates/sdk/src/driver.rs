@@ -7,7 +7,8 @@
 //! ```
 //! The task that reads from one link writes to all links that the batch concerns: a forwarded message costs one read,
 //! one decision and one write, and no wake-up in between. Only a link that takes no more waits for its own readiness.
-use crate::clock::{instant, now};
+use crate::alarm::Alarm;
+use crate::clock::now;
 use crate::transport::{self, FrameReader, FrameWriter, ReadOutcome, Stream};
 use bytes::Bytes;
 use ranlab_e2::{Frame, Time};
@@ -303,6 +304,7 @@ impl<M: Machine> Driver<M> {
 
     /// Wakes the machine at its deadlines, as long as somebody holds the driver.
     async fn keep_time(driver: std::rc::Weak<Self>) {
+        let mut alarm = Alarm::default();
         loop {
             let Some(this) = driver.upgrade().filter(|this| !this.stopped.get()) else { return };
             let deadline = {
@@ -318,7 +320,7 @@ impl<M: Machine> Driver<M> {
                 }
                 Some(at) => {
                     tokio::select! {
-                        () = tokio::time::sleep_until(instant(at)) => this.with(|machine, now| machine.wake(now)),
+                        () = alarm.wait(at) => this.with(|machine, now| machine.wake(now)),
                         () = this.timer.notified() => {}
                     }
                 }

@@ -11,6 +11,7 @@
 #![deny(missing_docs)]
 
 mod agent;
+mod alarm;
 mod clock;
 mod driver;
 mod events;

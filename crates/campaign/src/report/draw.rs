@@ -57,14 +57,17 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
     Ok(text.replacen(&open, "<svg role=\"img\"", 1).replace("#1A1B1C", "currentColor"))
 }
 
+/// Ground and ink of a file by itself, where its reader likes the dark too.
+const COLOURS: &str = "svg{color:#1a1b1c;background:#fff}text{font-family:Inter,system-ui,sans-serif}\
+    @media (prefers-color-scheme:dark){svg{color:#e6e8ea;background:#15181b}}";
+
 /// The same with a ground and a font of its own, for a file.
 pub(super) fn standalone(svg: &str) -> String {
-    let svg = svg.replacen("<svg ", "<svg style=\"color:#1a1b1c;background:#fff\" ", 1);
     let Some(end) = svg.find("<svg").and_then(|from| Some(from + svg[from..].find('>')? + 1)) else {
-        return svg;
+        return svg.to_owned();
     };
     let (head, body) = svg.split_at(end);
-    format!("{head}<style>{}text{{font-family:Inter,sans-serif}}</style>{body}", super::font::face())
+    format!("{head}<style>{}{COLOURS}</style>{body}", super::font::face())
 }
 
 /// As PNG on white, twice as fine.

@@ -181,7 +181,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         title: if plot.title.is_empty() { default_title(plot) } else { plot.title.clone() },
         caption: String::new(),
         x: Across::Numbers { log: plot.log.contains('x') },
-        x_label: label(results, &plot.x),
+        x_label: axis_label(results, &plot.x, false),
         y_label: label(results, &plot.y),
         log_y: plot.log.contains('y'),
         series: Vec::new(),
@@ -230,6 +230,16 @@ pub(super) fn label(results: &Results, name: &str) -> String {
     }
 }
 
+/// The same of what is swept, in the rig's words; drawn by name, a length of time brings its unit itself.
+pub(super) fn axis_label(results: &Results, name: &str, named: bool) -> String {
+    let Some(axis) = results.scenario.sweep.axes.iter().find(|axis| axis.path == name) else {
+        return label(results, name);
+    };
+    let span = axis.values.iter().all(|value| matches!(value, Value::Span(_)));
+    let unit = if span && !named { "s" } else { &axis.unit };
+    if unit.is_empty() { axis.words() } else { format!("{} [{unit}]", axis.words()) }
+}
+
 pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
 
 fn groups<'a>(results: &'a Results, plot: &'a Plot) -> Vec<Group<'a>> {
@@ -266,6 +276,7 @@ fn across(results: &Results, plot: &Plot, figure: &mut Figure) {
             .any(|point| point.point.settings.contains_key(&plot.x) && number(point, &plot.x).is_none());
     if by_name {
         figure.x = Across::Names(names(results, plot, &plot.x));
+        figure.x_label = axis_label(results, &plot.x, true);
     }
 }
 
@@ -424,6 +435,8 @@ fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
     };
     let samples = cells.into_iter().map(sample).collect();
     figure.x = Across::Names(columns);
+    figure.x_label = axis_label(results, &plot.x, true);
+    figure.y_label = axis_label(results, &plot.y, true);
     // Rows are named by the series: its name is the colour's label, its rows follow, one a line.
     let name = std::iter::once(label(results, z)).chain(rows).collect::<Vec<_>>().join("\n");
     figure.series.push(Series { name, color: 0, form: Form::Cells, samples });

@@ -29,7 +29,7 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
         return Vec::new();
     }
     let parts = [
-        (Verdict::Holds, "as published"),
+        (Verdict::Holds, if results.scenario.paper.is_some() { "as published" } else { "as expected" }),
         (Verdict::Differs, "different (an absolute value from other hardware may be)"),
         (Verdict::Fails, "failed, which must hold on any machine"),
         (Verdict::Unmeasurable, "not measurable here"),
@@ -45,7 +45,11 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
         .paper
         .as_ref()
         .map_or_else(|| "expectations".to_owned(), |paper| format!("published statements ({})", paper.work));
-    let mut sentences = vec![format!("Of {} {whose}: {}.", judged.len(), counts.join(", "))];
+    let all = judged.len();
+    let mut sentences = vec![match (&results.scenario.paper, of(Verdict::Holds).count()) {
+        (None, held) if held == all => format!("{held} of {all} expectations hold."),
+        _ => format!("Of {all} {whose}: {}.", counts.join(", ")),
+    }];
     for row in of(Verdict::Fails).chain(of(Verdict::Differs)).take(DEPARTURES_MAX) {
         let unit = unit(results, &row.metric);
         sentences.push(format!(

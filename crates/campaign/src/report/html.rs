@@ -39,13 +39,13 @@ figure svg{width:100%;height:auto;display:block}svg text{font-family:Inter,syste
 figcaption{color:var(--soft);font-size:14px;margin-top:6px}figcaption table{margin-top:8px}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:6px 10px;
 border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;
-font-variant-numeric:tabular-nums;white-space:nowrap}.holds{color:var(--good)}.fails{color:var(--bad);font-weight:700}
+font-variant-numeric:tabular-nums}td.n span{white-space:nowrap}.points{font-size:13px}.points th,.points td{padding:5px 7px}.holds{color:var(--good)}.fails{color:var(--bad);font-weight:700}
 .differs,.unmeasurable{color:var(--mild)}pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}summary{cursor:pointer;color:var(--accent);margin:8px 0}
 @media print{:root{--ink:#000;--soft:#444;--ground:#fff;--panel:#fff;--line:#bbb;--good:#1f7a4d;--bad:#b3261e;--mild:#8a5a00;
 color-scheme:light}@page{margin:14mm}body{font-size:13px}main{max-width:none;padding:0}nav{display:none}
 figure,tr,.cards>div,ul.found{break-inside:avoid}h2{break-after:avoid}table{font-size:10px}th,td{padding:3px 5px}
-td.n,th.n{white-space:normal}.scroll{overflow:visible}details>*{display:block}}
+.scroll{overflow:visible}details>*{display:block}}
 ";
 
 /// The page. `drawings` are the figures as SVG, in the same order.
@@ -179,25 +179,28 @@ fn summary(results: &Results) -> String {
         .axes
         .iter()
         .map(|axis| match axis.values.as_slice() {
-            [one] => format!("{} = {one}", axis.path),
+            [one] => format!("{} {one}", axis.words()),
             [first, .., last] if axis.values.iter().all(|value| value.number().is_some()) => {
-                format!("{} from {first} to {last}", axis.path)
+                format!("{} from {first} to {last}", axis.words())
             }
             several => {
                 let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-                format!("{}: {}", axis.path, names.join(", "))
+                format!("{}: {}", axis.words(), names.join(", "))
             }
         })
         .collect();
-    let varied = if axes.is_empty() { "one setting".to_owned() } else { axes.join(", ") };
+    let varied = if axes.is_empty() { "nothing varied".to_owned() } else { axes.join("; ") };
+    let times = match scenario.measure.repeats {
+        1 => "once".to_owned(),
+        repeats => format!("{repeats} times"),
+    };
     let runs: usize = results.points.iter().map(|point| point.runs.len()).sum();
     let measured = results.points.iter().filter(|point| !point.runs.is_empty()).count();
     let more = if measured < results.points.len() { " The campaign is not finished." } else { "" };
     format!(
-        "{measured} of {} settings were measured ({varied}), each up to {} times for {}: {runs} repeats in {} order by seed {}, \
+        "{measured} of {} settings were measured: {varied}. Each {times} for {}, {runs} repeats in {} order by seed {}, \
          with rig “{}”.{more}",
         results.points.len(),
-        scenario.measure.repeats,
         crate::value::format_span(scenario.measure.duration),
         if scenario.measure.order == crate::scenario::Order::Random { "shuffled" } else { "the given" },
         scenario.measure.seed,

@@ -76,15 +76,15 @@ pub(super) fn points(page: &mut String, results: &Results) {
         "<p class=\"soft\">{more}Mean ± half width of its {} % interval over repeats. points.csv has every point and metric.</p>",
         crate::expect::short(results.scenario.measure.confidence * 100.0)
     );
-    page.push_str("<div class=\"scroll\"><table><thead><tr>");
+    page.push_str("<div class=\"scroll\"><table class=\"points\"><thead><tr>");
     for axis in &results.scenario.sweep.axes {
-        let _ = write!(page, "<th>{}</th>", escape(&axis.path));
+        let _ = write!(page, "<th>{}</th>", breakable(&axis.path));
     }
     page.push_str("<th>outcome</th><th class=\"n\">repeats</th>");
     for metric in &metrics {
         let unit = results.unit(metric);
         let unit = if unit.is_empty() { String::new() } else { format!(" [{}]", escape(unit)) };
-        let _ = write!(page, "<th class=\"n\">{}{unit}</th>", escape(metric));
+        let _ = write!(page, "<th class=\"n\">{}{unit}</th>", breakable(metric));
     }
     page.push_str("</tr></thead><tbody>");
     for point in results.points.iter().take(TABLE_POINTS_MAX) {
@@ -115,9 +115,15 @@ fn point_row(page: &mut String, results: &Results, point: &PointResult, metrics:
     for metric in metrics {
         let summary = point.summary(metric, results.scenario.measure.confidence);
         let cell = summary.map_or_else(|| "–".to_owned(), |own| with_interval(own.mean, own.half_width));
-        let _ = write!(page, "<td class=\"n\">{cell}</td>");
+        let cell = cell.replacen(" ±", "</span> <span>±", 1);
+        let _ = write!(page, "<td class=\"n\"><span>{cell}</span></td>");
     }
     page.push_str("</tr>");
+}
+
+/// A name that may go on in the next line behind a dot or an underscore.
+fn breakable(name: &str) -> String {
+    escape(name).replace('.', ".<wbr>").replace('_', "_<wbr>")
 }
 
 /// Metrics of figures and expectations first, then one of each declared metric.

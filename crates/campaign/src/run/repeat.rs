@@ -111,7 +111,8 @@ impl Trials<'_, '_> {
         self.run.overrides = BTreeMap::from([(axis.clone(), as_value(*max))]);
         self.rig.prepare(&self.run)?;
         self.rig.warm_up(&self.run)?;
-        let mut machine = RateSearch::new(*min, *max, *precision, *trials);
+        let machine = RateSearch::new(*min, *max, *precision, *trials);
+        let mut machine = if whole { machine.whole() } else { machine };
         let mut best: Option<(f64, Outcome, Recording)> = None;
         let mut series = Vec::new();
         while let Some(trial) = machine.next_trial() {

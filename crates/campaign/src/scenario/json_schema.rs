@@ -2,19 +2,51 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::rig::RigDescription;
+use crate::description::RigDescription;
 use crate::schema::{Key, Presence};
 
 use super::core;
 
-/// A JSON schema (2020-12) of the scenarios of these rigs.
+/// A JSON schema (2020-12) of the scenarios of these rigs. The rig decides which keys there are; a file that extends
+/// another one may leave it to that one, and then only the words that all scenarios share are checked.
 pub fn json_schema(rigs: &[RigDescription]) -> Value {
-    let variants: Vec<Value> = rigs.iter().map(rig_schema).collect();
+    let of_rig = |rig: &RigDescription| {
+        json!({
+            "if": {"properties": {"rig": {"const": rig.name}}, "required": ["rig"]},
+            "then": {"$ref": format!("#/$defs/{}", rig.name)},
+        })
+    };
+    let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
+    let mut definitions = Map::new();
+    for rig in rigs {
+        let (settings, axes) = tables(rig);
+        definitions.insert(rig.name.clone(), rig_schema(rig));
+        definitions.insert(format!("{}.settings", rig.name), settings);
+        definitions.insert(format!("{}.axes", rig.name), axes);
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "ranlab scenario",
-        "oneOf": variants,
+        "description": "A campaign: what is measured, over which settings, how often, and what is expected.",
+        "type": "object",
+        "properties": {"rig": {"enum": names}, "title": {"type": "string"}, "extends": {"type": "string"}},
+        "anyOf": [{"required": ["rig"]}, {"required": ["extends"]}],
+        "allOf": rigs.iter().map(of_rig).collect::<Vec<_>>(),
+        "$defs": definitions,
     })
+}
+
+/// The rig's settings by their paths: one value of each, and a list of values of each.
+fn tables(rig: &RigDescription) -> (Value, Value) {
+    let (mut settings, mut axes) = (Map::new(), Map::new());
+    for key in &rig.keys {
+        let value = key.kind.json_schema();
+        axes.insert(key.path.clone(), json!({"type": "array", "minItems": 1, "items": value}));
+        settings.insert(key.path.clone(), value);
+    }
+    let table =
+        |properties| json!({"type": "object", "properties": properties, "additionalProperties": false});
+    (table(settings), table(axes))
 }
 
 fn rig_schema(rig: &RigDescription) -> Value {
@@ -26,15 +58,8 @@ fn rig_schema(rig: &RigDescription) -> Value {
     root["description"] = json!(rig.comment);
     let properties = &mut root["properties"];
     properties["rig"] = json!({"const": rig.name});
-    let mut axes = Map::new();
-    let mut settings = Map::new();
-    for key in &rig.keys {
-        let value = key.kind.json_schema();
-        axes.insert(key.path.clone(), json!({"type": "array", "minItems": 1, "items": value}));
-        settings.insert(key.path.clone(), key.kind.json_schema());
-    }
-    let axes = json!({"type": "object", "properties": axes, "additionalProperties": false});
-    let settings = json!({"type": "object", "properties": settings, "additionalProperties": false});
+    let settings = json!({"$ref": format!("#/$defs/{}.settings", rig.name)});
+    let axes = json!({"$ref": format!("#/$defs/{}.axes", rig.name)});
     properties["sweep"] = table(&core::sweep(), &[("axes", axes.clone())]);
     properties["search"] = table(&core::search(), &[("knobs", axes)]);
     properties["plot"] =

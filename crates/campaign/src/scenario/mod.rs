@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rig::{Metric, RigDescription};
+use crate::description::RigDescription;
+use crate::metric::Metric;
 use crate::value::Value;
 
 pub use json_schema::json_schema;
@@ -97,6 +98,39 @@ pub struct Axis {
     pub path: String,
     /// Its values in order.
     pub values: Vec<Value>,
+    /// Its unit, empty if it has none.
+    #[serde(default)]
+    pub unit: String,
+    /// What it is, in the rig's words.
+    #[serde(default)]
+    pub about: String,
+}
+
+/// A longer description is no name.
+const NAME_CHARS_MAX: usize = 40;
+
+impl Axis {
+    /// For people: `base stations (load.nodes)`, or the path alone if the rig's words are no name.
+    pub fn words(&self) -> String {
+        let name = !self.about.is_empty()
+            && self.about.chars().count() <= NAME_CHARS_MAX
+            && !self.about.contains([':', ';', '(']);
+        if name { format!("{} ({})", self.about, self.path) } else { self.path.clone() }
+    }
+
+    /// Whether another axis goes through the same values.
+    pub fn same(&self, other: &Self) -> bool {
+        (&self.path, &self.values) == (&other.path, &other.values)
+    }
+}
+
+impl Sweep {
+    /// Whether another sweep has the same points.
+    pub fn same(&self, other: &Self) -> bool {
+        self.mode == other.mode
+            && self.axes.len() == other.axes.len()
+            && self.axes.iter().zip(&other.axes).all(|(own, other)| own.same(other))
+    }
 }
 
 /// How to measure.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::rig::{Better, Metric, MetricKind, RigDescription};
+use crate::description::RigDescription;
+use crate::metric::{Better, Metric, MetricKind};
 use crate::schema::{Key, Presence, nearest};
 use crate::value::Value;
 
@@ -238,7 +239,8 @@ impl Reader<'_> {
                 }
             }
         }
-        Some(Axis { path: path.to_owned(), values })
+        let (unit, about) = (key.unit.clone(), key.comment.clone());
+        Some(Axis { path: path.to_owned(), values, unit, about })
     }
 
     fn search(&mut self, root: &Node) -> Option<Search> {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::rig::{MetricKind, RigDescription};
+use crate::description::RigDescription;
+use crate::metric::MetricKind;
 use crate::schema::{Key, Kind, Presence};
 
 use super::core;

@@ -197,7 +197,7 @@ impl Store {
         let parts = [
             ("rig", ours.rig == theirs.rig),
             ("a setting", ours.settings == theirs.settings),
-            ("[sweep]", ours.sweep == theirs.sweep),
+            ("[sweep]", ours.sweep.same(&theirs.sweep)),
             ("[search]", ours.search == theirs.search),
             ("[measure]", ours.measure == theirs.measure),
             ("--quick", ours.quick == theirs.quick),

@@ -15,6 +15,7 @@ pub(crate) mod run;
 mod scenario;
 mod session;
 mod size;
+mod tables;
 
 /// A campaign's file in its folder.
 const STORE: &str = "campaign.sqlite";

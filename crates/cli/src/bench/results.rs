@@ -8,6 +8,7 @@ use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
 use serde_json::json;
 
+use super::tables::Tables;
 use super::{open, results_of, run};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -17,13 +18,17 @@ const SHOWN_MAX: usize = 40;
 
 /// Arguments of `bench report`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ranlab bench report results/quickstart")]
+#[command(
+    after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet"
+)]
 pub(super) struct Report {
     /// Folder of a campaign, or its file
     campaign: PathBuf,
     /// Where to write [default: beside the campaign's file]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    tables: Tables,
 }
 
 /// Arguments of `bench query`.
@@ -68,7 +73,8 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     let folder = arguments.out.clone().unwrap_or_else(|| beside.clone());
     let command = format!("ranlab bench report {}", arguments.campaign.display());
     let (judged, written) = run::report(&results, command, &folder)?;
-    run::tell(format, &beside, &results, &judged, &written)
+    let tables = arguments.tables.write(&results, &folder)?;
+    run::tell(format, &beside, &results, &judged, &(written, tables))
 }
 
 pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {

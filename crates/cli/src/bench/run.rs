@@ -13,6 +13,7 @@ use ranlab_host::Facts;
 use serde_json::json;
 
 use super::session::{Progress, stop_at_signal};
+use super::tables::Tables;
 use super::{Reading, STORE, lab};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -40,6 +41,8 @@ pub(crate) struct Arguments {
     /// Begin anew; the campaign that is there is kept under another name
     #[arg(long)]
     fresh: bool,
+    #[command(flatten)]
+    tables: Tables,
 }
 
 /// Runs a scenario, or goes on with it.
@@ -76,7 +79,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
     let command = arguments.reading.command();
     let (judged, written) = report(&results, command, &folder)?;
-    tell(format, &folder, &results, &judged, &written)?;
+    let tables = arguments.tables.write(&results, &folder)?;
+    tell(format, &folder, &results, &judged, &(written, tables))?;
     if session.stopped {
         return Err(Failure::Check("stopped before the end; the same command goes on from here".to_owned()));
     }
@@ -152,7 +156,7 @@ pub(super) fn tell(
     folder: &Path,
     results: &Results,
     judged: &[Judged],
-    written: &Written,
+    (written, tables): &(Written, Vec<PathBuf>),
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     output.text(format_args!(
@@ -164,22 +168,7 @@ pub(super) fn tell(
     for sentence in &verdict {
         output.text(format_args!("  {sentence}"))?;
     }
-    for point in results.points.iter().take(SHOWN_MAX) {
-        let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
-        let shown: Vec<String> = shown_metrics(results)
-            .iter()
-            .filter_map(|name| {
-                let summary = point.summary(name, results.scenario.measure.confidence)?;
-                let spread = summary.half_width.map_or(String::new(), |half| format!(" ± {}", short(half)));
-                Some(format!("{name} {}{spread} {}", short(summary.mean), results.unit(name)))
-            })
-            .collect();
-        let why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
-        output.text(format_args!("  {:<36} {outcome:<12} {}", point.point.label(), why.trim_end()))?;
-    }
-    if results.points.len() > SHOWN_MAX {
-        output.text(format_args!("  … and {} more", results.points.len() - SHOWN_MAX))?;
-    }
+    tell_points(&mut output, results)?;
     for expect in judged.iter().take(SHOWN_MAX) {
         let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
         output.text(format_args!(
@@ -200,14 +189,44 @@ pub(super) fn tell(
         folder.join(STORE).display(),
         written.html.display()
     ))?;
-    output.finish(&json!({
+    for table in tables {
+        output.text(format_args!("table    {}", table.display()))?;
+    }
+    let mut object = json!({
         "campaign": folder.join(STORE),
         "report": written.html,
         "points": points(results),
         "expects": judged,
         "warnings": warnings,
-        "verdict": verdict,
-    }))
+    });
+    if !verdict.is_empty() {
+        object["verdict"] = json!(verdict);
+    }
+    if !tables.is_empty() {
+        object["tables"] = json!(tables);
+    }
+    output.finish(&object)
+}
+
+/// A line for each point.
+fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
+    for point in results.points.iter().take(SHOWN_MAX) {
+        let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
+        let shown: Vec<String> = shown_metrics(results)
+            .iter()
+            .filter_map(|name| {
+                let summary = point.summary(name, results.scenario.measure.confidence)?;
+                let spread = summary.half_width.map_or(String::new(), |half| format!(" ± {}", short(half)));
+                Some(format!("{name} {}{spread} {}", short(summary.mean), results.unit(name)))
+            })
+            .collect();
+        let why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
+        output.text(format_args!("  {:<36} {outcome:<12} {}", point.point.label(), why.trim_end()))?;
+    }
+    if results.points.len() > SHOWN_MAX {
+        output.text(format_args!("  … and {} more", results.points.len() - SHOWN_MAX))?;
+    }
+    Ok(())
 }
 
 /// What the plots draw, else the first metrics of the rig: as many as fit a line.

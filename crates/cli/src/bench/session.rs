@@ -17,41 +17,43 @@ pub(super) struct Progress {
     label: String,
     done: usize,
     total: usize,
+    /// Expected remaining time when the last repeat ended.
+    remaining: Duration,
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
-        Self { bar, label: String::new(), done: 0, total: 0 }
+        Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO }
     }
 
     pub(super) fn take(&mut self, event: Event) {
         match event {
             Event::Started { to_do, done_before, expected } => {
-                self.total = to_do;
+                (self.total, self.remaining) = (to_do, expected);
                 let before = if done_before > 0 {
                     format!(", {done_before} are there already")
                 } else {
                     String::new()
                 };
-                self.say(&format!("{to_do} repeats to measure{before}, about {}", about(expected)));
                 if let Some(bar) = &self.bar {
                     bar.set_length(to_do as u64);
                     // A constant template that the crate accepts.
-                    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len}  {msg}") {
+                    if let Ok(style) =
+                        ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len}  {elapsed}  {wide_msg}")
+                    {
                         bar.set_style(style);
                     }
                     bar.enable_steady_tick(TICK);
                 }
+                self.say(&format!("{to_do} repeats to measure{before}, about {}", about(expected)));
             }
             Event::Measuring { label, repeat, .. } => {
-                if let Some(bar) = &self.bar {
-                    bar.set_message(format!("{label}  repeat {}", repeat + 1));
-                }
                 self.label = label;
+                self.show(repeat);
             }
             Event::Finished { repeat, outcome, reason, left, remaining, .. } => {
-                self.done = self.total - left;
+                (self.done, self.remaining) = (self.total - left, remaining);
                 let why = if outcome == Outcome::Ok || reason.is_empty() {
                     String::new()
                 } else {
@@ -64,7 +66,7 @@ impl Progress {
                             bar.println(&line);
                         }
                         bar.set_position(self.done as u64);
-                        bar.set_message(format!("about {} left", about(remaining)));
+                        self.show(repeat);
                     }
                     None => {
                         eprintln!("{}/{}  {line}  (about {} left)", self.done, self.total, about(remaining))
@@ -72,6 +74,14 @@ impl Progress {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// How long it will take comes first: on a narrow terminal the end is cut.
+    fn show(&self, repeat: u32) {
+        if let Some(bar) = &self.bar {
+            let left = about(self.remaining);
+            bar.set_message(format!("about {left} left  {}  repeat {}", self.label, repeat + 1));
         }
     }
 

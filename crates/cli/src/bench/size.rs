@@ -1,8 +1,10 @@
 //! `bench size`: from a demand and measured capacity to blades, racks and power.
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ranlab_campaign::expect::short;
+use ranlab_campaign::objective::{Objective, Served, served};
 use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, size};
+use ranlab_campaign::store::Load;
 use ranlab_campaign::usl::Usl;
 use serde::Deserialize;
 
@@ -14,7 +16,10 @@ use crate::output::{Format, Output};
 #[command(after_help = "Example:\n  ranlab bench size profile.toml\n\nA profile:\n\n  \
     [demand]\n  subscribers = 1_000_000\n  mbps_per_user = 0.1\n  sessions_per_ue_hour = 2\n  headroom = 0.2        # share of capacity that stays free\n  \
     spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n\n  [capacity]            # measured\n  \
-    users_per_core = 1000\n  cores_per_instance = 4\n  cores_measured = [1, 4]\n  law = { lambda = 1000, sigma = 0.05, kappa = 0.002 }")]
+    users_per_core = 1000\n  cores_per_instance = 4\n  cores_measured = [1, 4]\n  law = { lambda = 1000, sigma = 0.05, kappa = 0.002 }\n\n\
+    Instead of users_per_core, a campaign and an objective: the largest load that kept it gives the users of a core\n\n  \
+    [capacity.from]\n  campaign = \"results/my\"\n  axis = \"load.nodes\"\n  users_per_load = 32   # UEs of each base station\n  \
+    metric = \"latency_us_p99\"\n  at_most = 10_000")]
 pub(super) struct Arguments {
     /// The profile
     profile: PathBuf,
@@ -54,12 +59,30 @@ struct Machine {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Measured {
+    from: Option<Within>,
     users_per_core: Option<f64>,
     mbps_per_core: Option<f64>,
     sessions_per_s_per_core: Option<f64>,
     cores_per_instance: u32,
-    cores_measured: (f64, f64),
+    cores_measured: Option<(f64, f64)>,
     law: Option<Law>,
+}
+
+/// A campaign whose points say what is served within a service level.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Within {
+    campaign: PathBuf,
+    axis: String,
+    users_per_load: f64,
+    metric: String,
+    at_most: f64,
+    #[serde(default = "cpu_cores")]
+    cores: String,
+}
+
+fn cpu_cores() -> String {
+    "sut.cpu_cores".to_owned()
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,17 +100,24 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let profile: Profile = toml::from_str(&text).map_err(|error| {
         Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
     })?;
-    let (demand, capacity) = inputs(profile);
+    let from = profile.capacity.from.clone();
+    let mut output = Output::new(format);
+    let (demand, mut capacity) = inputs(profile);
+    if let Some(from) = from {
+        let served = measured(&from, &arguments.profile)?;
+        tell(&mut output, &from, &served)?;
+        capacity.users_per_core =
+            capacity.users_per_core.min(served.load * from.users_per_load / served.cores);
+    }
     if [capacity.users_per_core, capacity.mbps_per_core, capacity.sessions_per_s_per_core]
         .iter()
         .all(|c| c.is_infinite())
     {
         return Err(Failure::Usage(format!(
-            "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core"
+            "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core, or [capacity.from]"
         )));
     }
     let sizing = size(&demand, &capacity).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
-    let mut output = Output::new(format);
     output.text(format_args!(
         "{:<12} {:>14} {:>10} {:>8} {:>6} {:>9} {:>12}  {}",
         "", "users/blade", "instances", "blades", "racks", "kW", "mW/user", ""
@@ -118,9 +148,39 @@ fn inputs(profile: Profile) -> (Demand, Capacity) {
             sessions_per_s_per_core: unlimited(capacity.sessions_per_s_per_core),
             cores_per_instance: capacity.cores_per_instance,
             law: capacity.law.map(|law| Usl { lambda: law.lambda, sigma: law.sigma, kappa: law.kappa }),
-            cores_measured: capacity.cores_measured,
+            // What nobody says was measured, was measured with one core.
+            cores_measured: capacity.cores_measured.unwrap_or((0.0, 1.0)),
         },
     )
+}
+
+/// The campaign's answer; its path is relative to the profile.
+fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
+    let beside = profile.parent().map(|folder| folder.join(&from.campaign)).filter(|path| path.exists());
+    let results = super::results_of(&beside.unwrap_or_else(|| from.campaign.clone()), Load::Metrics)?;
+    let objective = Objective { metric: from.metric.clone(), at_most: from.at_most };
+    let served = served(&results, &objective, &from.axis, &from.cores)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
+    if served.cores <= 0.0 {
+        let what = format!("{}: the campaign measured no CPU time in {}", profile.display(), from.cores);
+        return Err(Failure::Usage(what));
+    }
+    Ok(served)
+}
+
+fn tell(output: &mut Output, from: &Within, served: &Served) -> Result<(), Failure> {
+    let then = match served.missed_at {
+        Some(missed) => format!("{} = {} misses it", from.axis, short(missed)),
+        None => "no load that was measured misses it: the true capacity is above".to_owned(),
+    };
+    output.text(format_args!(
+        "{} <= {} is kept up to {} = {} with {} cores busy; {then}",
+        from.metric,
+        short(from.at_most),
+        from.axis,
+        short(served.load),
+        short(served.cores)
+    ))
 }
 
 fn row(output: &mut Output, name: &str, deployment: &Deployment) -> Result<(), Failure> {

@@ -102,6 +102,8 @@ impl Running for Stations {
             ("alive", f64::from(now.alive)),
             ("sent", (now.sent - then.sent) as f64),
             ("sent_bytes", (now.sent_bytes - then.sent_bytes) as f64),
+            ("messages_sent", (now.sent_messages - then.sent_messages) as f64),
+            ("messages_received", (now.received_messages - then.received_messages) as f64),
             ("dropped", (now.dropped - then.dropped) as f64),
             ("skipped", (now.skipped - then.skipped) as f64),
             ("reconnects", (now.reconnects - then.reconnects) as f64),

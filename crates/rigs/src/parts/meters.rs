@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ranlab_host::traffic::{Connections, carried, own_connections};
 use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample};
 
-use crate::worker::{MachineReport, ProcessReport, Report};
+use crate::worker::{MachineReport, ProcessReport, Report, WireReport};
 
 /// Between two samples of the series.
 const TICK: Duration = Duration::from_secs(1);
@@ -26,6 +27,7 @@ type Series = Vec<(f64, f64, u64)>;
 struct Open {
     before: Option<SubjectSample>,
     machine: Option<MachineSample>,
+    connections: Option<Connections>,
     series: Rc<RefCell<Series>>,
     sampler: Option<tokio::task::JoinHandle<()>>,
 }
@@ -58,15 +60,19 @@ impl Meters {
             .clone()
             .zip(before)
             .map(|(meter, before)| tokio::task::spawn_local(sample(meter, before, series.clone())));
-        self.open = Some(Open { before, machine: self.machine.sample().ok(), series, sampler });
+        let connections = own_connections().ok();
+        self.open = Some(Open { before, machine: self.machine.sample().ok(), connections, series, sampler });
     }
 
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
         let mut report = Report { wall_s, ..Report::default() };
+        report.wire = open.connections.as_ref().and_then(wire);
         if let Some((before, after)) = open.before.zip(self.sample()) {
-            report.process = Some(used(&before, &after, open.series.take(), wall_s));
+            let pss_bytes = self.subject.as_ref().and_then(|meter| meter.borrow().pss_bytes());
+            report.process =
+                Some(ProcessReport { pss_bytes, ..used(&before, &after, open.series.take(), wall_s) });
         }
         if let Some((before, after)) = open.machine.zip(self.machine.sample().ok()) {
             report.machine = after.since(&before).map(|interval| MachineReport {
@@ -78,6 +84,21 @@ impl Meters {
         }
         report
     }
+}
+
+/// What this worker's own connections carried since.
+fn wire(before: &Connections) -> Option<WireReport> {
+    let carried = carried(before, &own_connections().ok()?);
+    (carried.connections > 0).then_some(WireReport {
+        connections: carried.connections,
+        sent_bytes: carried.sent_bytes,
+        received_bytes: carried.received_bytes,
+        sent_packets: carried.sent_packets,
+        received_packets: carried.received_packets,
+        sent_data_packets: carried.sent_data_packets,
+        received_data_packets: carried.received_data_packets,
+        retransmits: carried.retransmits,
+    })
 }
 
 fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_s: f64) -> ProcessReport {
@@ -97,6 +118,7 @@ fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_
         context_switches: switches(after).saturating_sub(switches(before)),
         faults: faults(after).saturating_sub(faults(before)),
         threads: after.threads,
+        pss_bytes: None,
         series,
     }
 }

@@ -44,6 +44,7 @@ pub(super) struct Watcher {
     xapp: XappHandle,
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
+    messages_at_begin: (u64, u64),
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -79,7 +80,7 @@ impl Watcher {
         let counted = Counted { latency_us, indications: 0, bytes: 0, disconnects: 0, early: 0, ahead_us };
         let counted = Rc::new(RefCell::new(counted));
         let task = tokio::task::spawn_local(take(xapp.clone(), counted.clone()));
-        Ok(Self { xapp, counted, lost_at_begin: None, task })
+        Ok(Self { xapp, counted, lost_at_begin: None, messages_at_begin: (0, 0), task })
     }
 }
 
@@ -114,6 +115,14 @@ impl Counted {
     }
 }
 
+/// Messages that an xApp sent and received since its birth.
+pub(super) fn messages(xapp: &XappHandle) -> (u64, u64) {
+    xapp.read(|xapp| {
+        let sent = xapp.outbox_counters();
+        (sent.control + sent.indications, xapp.counters().received)
+    })
+}
+
 fn unix_us() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
@@ -135,6 +144,7 @@ impl Running for Watcher {
 
     fn begin(&mut self) {
         self.lost_at_begin = self.xapp.read(|xapp| xapp.lost_total());
+        self.messages_at_begin = messages(&self.xapp);
         let mut counted = self.counted.borrow_mut();
         counted.latency_us.reset();
         (counted.indications, counted.bytes, counted.disconnects, counted.early) = (0, 0, 0, 0);
@@ -142,8 +152,11 @@ impl Running for Watcher {
 
     fn end(&mut self, report: &mut Report) {
         let lost = self.xapp.read(|xapp| xapp.lost_total());
+        let (sent, received) = messages(&self.xapp);
         let counted = self.counted.borrow();
         for (name, value) in [
+            ("messages_sent", (sent - self.messages_at_begin.0) as f64),
+            ("messages_received", (received - self.messages_at_begin.1) as f64),
             ("indications", counted.indications as f64),
             ("bytes", counted.bytes as f64),
             ("disconnects", counted.disconnects as f64),

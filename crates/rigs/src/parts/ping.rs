@@ -10,6 +10,7 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, XappHandle};
 use serde::{Deserialize, Serialize};
 
+use super::monitor::messages;
 use super::pinger::{Pace, Pinger, Shared, lock, ticks, wait_awake};
 use super::{Running, parse, rig, sut};
 use crate::worker::{Numbers, Report, Trouble};
@@ -34,6 +35,8 @@ pub struct PingPart {
 
 /// An xApp that runs.
 pub(super) struct Pinging {
+    xapp: XappHandle,
+    messages_at_begin: (u64, u64),
     pinger: Shared,
     task: tokio::task::JoinHandle<()>,
 }
@@ -45,8 +48,8 @@ impl Pinging {
         let pinger = Pinger::new(part.pace)?;
         let xapp = XappHandle::start(config, SocketOptions::default());
         let (node, subscription) = subscribe(&xapp).await?;
-        let task = tokio::task::spawn_local(send(xapp, node, subscription, pinger.clone()));
-        Ok(Self { pinger, task })
+        let task = tokio::task::spawn_local(send(xapp.clone(), node, subscription, pinger.clone()));
+        Ok(Self { xapp, messages_at_begin: (0, 0), pinger, task })
     }
 }
 
@@ -132,10 +135,18 @@ impl Running for Pinging {
     }
 
     fn begin(&mut self) {
+        self.messages_at_begin = messages(&self.xapp);
         lock(&self.pinger).begin();
     }
 
     fn end(&mut self, report: &mut Report) {
+        let (sent, received) = messages(&self.xapp);
+        for (name, value) in [
+            ("messages_sent", sent - self.messages_at_begin.0),
+            ("messages_received", received - self.messages_at_begin.1),
+        ] {
+            report.numbers.insert(name.to_owned(), value as f64);
+        }
         lock(&self.pinger).end(report);
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) clock_offset_us: f64,
     /// How wrong that may be; zero on this machine.
     pub(crate) clock_error_us: f64,
+    /// How much further it is from ours at the end of a window than when it was first asked; zero on this machine.
+    pub(crate) clock_drift_us: f64,
     /// Where the part listens, and its process.
     pub(crate) ready: Ready,
     child: Option<Child>,
@@ -69,7 +71,7 @@ impl Worker {
             )));
         }
         if *host != Host::Local {
-            worker.compare_clocks(stop)?;
+            (worker.clock_offset_us, worker.clock_error_us) = worker.compare_clocks(stop)?;
         }
         Ok(worker)
     }
@@ -90,9 +92,15 @@ impl Worker {
         self.ask(&Request::Begin, ANSWER_WAIT, stop)
     }
 
-    /// The window ends.
+    /// The window ends. A clock elsewhere is asked again: what it ran away meanwhile adds to its error.
     pub(crate) fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
-        self.ask(&Request::End, ANSWER_WAIT, stop)
+        let report = self.ask(&Request::End, ANSWER_WAIT, stop)?;
+        if self.host != Host::Local {
+            let (offset_us, error_us) = self.compare_clocks(stop)?;
+            self.clock_drift_us = offset_us - self.clock_offset_us;
+            self.clock_error_us = error_with_drift(self.clock_error_us, error_us, self.clock_drift_us);
+        }
+        Ok(report)
     }
 
     /// Looks until `enough` says so.
@@ -181,6 +189,7 @@ impl Worker {
             host: host.clone(),
             clock_offset_us: 0.0,
             clock_error_us: 0.0,
+            clock_drift_us: 0.0,
             ready: Ready::default(),
             child,
             to: Some(to),
@@ -237,21 +246,26 @@ impl Worker {
     }
 
     /// Cristian's algorithm: of some questions the one with the shortest round trip tells the offset best; it is wrong
-    /// by half of that round trip at most.
-    fn compare_clocks(&mut self, stop: &Stop) -> Result<(), RigError> {
-        let mut best = f64::INFINITY;
+    /// by half of that round trip at most. The offset, and how wrong it may be, us.
+    fn compare_clocks(&mut self, stop: &Stop) -> Result<(f64, f64), RigError> {
+        let (mut best, mut offset_us) = (f64::INFINITY, 0.0);
         for _ in 0..CLOCK_ROUNDS {
             let (before, begin) = (unix_us(), Instant::now());
             let clock: Clock = self.ask(&Request::Clock, ANSWER_WAIT, stop)?;
             let round_us = begin.elapsed().as_secs_f64() * 1e6;
             if round_us < best {
                 best = round_us;
-                self.clock_offset_us = clock.unix_ns as f64 / 1e3 - (before + round_us / 2.0);
-                self.clock_error_us = round_us / 2.0;
+                offset_us = clock.unix_ns as f64 / 1e3 - (before + round_us / 2.0);
             }
         }
-        Ok(())
+        Ok((offset_us, best / 2.0))
     }
+}
+
+/// An offset that was right within `first_us` at the start and is taken for a whole window, at whose end another one was
+/// found, right within `last_us`.
+fn error_with_drift(first_us: f64, last_us: f64, drift_us: f64) -> f64 {
+    first_us.max(drift_us.abs() + last_us)
 }
 
 fn unix_us() -> f64 {

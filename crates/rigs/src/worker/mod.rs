@@ -122,6 +122,8 @@ pub struct Report {
     pub process: Option<ProcessReport>,
     /// The machine that it ran on.
     pub machine: Option<MachineReport>,
+    /// What the worker's own TCP connections carried, the campaign's to it not counted; `None` if it has none.
+    pub wire: Option<WireReport>,
     /// Counters and the like.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
@@ -135,6 +137,8 @@ pub struct ProcessReport {
     pub cpu_s: f64,
     /// Resident memory at the end.
     pub rss_bytes: u64,
+    /// Proportional memory at the end: what n processes share counts 1/n; `None` if the kernel does not say.
+    pub pss_bytes: Option<u64>,
     /// Largest that was seen in the window.
     pub rss_peak_bytes: u64,
     /// Context switches of both kinds in the window.
@@ -145,6 +149,27 @@ pub struct ProcessReport {
     pub threads: u64,
     /// (offset in s, CPU cores since the sample before, resident bytes), about each second.
     pub series: Vec<(f64, f64, u64)>,
+}
+
+/// What TCP connections carried in a window, as their holder sees it. Packets are segments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireReport {
+    /// Connections at the end.
+    pub connections: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Packets sent, pure acknowledgements included.
+    pub sent_packets: u64,
+    /// Packets received, pure acknowledgements included.
+    pub received_packets: u64,
+    /// Packets sent with data, retransmissions included.
+    pub sent_data_packets: u64,
+    /// Packets received with data.
+    pub received_data_packets: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
 }
 
 /// What a machine did in a window.

@@ -1,0 +1,145 @@
+//! What a campaign served within an objective: capacity for sizing that is measured and not guessed.
+
+use serde::Serialize;
+
+use crate::results::{PointResult, Results};
+use crate::stats::Summary;
+
+/// A service level: a metric that must not exceed a bound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Objective {
+    /// Name of the metric (`latency_us_p99`).
+    pub metric: String,
+    /// Its bound.
+    pub at_most: f64,
+}
+
+/// The largest load at which the objective was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Served {
+    /// That load, by the axis.
+    pub load: f64,
+    /// Cores that the system kept busy with it.
+    pub cores: f64,
+    /// The smallest load at which the objective was missed; `None`: it was kept everywhere, and the true capacity is above.
+    pub missed_at: Option<f64>,
+}
+
+/// The campaign's or the asker's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectiveError {
+    /// Nothing by that name.
+    #[error("the campaign has no {what} \"{name}\"; it has {known}")]
+    Unknown {
+        /// `axis` or `metric`.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Not even the smallest load was served within the objective.
+    #[error("no load of the campaign keeps {metric} within its bound")]
+    Never {
+        /// The metric.
+        metric: String,
+    },
+}
+
+/// Goes up the axis until a point misses the objective, with its whole interval, or was not measured to the end.
+///
+/// # Errors
+/// See [`ObjectiveError`].
+pub fn served(
+    results: &Results,
+    objective: &Objective,
+    axis: &str,
+    cores: &str,
+) -> Result<Served, ObjectiveError> {
+    let names = results.metric_names();
+    let unknown = |what, name: &str, known: Vec<String>| ObjectiveError::Unknown {
+        what,
+        name: name.to_owned(),
+        known: known.join(", "),
+    };
+    if let Some(name) =
+        [&objective.metric, cores].into_iter().find(|name| !names.iter().any(|own| own == *name))
+    {
+        return Err(unknown("metric", name, names.clone()));
+    }
+    let mut points: Vec<(f64, &PointResult)> = results
+        .points
+        .iter()
+        .filter_map(|point| Some((point.point.settings.get(axis)?.number()?, point)))
+        .collect();
+    let axes = &results.scenario.sweep.axes;
+    if points.is_empty() || !axes.iter().any(|own| own.path == axis) {
+        return Err(unknown("axis", axis, axes.iter().map(|axis| axis.path.clone()).collect()));
+    }
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let confidence = results.scenario.measure.confidence;
+    let kept = |summary: Summary| summary.mean + summary.half_width.unwrap_or(0.0) <= objective.at_most;
+    let mut best: Option<Served> = None;
+    for (load, point) in points {
+        let within = point.summary(&objective.metric, confidence).is_some_and(kept);
+        match point.summary(cores, confidence).filter(|_| within) {
+            Some(used) => best = Some(Served { load, cores: used.mean, missed_at: None }),
+            None => {
+                return best
+                    .map(|served| Served { missed_at: Some(load), ..served })
+                    .ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() });
+            }
+        }
+    }
+    best.ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockRig;
+    use crate::plan::Plan;
+    use crate::results::MemoryJournal;
+    use crate::rig::{Rig, Stop};
+    use crate::scenario::{Overrides, Scenario};
+
+    fn measured() -> Results {
+        let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\nservice_us = 100\n[load]\nrequests = 20000\n\
+                    [sweep.axes]\n\"load.rate\" = [9500, 1000, 8000, 5000]\n[measure]\nrepeats = 5\n";
+        let description = MockRig::default().describe();
+        let rigs = std::slice::from_ref(&description);
+        let scenario = Scenario::parse(text, "t.toml", &Overrides::default(), rigs).unwrap();
+        let plan = Plan::new(&scenario, &description);
+        let mut journal = MemoryJournal::default();
+        let rig = Box::new(MockRig::default());
+        crate::run::run(rig, &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
+        Results::new(scenario, description.metrics, plan.points, journal.finished)
+    }
+
+    /// M/M/1 with 100 us of service: the median of the reply time is 100 us ln 2 / (1 - load), 347 us at 8,000 a second and
+    /// 1,386 us at 9,500.
+    #[test]
+    fn the_largest_load_within_the_objective_is_what_queueing_theory_says() {
+        let results = measured();
+        let of = |at_most: f64| {
+            let objective = Objective { metric: "rtt_us_p50".to_owned(), at_most };
+            served(&results, &objective, "load.rate", "sut.cpu_cores")
+        };
+        let found = of(600.0).unwrap();
+        assert_eq!((found.load, found.missed_at), (8000.0, Some(9500.0)));
+        assert!((found.cores - 0.8).abs() < 0.05, "{found:?}");
+        assert_eq!(of(1e9).unwrap().missed_at, None);
+        assert!(matches!(of(1.0), Err(ObjectiveError::Never { .. })));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_with_what_is() {
+        let results = measured();
+        let objective = Objective { metric: "rtt_us_p50".to_owned(), at_most: 1.0 };
+        let error = served(&results, &objective, "load.nodes", "sut.cpu_cores").unwrap_err().to_string();
+        assert_eq!(error, "the campaign has no axis \"load.nodes\"; it has load.rate");
+        let error = served(&results, &objective, "load.rate", "cpu").unwrap_err().to_string();
+        assert!(error.contains("no metric \"cpu\"") && error.contains("sut.cpu_cores"), "{error}");
+    }
+}

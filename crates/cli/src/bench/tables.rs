@@ -1,0 +1,34 @@
+//! `--csv` and `--parquet`: a campaign as tables for other tools.
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::export::{self, FileKind};
+use ranlab_campaign::results::Results;
+
+use crate::exit::Failure;
+
+/// Which tables to write.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct Tables {
+    /// Also write tables/{points,repeats,series,distributions}.csv
+    #[arg(long)]
+    csv: bool,
+    /// Also write the same as Apache Parquet, for data frames and DuckDB
+    #[arg(long)]
+    parquet: bool,
+}
+
+impl Tables {
+    /// Writes what is asked for below the report's folder; says which files.
+    pub(super) fn write(self, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let folder = folder.join("tables");
+        let asked = [(self.csv, FileKind::Csv), (self.parquet, FileKind::Parquet)];
+        let mut written = Vec::new();
+        for (_, kind) in asked.into_iter().filter(|(asked, _)| *asked) {
+            let files = export::write(results, kind, &folder).map_err(|error| {
+                Failure::Environment(format!("{} cannot be written: {error}", folder.display()))
+            })?;
+            written.extend(files);
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,150 @@
+//! Every TCP connection that this process holds, read together.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+
+use serde::Serialize;
+
+use super::TcpCounters;
+
+/// The counters of each connection by the kernel's number of its socket.
+pub type Connections = BTreeMap<u64, TcpCounters>;
+
+/// What went over all connections of this process, as this process sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Carried {
+    /// Connections at the end.
+    pub connections: u64,
+    /// Bytes sent and acknowledged by the peers.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Segments sent, pure acknowledgements included.
+    pub sent_packets: u64,
+    /// Segments received, pure acknowledgements included.
+    pub received_packets: u64,
+    /// Segments sent with data, retransmissions included.
+    pub sent_data_packets: u64,
+    /// Segments received with data.
+    pub received_data_packets: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+}
+
+/// The counters of every TCP socket that this process has open, but not of those at its standard input, output and error:
+/// these belong to whoever started it.
+///
+/// # Errors
+/// `/proc/self/fd` cannot be read.
+pub fn own_connections() -> io::Result<Connections> {
+    let mut descriptors: Vec<(RawFd, u64)> = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        // A descriptor that was closed meanwhile has no target any more.
+        let target = std::fs::read_link(entry.path()).ok();
+        let inode = target.as_ref().and_then(|target| target.to_str()).and_then(socket_inode);
+        descriptors.extend(number.zip(inode));
+    }
+    let standard: Vec<u64> =
+        descriptors.iter().filter(|(number, _)| *number <= 2).map(|(_, inode)| *inode).collect();
+    let mut connections = Connections::new();
+    for (number, inode) in descriptors {
+        if standard.contains(&inode) || connections.contains_key(&inode) {
+            continue;
+        }
+        // No TCP socket, or closed since: not counted.
+        if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::of(fd.as_fd()).ok()) {
+            connections.insert(inode, counters);
+        }
+    }
+    Ok(connections)
+}
+
+/// proc_pid_fd(5): `socket:[4711]`.
+fn socket_inode(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointers. A number that is closed meanwhile is refused by the kernel, and one that is
+    // used anew gives a duplicate of something else, of which nothing but TCP's counters is read.
+    let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if own < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(own) })
+}
+
+/// What went over the connections between two readings. One that came meanwhile counts from its beginning; of one that is
+/// gone nothing is known any more.
+pub fn carried(before: &Connections, after: &Connections) -> Carried {
+    let mut sum = Carried { connections: after.len() as u64, ..Carried::default() };
+    for (inode, now) in after {
+        let then = before.get(inode).copied().unwrap_or_default();
+        // The kernel's 32-bit counters go round.
+        let count = |now: u32, then: u32| u64::from(now.wrapping_sub(then));
+        sum.sent_bytes += now.bytes_acked.saturating_sub(then.bytes_acked);
+        sum.received_bytes += now.bytes_received.saturating_sub(then.bytes_received);
+        sum.sent_packets += count(now.segments_out, then.segments_out);
+        sum.received_packets += count(now.segments_in, then.segments_in);
+        sum.sent_data_packets += count(now.data_segments_out, then.data_segments_out);
+        sum.received_data_packets += count(now.data_segments_in, then.data_segments_in);
+        sum.retransmits += count(now.retransmits, then.retransmits);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn inode_of(stream: &TcpStream) -> u64 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).unwrap();
+        socket_inode(link.to_str().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn connections_of_this_process_are_found_and_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let twin = client.try_clone().unwrap();
+        let ends = [inode_of(&client), inode_of(&server)];
+        assert_eq!(ends[0], inode_of(&twin), "a duplicate is the same connection");
+        // Other tests of this process have connections too.
+        let only = |end: u64, all: &Connections| {
+            all.iter().filter(|(inode, _)| **inode == end).map(|(inode, c)| (*inode, *c)).collect()
+        };
+        let before: Connections = own_connections().unwrap();
+        client.write_all(&[1; 100_000]).unwrap();
+        let mut all = vec![0; 100_000];
+        server.read_exact(&mut all).unwrap();
+        server.write_all(b"ok").unwrap();
+        client.read_exact(&mut all[..2]).unwrap();
+        let after = own_connections().unwrap();
+        let [sender, receiver] = ends.map(|end| carried(&only(end, &before), &only(end, &after)));
+        assert_eq!((sender.connections, receiver.connections), (1, 1));
+        assert_eq!((sender.sent_bytes, sender.received_bytes), (100_000, 2));
+        assert_eq!(receiver.received_bytes, 100_000);
+        assert!(
+            sender.sent_data_packets >= 2 && sender.sent_packets > sender.sent_data_packets,
+            "{sender:?}"
+        );
+        assert_eq!(receiver.received_data_packets, sender.sent_data_packets);
+    }
+
+    #[test]
+    fn counters_that_go_round_still_count() {
+        let then = TcpCounters { segments_out: u32::MAX - 1, ..TcpCounters::default() };
+        let now = TcpCounters { segments_out: 3, ..TcpCounters::default() };
+        let sum = carried(&Connections::from([(1, then)]), &Connections::from([(1, now), (2, now)]));
+        assert_eq!((sum.connections, sum.sent_packets), (2, 5 + 3));
+    }
+}

@@ -1,0 +1,100 @@
+//! Messages, bytes and packets between a controller and its peers, each direction for itself, as the controller sees them.
+//!
+//! A message is what the protocol says; bytes are those of the connections, the frames around messages included; packets
+//! are TCP segments by the kernel's counters of those connections. Published rates have mixed the three up.
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Metric, MetricKind};
+
+use crate::worker::Report;
+
+/// What is counted in each direction: ending of the name, unit, and words for people.
+const COUNTED: [(&str, &str, &str); 4] = [
+    ("messages_per_s", "1/s", "protocol messages"),
+    ("kbps", "kbit/s", "bytes of the connections: messages with their 4-byte lengths, no headers below"),
+    ("packets_per_s", "1/s", "TCP segments, pure acknowledgements included"),
+    ("data_packets_per_s", "1/s", "TCP segments that carried data"),
+];
+
+/// The metrics of an interface (`e2`, `e42`) to some peers.
+pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    for (direction, way) in [("rx", "to the controller from"), ("tx", "from the controller to")] {
+        metrics.extend(COUNTED.iter().map(|(name, unit, what)| {
+            let comment = format!("{what}, {way} {peers}");
+            let name = format!("{interface}_{direction}_{name}");
+            Metric::new(&name, unit, MetricKind::Scalar, Better::Neither, &comment)
+        }));
+    }
+    metrics
+}
+
+/// Records what the peers at the other end of an interface counted. Packets of sockets that have none are left out.
+pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
+    let seconds = peers.wall_s.max(1e-3);
+    let mut scalar = |direction: &str, counted: usize, value: f64| {
+        let (name, _, _) = COUNTED[counted];
+        recorder.scalar(&format!("{interface}_{direction}_{name}"), value / seconds);
+    };
+    // What a peer sends, the controller receives.
+    for (direction, name) in [("rx", "messages_sent"), ("tx", "messages_received")] {
+        if let Some(messages) = peers.numbers.get(name) {
+            scalar(direction, 0, *messages);
+        }
+    }
+    let Some(wire) = peers.wire else { return };
+    for (direction, bytes, packets, data) in [
+        ("rx", wire.sent_bytes, wire.sent_packets, wire.sent_data_packets),
+        ("tx", wire.received_bytes, wire.received_packets, wire.received_data_packets),
+    ] {
+        scalar(direction, 1, bytes as f64 * 8e-3);
+        scalar(direction, 2, packets as f64);
+        scalar(direction, 3, data as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::worker::WireReport;
+
+    #[test]
+    fn what_peers_send_the_controller_receives() {
+        let wire = WireReport {
+            connections: 2,
+            sent_bytes: 1_000_000,
+            received_bytes: 1_000,
+            sent_packets: 900,
+            received_packets: 500,
+            sent_data_packets: 800,
+            received_data_packets: 10,
+            retransmits: 0,
+        };
+        let numbers = [("messages_sent", 100.0), ("messages_received", 10.0)];
+        let numbers = numbers.map(|(name, value)| (name.to_owned(), value)).into();
+        let report = Report { wall_s: 10.0, wire: Some(wire), numbers, ..Report::default() };
+        let mut recorder = Recorder::new(Duration::from_secs(10), Duration::ZERO);
+        record(&mut recorder, "e2", &report);
+        let metrics = recorder.finish().metrics;
+        assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (10.0, 1.0));
+        assert_eq!((metrics["e2_rx_kbps"], metrics["e2_tx_kbps"]), (800.0, 0.8));
+        assert_eq!((metrics["e2_rx_packets_per_s"], metrics["e2_tx_packets_per_s"]), (90.0, 50.0));
+        assert_eq!((metrics["e2_rx_data_packets_per_s"], metrics["e2_tx_data_packets_per_s"]), (80.0, 1.0));
+        let declared: Vec<String> =
+            super::metrics("e2", "base stations").into_iter().map(|metric| metric.name).collect();
+        assert!(metrics.keys().all(|name| declared.contains(name)) && declared.len() == metrics.len());
+    }
+
+    #[test]
+    fn without_packets_there_are_none() {
+        let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+        let numbers = [("messages_sent".to_owned(), 7.0)].into();
+        record(&mut recorder, "e42", &Report { wall_s: 1.0, numbers, ..Report::default() });
+        assert_eq!(
+            recorder.finish().metrics.into_iter().collect::<Vec<_>>(),
+            [("e42_rx_messages_per_s".to_owned(), 7.0)]
+        );
+    }
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Runs a scenario and keeps what came out as docs/results/<scenario>.json, from which scripts/reproductions.py makes its page.
+
+  scripts/reproduce.py scenarios/flexric/fig9b.toml
+  scripts/reproduce.py scenarios/flexric/fig8b.toml --set measure.duration=5s --set measure.repeats=3
+
+What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
+verdicts, and of each point its outcome and the metrics that the scenario's figures and expectations name; the campaign itself
+stays in --out. The release binary measures; build it first.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# A result is read by people and compared by git: no more than this.
+BYTES_MAX = 100_000
+METRICS_EXTRA = ("loss_ratio", "delivered_ratio", "tool.cpu_cores", "host.steal_share", "host.foreign_share")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", type=Path)
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
+    parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
+    parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "ranlab")
+    parser.add_argument("--figure", type=int, metavar="N", help="keep figure N of the report as docs/figures/<scenario>.svg")
+    parser.add_argument("--remark", default="", help="what a reader must know of this run")
+    return parser.parse_args()
+
+
+def run(wanted, out):
+    """`bench run`, or `bench report` of what is finished already."""
+    command = [str(wanted.binary), "bench", "run", str(wanted.scenario), "--out", str(out), "--format", "json"]
+    command += [word for one in wanted.set for word in ("--set", one)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        sys.exit(f"reproduce: bench run exits with {done.returncode}; nothing is kept")
+    return json.loads(done.stdout)
+
+
+def query(binary, out, sql):
+    command = [str(binary), "bench", "query", str(out), sql, "--format", "json"]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)["rows"]
+
+
+def machine(facts):
+    """One line of what the host's meters know."""
+    cpu, cpus = facts.get("cpu_model") or "unknown CPU", facts.get("cpus") or os.cpu_count()
+    words = [f"{cpus} CPUs", str(cpu), f"Linux {facts.get('kernel') or os.uname().release}"]
+    if facts.get("virtual_machine"):
+        words.append("virtual")
+    return ", ".join(words)
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+
+
+def named(resolved):
+    """Metrics that figures and expectations of the resolved scenario name."""
+    names = {METRIC for METRIC in METRICS_EXTRA}
+    for plot in resolved.get("plots", []):
+        for name in filter(None, (plot.get("y"), plot.get("z"))):
+            names.update((name, f"{name}_p50", f"{name}_p99"))
+    names.update(expect["metric"] for expect in resolved.get("expects", []))
+    return names
+
+
+def keep_figure(folder, number, name):
+    """The report's drawing without its embedded font: a page that shows it has one."""
+    drawing = (folder / f"figure-{number}.svg").read_text()
+    drawing = re.sub(r"@font-face\{.*?\}", "", drawing, count=1, flags=re.S)
+    file = ROOT / "docs" / "figures" / f"{name.replace('/', '-')}.svg"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(drawing)
+    print(f"{file.relative_to(ROOT)}: {len(drawing)} bytes")
+
+
+def rounded(value):
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def reduced(points, names):
+    kept = []
+    for point in points:
+        metrics = {
+            name: {part: rounded(value) for part, value in metric.items() if value not in (None, "")}
+            for name, metric in point["metrics"].items()
+            if name in names
+        }
+        one = {"axes": point["axes"], "outcome": point["outcome"], "metrics": metrics}
+        if point.get("reason"):
+            one["reason"] = point["reason"]
+        kept.append(one)
+    return kept
+
+
+def main():
+    wanted = arguments()
+    name = str(wanted.scenario.resolve().relative_to(ROOT / "scenarios").with_suffix(""))
+    tomllib.loads(wanted.scenario.read_text())
+    with tempfile.TemporaryDirectory() as temporary:
+        out = wanted.out or Path(temporary)
+        result = run(wanted, out)
+        if wanted.figure:
+            keep_figure(out, wanted.figure, name)
+        header = dict(query(wanted.binary, out, "SELECT key, value FROM campaign"))
+    resolved, facts = json.loads(header["scenario"]), json.loads(header["host"])
+    if resolved.get("quick"):
+        sys.exit("reproduce: a quick run reproduces nothing; nothing is kept")
+    counting = sum(point["outcome"] in ("ok", "degraded", "overloaded") for point in result["points"])
+    sets = "".join(f" --set {one}" for one in wanted.set)
+    kept = {
+        "scenario": name,
+        "command": f"ranlab bench run scenarios/{name}.toml{sets}",
+        "measured": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "commit": git("rev-parse", "--short=10", "HEAD"),
+        "machine": machine(facts),
+        "remark": wanted.remark,
+        "warnings": result["warnings"],
+        "counting": counting,
+        "points": reduced(result["points"], named(resolved)),
+        "expects": result["expects"],
+    }
+    text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
+    if len(text) > BYTES_MAX:
+        kept["points"] = []
+        kept["remark"] = f"{kept['remark']} The points are too many to keep here.".strip()
+        text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
+    file = ROOT / "docs" / "results" / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    verdicts = [expect["verdict"] for expect in result["expects"]]
+    print(f"{file.relative_to(ROOT)}: {counting} of {len(result['points'])} points measured; {', '.join(verdicts)}")
+    for expect in result["expects"]:
+        print(f"  {expect['verdict']:<12} {expect['metric']} {expect.get('where', '')}: {expect['paper']} against {expect['ours']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Searches with real rigs, small budgets; sizing from a profile and from a campaign.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+
+say() { # say FILE PYTHON: an assertion over the object that a verb printed
+    python3 -c "
+import json
+result = json.load(open('$1'))
+$2"
+}
+
+cat >knee.toml <<'T'
+title = "base stations within a bound on indications"
+rig = "controller"
+[load]
+ues = 2
+period = "10ms"
+[host]
+when_noisy = "warn"
+[search]
+type = "knee"
+axis = "load.nodes"
+metric = "indications_per_s"
+at_most = 1400
+min = 1
+max = 6
+[measure]
+duration = "1s"
+warm_up = "100ms"
+repeats = 1
+T
+echo "-- a knee: 400 indications a second and base station, so 3 of them are within 1,400"
+"$RANLAB" bench run knee.toml --out knee --format json >knee.json
+say knee.json '
+metrics = result["points"][0]["metrics"]
+assert metrics["search.load"]["mean"] == 3, metrics["search.load"]
+assert metrics["search.upper"]["mean"] == 4, metrics["search.upper"]
+'
+"$RANLAB" bench query knee "SELECT name FROM series JOIN names ON id = name_id WHERE name = 'search.tried'" --csv | grep -q tried
+
+echo "-- without loss: the largest load passes, and that the true value is above is said"
+sed -e 's/type = "knee"/type = "ndr"/; /^metric/d; /^at_most/d; s/^max = 6/max = 3/' knee.toml >ndr.toml
+"$RANLAB" bench run ndr.toml --out ndr --format json >ndr.json
+say ndr.json '
+point = result["points"][0]
+assert point["metrics"]["search.load"]["mean"] == 3, point
+assert "the true value is above" in point["reason"], point["reason"]
+'
+
+echo "-- tuning: every setting of the knobs once, the best is named"
+cat >tune.toml <<'T'
+title = "which build of the engine"
+rig = "pipeline"
+[pipeline]
+name = "portfwd"
+[host]
+when_noisy = "warn"
+[search]
+type = "tune"
+metric = "mpps"
+trials = 4
+[search.knobs]
+"sut.isa" = ["wide", "baseline"]
+"pipeline.decomposition" = ["block", "chain"]
+[measure]
+duration = "100ms"
+warm_up = "20ms"
+repeats = 1
+T
+"$RANLAB" bench run tune.toml --out tune --format json >tune.json
+say tune.json '
+point = result["points"][0]
+assert point["metrics"]["search.trials"]["mean"] == 4, point
+assert point["metrics"]["search.best"]["mean"] == point["metrics"]["mpps"]["mean"] > 0, point
+assert point["reason"].startswith("best of 4 trials: ") and "sut.isa = " in point["reason"], point["reason"]
+'
+
+echo "-- sizes: a published table from its own inputs"
+"$RANLAB" bench size "$here/docs/book/profiles/tipsy-bng-eswitch.toml" --format json >size.json
+say size.json '
+linear = result["linear"]
+assert (linear["blades"], linear["racks"], linear["kw"], round(linear["mw_per_user"]), linear["cells"]) == (32, 2, 16, 21, 2560), linear
+'
+echo "-- sizes: from a campaign and an objective"
+cat >sweep.toml <<'T'
+title = "a queue"
+rig = "mock"
+[sut]
+law = "queue"
+service_us = 100
+[load]
+requests = 20000
+[sweep.axes]
+"load.rate" = [1000, 5000, 8000, 9500]
+[measure]
+repeats = 3
+T
+"$RANLAB" bench run sweep.toml --out sweep >/dev/null 2>&1
+cat >profile.toml <<'T'
+[demand]
+subscribers = 1_000_000
+[blade]
+cores = 10
+watts = 400
+per_rack = 16
+[capacity]
+cores_per_instance = 1
+[capacity.from]
+campaign = "sweep"
+axis = "load.rate"
+users_per_load = 1
+metric = "rtt_us_p50"
+at_most = 600
+T
+"$RANLAB" bench size profile.toml >size.txt
+grep -q 'rtt_us_p50 <= 600 is kept up to load.rate = 8000 .* load.rate = 9500 misses it' size.txt
+# 8,000 of them kept about 0.8 cores busy: 10,000 a core, 100,000 a blade.
+"$RANLAB" bench size profile.toml --format json >size.json
+say size.json 'assert 9 <= result["linear"]["blades"] <= 11, result'
+sed -i 's/load.rate/load.nodes/' profile.toml
+got=0; "$RANLAB" bench size profile.toml 2>err.txt || got=$?
+[[ $got == 2 ]] && grep -q 'no axis "load.nodes"; it has load.rate' err.txt
+echo "searches and sizes hold"
