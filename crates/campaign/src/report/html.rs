@@ -44,7 +44,7 @@ font-variant-numeric:tabular-nums}td.n span{white-space:nowrap}.points{font-size
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}summary{cursor:pointer;color:var(--accent);margin:8px 0}
 @media print{:root{--ink:#000;--soft:#444;--ground:#fff;--panel:#fff;--line:#bbb;--good:#1f7a4d;--bad:#b3261e;--mild:#8a5a00;
 color-scheme:light}@page{margin:14mm}body{font-size:13px}main{max-width:none;padding:0}nav{display:none}
-figure,tr,.cards>div,ul.found{break-inside:avoid}h2{break-after:avoid}table{font-size:10px}th,td{padding:3px 5px}
+figure,tr,.cards>div,ul.found{break-inside:avoid}h2{break-after:avoid}h2+p{break-after:avoid}table,.points{font-size:10px}th,td,.points th,.points td{padding:3px 4px}
 .scroll{overflow:visible}details>*{display:block}}
 ";
 
