@@ -158,6 +158,15 @@ fn lost_requests_are_sent_again_and_every_loss_is_found() {
 }
 
 #[test]
+fn sessions_whose_answers_nobody_waits_for_are_guessed() {
+    let server = upf(7, Design::CpOffload, MockSettings::default());
+    let mode = Mode::Blind { delay: Duration::from_micros(500), sessions: 200 };
+    let report = go(&config(7, mode));
+    assert_eq!((report.control.completed, report.control.failed, report.unexplained), (200, 0, 0));
+    assert_eq!(server.stop().unwrap().sessions, 0);
+}
+
+#[test]
 fn nobody_there_is_said_so() {
     let load = LoadConfig { n4: at(6, 99, 8805), ..config(6, closed(1)) };
     let error = run(&load, &AtomicBool::new(false)).unwrap_err();

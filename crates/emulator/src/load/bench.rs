@@ -11,7 +11,8 @@ use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::{ntp_seconds, pin};
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
-use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
+use ranlab_net::{DatagramOptions, bind_datagrams, monotonic_ns, thread_cpu_time};
+use ranlab_wire::pfcp::MAX_SEQUENCE;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -73,8 +74,7 @@ impl<'a> Bench<'a> {
                 window: config.window,
                 max_sessions: MAX_FLOWS,
                 heartbeat: config.heartbeat,
-                // Another one in each run: a UPF that holds its answers takes a repeated number for a retransmission.
-                first_sequence: config.run.wrapping_mul(0x9e37_79b9) >> 8,
+                first_sequence: fresh_sequence(),
                 ..SmfSettings::new(bind.ip(), config.dialect)
             };
             let n4 = N4::new(bind, config.n4, settings, config.profile.clone())?;
@@ -475,6 +475,13 @@ impl<'a> Bench<'a> {
         self.ledgers(&mut report.control);
         Ok(())
     }
+}
+
+/// A number that no request of the last minute has had: a UPF that holds its answers takes a repeated one for a
+/// retransmission. It goes on with the clock, faster than any run sends, and is back after 67 s.
+pub(super) fn fresh_sequence() -> u32 {
+    const STEP_NS: u64 = 4_000;
+    (monotonic_ns() / STEP_NS) as u32 & MAX_SEQUENCE
 }
 
 /// CPU time of a process, seconds, in ticks of a hundredth; `None` if it cannot be read.

@@ -1,8 +1,9 @@
 //! The published emulator's load: messages at a fixed distance, no answer waited for, sessions guessed.
 //!
-//! The UPF's name of a session is learned from one session before; those that follow are taken to count on from there.
+//! How the UPF names sessions is learned from two that come and go before; those that follow are taken to go on by the
+//! same step.
 //! A UPF that numbers otherwise refuses what it does not know, and the report says so.
-use super::bench::{CYCLE, FIRST_TEID};
+use super::bench::{CYCLE, FIRST_TEID, fresh_sequence};
 use super::cycles::Cycles;
 use super::meter::Times;
 use super::n4::N4;
@@ -11,7 +12,7 @@ use super::report::{ControlSummary, kind_name, request};
 use super::{LoadConfig, LoadError, UePool, nth};
 use ranlab_machines::n4::{Change, Counts, SessionSpec, SessionTemplates, Tunnel};
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Response};
+use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ struct Blind<'a> {
     summary: ControlSummary,
     /// The UPF's name of session 0.
     first_seid: u64,
+    /// From one session's name to the next one's.
+    step: u64,
 }
 
 pub(super) fn run(
@@ -58,7 +61,7 @@ pub(super) fn run(
     let cycles = cycles.first_mut().ok_or(LoadError::Panicked)?;
     let n4 = &mut cycles.n4;
     let templates = n4.smf.templates().clone();
-    let first_sequence = config.run.wrapping_mul(0x9e37_79b9) >> 8;
+    let first_sequence = fresh_sequence();
     let mut blind = Blind {
         config,
         n4,
@@ -70,6 +73,7 @@ pub(super) fn run(
         service: ByKind::default(),
         summary: ControlSummary::default(),
         first_seid: 0,
+        step: 1,
     };
     blind.learn()?;
     let cpu = thread_cpu_time();
@@ -103,10 +107,18 @@ pub(super) fn run(
 }
 
 impl Blind<'_> {
-    /// Establishes and deletes one session, and learns how the UPF called it.
+    /// Learns from two sessions how the UPF names them.
     fn learn(&mut self) -> Result<(), LoadError> {
+        let (one, two) = (self.come_and_go(4)?, self.come_and_go(2)?);
+        self.step = two.wrapping_sub(one);
+        self.first_seid = two.wrapping_add(self.step);
+        Ok(())
+    }
+
+    /// Establishes and deletes one session, with the numbers so far before the first; the UPF's name for it.
+    fn come_and_go(&mut self, before: u32) -> Result<u64, LoadError> {
         let patience_ns = self.config.retransmission.t1.as_nanos() as u64;
-        let sequence = self.first_sequence.wrapping_sub(2) & MAX_SEQUENCE;
+        let sequence = self.first_sequence.wrapping_sub(before) & MAX_SEQUENCE;
         let mut out = Vec::new();
         self.establishment(0, sequence, &mut out);
         let mut asked = 0;
@@ -119,16 +131,14 @@ impl Blind<'_> {
                 seid = seid.or_else(|| response.and_then(|response| response.up_seid));
             })?;
             if let Some(seid) = seid {
-                let sequence = self.first_sequence.wrapping_sub(1) & MAX_SEQUENCE;
-                self.templates.write_deletion(sequence, seid, &mut out);
+                self.templates.write_deletion((sequence + 1) & MAX_SEQUENCE, seid, &mut out);
                 self.n4.send_raw(&out)?;
                 // Its answer is taken before counting begins.
                 while asked < 1_000 && self.n4.receive_raw(&mut |_| {})? == 0 {
                     asked += 1;
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                self.first_seid = seid.wrapping_add(1);
-                return Ok(());
+                return Ok(seid);
             }
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -151,7 +161,7 @@ impl Blind<'_> {
         let number = self.sent.len();
         let (session, step) = ((number / 3) as u64, number % 3);
         let sequence = self.first_sequence.wrapping_add(number as u32) & MAX_SEQUENCE;
-        let seid = self.first_seid.wrapping_add(session);
+        let seid = self.first_seid.wrapping_add(self.step.wrapping_mul(session));
         let mut out = Vec::new();
         match step {
             0 => self.establishment(session, sequence, &mut out),
@@ -178,17 +188,17 @@ impl Blind<'_> {
         n4.receive_raw(&mut |datagram| {
             let now_ns = monotonic_ns();
             summary.responses += 1;
-            let Some(response) = Response::read(datagram) else {
+            let Some((message_type, sequence, cause)) = read(datagram) else {
                 summary.malformed += 1;
                 return;
             };
-            let number = (response.sequence.wrapping_sub(*first_sequence) & MAX_SEQUENCE) as usize;
+            let number = (sequence.wrapping_sub(*first_sequence) & MAX_SEQUENCE) as usize;
             let Some(of_request) = sent.get_mut(number) else {
                 summary.unexpected += 1;
                 return;
             };
             let (counts, kind) = (&mut counts[number % 3], CYCLE[number % 3]);
-            if !kind.answered_by(response.message_type) {
+            if !kind.answered_by(message_type) {
                 summary.unexpected += 1;
                 return;
             }
@@ -197,7 +207,6 @@ impl Blind<'_> {
                 return;
             }
             counts.pending -= 1;
-            let cause = response.cause.unwrap_or(Cause::ACCEPTED);
             if cause.is_accepted() {
                 counts.ok += 1;
             } else {
@@ -234,4 +243,19 @@ impl Blind<'_> {
             && summary.responses == explained + summary.unexpected + summary.malformed;
         summary
     }
+}
+
+/// Type, number and cause of a response: quickly where it is a usual one, decoded where it has more (usage reports).
+fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
+    if let Some(response) = Response::read(datagram) {
+        return Some((response.message_type, response.sequence, response.cause.unwrap_or(Cause::ACCEPTED)));
+    }
+    let (pdu, _) = decode(datagram).ok()?;
+    let cause = match &pdu.message {
+        Message::SessionEstablishmentResponse(response) => response.cause,
+        Message::SessionModificationResponse(response) => response.cause,
+        Message::SessionDeletionResponse(response) => response.cause,
+        _ => return None,
+    };
+    Some((pdu.header.message_type, pdu.header.sequence, cause))
 }
