@@ -43,6 +43,8 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
         open_files(facts),
         sctp(facts),
         namespaces(facts),
+        iproute2(facts),
+        virtual_functions(facts),
         cpus(facts),
         smt(facts),
         governor(facts),
@@ -88,6 +90,20 @@ fn namespaces(facts: &Facts) -> Check {
         found.to_owned(),
         (!facts.network_namespaces).then_some((Status::Fair, advice)),
     )
+}
+
+fn iproute2(facts: &Facts) -> Check {
+    let found = if facts.iproute2 { "ip and tc" } else { "not found" };
+    let advice = "install iproute2 for experiments with emulated networks (rig xhaul, `sut.tier` live)";
+    check("iproute2", found.to_owned(), (!facts.iproute2).then_some((Status::Fair, advice)))
+}
+
+fn virtual_functions(facts: &Facts) -> Check {
+    let ports = &facts.virtual_functions;
+    let found = if ports.is_empty() { "no port with virtual functions".to_owned() } else { ports.join(", ") };
+    let advice =
+        "rig xhaul: for SR-IOV a switch port for each container stands in; it does not share the port's rate";
+    check("SR-IOV", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
 fn cpus(facts: &Facts) -> Check {
@@ -205,6 +221,8 @@ mod tests {
         Facts {
             sctp: Sctp::Loaded,
             network_namespaces: true,
+            iproute2: true,
+            virtual_functions: vec!["eth0: 7".into()],
             cpus: 8,
             smt: Some(false),
             governor: Some("performance".into()),
@@ -232,7 +250,7 @@ mod tests {
     #[test]
     fn a_good_machine_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
-        assert_eq!(checks.len(), 14);
+        assert_eq!(checks.len(), 16);
         assert!(
             checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
             "{checks:#?}"
@@ -242,10 +260,12 @@ mod tests {
     #[test]
     fn each_lack_is_found_alone() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
-        let lacks: [(&str, Facts, Status); 12] = [
+        let lacks: [(&str, Facts, Status); 14] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
             ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
             ("network namespaces", Facts { network_namespaces: false, ..good() }, Status::Fair),
+            ("iproute2", Facts { iproute2: false, ..good() }, Status::Fair),
+            ("SR-IOV", Facts { virtual_functions: Vec::new(), ..good() }, Status::Fair),
             ("CPUs", Facts { cpus: 1, ..good() }, Status::Fair),
             ("SMT", Facts { smt: Some(true), ..good() }, Status::Fair),
             ("frequency governor", Facts { governor: Some("powersave".into()), ..good() }, Status::Fair),

@@ -57,6 +57,10 @@ pub struct Facts {
     pub sctp: Sctp,
     /// This process may make network namespaces (it has CAP_SYS_ADMIN).
     pub network_namespaces: bool,
+    /// The commands `ip` and `tc` are installed.
+    pub iproute2: bool,
+    /// Ports that can be divided into virtual functions (SR-IOV), as `name: how many`.
+    pub virtual_functions: Vec<String>,
     /// Open files allowed to this process now.
     pub open_files_soft: Option<u64>,
     /// Open files that it may allow itself.
@@ -135,11 +139,31 @@ impl Facts {
             sctp: sctp(root, kernel.as_deref()),
             network_namespaces: text("proc/self/status")
                 .is_some_and(|text| has_capability(&text, CAP_SYS_ADMIN)),
+            iproute2: ["ip", "tc"].iter().all(|tool| {
+                ["usr/sbin", "usr/bin", "sbin", "bin"]
+                    .iter()
+                    .any(|folder| root.join(folder).join(tool).exists())
+            }),
+            virtual_functions: virtual_functions(root),
             open_files_soft: open_files(&limits, 3),
             open_files_hard: open_files(&limits, 4),
             kernel,
         }
     }
+}
+
+fn virtual_functions(root: &Path) -> Vec<String> {
+    let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
+    let mut ports: Vec<String> = interfaces
+        .flatten()
+        .filter_map(|entry| {
+            let total = fs::read_to_string(entry.path().join("device/sriov_totalvfs")).ok()?;
+            let total: u32 = total.trim().parse().ok().filter(|&total| total > 0)?;
+            Some(format!("{}: {total}", entry.file_name().to_string_lossy()))
+        })
+        .collect();
+    ports.sort();
+    ports
 }
 
 /// Those of the first CPU; all CPUs have the same.

@@ -169,23 +169,8 @@ pub fn lacking() -> Vec<String> {
 }
 
 /// Of the commands that a testbed runs, those that are not there.
-pub fn missing_tools() -> Vec<&'static str> {
+fn missing_tools() -> Vec<&'static str> {
     ["ip", "tc"].into_iter().filter(|tool| Command::new(tool).arg("-V").output().is_err()).collect()
-}
-
-/// Ports of this machine that can be divided into virtual functions (SR-IOV): (interface, how many).
-pub fn virtual_functions() -> Vec<(String, u32)> {
-    let Ok(interfaces) = std::fs::read_dir("/sys/class/net") else { return Vec::new() };
-    let mut found: Vec<(String, u32)> = interfaces
-        .flatten()
-        .filter_map(|entry| {
-            let total = std::fs::read_to_string(entry.path().join("device/sriov_totalvfs")).ok()?;
-            let total = total.trim().parse().ok().filter(|&total| total > 0)?;
-            Some((entry.file_name().to_string_lossy().into_owned(), total))
-        })
-        .collect();
-    found.sort();
-    found
 }
 
 /// Removes the namespaces and run files of processes that are no more; says how many namespaces.
@@ -220,7 +205,11 @@ fn lives(pid: u32, number: &str) -> bool {
     let Ok(noted) = std::fs::read_to_string(Path::new(RUN).join(format!("{pid}-{number}"))) else {
         return false;
     };
-    ProcessMeter::new(pid).began_ticks().is_ok_and(|began| began.to_string() == noted.trim())
+    let began = ProcessMeter::new(pid).began_ticks();
+    // A zombie keeps its number and its beginning, and nothing else.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, Some('Z' | 'X')) && began.is_ok_and(|began| began.to_string() == noted.trim())
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<String, NetnsError> {

@@ -29,7 +29,7 @@ mod time;
 
 pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, bounds};
-pub use engine::{FlowReport, Options, Report, Segment, Simulation};
+pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
 pub use network::{Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};
 pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};

@@ -11,6 +11,7 @@ use ranlab_model::xhaul::{
 };
 
 use super::build::USER;
+use super::pcap;
 use super::setup::{Setup, User};
 
 /// What flows are to a reader. A flow's role follows from its name.
@@ -50,16 +51,16 @@ struct Found {
     budget_ps: Option<Ps>,
 }
 
-/// Simulates each phase and records what every role went through, beside its bound where there is one.
+/// Simulates each phase, from `first_phase` on, and records what every role went through, beside its bound where there is one.
 pub(super) fn simulate(
     setup: &Setup,
     plan: &Plan,
-    (duration_ps, seed): (Ps, u64),
+    (duration_ps, seed, first_phase): (Ps, u64, u64),
     stop: &Stop,
     recorder: &mut Recorder,
 ) -> Result<Outcome, RigError> {
     let begun = std::time::Instant::now();
-    let reports = run_phases(setup, &plan.network, duration_ps, seed, stop)?;
+    let reports = run_phases(setup, &plan.network, (duration_ps, seed, first_phase), stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     let mut found: BTreeMap<&str, Found> = BTreeMap::new();
     let (mut events, mut digest) = (0, 0_u64);
@@ -90,10 +91,22 @@ pub(super) fn simulate(
         user(setup, found, recorder);
     }
     prove(plan, recorder, Some(&found))?;
+    if let Some(file) = &setup.pcap {
+        capture(setup, plan, Options { duration_ps, seed }, file)?;
+    }
     if setup.search_rounds > 0 {
         search(setup, &plan.network, duration_ps, seed, recorder);
     }
     Ok(outcome(&found))
+}
+
+/// Writes the deliveries of the first phase to a file.
+fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(), RigError> {
+    let simulation =
+        Simulation::new(&plan.network, options).map_err(|error| RigError::Rig(error.to_string()))?;
+    let (_, deliveries) = simulation.run_keeping(pcap::DELIVERIES_MAX);
+    let written = std::fs::File::create(file).and_then(|out| pcap::write(out, setup, plan, &deliveries));
+    written.map_err(|error| RigError::Environment(format!("`sim.pcap` {file}: {error}")))
 }
 
 /// Records the bounds alone.
@@ -112,8 +125,7 @@ fn outcome(found: &BTreeMap<&str, Found>) -> Outcome {
 fn run_phases(
     setup: &Setup,
     network: &Network,
-    duration_ps: Ps,
-    seed: u64,
+    (duration_ps, seed, first_phase): (Ps, u64, u64),
     stop: &Stop,
 ) -> Result<Vec<Report>, RigError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -121,7 +133,7 @@ fn run_phases(
     let next = AtomicUsize::new(0);
     let phases = setup.phases.max(1) as usize;
     let one = |phase: usize| {
-        let moved = shifted(setup, network, phase as u64, seed);
+        let moved = shifted(setup, network, first_phase + phase as u64, seed);
         let options = Options { duration_ps, seed: seed.wrapping_add(phase as u64) };
         let simulation =
             Simulation::new(&moved, options).map_err(|error| RigError::Rig(error.to_string()))?;

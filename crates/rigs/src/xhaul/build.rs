@@ -95,7 +95,10 @@ fn gates(setup: &Setup, plan: &Plan) -> Gates {
     let sending = bytes * 8 * (S / 1_000_000) / (setup.net.rate_bps / 1_000_000).max(1);
     let window = sending * setup.cells.count + WINDOW_SLACK_PS;
     let own = 1_u8 << setup.cells.class.min(7);
-    let at = |index: u32| u64::from(index) * period_ps / u64::from(windows);
+    // The fewest windows after which the pattern repeats exactly.
+    let common = greatest_common_divisor(*period_ps, u64::from(windows)).max(1);
+    let (cycle, windows) = (period_ps / common, u64::from(windows) / common);
+    let at = |index: u64| index * cycle / windows;
     let mut entries = Vec::new();
     for index in 0..windows {
         let length = at(index + 1) - at(index);
@@ -105,6 +108,10 @@ fn gates(setup: &Setup, plan: &Plan) -> Gates {
         entries.push(GateEntry { duration_ps: length - window, open: !own });
     }
     Gates { entries, clock: Clock::default() }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 struct Topology<'s> {

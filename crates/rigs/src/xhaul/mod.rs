@@ -5,6 +5,7 @@ mod answer;
 mod build;
 mod describe;
 mod live;
+mod pcap;
 mod setup;
 mod verdict;
 
@@ -110,7 +111,11 @@ impl Rig for Xhaul {
         match setup.tier.as_str() {
             "bound" => answer::bound(&plan, recorder),
             "live" => self.live(run, recorder),
-            _ => answer::simulate(&setup, &plan, (ps(run.duration), run.seed), &run.stop, recorder),
+            _ => {
+                // Repeats are other phases: what they differ by is what phases do.
+                let first = u64::from(run.repeat) * setup.phases;
+                answer::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
+            }
         }
     }
 
@@ -141,3 +146,6 @@ impl Xhaul {
         Ok(noise::judge(run, recorder, &[(&network.host, &report)]).unwrap_or(outcome))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,8 @@ use super::answer::{ROLES, SEGMENTS};
 const SENTENCES_MAX: usize = 12;
 /// Options whose breaking is told, at most.
 const OPTIONS_MAX: usize = 40;
+/// Differences below it are not worth a word, however alike repeats are.
+const SHOWN_MIN: f64 = 0.001;
 /// The axis along which options break.
 const CELLS: &str = "cells.count";
 /// Classes of the transport, us, as people name them.
@@ -176,6 +178,9 @@ fn attribution(results: &Results) -> Vec<String> {
             .filter_map(|name| Some((mean(point, &format!("{role}.at_{name}_us"))?, name.replace('_', " "))))
             .filter(|(us, _)| *us > 0.0)
             .collect();
+        if parts.is_empty() {
+            continue;
+        }
         parts.sort_by(|a, b| b.0.total_cmp(&a.0));
         let shares: Vec<String> = parts
             .iter()
@@ -250,7 +255,7 @@ fn difference(
         None => {
             format!("{metric} of {of} against {first}{at}: too few repeats to tell a difference from chance.")
         }
-        Some(spread) if change.abs() <= spread => format!(
+        Some(spread) if change.abs() <= spread.max(SHOWN_MIN) => format!(
             "{metric} of {of} against {first}{at}: no difference shown ({} %, repeats of one setting differ by {} %).",
             percent(change),
             percent(spread)
@@ -261,5 +266,20 @@ fn difference(
             if change > 0.0 { "higher" } else { "lower" },
             percent(spread)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_difference_is_claimed_below_what_repeats_differ_by() {
+        let said = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
+        assert!(said(0.01, Some(0.02)).contains("no difference shown"));
+        assert!(said(-0.01, Some(0.02)).contains("no difference shown"));
+        assert!(said(0.03, Some(0.02)).contains("is 3 % higher than of baseline"));
+        assert!(said(-0.5, Some(0.02)).contains("50 % lower"));
+        assert!(said(0.5, None).contains("too few repeats"));
     }
 }

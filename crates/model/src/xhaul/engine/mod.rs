@@ -100,6 +100,22 @@ pub struct Simulation<'n> {
     flows: Vec<FlowState>,
     events: u64,
     digest: u64,
+    /// Deliveries that are kept, and how many at most.
+    kept: Vec<Delivery>,
+    kept_max: usize,
+}
+
+/// A frame that reached its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// When, ps.
+    pub at_ps: Ps,
+    /// Index of its flow.
+    pub flow: u32,
+    /// Its number within the flow, from 0.
+    pub sequence: u64,
+    /// Octets on the wire.
+    pub wire: u32,
 }
 
 #[derive(Debug)]
@@ -208,6 +224,8 @@ impl<'n> Simulation<'n> {
             flows: flows.collect(),
             events: 0,
             digest: 0xCBF2_9CE4_8422_2325,
+            kept: Vec::new(),
+            kept_max: 0,
         };
         for flow in 0..simulation.flows.len() {
             simulation.plan_release(flow);
@@ -217,6 +235,19 @@ impl<'n> Simulation<'n> {
 
     /// Runs to the end and says what happened.
     pub fn run(mut self) -> Report {
+        self.drive();
+        self.report()
+    }
+
+    /// The same, with the first `most` frames that reached their destination, in order.
+    pub fn run_keeping(mut self, most: usize) -> (Report, Vec<Delivery>) {
+        self.kept_max = most;
+        self.drive();
+        let kept = std::mem::take(&mut self.kept);
+        (self.report(), kept)
+    }
+
+    fn drive(&mut self) {
         let end = self.duration_ps + DRAIN_PS_MAX;
         while let Some(event) = self.heap.pop() {
             if event.at > end {
@@ -231,7 +262,6 @@ impl<'n> Simulation<'n> {
                 Kind::Wake => self.wake(event.index),
             }
         }
-        self.report()
     }
 
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
@@ -325,6 +355,10 @@ impl<'n> Simulation<'n> {
     fn deliver(&mut self, id: u32) {
         let packet = self.packets[id as usize];
         self.free.push(id);
+        if self.kept.len() < self.kept_max {
+            let Packet { flow, sequence, wire, .. } = packet;
+            self.kept.push(Delivery { at_ps: self.now, flow, sequence, wire });
+        }
         let budget = self.network.flows[packet.flow as usize].budget_ps;
         self.flows[packet.flow as usize].delays.record(packet.sequence, packet.born, self.now, budget);
         for word in [u64::from(packet.flow), packet.sequence, self.now] {

@@ -1,0 +1,166 @@
+//! Simulated deliveries as a pcapng that Wireshark reads: Ethernet, one interface for each flow, times in nanoseconds of
+//! simulated time since 1970. Headers are the split's own; samples and user data are zero.
+
+use std::io::{self, Write};
+
+use ranlab_model::xhaul::{Delivery, Plan, Split};
+use ranlab_wire::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
+use ranlab_wire::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
+
+use super::answer::role;
+use super::setup::Setup;
+
+/// Deliveries that a file holds at most.
+pub(super) const DELIVERIES_MAX: usize = 200_000;
+/// Check sequence, preamble and gap: on the wire, not in a capture.
+const WIRE_ONLY_BYTES: usize = 4 + 20;
+const IPV4: u16 = 0x0800;
+const IP_BYTES: usize = 20;
+/// GTP-U, and what iperf3 uses.
+const PORTS: (u16, u16) = (2152, 5201);
+
+/// Writes the file.
+pub(super) fn write(out: impl Write, setup: &Setup, plan: &Plan, deliveries: &[Delivery]) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    let mut section = Vec::new();
+    section.extend_from_slice(&0x1A2B_3C4D_u32.to_le_bytes());
+    section.extend_from_slice(&[1, 0, 0, 0]);
+    section.extend_from_slice(&u64::MAX.to_le_bytes());
+    block(&mut out, 0x0A0D_0D0A, &section)?;
+    for flow in &plan.network.flows {
+        // Link type Ethernet, no limit; if_name, and if_tsresol: nanoseconds.
+        let mut body = vec![1, 0, 0, 0, 0, 0, 0, 0];
+        option(&mut body, 2, flow.name.as_bytes());
+        option(&mut body, 9, &[9]);
+        option(&mut body, 0, &[]);
+        block(&mut out, 1, &body)?;
+    }
+    for delivery in deliveries {
+        let frame = frame(setup, plan, delivery);
+        let at_ns = delivery.at_ps / 1000;
+        let mut body = Vec::with_capacity(frame.len() + 24);
+        body.extend_from_slice(&delivery.flow.to_le_bytes());
+        body.extend_from_slice(&((at_ns >> 32) as u32).to_le_bytes());
+        body.extend_from_slice(&(at_ns as u32).to_le_bytes());
+        for _ in 0..2 {
+            body.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+        }
+        body.extend_from_slice(&frame);
+        block(&mut out, 6, &body)?;
+    }
+    out.flush()
+}
+
+fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+    let padding = body.len().next_multiple_of(4) - body.len();
+    let length = ((body.len() + padding + 12) as u32).to_le_bytes();
+    out.write_all(&kind.to_le_bytes())?;
+    out.write_all(&length)?;
+    out.write_all(body)?;
+    out.write_all(&[0; 3][..padding])?;
+    out.write_all(&length)
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend_from_slice(&code.to_le_bytes());
+    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    body.extend_from_slice(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// The split of a flow, if it is a cell's.
+fn split(setup: &Setup, name: &str) -> Option<Split> {
+    match role(name)? {
+        "cell_dl" => Some(setup.cells.down),
+        "cell_ul" => Some(setup.cells.up),
+        "neighbour_dl" => setup.neighbour.map(|(down, ..)| down),
+        "neighbour_ul" => setup.neighbour.map(|(_, up, _)| up),
+        _ => None,
+    }
+}
+
+fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
+    let flow = &plan.network.flows[delivery.flow as usize];
+    let down = flow.name.ends_with("DL") || flow.name.ends_with("down") || flow.name == super::build::USER;
+    let size = (delivery.wire as usize).saturating_sub(WIRE_ONLY_BYTES);
+    let split = split(setup, &flow.name);
+    // Locally administered: who, and which flow.
+    let address = |cu: bool| [2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8];
+    let mut octets = Vec::with_capacity(size);
+    octets.extend_from_slice(&address(!down));
+    octets.extend_from_slice(&address(down));
+    let ethertype = match split {
+        Some(Split::If4p5 { udp: false }) => IF4P5,
+        Some(Split::Eight | Split::SevenOne | Split::SevenTwo { .. }) => ECPRI,
+        _ => IPV4,
+    };
+    octets.extend_from_slice(&ethertype.to_be_bytes());
+    let payload = size.saturating_sub(octets.len());
+    match ethertype {
+        IF4P5 => if4p5(&mut octets, payload, down, delivery.sequence, flow.pattern.frames(0).len()),
+        ECPRI => ecpri(&mut octets, payload, delivery.sequence),
+        _ => ip(&mut octets, payload, split, delivery.sequence, flow.pattern.frames(0).len()),
+    }
+    octets.resize(size, 0);
+    octets
+}
+
+fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_once: usize) {
+    let samples = vec![0; payload.saturating_sub(12) / PRB_SIZE * PRB_SIZE];
+    // Several frames of a symbol (ports, halves) share its number.
+    let of_tti = if at_once >= 14 { at_once as u64 } else { 14 };
+    let subframe = sequence / of_tti;
+    let frame = Frame {
+        kind: if down { Kind::DownlinkFft } else { Kind::UplinkFft },
+        frame: (subframe / 10 % 1024) as u16,
+        subframe: (subframe % 10) as u8,
+        symbol: (sequence % of_tti * 14 / of_tti) as u8,
+        samples: &samples,
+    };
+    // Samples that no carrier has leave zeroes.
+    let _ = frame.encode(octets);
+}
+
+fn ecpri(octets: &mut Vec<u8>, payload: usize, sequence: u64) {
+    let data = vec![0; payload.saturating_sub(8)];
+    let message = Message::IqData(Stream { id: 0, sequence: (sequence as u16) << 8, data: &data });
+    let _ = message.encode(false, octets);
+}
+
+/// IPv4 and UDP; of two frames of a packet the first and the last fragment.
+fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64, at_once: usize) {
+    let f1u = matches!(split, Some(Split::Two { .. }));
+    let fragments = f1u && at_once == 2;
+    let (number, last) = if fragments { (sequence / 2, sequence % 2 == 1) } else { (sequence, false) };
+    let offset: u16 = match (fragments, last) {
+        (true, false) => 0x2000,
+        // The first holds 1480 octets at an MTU of 1500; its own length is not known here.
+        (true, true) => 1480 / 8,
+        _ => 0,
+    };
+    let start = octets.len();
+    octets.extend_from_slice(&[0x45, 0]);
+    octets.extend_from_slice(&(payload as u16).to_be_bytes());
+    octets.extend_from_slice(&(number as u16).to_be_bytes());
+    octets.extend_from_slice(&offset.to_be_bytes());
+    octets.extend_from_slice(&[64, 17, 0, 0, 10, 77, 0, 11, 10, 77, 0, 1]);
+    let sum = checksum(&octets[start..start + IP_BYTES]);
+    octets[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+    if last {
+        return;
+    }
+    let port = if f1u { PORTS.0 } else { PORTS.1 };
+    let udp = payload.saturating_sub(IP_BYTES) as u16;
+    for half in [port, port, udp, 0] {
+        octets.extend_from_slice(&half.to_be_bytes());
+    }
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let mut sum: u32 =
+        header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
+}

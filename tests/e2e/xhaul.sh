@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# One Xhaul scenario, three answers: the simulation gives one digest in two processes and on any number of threads, stays
+# within its bound; the bound answers alone; live runs where this user may make namespaces, leaves
+# nothing behind, and cleans up after kill -9.
+set -euo pipefail
+cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
+trap cleanup EXIT
+scenarios=${SCENARIOS:-$(cd "$(dirname "$0")/../.." && pwd)/scenarios}
+
+cat >point.toml <<'TOML'
+title = "a point"
+rig = "xhaul"
+[background]
+direction = "both"
+[neighbour]
+split = "2"
+[sim]
+phases = 4
+[host]
+when_noisy = "warn"
+[measure]
+duration = "100ms"
+repeats = 1
+TOML
+# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; m: the first point's means.
+holds() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+r = json.loads(open(sys.argv[1]).read().splitlines()[-1])
+m = {k: v["mean"] for k, v in r["points"][0]["metrics"].items()} if r.get("points") and "metrics" in r["points"][0] else {}
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:3000]}")
+PYTHON
+}
+run() { "$RANLAB" bench run point.toml --fresh --format json "$@" 2>run.err; }
+
+echo "== one digest in two processes, on one thread and on three"
+run --out one --set sim.threads=1 >one.json
+run --out two --set sim.threads=3 >two.json
+python3 - <<'PYTHON'
+import json
+of = lambda f: json.loads(open(f).read().splitlines()[-1])["points"][0]["metrics"]["sim.digest"]["mean"]
+assert of("one.json") == of("two.json") > 0, (of("one.json"), of("two.json"))
+PYTHON
+holds one.json '0.9 <= m["cell_ul.of_bound"] <= 1 and m["cell_ul.lost_ratio"] == 0'
+holds one.json 'any("meets" in s for s in r["verdict"])'
+
+
+echo "== the bound alone; a port that is offered too much is told before anything runs"
+run --out bound --set sut.tier=bound >bound.json
+holds bound.json 'm["cell_ul.bound_us"] > 73 and "sim.events" not in m'
+code=0
+"$RANLAB" bench check point.toml --set cells.count=20 >check.out 2>check.err || code=$?
+[[ $code == 2 ]] && grep -q "is offered" check.err
+"$RANLAB" bench check point.toml | grep -q "are fragmented"
+
+echo "== published orders hold"
+for name in reference pacing shared-direction; do
+    "$RANLAB" bench run "$scenarios/xhaul/$name.toml" --quick --out "$name" >"$name.out" 2>&1 || { cat "$name.out"; exit 1; }
+done
+
+if ! { ip netns add "ranlab-probe-$$" && ip netns del "ranlab-probe-$$"; } 2>/dev/null; then
+    echo "== live: not possible here, and says so"
+    code=0
+    run --out live --set sut.tier=live >live.json || code=$?
+    [[ $code == 1 ]] && holds live.json '"namespaces" in r["points"][0]["reason"]'
+    exit 0
+fi
+ours() { ip netns list | grep -c '^ranlab-' || true; }
+
+echo "== live: frames of each split arrive, stamped by the kernel; nothing is left"
+run --out live --set sut.tier=live --set sut.sharing=macvlan --set background.direction=none \
+    --set live.cost_batches=200 --set measure.duration=1s >live.json
+holds live.json 'm["cell_dl.sent"] > 10000 and m["cell_dl.malformed"] == 0 and m["cell_dl.lost_ratio"] < 0.05'
+holds live.json 'm["live.rung"] >= 1 and m["neighbour_dl.sent"] > 500 and m["cost_ns_dl"] > 100'
+[[ $(ours) == 0 ]]
+
+echo "== live: what kill -9 leaves, the next run removes"
+"$RANLAB" bench run point.toml --fresh --out killed --set sut.tier=live --set background.direction=none \
+    --set live.cost_batches=0 --set measure.duration=60s >killed.out 2>&1 &
+pid=$!
+for _ in $(seq 100); do [[ $(ours) -lt 5 ]] || break; sleep 0.1; done
+# The worker makes the network: it is the child.
+worker=$(pgrep -P "$pid" | head -n 1)
+kill -9 "$worker" "$pid"
+wait "$pid" 2>/dev/null || true
+pid=
+while [[ -e /proc/$worker ]] && ! grep -q '^State:.Z' "/proc/$worker/status" 2>/dev/null; do sleep 0.05; done
+[[ $(ours) -ge 5 ]]
+run --out again --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set measure.duration=300ms >again.json
+[[ $(ours) == 0 ]]
