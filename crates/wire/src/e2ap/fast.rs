@@ -212,17 +212,24 @@ impl<'a> Indication<'a> {
         }
         out.reserve(body + 5);
         let count = 6 + u8::from(self.sn.is_some()) + u8::from(self.call_process_id.is_some());
-        put_head(out, [0x00, 5, 0x40], body, count, self.request_id, self.function_id);
-        let action = self.action_id;
         let kind = if self.kind == RicIndicationType::Insert { 0x40 } else { 0 };
-        if let Some(sn) = self.sn {
-            let ies = put(out, &[0, 15, 0, 1, 0, 0, 27, 0, 2, 0, 0, 0, 28, 0, 1, 0]);
-            (ies[4], ies[15]) = (action, kind);
-            ies[9..11].copy_from_slice(&sn.to_be_bytes());
-        } else {
-            let ies = put(out, &[0, 15, 0, 1, 0, 0, 28, 0, 1, 0]);
-            (ies[4], ies[9]) = (action, kind);
+        if let (Some(sn), None) = (self.sn, self.call_process_id)
+            && let Some(head) = put_usual(out, &USUAL_INDICATION, 39, self.header, self.message)
+        {
+            head[3..5].copy_from_slice(&long_len(body));
+            head[13..17].copy_from_slice(&request_id_octets(self.request_id));
+            head[21..23].copy_from_slice(&self.function_id.to_be_bytes());
+            head[32..34].copy_from_slice(&sn.to_be_bytes());
+            (head[27], head[38]) = (self.action_id, kind);
+            return Ok(());
         }
+        put_head(out, [0x00, 5, 0x40], body, count, self.request_id, self.function_id);
+        out.extend_from_slice(&[0, 15, 0, 1, self.action_id]);
+        if let Some(sn) = self.sn {
+            let [hi, lo] = sn.to_be_bytes();
+            out.extend_from_slice(&[0, 27, 0, 2, hi, lo]);
+        }
+        out.extend_from_slice(&[0, 28, 0, 1, kind]);
         put_string(out, 25, self.header);
         put_string(out, 26, self.message);
         if let Some(cpid) = self.call_process_id {
@@ -309,19 +316,27 @@ impl<'a> Control<'a> {
         }
         out.reserve(body + 5);
         let count = 4 + u8::from(ack.is_some()) + u8::from(self.call_process_id.is_some());
-        put_head(out, [0x00, 4, 0x00], body, count, self.request_id, self.function_id);
-        if let Some(cpid) = self.call_process_id {
-            put_string(out, 20, cpid);
+        if self.call_process_id.is_none()
+            && let Some(head) = put_usual(out, &USUAL_CONTROL, 23, self.header, self.message)
+        {
+            head[3..5].copy_from_slice(&long_len(body));
+            head[7] = count;
+            head[13..17].copy_from_slice(&request_id_octets(self.request_id));
+            head[21..23].copy_from_slice(&self.function_id.to_be_bytes());
+        } else {
+            put_head(out, [0x00, 4, 0x00], body, count, self.request_id, self.function_id);
+            if let Some(cpid) = self.call_process_id {
+                put_string(out, 20, cpid);
+            }
+            put_string(out, 22, self.header);
+            put_string(out, 23, self.message);
         }
-        put_string(out, 22, self.header);
-        put_string(out, 23, self.message);
         if let Some(Some(octet)) = ack {
             out.extend_from_slice(&[0, 21, 0, 1, octet]);
         }
         Ok(())
     }
 
-    #[cold]
     /// The message; octet strings are slices of `pdu`, which this was decoded from.
     pub fn to_message(&self, pdu: &Bytes) -> RicControlRequest {
         RicControlRequest {
@@ -334,6 +349,7 @@ impl<'a> Control<'a> {
         }
     }
 
+    #[cold]
     fn encode_general(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let message = Message::RicControlRequest(RicControlRequest {
             request_id: self.request_id,
@@ -453,6 +469,62 @@ const fn len_len(n: usize) -> usize {
 const fn string_ie_len(string: &[u8]) -> usize {
     let value = len_len(string.len()) + string.len();
     3 + len_len(value) + value
+}
+
+/// A long RICindication with a running number, up to its header.
+#[rustfmt::skip]
+const USUAL_INDICATION: [u8; 64] = usual([
+    0, 5, 0x40, 0, 0, 0, 0, 7, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0,
+    0, 15, 0, 1, 0, 0, 27, 0, 2, 0, 0, 0, 28, 0, 1, 0,
+], 25);
+/// A long RICcontrolRequest, up to its header.
+const USUAL_CONTROL: [u8; 64] =
+    usual([0, 4, 0, 0, 0, 0, 0, 0, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0], 22);
+
+/// `elements`, the id of the header's element, and room for the header and for the beginning of the message's element,
+/// whose id is the next one.
+const fn usual<const N: usize>(elements: [u8; N], header_id: u8) -> [u8; 64] {
+    let mut template = [0; 64];
+    let mut i = 0;
+    while i < N {
+        template[i] = elements[i];
+        i += 1;
+    }
+    template[N + 1] = header_id;
+    template
+}
+
+/// Appends a message whose header's element begins at octet `at` of `template`, and lends what is in front of the
+/// contents of the message to be filled in; nothing if the header is too long for that or the message too short. One
+/// append each for the head and for the message: an append costs a look at the buffer's length, a write into a slice
+/// does not.
+#[inline]
+fn put_usual<'o>(
+    out: &'o mut Vec<u8>,
+    template: &[u8; 64],
+    at: usize,
+    header: &[u8],
+    message: &[u8],
+) -> Option<&'o mut [u8; 64]> {
+    let (n, m, start) = (header.len(), message.len(), out.len());
+    let contents = at + 5 + n;
+    if contents + 7 > template.len() || m < 128 {
+        return None;
+    }
+    out.extend_from_slice(template);
+    out.truncate(start + contents + 7);
+    out.extend_from_slice(message);
+    let head = out.get_mut(start..)?.first_chunk_mut::<64>()?;
+    head[at + 3..at + 5].copy_from_slice(&[n as u8 + 1, n as u8]);
+    match <&[u8; 8]>::try_from(header) {
+        // The usual length: a call of the general copy would cost more than the copy.
+        Ok(word) => head[at + 5..at + 13].copy_from_slice(word),
+        Err(_) => head[at + 5..contents].copy_from_slice(header),
+    }
+    head[contents..contents + 3].copy_from_slice(&[0, template[at + 1] + 1, 0]);
+    head[contents + 3..contents + 5].copy_from_slice(&long_len(len_len(m) + m));
+    head[contents + 5..contents + 7].copy_from_slice(&long_len(m));
+    Some(head)
 }
 
 /// Appends a template and lends it to be filled in. Octets that go to their place at once are cheaper than octets
