@@ -1,4 +1,5 @@
-//! Rig `southbound`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects.
+//! Rig `southbound`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects; and
+//! the same over E2 at our RIC, with its monitoring application inside as theirs is.
 
 use std::time::Duration;
 
@@ -10,10 +11,14 @@ use ranlab_campaign::value::Value;
 use crate::keys;
 use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{AttachPart, Part, SouthControllerPart, SouthFleetPart};
+use crate::parts::{AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
 use crate::sut::{self, Sut};
 use crate::worker::{Numbers, Report, Worker};
 
+/// Name in a scenario.
+pub(crate) const NAME: &str = "southbound";
+/// Version of E2AP between `ric` and its base stations.
+const E2AP: &str = "2.03";
 /// How often it is checked that the controller lives while measuring.
 const CHECK: Duration = Duration::from_secs(1);
 /// A generator that leaves out more is no generator of that load.
@@ -41,6 +46,13 @@ impl Southbound {
                 Some(_) => AttachPart::Pid { pid: keys::int(run, "sut.pid")? },
                 None => AttachPart::Elsewhere,
             }),
+            "ric" => Part::MonitorRic(MonitorRicPart {
+                e2: "tcp://127.0.0.1:0".to_owned(),
+                e2ap: E2AP.to_owned(),
+                sm: keys::list(run, "load.sm")?,
+                // E2's statistics know no finer period.
+                period_ms: u32::try_from(period_us(run)?.div_ceil(1_000)).unwrap_or(u32::MAX).max(1),
+            }),
             which => Part::SouthController(SouthControllerPart {
                 which: which.trim_start_matches("alt-").to_owned(),
                 arguments: arguments(run, which)?,
@@ -54,6 +66,20 @@ impl Southbound {
             0 => u64::from(nodes) * 1_000,
             ramp => ramp,
         };
+        if keys::text(run, "sut.type")? == "ric" {
+            return Ok(Part::Fleet(FleetPart {
+                connect: self.address.clone(),
+                nodes,
+                // Within what the key allows.
+                ues: u16::try_from(ues).unwrap_or(u16::MAX),
+                sm: keys::list(run, "load.sm")?,
+                kind: "gnb".to_owned(),
+                e2ap: E2AP.to_owned(),
+                ramp_us,
+                seed: run.seed,
+                first,
+            }));
+        }
         Ok(Part::SouthFleet(SouthFleetPart {
             protocol: protocol(run)?.to_owned(),
             connect: self.address.clone(),
@@ -90,6 +116,18 @@ impl Southbound {
             waited += step;
         }
     }
+}
+
+fn lateness_us_p99(load: &Report) -> f64 {
+    let Some(counts) = load.distributions.get("lateness_us") else {
+        return number(&load.numbers, "lateness_us_p99");
+    };
+    let mut left = counts.iter().map(|(_, count)| *count).sum::<u64>() as f64 * 0.99;
+    let reached = counts.iter().find(|(_, count)| {
+        left -= *count as f64;
+        left <= 0.0
+    });
+    reached.map_or(0.0, |(value, _)| *value as f64)
 }
 
 fn number(numbers: &Numbers, name: &str) -> f64 {
@@ -142,8 +180,9 @@ fn sut_keys() -> Vec<Key> {
     vec![
         Key::new(
             "sut.type",
-            Kind::choice(&["flexran", "alt-flexran", "empower", "external"]),
-            "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); external: one that runs already",
+            Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]),
+            "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with \
+             its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already",
         )
         .or("flexran"),
         keys::place("sut.at", "the controller"),
@@ -183,6 +222,12 @@ impl Rig for Southbound {
                 "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER",
             )
             .or(Duration::ZERO),
+            Key::new(
+                "load.sm",
+                Kind::List(Box::new(Kind::choice(&keys::SERVICE_MODELS))),
+                "statistics that ric subscribes to",
+            )
+            .or(Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec())),
             Key::new("load.honour", Kind::Bool, "report as the controller asks instead").or(false),
             Key::new(
                 "load.activation",
@@ -217,7 +262,7 @@ impl Rig for Southbound {
         ]);
         keys.extend(keys::host());
         RigDescription {
-            name: "southbound".to_owned(),
+            name: NAME.to_owned(),
             comment: "base stations of FlexRAN or 5G-EmPOWER with UEs at a controller".to_owned(),
             keys,
             metrics: metrics(),
@@ -271,7 +316,8 @@ impl Rig for Southbound {
         let host = fleet.host.clone();
         let nodes: u32 = keys::int(run, "load.nodes")?;
         let patience = keys::span_us(run, "load.patience")?;
-        let probe = if patience > 0 { Some(self.probe(run, nodes)?) } else { None };
+        // How long a base station of E2 takes is not taken here: the fleet looks too seldom.
+        let probe = if patience > 0 && keys::text(run, "sut.type")? != "ric" { Some(self.probe(run, nodes)?) } else { None };
         let outcome = record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
         let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
@@ -294,6 +340,7 @@ fn metrics() -> Vec<Metric> {
         scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
         scalar("rx_messages_per_s", "1/s", Neither, "protocol messages to the controller, not packets"),
         scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
+        scalar("rx_bytes_per_message", "B", Neither, "octets of a message to the controller, on average"),
         scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
         scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
         scalar("nodes_alive_ratio", "", Higher, "base stations that the controller had asked for reports, of all"),
@@ -330,9 +377,15 @@ fn record(
     let its = |name: &str| number(&controller.numbers, name);
     let seconds = load.wall_s.max(1e-3);
     recorder.scalar("rx_messages_per_s", of("sent") / seconds);
+    if of("sent") > 0.0 {
+        recorder.scalar("rx_bytes_per_message", of("sent_bytes") / of("sent"));
+    }
     recorder.scalar("rx_mbps", of("sent_bytes") * 8e-6 / seconds);
-    recorder.scalar("tx_messages_per_s", of("received") / seconds);
-    recorder.scalar("tx_mbps", of("received_bytes") * 8e-6 / seconds);
+    // Base stations of E2 do not count what they receive.
+    if load.numbers.contains_key("received") {
+        recorder.scalar("tx_messages_per_s", of("received") / seconds);
+        recorder.scalar("tx_mbps", of("received_bytes") * 8e-6 / seconds);
+    }
     let alive = of("alive") / nodes.max(1.0);
     recorder.scalar("nodes_alive_ratio", alive);
     recorder.scalar("reconnects", of("reconnects"));
@@ -348,21 +401,25 @@ fn record(
         overloaded |= delays.is_none();
     }
     // What only a controller of ours tells.
+    let sign = |shown: bool| f64::from(u8::from(shown));
     if controller.numbers.contains_key("agents") {
         recorder.scalar("ingested_ratio", if of("sent") > 0.0 { its("processed") / of("sent") } else { 1.0 });
         recorder.scalar("ues_known_ratio", if of("ues") > 0.0 { its("ues") / of("ues") } else { 1.0 });
+        recorder.scalar("overload_drops", sign(its("dropped") > 0.0));
+        overloaded |= its("dropped") > 0.0;
+    }
+    // What only those after the published ones have.
+    if controller.numbers.contains_key("app_runs") {
         recorder.scalar("leaked_mb", its("leaked_bytes") * 1e-6);
         recorder.scalar("declared_dead", its("declared_dead"));
         recorder.scalar("app_runs_per_s", its("app_runs") / seconds);
-        let sign = |shown: bool| f64::from(u8::from(shown));
-        recorder.scalar("overload_drops", sign(its("dropped") > 0.0));
         recorder.scalar("overload_declares_dead", sign(its("declared_dead") > 0.0));
         recorder.scalar("overload_memory_grows", sign(its("leaked_bytes") > 0.0));
         recorder.scalar("overload_starves", sign(its("throttled") > its("app_runs")));
-        overloaded |= its("dropped") > 0.0 || its("declared_dead") > 0.0;
+        overloaded |= its("declared_dead") > 0.0;
     }
     recorder.scalar("tool.cpu_cores", load.process.as_ref().map_or(0.0, |process| process.cpu_s) / seconds);
-    recorder.scalar("tool.lateness_us_p99", of("lateness_us_p99"));
+    recorder.scalar("tool.lateness_us_p99", lateness_us_p99(load));
     let due = of("reports") + of("skipped");
     let skipped = if due > 0.0 { of("skipped") / due } else { 0.0 };
     recorder.scalar("tool.skipped_ratio", skipped);

@@ -41,6 +41,7 @@ pub(super) struct Stations {
     set_up_us: u64,
     started: Instant,
     nodes: u32,
+    ues: u16,
 }
 
 impl Stations {
@@ -68,7 +69,7 @@ impl Stations {
         });
         let started = Instant::now();
         fleet.ramp_up().await.map_err(rig)?;
-        Ok(Self { fleet, at_begin: FleetReport::default(), set_up_us: 0, started, nodes: part.nodes })
+        Ok(Self { fleet, at_begin: FleetReport::default(), set_up_us: 0, started, nodes: part.nodes, ues: part.ues })
     }
 }
 
@@ -100,7 +101,9 @@ impl Running for Stations {
         let (then, now) = (self.at_begin, self.fleet.report());
         for (name, value) in [
             ("alive", f64::from(now.alive)),
+            ("ues", f64::from(now.alive) * f64::from(self.ues)),
             ("sent", (now.sent - then.sent) as f64),
+            ("reports", (now.sent - then.sent) as f64),
             ("sent_bytes", (now.sent_bytes - then.sent_bytes) as f64),
             ("messages_sent", (now.sent_messages - then.sent_messages) as f64),
             ("messages_received", (now.received_messages - then.received_messages) as f64),

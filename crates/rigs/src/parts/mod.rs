@@ -3,6 +3,7 @@
 mod fleet;
 pub(crate) mod meters;
 mod monitor;
+mod monitor_ric;
 mod ping;
 mod ping_ric;
 mod pinger;
@@ -21,6 +22,7 @@ use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
 pub(crate) use fleet::FleetPart;
 pub(crate) use monitor::MonitorPart;
+pub(crate) use monitor_ric::MonitorRicPart;
 pub(crate) use ping::PingPart;
 pub(crate) use ping_ric::PingRicPart;
 pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
@@ -46,6 +48,8 @@ pub enum Part {
     Ping(PingPart),
     /// Our RIC with an iApp that pings.
     PingRic(PingRicPart),
+    /// Our RIC with an iApp that keeps statistics.
+    MonitorRic(MonitorRicPart),
     /// A relay that decodes and encodes whatever passes.
     Relay(RelayPart),
     /// Our packet engine, fed from memory.
@@ -96,6 +100,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
         Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
         Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
+        Part::MonitorRic(part) => Box::new(monitor_ric::MonitoringRic::start(&part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
         Part::SouthController(part) => Box::new(southbound::SouthController::start(&part)?),

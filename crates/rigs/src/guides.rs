@@ -1,0 +1,180 @@
+//! Design guidelines for controllers: what the counters show of one under load, and what follows from it (MARC §V, VI).
+
+use ranlab_campaign::expect::short;
+use ranlab_campaign::results::{PointResult, Results};
+
+/// On which side of its bound a metric shows the sign.
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// A sign in the counters and the advice that follows from it.
+struct Guide {
+    metric: &'static str,
+    bound: Bound,
+    /// What the controller does then.
+    sign: &'static str,
+    advice: &'static str,
+    /// Section of MARC's paper that the advice comes from.
+    section: &'static str,
+}
+
+/// In the order in which a reader should think of them: what is lost first, costs last.
+const GUIDES: [Guide; 7] = [
+    Guide {
+        metric: "overload_drops",
+        bound: Bound::AtLeast(0.5),
+        sign: "drops messages",
+        advice: "What it receives is processed in too small a share of its time: raise the share of the updater \
+                 (sut.rib_share; AltFlexRAN has 0.8, \"adaptive\" follows the queue), or hold base stations back with \
+                 sut.queue = \"bounded\", so that they know.",
+        section: "V-C",
+    },
+    Guide {
+        metric: "overload_memory_grows",
+        bound: Bound::AtLeast(0.5),
+        sign: "lets its memory grow without bound",
+        advice: "What is given up must be freed, and a queue needs a bound: until then only a load below the bottleneck is safe.",
+        section: "V-D",
+    },
+    Guide {
+        metric: "overload_declares_dead",
+        bound: Bound::AtLeast(0.5),
+        sign: "declares base stations dead that are connected",
+        advice: "Their keep-alives wait behind reports: note them where they are received, or ask for longer intervals \
+                 while the queue is long.",
+        section: "V-C",
+    },
+    Guide {
+        metric: "overload_starves",
+        bound: Bound::AtLeast(0.5),
+        sign: "lets its applications wait in more cycles than they run",
+        advice: "Updater and applications share a cycle by a fixed division that does not fit the load: divide it by demand.",
+        section: "VI",
+    },
+    Guide {
+        metric: "init_delay_ms",
+        bound: Bound::AtLeast(1_000.0),
+        sign: "takes a second or more to initialise one more base station",
+        advice: "Initialisation waits in the queue of the reports: give it one of its own, or reports less often \
+                 (load.period, sut.slow_period).",
+        section: "V-B",
+    },
+    Guide {
+        metric: "rx_bytes_per_message",
+        bound: Bound::AtMost(128.0),
+        sign: "is sent small messages",
+        advice: "Its cost goes by messages, not by octets: reports of all UEs in one message of the base station cost \
+                 less than one of each UE.",
+        section: "V-C, V-E",
+    },
+    Guide {
+        metric: "sut.cpu_cores",
+        bound: Bound::AtLeast(0.9),
+        sign: "keeps a core busy",
+        advice: "More load needs more instances, a longer reporting period, or cheaper messages.",
+        section: "V-C",
+    },
+];
+
+/// A sentence or three for each sign that was seen; one that says so if none was.
+pub(crate) fn sentences(results: &Results) -> Vec<String> {
+    let seen: Vec<String> = GUIDES.iter().filter_map(|guide| guide.sentence(results)).collect();
+    if !seen.is_empty() || results.points.iter().all(|point| point.runs.is_empty()) {
+        return seen;
+    }
+    vec![format!("None of the {} known signs of a bottleneck was seen.", GUIDES.len())]
+}
+
+impl Guide {
+    /// The value that shows the sign at that point, if it does.
+    fn seen(&self, point: &PointResult, confidence: f64) -> Option<f64> {
+        let mean = point.summary(self.metric, confidence)?.mean;
+        match self.bound {
+            Bound::AtLeast(bound) => mean >= bound,
+            Bound::AtMost(bound) => mean <= bound,
+        }
+        .then_some(mean)
+    }
+
+    fn sentence(&self, results: &Results) -> Option<String> {
+        let confidence = results.scenario.measure.confidence;
+        let with_value = |point| Some((point, self.seen(point, confidence)?));
+        let seen: Vec<(&PointResult, f64)> = results.points.iter().filter_map(with_value).collect();
+        let (first, value) = seen.first()?;
+        // A sign by yes and no has no unit, and its value says nothing more.
+        let value = match results.unit(self.metric) {
+            "" => String::new(),
+            unit => format!(", {} {unit} of {}", short(*value), self.metric),
+        };
+        Some(format!(
+            "Guideline: the controller {} at {} of {} points (first at {}{value}). {} (MARC §{})",
+            self.sign,
+            seen.len(),
+            results.points.len(),
+            first.point.label(),
+            self.advice,
+            self.section,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Lab;
+    use ranlab_campaign::plan::Plan;
+    use ranlab_campaign::record::Recorder;
+    use ranlab_campaign::results::Finished;
+    use ranlab_campaign::rig::{Outcome, RigDescription};
+    use ranlab_campaign::scenario::{Overrides, Scenario};
+    use std::time::Duration;
+
+    fn rig() -> RigDescription {
+        crate::by_name(&Lab::new("ranlab"), "southbound").unwrap().describe()
+    }
+
+    /// Two points, of 10 and 50 base stations, with these numbers of a metric.
+    fn results(metric: &str, values: [f64; 2]) -> Results {
+        let text = "title = \"t\"\nrig = \"southbound\"\n[sweep.axes]\n\"load.nodes\" = [10, 50]\n[measure]\nrepeats = 1";
+        let over = Overrides { sets: Vec::new(), quick: false };
+        let scenario = Scenario::parse(text, "t", &over, &[rig()]).unwrap();
+        let plan = Plan::new(&scenario, &rig());
+        let runs = values.into_iter().enumerate().map(|(point, value)| {
+            let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+            recorder.scalar(metric, value);
+            Finished {
+                point,
+                repeat: 0,
+                position: 0,
+                outcome: Outcome::Ok,
+                reason: String::new(),
+                recording: recorder.finish(),
+                started_unix_ms: 0,
+                elapsed: Duration::from_secs(1),
+            }
+        });
+        Results::new(scenario, rig().metrics, plan.points, runs.collect())
+    }
+
+    #[test]
+    fn every_sign_is_a_metric_of_the_rig() {
+        for guide in &GUIDES {
+            assert!(rig().metric(guide.metric).is_some(), "{}", guide.metric);
+        }
+    }
+
+    #[test]
+    fn a_sign_is_told_where_it_was_seen() {
+        let told = sentences(&results("overload_drops", [0.0, 1.0]));
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("drops messages at 1 of 2 points (first at "), "{}", told[0]);
+        assert!(told[0].contains("50"), "{}", told[0]);
+        let told = sentences(&results("rx_bytes_per_message", [60.0, 9_000.0]));
+        assert!(told[0].contains("small messages at 1 of 2 points") && told[0].contains("60 B"), "{}", told[0]);
+        let told = sentences(&results("init_delay_ms", [5.0, 8.0]));
+        assert_eq!(told, ["None of the 7 known signs of a bottleneck was seen."]);
+    }
+}
