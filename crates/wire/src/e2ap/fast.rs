@@ -516,10 +516,11 @@ fn put_usual<'o>(
     out.extend_from_slice(message);
     let head = out.get_mut(start..)?.first_chunk_mut::<64>()?;
     head[at + 3..at + 5].copy_from_slice(&[n as u8 + 1, n as u8]);
-    match <&[u8; 8]>::try_from(header) {
-        // The usual length: a call of the general copy would cost more than the copy.
-        Ok(word) => head[at + 5..at + 13].copy_from_slice(word),
-        Err(_) => head[at + 5..contents].copy_from_slice(header),
+    match header {
+        // The usual lengths: a call of the general copy would cost more than the copy.
+        [] => {}
+        &[a, b, c, d, e, f, g, h] => head[at + 5..at + 13].copy_from_slice(&[a, b, c, d, e, f, g, h]),
+        _ => head[at + 5..contents].copy_from_slice(header),
     }
     head[contents..contents + 3].copy_from_slice(&[0, template[at + 1] + 1, 0]);
     head[contents + 3..contents + 5].copy_from_slice(&long_len(len_len(m) + m));
