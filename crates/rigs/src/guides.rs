@@ -173,7 +173,11 @@ mod tests {
         assert!(told[0].contains("drops messages at 1 of 2 points (first at "), "{}", told[0]);
         assert!(told[0].contains("50"), "{}", told[0]);
         let told = sentences(&results("rx_bytes_per_message", [60.0, 9_000.0]));
-        assert!(told[0].contains("small messages at 1 of 2 points") && told[0].contains("60 B"), "{}", told[0]);
+        assert!(
+            told[0].contains("small messages at 1 of 2 points") && told[0].contains("60 B"),
+            "{}",
+            told[0]
+        );
         let told = sentences(&results("init_delay_ms", [5.0, 8.0]));
         assert_eq!(told, ["None of the 7 known signs of a bottleneck was seen."]);
     }

@@ -61,7 +61,11 @@ pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
 
 /// What a campaign found in words, for rigs that have a verdict of their own; it stands above everything else.
 pub fn verdict(results: &Results) -> Vec<String> {
-    if results.scenario.rig == southbound::NAME { guides::sentences(results) } else { xhaul::verdict(results) }
+    if results.scenario.rig == southbound::NAME {
+        guides::sentences(results)
+    } else {
+        xhaul::verdict(results)
+    }
 }
 
 /// What a point will load the system with, computed before anything runs, as lines of text; `None` if the rig has

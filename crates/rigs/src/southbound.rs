@@ -317,7 +317,11 @@ impl Rig for Southbound {
         let nodes: u32 = keys::int(run, "load.nodes")?;
         let patience = keys::span_us(run, "load.patience")?;
         // How long a base station of E2 takes is not taken here: the fleet looks too seldom.
-        let probe = if patience > 0 && keys::text(run, "sut.type")? != "ric" { Some(self.probe(run, nodes)?) } else { None };
+        let probe = if patience > 0 && keys::text(run, "sut.type")? != "ric" {
+            Some(self.probe(run, nodes)?)
+        } else {
+            None
+        };
         let outcome = record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
         let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))

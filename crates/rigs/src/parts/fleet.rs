@@ -69,7 +69,14 @@ impl Stations {
         });
         let started = Instant::now();
         fleet.ramp_up().await.map_err(rig)?;
-        Ok(Self { fleet, at_begin: FleetReport::default(), set_up_us: 0, started, nodes: part.nodes, ues: part.ues })
+        Ok(Self {
+            fleet,
+            at_begin: FleetReport::default(),
+            set_up_us: 0,
+            started,
+            nodes: part.nodes,
+            ues: part.ues,
+        })
     }
 }
 

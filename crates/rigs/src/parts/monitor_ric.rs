@@ -44,7 +44,9 @@ impl MonitoringRic {
         };
         let models = part.sm.iter().map(|name| {
             let model = Model::ALL.into_iter().find(|model| model.name() == name);
-            model.ok_or_else(|| rig(format!("\"{name}\" is no statistics; mac, rlc, pdcp and gtp are allowed")))
+            model.ok_or_else(|| {
+                rig(format!("\"{name}\" is no statistics; mac, rlc, pdcp and gtp are allowed"))
+            })
         });
         let config = MonitorConfig { models: models.collect::<Result<_, _>>()?, period_ms: part.period_ms };
         let ric = RicHandle::start(
