@@ -48,7 +48,7 @@ fn the_published_schema_is_the_one_that_the_rigs_make() {
         std::fs::write(&file, serde_json::to_string_pretty(&schema()).unwrap() + "\n").unwrap();
     }
     // As values: in which order members are written depends on what else is built (serde_json's `preserve_order`).
-    let published: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let published: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert!(
         published == schema(),
         "docs/scenario.schema.json is not current: run `ranlab bench list --schema > docs/scenario.schema.json`, \
