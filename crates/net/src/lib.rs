@@ -6,6 +6,7 @@
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
 //! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
+//! * [`Rest`]: waiting for a deadline more exactly than timers are, which [`exact_timers`] makes as exact as they can be.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
@@ -17,6 +18,7 @@ mod bpf;
 mod datagrams;
 mod limits;
 mod options;
+mod rest;
 pub mod sctp;
 pub mod stamped;
 mod thread;
@@ -29,7 +31,8 @@ pub use datagrams::{
 };
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent};
+pub use rest::Rest;
 pub use sctp::{SctpUnavailable, sctp_support};
-pub use thread::{MAX_CPUS, monotonic_ns, pin_thread, thread_cpu_time};
+pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};
 pub use timer::Timer;
 pub use tun::open_tun;

@@ -121,6 +121,7 @@ impl Cycles {
     /// Carries a plan out: until its time or number is over and, unless they are kept, every session has ended. `stop`
     /// ends it early.
     pub fn run(&mut self, plan: &CyclePlan, stop: &dyn Fn() -> bool) -> io::Result<()> {
+        ranlab_net::exact_timers();
         self.free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none()).collect();
         let mut schedule = match plan.begin {
             Loop::Open(arrivals) => Some(Schedule::new(arrivals, plan.seed, plan.sender)),

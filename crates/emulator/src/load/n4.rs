@@ -2,7 +2,7 @@
 use super::LoadError;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
-use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, wait_readable};
+use ranlab_net::{DatagramOptions, ReceiveBatch, Rest, SendBatch, bind_datagrams, monotonic_ns};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -39,6 +39,7 @@ pub struct N4 {
     upf: SocketAddr,
     received: ReceiveBatch,
     to_send: SendBatch,
+    rest: Rest,
     events: VecDeque<SmfEvent>,
     /// The last messages, if asked for.
     pub trace: Option<VecDeque<Traced>>,
@@ -58,15 +59,17 @@ impl N4 {
     ) -> Result<Self, LoadError> {
         let smf = Smf::new(settings, profile).ok_or(LoadError::Profile)?;
         let fault = |source| LoadError::Bind { what: "SMF", address: bind, source };
-        let socket = bind_datagrams(bind, DatagramOptions::default()).map_err(fault)?;
+        let options = DatagramOptions { merge: true, stamp: true, ..Default::default() };
+        let socket = bind_datagrams(bind, options).map_err(fault)?;
         let own = socket.local_addr().map_err(fault)?;
         Ok(Self {
             smf,
             socket,
             own,
             upf,
-            received: ReceiveBatch::new(BATCH, MAX_MESSAGE),
-            to_send: SendBatch::new(BATCH, MAX_MESSAGE),
+            received: ReceiveBatch::merging(MAX_MESSAGE),
+            to_send: SendBatch::segmenting(BATCH, MAX_MESSAGE),
+            rest: Rest::default(),
             events: VecDeque::new(),
             trace: None,
             unsent: 0,
@@ -88,13 +91,12 @@ impl N4 {
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { smf, socket, upf, received, trace, own, strangers, .. } = self;
         let came = received.receive(socket)?;
-        for (from, datagram) in received.datagrams() {
+        // The kernel's time of arrival: what waits for this thread is not the UPF's delay.
+        for (from, datagram, at_ns) in received.stamped() {
             if from != *upf {
                 *strangers += 1;
                 continue;
             }
-            // Each its own reading of the clock: one for all would take the batch's length for latency.
-            let at_ns = monotonic_ns();
             if let Some(trace) = trace {
                 note(trace, at_ns, from, *own, datagram);
             }
@@ -183,15 +185,10 @@ impl N4 {
     }
 
     /// Waits until something comes or `until` has passed.
-    pub fn rest(&self, until: Time) -> io::Result<()> {
+    pub fn rest(&mut self, until: Time) -> io::Result<()> {
         let until = self.smf.wake_at().map_or(until, |at| at.min(until));
-        let rest = until.since(Self::now());
-        // Timers are less exact than that: what is due sooner is waited for awake.
-        const SPIN: Duration = Duration::from_micros(80);
-        if rest > SPIN {
-            wait_readable(&[self.socket.as_fd()], rest - SPIN)?;
-        }
-        Ok(())
+        let Self { rest, socket, .. } = self;
+        rest.wait(&[socket.as_fd()], monotonic_ns(), until.as_nanos()).map(drop)
     }
 
     /// Asks for an association and waits for it.

@@ -5,7 +5,7 @@ use crate::upf::packets::rules;
 use ranlab_dataplane::upf::{Meter, PlaneEvent};
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Mock, UpfEvent, UpfInput, UpfOutput};
-use ranlab_net::{ReceiveBatch, SendBatch, monotonic_ns, thread_cpu_time, wait_readable};
+use ranlab_net::{ReceiveBatch, Rest, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
 use ranlab_wire::pfcp::*;
 use std::collections::HashMap;
 use std::io;
@@ -19,8 +19,6 @@ use std::time::Duration;
 const REST: Duration = Duration::from_millis(20);
 /// With packet threads, their notices are looked for this often.
 const NOTICE: Duration = Duration::from_millis(1);
-/// What comes sooner is waited for without sleeping: timers are less exact than that.
-const SPIN: Duration = Duration::from_micros(100);
 /// Seconds between the epochs of NTP (1900) and Unix (1970).
 const NTP_OFFSET: u64 = 2_208_988_800;
 
@@ -46,6 +44,7 @@ pub(super) struct Control {
     live: Arc<AtomicUsize>,
     crashed_at: Option<u64>,
     unsent: u64,
+    rest: Rest,
 }
 
 impl Control {
@@ -54,18 +53,20 @@ impl Control {
             mock: Mock::new(config.mock, config.settings.clone()),
             config,
             socket,
-            received: ReceiveBatch::new(BATCH, MAX_DATAGRAM),
-            to_send: SendBatch::new(BATCH, MAX_DATAGRAM),
+            received: ReceiveBatch::merging(MAX_DATAGRAM),
+            to_send: SendBatch::segmenting(BATCH, MAX_DATAGRAM),
             planes,
             accounts: HashMap::new(),
             live,
             crashed_at: None,
             unsent: 0,
+            rest: Rest::default(),
         }
     }
 
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<UpfReport, UpfError> {
         pin(&self.config.pin, 0);
+        exact_timers();
         while !stop.load(Relaxed) {
             let now_ns = monotonic_ns();
             let mut worked = self.requests(now_ns)?;
@@ -94,15 +95,13 @@ impl Control {
         })
     }
 
-    fn rest(&self, now_ns: u64) -> io::Result<()> {
-        let until = self.mock.wake_at().map_or(REST, |at| at.since(Time::from_nanos(now_ns)));
+    fn rest(&mut self, now_ns: u64) -> io::Result<()> {
         let most = if self.planes.has_threads() { NOTICE } else { REST };
-        if until > SPIN {
-            let mut descriptors = vec![self.socket.as_fd()];
-            descriptors.extend(self.planes.descriptors());
-            wait_readable(&descriptors, most.min(until - SPIN / 2))?;
-        }
-        Ok(())
+        let until_ns = self.mock.wake_at().map_or(u64::MAX, Time::as_nanos);
+        let mut descriptors = vec![self.socket.as_fd()];
+        descriptors.extend(self.planes.descriptors());
+        let most_ns = now_ns + most.as_nanos() as u64;
+        self.rest.wait(&descriptors, now_ns, until_ns.min(most_ns)).map(drop)
     }
 
     /// Receives requests; whether there were any.
@@ -111,8 +110,9 @@ impl Control {
         let Self { mock, socket, received, accounts, .. } = self;
         let came = received.receive(socket)?;
         let mut usage = |seid| last_reports(accounts, seid);
-        for (from, datagram) in received.datagrams() {
-            mock.handle_metered(now, UpfInput::Received(from, datagram), &mut usage);
+        // Service times begin when a request has come, not when this thread has woken up for it.
+        for (from, datagram, at_ns) in received.stamped() {
+            mock.handle_metered(Time::from_nanos(at_ns), UpfInput::Received(from, datagram), &mut usage);
         }
         if came == 0 && mock.wake_at().is_some_and(|at| at <= now) {
             mock.handle_metered(now, UpfInput::Wake, &mut usage);

@@ -196,8 +196,9 @@ impl UpfServer {
         {
             return Err(UpfError::Workers(workers));
         }
-        let n4_socket = bind("N4", config.n4)?;
-        let n3_socket = Arc::new(bind("N3", config.n3)?);
+        let options = DatagramOptions { merge: true, stamp: true, ..Default::default() };
+        let n4_socket = bind("N4", config.n4, options)?;
+        let n3_socket = Arc::new(bind("N3", config.n3, DatagramOptions::default())?);
         let n6_port = N6Port::open(&config.n6)?;
         let address = |what, socket: &UdpSocket| {
             socket.local_addr().map_err(|source| UpfError::Bind { what, address: config.n4, source })
@@ -254,12 +255,8 @@ impl Drop for UpfServer {
     }
 }
 
-fn bind(what: &'static str, address: SocketAddr) -> Result<UdpSocket, UpfError> {
-    bind_datagrams(address, DatagramOptions::default()).map_err(|source| UpfError::Bind {
-        what,
-        address,
-        source,
-    })
+fn bind(what: &'static str, address: SocketAddr, options: DatagramOptions) -> Result<UdpSocket, UpfError> {
+    bind_datagrams(address, options).map_err(|source| UpfError::Bind { what, address, source })
 }
 
 pub(crate) fn pin(pins: &[usize], index: usize) {

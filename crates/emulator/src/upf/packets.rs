@@ -2,7 +2,7 @@
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
 use ranlab_dataplane::upf::{Fate, HEADROOM, Meter, Rules, UserPlane};
 use ranlab_machines::n4::{Direction, Session};
-use ranlab_net::{ReceiveBatch, SendBatch, open_tun};
+use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
 use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, extension_type};
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::fs::File;
@@ -31,7 +31,9 @@ impl N6Port {
         Ok(match n6 {
             N6::Sink => Self::Sink,
             N6::Reflect => Self::Reflect,
-            N6::Udp { local, peer } => Self::Udp { socket: Arc::new(bind("N6", *local)?), peer: *peer },
+            N6::Udp { local, peer } => {
+                Self::Udp { socket: Arc::new(bind("N6", *local, DatagramOptions::default())?), peer: *peer }
+            }
             N6::Tun(name) => {
                 let file = open_tun(name).map_err(|source| UpfError::Tun { name: name.clone(), source })?;
                 Self::Tun(Arc::new(file))

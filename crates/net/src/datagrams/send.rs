@@ -1,0 +1,242 @@
+//! Datagrams on their way out.
+use super::MAX_BATCH;
+use socket2::SockAddr;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// What a batch has room for on average, for datagrams that may be longer.
+const TYPICAL_BYTES: usize = 2_048;
+/// Messages of one system call.
+const PIECE: usize = 64;
+/// Datagrams of one message at most (`UDP_MAX_SEGMENTS` of older kernels).
+const MAX_SEGMENTS: usize = 64;
+/// Octets of one message at most: what an IPv4 packet carries.
+const MAX_MESSAGE: usize = 65_507;
+
+/// Datagrams waiting to be sent, in buffers that are used again and again.
+#[derive(Debug)]
+pub struct SendBatch {
+    room: Vec<u8>,
+    max_bytes: usize,
+    batch: usize,
+    /// Octets of `room` in use.
+    used: usize,
+    /// Where each datagram begins, and its length; each begins where the one before ends.
+    parts: Vec<(usize, usize)>,
+    to: Vec<Option<SockAddr>>,
+    /// Already sent of the batch.
+    done: usize,
+    /// Whether runs of one length to one place go as one message.
+    segmenting: bool,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Datagrams that the kernel took.
+    pub datagrams: usize,
+    /// Datagrams that the kernel refused (no route, a closed peer); they are gone.
+    pub refused: usize,
+}
+
+/// Room for the one control message that says how long a segment is.
+type Control = [u64; 3];
+
+/// The messages of one system call. On the stack: the pointers within live as long as the call.
+struct Call {
+    headers: [libc::mmsghdr; PIECE],
+    parts: [libc::iovec; PIECE],
+    controls: [Control; PIECE],
+    /// Datagrams of each message.
+    runs: [u8; PIECE],
+    count: usize,
+}
+
+impl SendBatch {
+    /// Room for `batch` datagrams (1 to [`MAX_BATCH`]) of `max_bytes` each.
+    pub fn new(batch: usize, max_bytes: usize) -> Self {
+        let batch = batch.clamp(1, MAX_BATCH);
+        // Datagrams lie close together, so that short ones stay in the cache; long ones make the batch end earlier.
+        let room = (batch * max_bytes.min(TYPICAL_BYTES)).max(max_bytes);
+        Self {
+            room: vec![0; room],
+            max_bytes,
+            batch,
+            used: 0,
+            parts: Vec::with_capacity(batch),
+            to: Vec::with_capacity(batch),
+            done: 0,
+            segmenting: false,
+        }
+    }
+
+    /// As [`new`](Self::new); datagrams of one length to one place that follow each other go through the kernel as one
+    /// message (`UDP_SEGMENT`, Linux 4.18). Each arrives by itself all the same, in the same order. Where kernel or
+    /// device refuse, they go one by one from then on.
+    pub fn segmenting(batch: usize, max_bytes: usize) -> Self {
+        Self { segmenting: true, ..Self::new(batch, max_bytes) }
+    }
+
+    /// Whether nothing more fits before a [`send`](Self::send).
+    pub fn is_full(&self) -> bool {
+        self.parts.len() >= self.batch || self.used + self.max_bytes > self.room.len()
+    }
+
+    /// Datagrams waiting.
+    pub fn len(&self) -> usize {
+        self.parts.len() - self.done
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a datagram: `fill` writes it and answers its length, `None` to add nothing. `to` is `None` on a connected
+    /// socket. `false` if the batch is full or nothing was written.
+    pub fn push(&mut self, to: Option<SocketAddr>, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
+        self.push_with(|room| Some((to, fill(room)?)))
+    }
+
+    /// As [`push`](Self::push), where the destination is known only with the datagram.
+    pub fn push_with(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<(Option<SocketAddr>, usize)>) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let at = self.used;
+        let Some(room) = self.room.get_mut(at..at + self.max_bytes) else { return false };
+        let Some((to, len)) = fill(room).filter(|(_, len)| *len <= self.max_bytes) else { return false };
+        self.parts.push((at, len));
+        self.used += len;
+        self.to.push(to.map(SockAddr::from));
+        true
+    }
+
+    /// Forgets what waits.
+    pub fn clear(&mut self) {
+        self.parts.clear();
+        self.to.clear();
+        self.used = 0;
+        self.done = 0;
+    }
+
+    /// Adds a copy of a datagram.
+    pub fn copy(&mut self, to: Option<SocketAddr>, datagram: &[u8]) -> bool {
+        self.push(to, |room| {
+            room.get_mut(..datagram.len())?.copy_from_slice(datagram);
+            Some(datagram.len())
+        })
+    }
+
+    /// Sends what waits. What the socket has no room for stays, and goes with the next call.
+    pub fn send(&mut self, socket: &UdpSocket) -> io::Result<Sent> {
+        let mut sent = Sent::default();
+        while self.done < self.parts.len() {
+            let mut in_run = false;
+            match self.system_call(socket, &mut in_run) {
+                Ok(taken) => {
+                    self.done += taken;
+                    sent.datagrams += taken;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(sent),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if in_run && is_of_segmentation(&error) => self.segmenting = false,
+                Err(error) if is_of_socket(&error) => return Err(error),
+                Err(_) => {
+                    self.done += 1;
+                    sent.refused += 1;
+                }
+            }
+        }
+        self.clear();
+        Ok(sent)
+    }
+
+    /// Datagrams from `index` that can go as one message.
+    fn run(&self, index: usize) -> usize {
+        let (_, len) = self.parts[index];
+        if !self.segmenting || len == 0 {
+            return 1;
+        }
+        let (mut run, mut octets) = (1, len);
+        for (part, to) in self.parts[index + 1..].iter().zip(&self.to[index + 1..]) {
+            octets += part.1;
+            let fits = run < MAX_SEGMENTS && octets <= MAX_MESSAGE && (1..=len).contains(&part.1);
+            if !fits || *to != self.to[index] {
+                break;
+            }
+            run += 1;
+            if part.1 < len {
+                // The last of a message may be shorter.
+                break;
+            }
+        }
+        run
+    }
+
+    /// Datagrams taken; `in_run`: whether the first message holds several.
+    fn system_call(&mut self, socket: &UdpSocket, in_run: &mut bool) -> io::Result<usize> {
+        // SAFETY: C structures and integers, for which all zeroes is a valid value.
+        let mut call: Call = unsafe { std::mem::zeroed() };
+        let mut index = self.done;
+        while call.count < PIECE && index < self.parts.len() {
+            let (slot, run) = (call.count, self.run(index));
+            let (at, len) = self.parts[index];
+            let octets: usize = self.parts[index..index + run].iter().map(|(_, len)| len).sum();
+            let room = &mut self.room[at..at + octets];
+            call.parts[slot] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: octets };
+            let header = &mut call.headers[slot].msg_hdr;
+            header.msg_iov = &raw mut call.parts[slot];
+            header.msg_iovlen = 1;
+            if let Some(to) = &self.to[index] {
+                header.msg_name = to.as_ptr().cast_mut().cast();
+                header.msg_namelen = to.len();
+            }
+            if run > 1 {
+                segment_length(header, &mut call.controls[slot], len as u16);
+            }
+            call.runs[slot] = run as u8;
+            call.count += 1;
+            index += run;
+        }
+        *in_run = call.runs[0] > 1;
+        // SAFETY: the first `count` headers point to one part each, the parts into `room`, the names into `to`, control
+        // messages into `controls`; all outlive the call, and the kernel only reads them.
+        let taken = unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                call.headers.as_mut_ptr(),
+                call.count as libc::c_uint,
+                libc::MSG_NOSIGNAL,
+            )
+        };
+        let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;
+        Ok(call.runs[..taken].iter().map(|run| usize::from(*run)).sum())
+    }
+}
+
+/// Tells the kernel how long each datagram of a message is.
+fn segment_length(header: &mut libc::msghdr, control: &mut Control, len: u16) {
+    header.msg_control = control.as_mut_ptr().cast();
+    // SAFETY: the area is aligned and as long as one control message with two octets needs; the macros compute within it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as libc::c_uint) as _;
+        let entry = libc::CMSG_FIRSTHDR(header);
+        (*entry).cmsg_level = libc::SOL_UDP;
+        (*entry).cmsg_type = libc::UDP_SEGMENT;
+        (*entry).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as libc::c_uint) as _;
+        libc::CMSG_DATA(entry).cast::<u16>().write_unaligned(len);
+    }
+}
+
+/// Errors of kernels or devices that do not segment, or not this.
+fn is_of_segmentation(error: &io::Error) -> bool {
+    let refusals = [libc::EIO, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP, libc::ENOPROTOOPT];
+    error.raw_os_error().is_some_and(|code| refusals.contains(&code))
+}
+
+/// Errors that the next datagram would meet as well.
+fn is_of_socket(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EINVAL | libc::EFAULT))
+}

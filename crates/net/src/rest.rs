@@ -1,0 +1,75 @@
+//! Waiting for a deadline more exactly than the machine's timers are.
+use crate::datagrams::wait_readable;
+use crate::thread::monotonic_ns;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// The least time before a deadline that is spent awake, and the most.
+const LEAST_NS: u64 = 5_000;
+const MOST_NS: u64 = 400_000;
+
+/// Waits for descriptors until shortly before a deadline, and learns how late this machine wakes: a virtual CPU that has
+/// gone to sleep needs some hundred microseconds. The caller spends the rest awake.
+#[derive(Debug, Clone)]
+pub struct Rest {
+    margin_ns: u64,
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { margin_ns: 60_000 }
+    }
+}
+
+impl Rest {
+    /// Waits, if the deadline (by [`monotonic_ns`]) is far enough for that; whether a descriptor is readable. At most 64
+    /// are looked at.
+    pub fn wait(&mut self, descriptors: &[BorrowedFd<'_>], now_ns: u64, until_ns: u64) -> io::Result<bool> {
+        let wake_ns = until_ns.saturating_sub(self.margin_ns);
+        if wake_ns <= now_ns {
+            return Ok(false);
+        }
+        let readable = wait_readable(descriptors, Duration::from_nanos(wake_ns - now_ns))?;
+        if !readable {
+            self.learn(monotonic_ns().saturating_sub(wake_ns));
+        }
+        Ok(readable)
+    }
+
+    /// A timer was so late.
+    fn learn(&mut self, late_ns: u64) {
+        // Quick to grow, slow to shrink: who wakes late cannot make good for it, who wakes early only spins.
+        let faded = self.margin_ns - self.margin_ns / 16;
+        self.margin_ns = faded.max(late_ns + late_ns / 4).clamp(LEAST_NS, MOST_NS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_follows_what_timers_do_within_its_bounds() {
+        let mut rest = Rest::default();
+        rest.learn(200_000);
+        assert_eq!(rest.margin_ns, 250_000);
+        rest.learn(10_000);
+        assert_eq!(rest.margin_ns, 250_000 - 250_000 / 16);
+        rest.learn(900_000_000);
+        assert_eq!(rest.margin_ns, MOST_NS);
+        (0..200).for_each(|_| rest.learn(0));
+        assert_eq!(rest.margin_ns, LEAST_NS);
+    }
+
+    #[test]
+    fn a_deadline_within_the_margin_is_not_slept_for() {
+        let mut rest = Rest::default();
+        let now_ns = monotonic_ns();
+        assert!(!rest.wait(&[], now_ns, now_ns + 1_000).unwrap());
+        assert!(!rest.wait(&[], now_ns, now_ns.saturating_sub(1)).unwrap());
+        assert_eq!(rest.margin_ns, Rest::default().margin_ns);
+        assert!(!rest.wait(&[], now_ns, now_ns + 2_000_000).unwrap());
+        assert!(monotonic_ns() >= now_ns + 1_500_000);
+    }
+}
