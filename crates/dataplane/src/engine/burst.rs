@@ -62,6 +62,21 @@ impl Slot {
     pub(super) fn bytes(&self, from: usize, to: usize) -> &[u8] {
         self.0.get(from..to).unwrap_or(&[])
     }
+
+    /// Writes a frame that fits after the headroom.
+    #[inline(never)]
+    fn write(&mut self, frame: &[u8]) {
+        // Whole lines are copied without a call; the rest, if any, by one.
+        let (lines, rest) = frame.as_chunks::<LINE>();
+        let mut at = HEADROOM;
+        for line in lines {
+            *self.window_mut(at) = *line;
+            at += LINE;
+        }
+        if !rest.is_empty() {
+            self.0[at..at + rest.len()].copy_from_slice(rest);
+        }
+    }
 }
 
 /// What stages tell each other about a packet; offsets are in octets from the slot's start.
@@ -177,15 +192,10 @@ impl Burst {
     #[inline(always)]
     fn place(&mut self, index: usize, frame: &[u8]) {
         let slot = &mut self.slots[index];
-        // Whole lines are copied without a call; the rest, if any, by one.
-        let (lines, rest) = frame.as_chunks::<LINE>();
-        let mut at = HEADROOM;
-        for line in lines {
-            *slot.window_mut(at) = *line;
-            at += LINE;
-        }
-        if !rest.is_empty() {
-            slot.0[at..at + rest.len()].copy_from_slice(rest);
+        match <&[u8; LINE]>::try_from(frame) {
+            // The shortest frames come in the greatest numbers.
+            Ok(line) => *slot.window_mut(HEADROOM) = *line,
+            Err(_) => slot.write(frame),
         }
         let (start, length) = (HEADROOM as u16, frame.len() as u16);
         self.meta[index] = Meta {

@@ -1,6 +1,6 @@
 //! From a declaration to what the engine runs: tables specialised by their content, elements as stages.
 use super::acl::Acl;
-use super::burst::Slot;
+use super::burst::{Meta, Slot};
 use super::exact::{Macs, Narrow, Translations};
 use super::hot::{Memory, settle};
 use super::loops::{nat_key, nat_value};
@@ -84,22 +84,42 @@ impl Reader {
     }
 }
 
-/// A next hop ready to write.
+/// A next hop ready to write; 16 octets, so that its place is found by a shift.
 #[derive(Clone, Copy)]
-struct Rewrite {
+#[repr(align(16))]
+pub(super) struct Rewrite {
     /// Destination and source.
     macs: [u8; 12],
+    /// Whether both addresses are written.
+    both: bool,
     dst: bool,
     src: bool,
     port: Port,
 }
+
+const _: () = assert!(size_of::<Rewrite>() == 16);
 
 impl Rewrite {
     fn new(next_hop: &NextHop) -> Self {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&next_hop.dst.unwrap_or_default().0);
         macs[6..].copy_from_slice(&next_hop.src.unwrap_or_default().0);
-        Self { macs, dst: next_hop.dst.is_some(), src: next_hop.src.is_some(), port: next_hop.port }
+        let (dst, src) = (next_hop.dst.is_some(), next_hop.src.is_some());
+        Self { macs, both: dst & src, dst, src, port: next_hop.port }
+    }
+
+    /// Writes the addresses over a frame's own and says where it leaves.
+    #[inline(always)]
+    pub(super) fn write(&self, slot: &mut Slot, meta: &Meta) -> Port {
+        let macs = slot.window_mut::<12>(meta.start.into());
+        if self.both {
+            *macs = self.macs;
+        } else if self.dst {
+            macs[..6].copy_from_slice(&self.macs[..6]);
+        } else if self.src {
+            macs[6..].copy_from_slice(&self.macs[6..]);
+        }
+        self.port
     }
 }
 
@@ -195,19 +215,15 @@ impl Compiled {
         })
     }
 
-    /// Writes a next hop's addresses and says its port.
     #[inline(always)]
-    pub(super) fn deliver(&self, slot: &mut Slot, start: usize, next_hop: u32) -> Result<Port, DropReason> {
-        let rewrite = self.next_hops.get(next_hop as usize).ok_or(DropReason::Miss)?;
-        let macs = slot.window_mut::<12>(start);
-        if rewrite.dst & rewrite.src {
-            *macs = rewrite.macs;
-        } else if rewrite.dst {
-            macs[..6].copy_from_slice(&rewrite.macs[..6]);
-        } else if rewrite.src {
-            macs[6..].copy_from_slice(&rewrite.macs[6..]);
-        }
-        Ok(rewrite.port)
+    pub(super) fn next_hop(&self, index: u32) -> Option<&Rewrite> {
+        self.next_hops.get(index as usize)
+    }
+
+    /// Writes the addresses of the packet's next hop and says its port.
+    #[inline(always)]
+    pub(super) fn deliver(&self, slot: &mut Slot, meta: &Meta) -> Result<Port, DropReason> {
+        Ok(self.next_hop(meta.next_hop).ok_or(DropReason::Miss)?.write(slot, meta))
     }
 
     /// Applies a change; false if it names something that is not there or does not fit.

@@ -5,7 +5,7 @@ use super::burst::{BURST, Bits, Burst, Meta, Slot};
 use super::compile::Compiled;
 use super::exact::{Macs, Narrow, Translations};
 use super::hot::{Loop, prefetch};
-use super::lpm4::Lpm4;
+use super::lpm4::{Find4, Form4, Lpm4};
 use super::lpm6::Lpm6;
 use super::parse::{self, MacFilter};
 use super::stage::{Ahead, By, Side};
@@ -82,7 +82,7 @@ impl Look for NoLook {
 impl Look for LookRoute<'_> {
     #[inline(always)]
     fn look(self, slot: &Slot, meta: &Meta) {
-        self.0.prepare(slot.u32(usize::from(meta.l3) + 16));
+        self.0.prepare(destination4(slot.window(meta.start.into())));
     }
 }
 
@@ -125,14 +125,14 @@ fn deliver(
 ) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
     // Of all that leave, those by the core port.
-    let (mut left, mut core) = (0_u64, 0_u64);
+    let (mut left, mut core) = (live, 0_u64);
     for i in Bits(live) {
         match step(&mut slots[i], &mut meta[i]) {
-            Ok(port) => {
-                left |= 1 << i;
-                core |= (port as u64) << i;
+            Ok(port) => core |= (port as u64) << i,
+            Err(reason) => {
+                dropped[i] = reason;
+                left &= !(1 << i);
             }
-            Err(reason) => dropped[i] = reason,
         }
     }
     sent[0] |= left & !core;
@@ -290,38 +290,45 @@ pub(super) struct Classify<'a> {
 impl Loop for Classify<'_> {
     #[inline(always)]
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        let acl = self.acl;
         let mut packets = [Packet::default(); BURST];
         for i in Bits(live) {
             packets[i] = parse::five_tuple(&burst.slots[i], &burst.meta[i]).0;
-            acl.prepare(&packets[i]);
         }
-        let mut candidates = [0_u64; BURST];
-        for i in Bits(live) {
-            candidates[i] = acl.candidates(&packets[i]);
+        let denied = self.acl.denied(&packets, live);
+        for i in Bits(denied) {
+            burst.fail(i, DropReason::Denied);
         }
-        each(burst, live, |_, _, i| {
-            if acl.denies(&packets[i], candidates[i]) { Err(DropReason::Denied) } else { Ok(()) }
-        })
+        live & !denied
     }
+}
+
+/// Frames have no tags: the IP header lies [`IP`] octets after the start of the frame, and all that routing reads and
+/// writes is one window.
+const IP: usize = 14;
+
+/// The IPv4 destination of a frame.
+#[inline(always)]
+fn destination4(frame: &[u8; 34]) -> u32 {
+    let [.., a, b, c, d] = *frame;
+    u32::from_be_bytes([a, b, c, d])
 }
 
 #[inline(always)]
 fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
     for i in Bits(live) {
-        ipv4.prepare(burst.slots[i].u32(usize::from(burst.meta[i].l3) + 16));
+        ipv4.prepare(destination4(burst.slots[i].window(burst.meta[i].start.into())));
     }
 }
 
+/// The route of a packet: the number after the next hop's, 0 if there is none.
 #[inline(always)]
-fn route(ipv4: &Lpm4, ipv6: &Lpm6, slot: &Slot, meta: &Meta) -> Result<u32, DropReason> {
-    let l3 = usize::from(meta.l3);
-    let found = if meta.ipv6 {
-        ipv6.lookup(u128::from_be_bytes(*slot.window(l3 + 24)))
-    } else {
-        ipv4.lookup(slot.u32(l3 + 16))
-    };
-    found.ok_or(DropReason::Miss)
+fn route(ipv4: impl Find4, ipv6: &Lpm6, slot: &Slot, meta: &Meta) -> u32 {
+    if meta.ipv6 {
+        return ipv6
+            .lookup(u128::from_be_bytes(*slot.window(usize::from(meta.start) + IP + 24)))
+            .map_or(0, |hop| hop + 1);
+    }
+    ipv4.find(destination4(slot.window(meta.start.into()))).into()
 }
 
 pub(super) struct Route<'a> {
@@ -335,7 +342,7 @@ impl Loop for Route<'_> {
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
         each(burst, live, |slot, meta, _| {
-            meta.next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
+            meta.next_hop = route(self.ipv4, self.ipv6, slot, meta).checked_sub(1).ok_or(DropReason::Miss)?;
             Ok(())
         })
     }
@@ -352,10 +359,29 @@ impl Loop for RouteForward<'_> {
     #[inline(always)]
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
+        // The form of the table is asked once for all packets.
+        match self.ipv4.form() {
+            Form4::Tables(tables) => self.forward(tables, burst, live),
+            Form4::Few(few) => self.forward(few, burst, live),
+        }
+    }
+}
+
+impl RouteForward<'_> {
+    #[inline(always)]
+    fn forward(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
-            let next_hop = route(self.ipv4, self.ipv6, slot, meta)?;
+            let route = route(ipv4, self.ipv6, slot, meta);
+            // No route is beyond any table, as its number wraps.
+            let Some(rewrite) = self.c.next_hop(route.wrapping_sub(1)) else {
+                return Err(if route == 0 {
+                    DropReason::Miss
+                } else {
+                    spend_hop(slot, meta).err().unwrap_or(DropReason::Miss)
+                });
+            };
             spend_hop(slot, meta)?;
-            self.c.deliver(slot, meta.start.into(), next_hop)
+            Ok(rewrite.write(slot, meta))
         })
     }
 }
@@ -369,7 +395,7 @@ impl Loop for Forward<'_> {
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
             spend_hop(slot, meta)?;
-            self.c.deliver(slot, meta.start.into(), meta.next_hop)
+            self.c.deliver(slot, meta)
         })
     }
 }
@@ -381,7 +407,7 @@ pub(super) struct Deliver<'a> {
 impl Loop for Deliver<'_> {
     #[inline(always)]
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| self.c.deliver(slot, meta.start.into(), meta.next_hop))
+        deliver(burst, live, |slot, meta| self.c.deliver(slot, meta))
     }
 }
 
@@ -467,25 +493,30 @@ impl Loop for Translate<'_> {
 
 #[inline(always)]
 fn spend_hop(slot: &mut Slot, meta: &Meta) -> Step {
-    let l3 = usize::from(meta.l3);
     if meta.ipv6 {
-        let [hops] = slot.window_mut::<1>(l3 + 7);
+        let [hops] = slot.window_mut::<1>(usize::from(meta.start) + IP + 7);
         if *hops <= 1 {
             return Err(DropReason::HopLimit);
         }
         *hops -= 1;
         return Ok(());
     }
-    let header = slot.window_mut::<12>(l3);
-    if header[8] <= 1 {
+    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start.into());
+    if *hops <= 1 {
         return Err(DropReason::HopLimit);
     }
-    header[8] -= 1;
-    // RFC 1624 equation 3 for a word that lost 0x0100.
-    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + 0xfeff;
-    let sum = !checksum::fold(sum);
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    let word = fewer_hops(u32::from_le_bytes([*hops, *protocol, *high, *low]));
+    [*hops, *protocol, *high, *low] = word.to_le_bytes();
     Ok(())
+}
+
+/// Hops, protocol and checksum of an IPv4 header as a little-endian word, after one hop of at least one: the checksum
+/// grows by 0x0100 with the carry at its end (RFC 1624 equation 3). In this order of octets it is the word's upper half
+/// and grows by one; the two values from which it would carry or become 0xffff take one more.
+#[inline(always)]
+const fn fewer_hops(word: u32) -> u32 {
+    let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
+    word.wrapping_add(0xffff + carry)
 }
 
 /// Writes the other address and port; both checksums follow (RFC 1624 equation 3 for several words at once).
@@ -534,4 +565,25 @@ pub(super) fn nat_value(address: u32, port: u16) -> u64 {
 #[inline(always)]
 fn nat_side(value: u64) -> (u32, u16) {
     ((value >> 16) as u32, value as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each checksum, for the hops at both ends of an octet.
+    #[test]
+    fn a_hop_fewer_equals_the_checksum_updated() {
+        for field in 0..=u16::MAX {
+            for hops in [1_u8, 2, 64, 255] {
+                let [high, low] = field.to_be_bytes();
+                let [hops_after, protocol, high, low] =
+                    fewer_hops(u32::from_le_bytes([hops, 17, high, low])).to_le_bytes();
+                let word = |hops: u8| u16::from_be_bytes([hops, 17]);
+                let expected = checksum::update(field, word(hops), word(hops - 1));
+                assert_eq!((hops_after, protocol), (hops - 1, 17));
+                assert_eq!(u16::from_be_bytes([high, low]), expected, "{field:04x} {hops}");
+            }
+        }
+    }
 }

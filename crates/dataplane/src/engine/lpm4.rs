@@ -32,7 +32,51 @@ enum Fib {
     Tables(Box<Tables>),
 }
 
-struct Tables {
+/// Finds the longest prefix of an address.
+pub(super) trait Find4: Copy {
+    /// The number after the next hop's; 0 if there is none.
+    fn find(self, address: u32) -> u16;
+}
+
+/// See [`Lpm4::form`].
+pub(super) enum Form4<'a> {
+    Few(Few<'a>),
+    Tables(&'a Tables),
+}
+
+/// A few prefixes, longest first: address, mask, next hop + 1.
+#[derive(Clone, Copy)]
+pub(super) struct Few<'a>(&'a [(u32, u32, u16)]);
+
+impl Find4 for Few<'_> {
+    #[inline(always)]
+    fn find(self, address: u32) -> u16 {
+        self.0.iter().find(|(a, mask, _)| address & mask == *a).map_or(0, |&(_, _, hop)| hop)
+    }
+}
+
+impl Find4 for &Lpm4 {
+    #[inline(always)]
+    fn find(self, address: u32) -> u16 {
+        match self.form() {
+            Form4::Tables(tables) => tables.find(address),
+            Form4::Few(few) => few.find(address),
+        }
+    }
+}
+
+impl Find4 for &Tables {
+    #[inline(always)]
+    fn find(self, address: u32) -> u16 {
+        let mut hop = self.long[(address >> 8) as usize];
+        if hop & GROUP != 0 {
+            hop = self.groups[usize::from(hop & !GROUP)][(address & 0xff) as usize];
+        }
+        if hop == 0 { self.short[(address >> 20) as usize] } else { hop }
+    }
+}
+
+pub(super) struct Tables {
     /// By 24 bits.
     long: Box<[u16; 1 << 24]>,
     /// By 12 bits, where the large table has nothing.
@@ -92,15 +136,18 @@ impl Lpm4 {
         }
     }
 
+    /// The table in the form that it has: loops are compiled for each.
     #[inline(always)]
-    pub(super) fn lookup(&self, address: u32) -> Option<u32> {
-        let hop = match &self.fib {
-            Fib::Tables(tables) => tables.lookup(address),
-            Fib::Direct(few) => {
-                few.iter().find(|(a, mask, _)| address & mask == *a).map_or(0, |&(_, _, hop)| hop)
-            }
-        };
-        u32::from(hop).checked_sub(1)
+    pub(super) fn form(&self) -> Form4<'_> {
+        match &self.fib {
+            Fib::Tables(tables) => Form4::Tables(tables),
+            Fib::Direct(few) => Form4::Few(Few(few)),
+        }
+    }
+
+    #[cfg(test)]
+    fn lookup(&self, address: u32) -> Option<u32> {
+        u32::from(self.find(address)).checked_sub(1)
     }
 
     /// Sets a prefix, or removes it.
@@ -174,15 +221,6 @@ impl Lpm4 {
 impl Tables {
     fn new() -> Self {
         Self { long: boxed(), short: boxed(), groups: Vec::new(), free: Vec::new() }
-    }
-
-    #[inline(always)]
-    fn lookup(&self, address: u32) -> u16 {
-        let mut hop = self.long[(address >> 8) as usize];
-        if hop & GROUP != 0 {
-            hop = self.groups[usize::from(hop & !GROUP)][(address & 0xff) as usize];
-        }
-        if hop == 0 { self.short[(address >> 20) as usize] } else { hop }
     }
 
     fn fill(&mut self, address: u32, length: u8, hop: u16) -> Result<(), Full> {

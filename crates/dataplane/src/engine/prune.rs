@@ -1,17 +1,16 @@
-//! Which of an ACL's hash tables can have a rule for an address: the first 24 bits choose a set of tables, in two levels
-//! of 16 and 8 bits. Equal sets are stored once, so that the levels hold two octets an entry and stay in the cache.
-use super::hot::prefetch;
+//! Which of an ACL's hash tables can have a rule for a field. For an address the first 24 bits choose a set of tables, in
+//! two levels of 16 and 8 bits, for a port all of its bits. Equal sets and equal parts of the second level are stored
+//! once, so that the levels hold two octets an entry and stay in the cache.
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 
 /// Tables that have a bit of their own; those after them share the last bit.
-const SHARED: usize = 63;
+pub(super) const SHARED: usize = 63;
 /// Bits of the first level, and of both.
 const ROOT_BITS: u32 = 16;
 const ALL_BITS: u32 = 24;
-/// An entry of the first level that names a part of the second.
-const NODE: u16 = 0x8000;
-/// Sets and parts at most: what an entry can name. Beyond it, addresses are not told apart any further.
-const NAMES_MAX: usize = 0x7fff;
+/// Sets and parts at most: what an entry can name. Beyond it, values are not told apart any further.
+const NAMES_MAX: usize = 0xffff;
 
 /// The sets of one side.
 pub(super) struct Prune {
@@ -55,6 +54,7 @@ impl Prune {
             *by_prefix.entry((length, first)).or_default() |= 1 << table.min(SHARED);
         }
         let mut root = vec![0_u64; 1 << ROOT_BITS];
+        // A part of the second level for every entry: a lookup need not ask whether there is one.
         let mut below: BTreeMap<usize, Box<[u64; 256]>> = BTreeMap::new();
         for (&(length, value), &set) in &by_prefix {
             let at = (value >> (32 - ROOT_BITS)) as usize;
@@ -67,69 +67,78 @@ impl Prune {
             let at = (value >> (32 - ALL_BITS)) as usize & 255;
             node[at..at + (1 << (ALL_BITS - length))].iter_mut().for_each(|entry| *entry |= set);
         }
-        let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: Vec::new(), sets: Vec::new() };
+        let mut parts: HashMap<[u16; 256], u16> = HashMap::new();
+        // The first part stands for all tables.
+        let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: vec![[0; 256]], sets: Vec::new() };
+        // Nearly all entries have no longer prefixes within.
+        let mut whole: HashMap<u64, u16> = HashMap::new();
         for (at, set) in root.into_iter().enumerate() {
+            let mut part = |part: [u16; 256]| {
+                *parts.entry(part).or_insert_with(|| {
+                    if out.nodes.len() >= NAMES_MAX {
+                        return 0;
+                    }
+                    out.nodes.push(part);
+                    (out.nodes.len() - 1) as u16
+                })
+            };
             out.root[at] = match below.get(&at) {
-                Some(node) if out.nodes.len() < NAMES_MAX => {
-                    out.nodes.push(node.map(|set| names.name(set)));
-                    NODE | (out.nodes.len() - 1) as u16
-                }
-                Some(_) => 0,
-                None => names.name(set),
+                Some(node) => part(node.map(|set| names.name(set))),
+                None => *whole.entry(set).or_insert_with(|| part([names.name(set); 256])),
             };
         }
         out.sets = names.sets;
         out
     }
 
-    #[inline(always)]
-    pub(super) fn prepare(&self, address: u32) {
-        if let Some(entry) = self.root.get((address >> (32 - ROOT_BITS)) as usize) {
-            prefetch(entry);
-        }
-    }
-
     /// Tables that may have a rule for the address, a bit each.
     #[inline(always)]
     pub(super) fn lookup(&self, address: u32) -> u64 {
-        let mut entry = self.root[(address >> (32 - ROOT_BITS)) as usize];
-        if entry & NODE != 0 {
-            entry = self.nodes[usize::from(entry & !NODE)][(address >> (32 - ALL_BITS)) as usize & 255];
-        }
-        self.sets[usize::from(entry)]
+        let part = self.root[(address >> (32 - ROOT_BITS)) as usize];
+        let name = self.nodes[usize::from(part)][(address >> (32 - ALL_BITS)) as usize & 255];
+        self.sets[usize::from(name)]
     }
 }
 
-/// The tables of a set, in order.
-pub(super) struct Candidates {
-    set: u64,
-    /// Where those that share a bit go on.
-    rest: usize,
-    tables: usize,
+/// The sets of one side's ports.
+pub(super) struct Ports {
+    names: Box<[u16]>,
+    sets: Vec<u64>,
 }
 
-impl Candidates {
-    #[inline(always)]
-    pub(super) fn new(set: u64, tables: usize) -> Self {
-        Self { set, rest: SHARED, tables }
+impl Ports {
+    /// From the ports of each rule and the table that holds it.
+    pub(super) fn new(rules: impl Iterator<Item = (RangeInclusive<u16>, usize)>) -> Self {
+        // By port: tables whose rules begin there, and such that end before it.
+        let mut changes: BTreeMap<u32, Vec<(usize, i32)>> = BTreeMap::new();
+        for (ports, table) in rules {
+            let table = table.min(SHARED);
+            changes.entry((*ports.start()).into()).or_default().push((table, 1));
+            changes.entry(u32::from(*ports.end()) + 1).or_default().push((table, -1));
+        }
+        let mut names = Names::default();
+        names.name(u64::MAX);
+        let mut out = Self { names: vec![0; 1 << 16].into(), sets: Vec::new() };
+        let (mut open, mut set, mut name) = ([0_i32; SHARED + 1], 0_u64, names.name(0));
+        for (port, entry) in (0_u32..).zip(&mut out.names) {
+            if let Some(changes) = changes.get(&port) {
+                for &(table, change) in changes {
+                    open[table] += change;
+                    let bit = 1 << table;
+                    set = if open[table] > 0 { set | bit } else { set & !bit };
+                }
+                name = names.name(set);
+            }
+            *entry = name;
+        }
+        out.sets = names.sets;
+        out
     }
-}
 
-impl Iterator for Candidates {
-    type Item = usize;
-
+    /// Tables that may have a rule for the port, a bit each.
     #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        let index = self.set.trailing_zeros() as usize;
-        if index < SHARED {
-            self.set &= self.set - 1;
-            return (index < self.tables).then_some(index);
-        }
-        if self.set == 0 || self.rest >= self.tables {
-            return None;
-        }
-        self.rest += 1;
-        Some(self.rest - 1)
+    pub(super) fn lookup(&self, port: u16) -> u64 {
+        self.sets[usize::from(self.names[usize::from(port)])]
     }
 }
 
@@ -154,13 +163,12 @@ mod tests {
         let mut fewer = 0;
         for _ in 0..20_000 {
             let address = 0x0a00_0000 | (random.next() as u32 & 0x0003_0303);
-            prune.prepare(address);
-            let found: Vec<_> = Candidates::new(prune.lookup(address), 80).collect();
-            assert!(found.is_sorted());
+            let found = prune.lookup(address);
             for ((value, mask), table) in &rules {
-                assert!(address & mask != *value || found.contains(table), "{address:08x} {table}");
+                let bit = 1 << table.min(&SHARED);
+                assert!(address & mask != *value || found & bit != 0, "{address:08x} {table}");
             }
-            fewer += usize::from(found.len() < 60);
+            fewer += u32::from(found.count_ones() < 50);
         }
         assert!(fewer > 10_000, "pruning hardly prunes: {fewer}");
     }
@@ -168,6 +176,28 @@ mod tests {
     #[test]
     fn no_rules_have_no_candidates() {
         let prune = Prune::new(std::iter::empty());
-        assert_eq!(Candidates::new(prune.lookup(7), 0).count(), 0);
+        assert_eq!(prune.lookup(7), 0);
+        assert_eq!(Ports::new(std::iter::empty()).lookup(7), 0);
+    }
+
+    /// A port's set is exactly the tables that have a rule for it.
+    #[test]
+    fn ports_are_told_apart() {
+        let mut random = Random::stream(4, 1);
+        let port = |random: &mut Random| {
+            [0, 80, 1023, 1024, u16::MAX, random.next() as u16][random.index(6) as usize]
+        };
+        let rules: Vec<_> = (0..60)
+            .map(|_| {
+                let (a, b) = (port(&mut random), port(&mut random));
+                (a.min(b)..=a.max(b), random.index(80) as usize)
+            })
+            .collect();
+        let ports = Ports::new(rules.iter().cloned());
+        for port in 0..=u16::MAX {
+            let with = rules.iter().filter(|(range, _)| range.contains(&port));
+            let expected = with.fold(0, |set, (_, table)| set | 1 << table.min(&SHARED));
+            assert_eq!(ports.lookup(port), expected, "{port}");
+        }
     }
 }
