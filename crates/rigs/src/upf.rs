@@ -55,7 +55,15 @@ impl UpfRig {
         command.args(["upf", "--format", "ndjson", "--design", design]);
         command.args(["--n4", keys::text(run, "sut.n4")?, "--n3", keys::text(run, "sut.n3")?]);
         command.args(["--dialect", keys::text(run, "sut.dialect")?]);
-        command.arg("--n6").arg(format!("udp://{},{}", upf_n6(run)?, load_n6(run)?));
+        match keys::text(run, "sut.n6")? {
+            "own" => command.arg("--n6").arg(format!("udp://{},{}", upf_n6(run)?, load_n6(run)?)),
+            other => command.args(["--n6", other]),
+        };
+        for (key, flag) in [("sut.xdp", "--xdp"), ("sut.pin", "--pin")] {
+            if let Some(text) = run.text(key) {
+                command.arg(flag).arg(text);
+            }
+        }
         command.args(["--workers", &keys::int::<u32>(run, "sut.workers")?.to_string()]);
         command.args(["--loss-permille", &keys::int::<u32>(run, "sut.loss_permille")?.to_string()]);
         command.args(["--max-sessions", &keys::int::<u64>(run, "sut.max_sessions")?.to_string()]);
@@ -110,6 +118,7 @@ impl UpfRig {
             ("load.reflect_every", "--reflect-every"),
             ("load.smf", "--smf"),
             ("load.gnb", "--gnb"),
+            ("load.pin", "--pin"),
         ] {
             if let Some(text) = run.text(key) {
                 command.arg(flag).arg(text);
@@ -309,6 +318,17 @@ fn keys_of_rig() -> Vec<Key> {
         Key::new("sut.scan", Kind::Span, "further time for each live session")
             .or(Duration::ZERO)
             .when("sut.design", OWN),
+        text("sut.n6", "of the UPF: own (IP in UDP to the load), sink, reflect, tun://DEVICE", "own")
+            .when("sut.design", OWN),
+        Key::new(
+            "sut.xdp",
+            Kind::Text,
+            "dp-offload in the kernel (XDP): its devices towards N3 and N6, as n3,n6",
+        )
+        .optional()
+        .when("sut.design", &["dp-offload"]),
+        Key::new("sut.pin", Kind::Text, "CPUs of the UPF as 0,1: control, then workers").optional(),
+        Key::new("load.pin", Kind::Text, "CPUs of the load likewise: SMFs, then packets").optional(),
         Key::new("load.mode", Kind::choice(&MODES), "what to do").or("control"),
         Key::new("load.arrivals", Kind::choice(&ARRIVALS), "how sessions begin").or("closed"),
         rate("load.rate", "sessions, handovers or pages in a second", "1/s"),

@@ -1,6 +1,6 @@
 //! Sessions that differ from another one in a few numbers: installed and changed without being compiled.
 use super::rules::{Action, Entry, Mapping, Rules};
-use super::{Seid, UserPlane, find};
+use super::{Seid, Teid, UserPlane, find};
 use std::net::IpAddr;
 
 /// Removed sessions of one shape that are kept to be used again.
@@ -34,7 +34,7 @@ impl UserPlane {
         let index = self.place(seid);
         for mapping in &entry.mappings {
             match *mapping {
-                Mapping::Teid(teid) => self.by_teid.insert(teid, index),
+                Mapping::Teid(teid) => self.by_teid.insert(Teid(teid), index),
                 Mapping::Ue(ue) => self.by_ue.insert(ue, index),
             };
         }

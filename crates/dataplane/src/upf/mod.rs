@@ -225,6 +225,16 @@ impl std::hash::Hash for Seid {
     }
 }
 
+/// An uplink tunnel, likewise: the lower 21 bits are its place where the UPF has chosen it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Teid(u32);
+
+impl std::hash::Hash for Teid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.0 & 0x001f_ffff);
+    }
+}
+
 type Map<K> = HashMap<K, u32, BuildHasherDefault<Mix>>;
 
 /// The sessions of one packet worker. See the [module](self).
@@ -233,7 +243,7 @@ pub struct UserPlane {
     entries: Vec<Option<Box<Entry>>>,
     free: Vec<u32>,
     by_seid: Map<Seid>,
-    by_teid: Map<u32>,
+    by_teid: Map<Teid>,
     by_ue: Map<u64>,
     /// Sessions that others are like, and what is left of such others, to be used again.
     // They go in and out of `entries` as they are, in their boxes.
@@ -305,7 +315,7 @@ impl UserPlane {
         self.unmap(index);
         for mapping in &entry.mappings {
             match *mapping {
-                Mapping::Teid(teid) => self.by_teid.insert(teid, index),
+                Mapping::Teid(teid) => self.by_teid.insert(Teid(teid), index),
                 Mapping::Ue(ue) => self.by_ue.insert(ue, index),
             };
         }
@@ -326,8 +336,8 @@ impl UserPlane {
         let Some(Some(entry)) = self.entries.get(index as usize) else { return };
         for mapping in &entry.mappings {
             match mapping {
-                Mapping::Teid(teid) if self.by_teid.get(teid) == Some(&index) => {
-                    self.by_teid.remove(teid);
+                Mapping::Teid(teid) if self.by_teid.get(&Teid(*teid)) == Some(&index) => {
+                    self.by_teid.remove(&Teid(*teid));
                 }
                 Mapping::Ue(ue) if self.by_ue.get(ue) == Some(&index) => {
                     self.by_ue.remove(ue);
@@ -404,7 +414,7 @@ impl UserPlane {
             self.counters.unsupported += 1;
             return Fate::Unsupported;
         }
-        let Some(entry) = find(&self.by_teid, &mut self.entries, &packet.teid) else {
+        let Some(entry) = find(&self.by_teid, &mut self.entries, &Teid(packet.teid)) else {
             self.counters.unknown_tunnels += 1;
             return Fate::UnknownTunnel(packet.teid);
         };

@@ -7,13 +7,42 @@ use std::time::Duration;
 /// Places that a cache begins with.
 const FIRST_PLACES: usize = 64;
 
+/// Octets of an answer that lie in its place: those of sessions' requests fit, and a place is two lines of a cache.
+const INLINE: usize = 80;
+
+/// The answers that are held lie one behind the other: in boxes of their own they would be where sessions had left room.
+#[derive(Debug, Clone)]
+enum Held {
+    Inline(u8, [u8; INLINE]),
+    Long(Box<[u8]>),
+}
+
+impl Held {
+    fn new(answer: &[u8]) -> Self {
+        let mut octets = [0; INLINE];
+        match octets.get_mut(..answer.len()) {
+            Some(room) => {
+                room.copy_from_slice(answer);
+                Self::Inline(answer.len() as u8, octets)
+            }
+            None => Self::Long(answer.into()),
+        }
+    }
+
+    fn octets(&self) -> &[u8] {
+        match self {
+            Self::Inline(len, octets) => &octets[..usize::from(*len)],
+            Self::Long(octets) => octets,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Place {
     held: Time,
     from: SocketAddr,
     sequence: u32,
-    /// Empty: the place is free.
-    answer: Vec<u8>,
+    answer: Held,
 }
 
 /// The last answers. A sender counts its requests, so the number says the place, and neighbours in time are neighbours
@@ -48,8 +77,9 @@ impl Cache {
             return None;
         }
         let place = self.places[self.place(from, sequence)].as_ref()?;
-        let same = place.sequence == sequence && place.from == from && !place.answer.is_empty();
-        (same && !self.expired(now, place)).then_some(&place.answer[..])
+        let answer = place.answer.octets();
+        let same = place.sequence == sequence && place.from == from && !answer.is_empty();
+        (same && !self.expired(now, place)).then_some(answer)
     }
 
     pub(super) fn hold(&mut self, now: Time, from: SocketAddr, sequence: u32, answer: &[u8]) {
@@ -66,17 +96,9 @@ impl Cache {
             self.grow(now);
             at = self.place(from, sequence);
         }
-        match &mut self.places[at] {
-            Some(place) => {
-                (place.held, place.from, place.sequence) = (now, from, sequence);
-                place.answer.clear();
-                place.answer.extend_from_slice(answer);
-            }
-            free => {
-                self.taken += 1;
-                *free = Some(Place { held: now, from, sequence, answer: answer.to_vec() });
-            }
-        }
+        let place = &mut self.places[at];
+        self.taken += usize::from(place.is_none());
+        *place = Some(Place { held: now, from, sequence, answer: Held::new(answer) });
     }
 
     fn grow(&mut self, now: Time) {
@@ -113,6 +135,16 @@ mod tests {
         assert_eq!(cache.find(Time::from_nanos(3), from, 2), Some(&[2][..]));
         assert_eq!(cache.find(Time::from_nanos(3), ([10, 0, 0, 2], 8805).into(), 2), None);
         assert_eq!(cache.find(Time::from_nanos(12), from, 2), None);
+    }
+
+    #[test]
+    fn answers_of_every_length_are_held_as_they_are() {
+        let mut cache = Cache::new(Duration::from_secs(1), 1 << 10);
+        let (from, now) = (([10, 0, 0, 1], 8805).into(), Time::from_nanos(1));
+        let answer = |len: u32| (0..len).map(|octet| octet as u8).collect::<Vec<_>>();
+        (1..300).for_each(|len| cache.hold(now, from, len, &answer(len)));
+        (1..300).for_each(|len| assert_eq!(cache.find(now, from, len), Some(&answer(len)[..])));
+        assert!(size_of::<Option<Place>>() <= 144);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Spreading of numbers that the ends of N4 give out themselves: one multiplication is enough, and nobody who is not
 //! associated chooses them.
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::SocketAddr;
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -23,6 +23,20 @@ impl Hasher for Mix {
     fn write_u64(&mut self, value: u64) {
         let mixed = (self.0 ^ value).wrapping_mul(ODD);
         self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+/// Bits of a tunnel's number that say its place, where the UPF chooses: twice as many as the most sessions by default.
+pub(super) const PLACE_BITS: u32 = 21;
+
+/// An uplink tunnel. Places are used again and the bits above count the uses, so only the place is spread: however many
+/// tunnels have come and gone, the next one lies in the table where one lay before, and is still in the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Teid(pub u32);
+
+impl Hash for Teid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u32(self.0 & ((1 << PLACE_BITS) - 1));
     }
 }
 

@@ -7,6 +7,7 @@
 use super::seids::place;
 use super::{Upf, UpfEvent, UpfOutput};
 use crate::Time;
+use crate::n4::mix::Teid;
 use crate::n4::rules::Session;
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -189,15 +190,16 @@ impl Upf {
         };
         // The general way says what is wrong.
         if number(&shape.ue[1], datagram) != Some(ue)
-            || wished.is_some_and(|teid| self.tunnels.contains_key(&teid))
+            || wished.is_some_and(|teid| self.tunnels.contains_key(&Teid(teid)))
             || !self.associations.contains_key(&from)
             || self.sessions() >= self.settings.max_sessions
         {
             return None;
         }
-        let teid = wished.unwrap_or_else(|| self.free_teid());
+        let next = self.seids.next();
+        let teid = wished.unwrap_or_else(|| self.free_teid(Some(next)));
         let seid = self.seids.take();
-        self.tunnels.insert(teid, seid);
+        self.tunnels.insert(Teid(teid), seid);
         let shape = &self.alike.shapes[at];
         shape.answer.write(cp_seid, sequence, out);
         let _fits = shape.answer_seid.put(out, &seid.to_be_bytes())
@@ -261,7 +263,7 @@ impl Upf {
         }
         self.alike.deletion.as_ref()?.write(cp_seid, sequence, out);
         self.alike.remove(seid);
-        self.tunnels.remove(&teid);
+        self.tunnels.remove(&Teid(teid));
         self.seids.give(seid);
         self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
         Some(())

@@ -13,7 +13,7 @@ pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
 use crate::n4::cache::Cache;
 use crate::n4::ledger::{Kind, Ledger};
-use crate::n4::mix::Map;
+use crate::n4::mix::{Map, PLACE_BITS, Teid};
 use crate::n4::requests::{Answer, Expired, Requests};
 use crate::n4::rules::{RuleFault, Session};
 use crate::n4::smf::is_request;
@@ -37,7 +37,7 @@ pub struct Upf {
     /// Sessions that a shape describes.
     alike: Alike,
     /// Uplink TEID to session.
-    tunnels: Map<u32, u64>,
+    tunnels: Map<Teid, u64>,
     seids: Seids,
     next_teid: u32,
     held: Cache,
@@ -49,6 +49,8 @@ pub struct Upf {
 
 /// Buffers kept for the next answers.
 const SPARE_BUFFERS: usize = 256;
+/// Tunnels that have no place begin here.
+const FIRST_COUNTED_TEID: u32 = 1 << 31;
 /// Reports and heartbeats under way.
 const WINDOW: usize = 1 << 12;
 
@@ -72,7 +74,7 @@ impl Upf {
             alike: Alike::default(),
             tunnels: Map::default(),
             seids: Seids::default(),
-            next_teid: 1,
+            next_teid: FIRST_COUNTED_TEID,
             outputs: VecDeque::new(),
             spare: Vec::new(),
             counters: UpfCounters::default(),
@@ -135,7 +137,7 @@ impl Upf {
 
     /// The session whose uplink packets come through this tunnel.
     pub fn by_tunnel(&self, teid: u32) -> Option<u64> {
-        self.tunnels.get(&teid).copied()
+        self.tunnels.get(&Teid(teid)).copied()
     }
 
     /// Sessions that exist.
@@ -360,10 +362,10 @@ impl Upf {
     fn forget(&mut self, seid: u64) {
         if let Some(session) = self.sessions.remove(&seid) {
             for teid in session.uplink_teids() {
-                self.tunnels.remove(&teid);
+                self.tunnels.remove(&Teid(teid));
             }
         } else if let Some(teid) = self.alike.forget(seid) {
-            self.tunnels.remove(&teid);
+            self.tunnels.remove(&Teid(teid));
         } else {
             return;
         }
@@ -425,7 +427,7 @@ impl Upf {
     fn take_tunnels(&mut self, seid: u64, session: &mut Session) -> Result<Vec<CreatedPdr>, RuleFault> {
         for pdr in &session.pdrs {
             if let Some(FTeid::Assigned { teid, .. }) = pdr.pdi.f_teid
-                && self.tunnels.get(&teid).is_some_and(|owner| *owner != seid)
+                && self.tunnels.get(&Teid(teid)).is_some_and(|owner| *owner != seid)
             {
                 let failed = Some(FailedRuleId::Pdr(pdr.pdr_id));
                 return Err(RuleFault { cause: Cause::RULE_FAILURE, failed });
@@ -436,8 +438,9 @@ impl Upf {
         for pdr in &mut session.pdrs {
             if let Some(FTeid::Choose { id, .. }) = pdr.pdi.f_teid {
                 let same = shared.iter().find(|(other, _)| Some(*other) == id).map(|(_, f_teid)| *f_teid);
+                let place = created.is_empty().then_some(seid);
                 let f_teid = same.unwrap_or_else(|| {
-                    let (teid, addresses) = (self.free_teid(), self.settings.node.into());
+                    let (teid, addresses) = (self.free_teid(place), self.settings.node.into());
                     FTeid::Assigned { teid, addresses }
                 });
                 shared.extend(id.map(|id| (id, f_teid)));
@@ -445,17 +448,26 @@ impl Upf {
                 created.push(CreatedPdr { pdr_id: pdr.pdr_id, f_teid: Some(f_teid), ..Default::default() });
             }
         }
-        self.tunnels.extend(session.uplink_teids().map(|teid| (teid, seid)));
+        self.tunnels.extend(session.uplink_teids().map(|teid| (Teid(teid), seid)));
         Ok(created)
     }
 
-    /// A TEID that no session has; never 0, which error indications use.
-    fn free_teid(&mut self) -> u32 {
+    /// A TEID that no session has; never 0, which error indications use. The first of a session is its place, with the
+    /// number of the place's uses above, so it comes back after 2,048 of them; others are counted.
+    fn free_teid(&mut self, first_of: Option<u64>) -> u32 {
+        if let Some(seid) = first_of
+            && (seid as u32) < 1 << PLACE_BITS
+        {
+            let teid = ((seid >> 32) as u32) << PLACE_BITS | seid as u32;
+            if !self.tunnels.contains_key(&Teid(teid)) {
+                return teid;
+            }
+        }
         loop {
             let teid = self.next_teid;
             self.next_teid = self.next_teid.wrapping_add(1).max(1);
             // Sessions are far fewer than TEIDs, so this ends.
-            if !self.tunnels.contains_key(&teid) {
+            if !self.tunnels.contains_key(&Teid(teid)) {
                 return teid;
             }
         }
@@ -508,7 +520,7 @@ impl Upf {
         let created = self.take_tunnels(seid, &mut next)?;
         for teid in old {
             if !next.uplink_teids().any(|kept| kept == teid) {
-                self.tunnels.remove(&teid);
+                self.tunnels.remove(&Teid(teid));
             }
         }
         self.sessions.insert(seid, next);
