@@ -286,17 +286,21 @@ impl Drop for UpfRig {
 }
 
 fn keys_of_rig() -> Vec<Key> {
+    let mut keys = keys_of_upf();
+    keys.extend(keys_of_load());
+    keys.push(
+        Key::new(noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat whose generator was late")
+            .or("invalid"),
+    );
+    keys
+}
+
+fn keys_of_upf() -> Vec<Key> {
     let count = |path: &str, comment: &str, default: i64| {
         Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
     };
-    let some =
-        |path: &str, comment: &str| Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).optional();
-    let span = |path: &str, comment: &str| Key::new(path, Kind::Span, comment).optional();
-    let rate = |path: &str, comment: &str, unit: &str| {
-        Key::new(path, Kind::positive(), comment).unit(unit).optional()
-    };
     let text = |path: &str, comment: &str, default: &str| Key::new(path, Kind::Text, comment).or(default);
-    let mut keys = vec![
+    vec![
         Key::new(
             "sut.design",
             Kind::choice(&DESIGNS),
@@ -329,6 +333,21 @@ fn keys_of_rig() -> Vec<Key> {
         .when("sut.design", &["dp-offload"]),
         Key::new("sut.pin", Kind::Text, "CPUs of the UPF as 0,1: control, then workers").optional(),
         Key::new("load.pin", Kind::Text, "CPUs of the load likewise: SMFs, then packets").optional(),
+    ]
+}
+
+fn keys_of_load() -> Vec<Key> {
+    let count = |path: &str, comment: &str, default: i64| {
+        Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
+    };
+    let some =
+        |path: &str, comment: &str| Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).optional();
+    let span = |path: &str, comment: &str| Key::new(path, Kind::Span, comment).optional();
+    let rate = |path: &str, comment: &str, unit: &str| {
+        Key::new(path, Kind::positive(), comment).unit(unit).optional()
+    };
+    let text = |path: &str, comment: &str, default: &str| Key::new(path, Kind::Text, comment).or(default);
+    vec![
         Key::new("load.mode", Kind::choice(&MODES), "what to do").or("control"),
         Key::new("load.arrivals", Kind::choice(&ARRIVALS), "how sessions begin").or("closed"),
         rate("load.rate", "sessions, handovers or pages in a second", "1/s"),
@@ -359,12 +378,7 @@ fn keys_of_rig() -> Vec<Key> {
         Key::new("load.gnb", Kind::Text, "address and port of the first base station").optional(),
         text("load.n6", "own, none, or routed://ADDRESS where the kernel routes", "own"),
         text("load.network", "our data network's end of N6", "127.8.0.10:2153"),
-    ];
-    keys.push(
-        Key::new(noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat whose generator was late")
-            .or("invalid"),
-    );
-    keys
+    ]
 }
 
 fn metrics() -> Vec<Metric> {
