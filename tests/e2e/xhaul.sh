@@ -69,9 +69,10 @@ fi
 ours() { ip netns list | grep -c '^ranlab-' || true; }
 
 echo "== live: frames of each split arrive, stamped by the kernel; nothing is left"
-run --out live --set sut.tier=live --set sut.sharing=macvlan --set background.direction=none \
+run --out live --set sut.tier=live --set sut.sharing=macvlan --set background.direction=none --set live.taps=true \
     --set live.cost_batches=200 --set measure.duration=1s >live.json
 holds live.json 'm["cell_dl.sent"] > 10000 and m["cell_dl.malformed"] == 0 and m["cell_dl.lost_ratio"] < 0.05'
+holds live.json 'm["cell_dl.at_midhaul_queue_us"] > 0 and m["cell_dl.tap_in_us_p99"] <= m["cell_dl.tap_out_us_p99"] <= m["cell_dl.delay_us_p99"] * 1.1'
 holds live.json 'm["live.rung"] >= 1 and m["neighbour_dl.sent"] > 500 and m["cost_ns_dl"] > 100'
 [[ $(ours) == 0 ]]
 

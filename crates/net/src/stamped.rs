@@ -95,6 +95,31 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     }
 }
 
+/// A raw socket that sees every frame of one type that enters or leaves one interface of the calling thread's namespace,
+/// also where a bridge takes it; of what leaves, after its queue.
+pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
+    // Load the type, compare, take all of the frame or nothing of it.
+    let program = [
+        libc::sock_filter { code: 0x28, jt: 0, jf: 0, k: 12 },
+        libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::from(ethertype) },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: u32::from(u16::MAX) },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
+    ];
+    let socket = open_frames(interface, libc::ETH_P_ALL as u16)?;
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the kernel copies the program, which outlives the call and is only read; its length is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const filter).cast(),
+            size_of_val(&filter) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Asks for stamps of received packets on every rung that there is, for room to hold `buffer_bytes`, and for a wait of
 /// at most `timeout`.
 pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {

@@ -91,7 +91,8 @@ pub(super) fn simulate(
         user(setup, found, recorder);
     }
     prove(plan, recorder, Some(&found))?;
-    if let Some(file) = &setup.pcap {
+    // Repeats are other phases of the same: one capture for each point.
+    if let (Some(file), 0) = (&setup.pcap, first_phase) {
         capture(setup, plan, Options { duration_ps, seed }, file)?;
     }
     if setup.search_rounds > 0 {

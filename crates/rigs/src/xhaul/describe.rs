@@ -180,12 +180,24 @@ fn of_simulation() -> Vec<Key> {
         count("sim.phases", (1, 10_000), "of the sources; the first is the scenario's own", 1),
         count("sim.threads", (0, 256), "0: one for each CPU. Results do not depend on it", 0),
         count("sim.search_rounds", (0, 1000), "of a search for the worst phase; 0: none", 0),
+        Key::new(
+            "sim.pcap",
+            Kind::Text,
+            "each point's first repeat as pcapng, its number before the extension; up to 200,000 deliveries",
+        )
+        .optional(),
         count(
             "live.cost_batches",
             (0, 1_000_000),
             "of 64 packets each way, for the cost of the path; 0: none",
             4000,
         ),
+        Key::new(
+            "live.taps",
+            Kind::Bool,
+            "see the cell's frames at both ports of the switch too: where the delay is, for some more load",
+        )
+        .or(false),
     ]
 }
 
@@ -273,6 +285,13 @@ fn of_role() -> Vec<(&'static str, &'static str, Better, &'static str)> {
             "live: how late the sender was, which is not the network's delay",
         ),
         ("malformed", "", Lower, "live: packets that are not the flow's own"),
+        ("tap_in_us_p99", "us", Lower, "live, taps: 99 % from sending to the switch"),
+        (
+            "tap_out_us_p99",
+            "us",
+            Lower,
+            "live, taps: 99 % from sending to leaving the switch, after its queue",
+        ),
         ("worst_us", "us", Lower, "longest delay at the worst phase that a search found"),
     ];
     let comments = [

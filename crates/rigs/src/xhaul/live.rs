@@ -33,6 +33,12 @@ pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
     if setup.air.is_some() {
         return cannot("no radio is driven; `air.on` must be false");
     }
+    let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
+    if setup.taps && !(frames && setup.net.midhaul_switches == 1) {
+        return cannot(
+            "`live.taps` looks at a switch's ports for split \"7.1-if4p5\": one switch, that split",
+        );
+    }
     let sharing = match setup.sharing {
         NicSharing::Dedicated | NicSharing::SrIov => LiveSharing::OwnPorts,
         NicSharing::Macvlan => LiveSharing::Macvlan,
@@ -47,6 +53,7 @@ pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
         cost_batches: setup.cost_batches,
+        taps: setup.taps,
         busy_ns: setup.contention.map(|(period, busy, _)| (period / NS_PER_PS, busy / NS_PER_PS)),
         flows,
     })

@@ -57,7 +57,8 @@ enum Planned {
 }
 
 fn planned(run: &Run<'_>) -> Result<Planned, RigError> {
-    let setup = Setup::read(&|path| run.value(path).cloned()).map_err(RigError::Rig)?;
+    let mut setup = Setup::read(&|path| run.value(path).cloned()).map_err(RigError::Rig)?;
+    setup.pcap = setup.pcap.map(|file| pcap::of_point(&file, run.point.index));
     match build::plan(&setup) {
         Ok(plan) => Ok(Planned::Runs(Box::new(setup), Box::new(plan))),
         Err(ScenarioError::Capacity { offered_bps, rate_bps, .. }) => {

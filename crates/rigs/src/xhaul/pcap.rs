@@ -19,6 +19,14 @@ const IP_BYTES: usize = 20;
 /// GTP-U, and what iperf3 uses.
 const PORTS: (u16, u16) = (2152, 5201);
 
+/// A point's own file: `a/b.pcapng` becomes `a/b-7.pcapng`.
+pub(super) fn of_point(file: &str, point: usize) -> String {
+    let file = std::path::Path::new(file);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = file.extension().map_or_else(|| "pcapng".into(), |extension| extension.to_string_lossy());
+    file.with_file_name(format!("{stem}-{point}.{extension}")).to_string_lossy().into_owned()
+}
+
 /// Writes the file.
 pub(super) fn write(out: impl Write, setup: &Setup, plan: &Plan, deliveries: &[Delivery]) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);

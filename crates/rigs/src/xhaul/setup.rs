@@ -36,6 +36,7 @@ pub(crate) struct Setup {
     pub(super) threads: usize,
     pub(super) search_rounds: u32,
     pub(super) cost_batches: u32,
+    pub(super) taps: bool,
     pub(super) pcap: Option<String>,
 }
 
@@ -160,6 +161,7 @@ impl Setup {
             threads: from.int("sim.threads")?,
             search_rounds: from.int("sim.search_rounds")?,
             cost_batches: from.int("live.cost_batches")?,
+            taps: from.flag("live.taps")?,
             pcap: look("sim.pcap").and_then(|value| value.text().map(str::to_owned)),
             cells,
             user,

@@ -152,6 +152,7 @@ fn a_capture_holds_the_splits_own_frames() {
     let file = std::env::temp_dir().join(format!("ranlab-xhaul-{}.pcapng", std::process::id()));
     let set = [("neighbour.split", text("2")), ("sim.pcap", text(&file.to_string_lossy()))];
     assert_eq!(measure(&set).0, Ok(Outcome::Ok));
+    let file = file.with_extension("").to_string_lossy().into_owned() + "-0.pcapng";
     let octets = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let word = |at: usize| u32::from_le_bytes(octets[at..at + 4].try_into().unwrap()) as usize;

@@ -6,6 +6,7 @@
 //! rate and the flows run.
 
 mod cost;
+mod tap;
 mod topology;
 mod traffic;
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::Running;
 use crate::worker::{Report, Trouble};
 use crate::xhaul::{jitter, numbers};
+use tap::{Seen, Taps};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
 
@@ -41,6 +43,8 @@ pub struct XhaulPart {
     pub queue_bytes: u64,
     /// Batches of the cost measurement, each way.
     pub cost_batches: u32,
+    /// Whether frames are seen at the switch's ports too.
+    pub taps: bool,
     /// Work on the CU's core: (period, busy), ns.
     pub busy_ns: Option<(u64, u64)>,
     /// What is sent.
@@ -106,6 +110,7 @@ pub enum Way {
 pub(super) struct Live {
     // Before the lab: sockets are closed, then the namespaces go.
     pairs: Vec<Pair>,
+    taps: Option<Taps>,
     lab: Lab,
     part: XhaulPart,
     costs: Vec<(&'static str, f64)>,
@@ -118,6 +123,7 @@ struct Window {
     receiving: Arc<AtomicBool>,
     senders: Vec<JoinHandle<Departed>>,
     receivers: Vec<JoinHandle<Arrived>>,
+    taps: Vec<JoinHandle<Seen>>,
     helpers: Vec<JoinHandle<()>>,
 }
 
@@ -127,20 +133,22 @@ impl Live {
         let costs = cost::measure(&lab, part.cost_batches)?;
         lab.shape(part.rate_bps, part.queue_bytes)?;
         let pairs = part.flows.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
-        Ok(Self { pairs, lab, part: part.clone(), costs, window: None })
+        let taps = part.taps.then(|| Taps::open(&lab)).transpose()?;
+        Ok(Self { pairs, taps, lab, part: part.clone(), costs, window: None })
     }
 
-    fn halt(&mut self) -> Option<(Vec<Departed>, Vec<Arrived>)> {
+    fn halt(&mut self) -> Option<(Vec<Departed>, Vec<Arrived>, Vec<Seen>)> {
         let window = self.window.take()?;
         window.sending.store(false, Ordering::Relaxed);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         std::thread::sleep(DRAIN);
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let seen = window.taps.into_iter().filter_map(|thread| thread.join().ok()).collect();
         for helper in window.helpers {
             let _ = helper.join();
         }
-        Some((departed, arrived))
+        Some((departed, arrived, seen))
     }
 }
 
@@ -154,9 +162,13 @@ impl Running for Live {
             receiving: Arc::clone(&receiving),
             senders: Vec::new(),
             receivers: Vec::new(),
+            taps: Vec::new(),
             helpers: Vec::new(),
         };
         let base_ns = ranlab_net::stamped::real_ns();
+        if let Some(taps) = &self.taps {
+            window.taps = taps.watch(base_ns, &receiving);
+        }
         for pair in &self.pairs {
             window.receivers.extend(pair.receive(base_ns, &receiving));
             window.helpers.extend(pair.help(&receiving));
@@ -172,7 +184,7 @@ impl Running for Live {
     }
 
     fn end(&mut self, report: &mut Report) {
-        let Some((departed, arrived)) = self.halt() else { return };
+        let Some((departed, arrived, seen)) = self.halt() else { return };
         for (name, value) in &self.costs {
             report.numbers.insert((*name).to_owned(), *value);
         }
@@ -191,6 +203,10 @@ impl Running for Live {
             let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
             numbers(&got.delays, (sent.packets, lost), budget_ps, &mut put);
             put("malformed", got.malformed as f64);
+            if flow.raw && matches!(flow.way, Way::CellDown | Way::CellUp) {
+                let segments = tap::segments(&seen, flow.way == Way::CellDown, got.delays.mean_ps());
+                segments.into_iter().flatten().for_each(|(name, value)| put(name, value));
+            }
             rung = match (rung, got.rung) {
                 (Some(least), Some(seen)) => Some(least.min(seen)),
                 (known, seen) => known.or(seen),

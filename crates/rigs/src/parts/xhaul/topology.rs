@@ -32,13 +32,15 @@ pub(super) struct Lab {
     nodes: Vec<Node>,
     /// What is held to the links' rate.
     links: Vec<End>,
+    /// The midhaul switch's port towards each node.
+    ports: Vec<(&'static str, End)>,
     count: usize,
 }
 
 impl Lab {
     pub(super) fn build(part: &XhaulPart) -> Result<Self, Trouble> {
         let testbed = Testbed::new().map_err(lab_trouble)?;
-        let mut lab = Self { testbed, nodes: Vec::new(), links: Vec::new(), count: 0 };
+        let mut lab = Self { testbed, nodes: Vec::new(), links: Vec::new(), ports: Vec::new(), count: 0 };
         let has = |ways: &[Way]| part.flows.iter().any(|flow| ways.contains(&flow.way));
         let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
         let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
@@ -156,6 +158,9 @@ impl Lab {
             let port = format!("p-{node}");
             self.pair((&switch, &port), (&namespace, interface))?;
             self.ip(&switch, &["link", "set", &port, "master", "br0"])?;
+            if interface == MIDHAUL {
+                self.ports.push((node, (switch.clone(), port)));
+            }
         }
         if own {
             return Ok(());
@@ -168,6 +173,9 @@ impl Lab {
             self.ip(&cu, &["link", "set", "nic", "master", "br0"])?;
         }
         for (node, _) in containers {
+            if interface == MIDHAUL {
+                self.ports.push((node, (switch.clone(), "p-cu".to_owned())));
+            }
             let namespace = self.get(node)?.namespace.clone();
             let inner = format!("c-{node}");
             if sharing == LiveSharing::Macvlan {
@@ -196,6 +204,11 @@ impl Lab {
         self.links.iter().try_for_each(|(namespace, interface)| {
             self.testbed.shape((namespace, interface), rate_bps, queue_bytes).map_err(lab_trouble)
         })
+    }
+
+    /// The midhaul switch's namespace and port towards a node.
+    pub(super) fn port(&self, node: &str) -> Option<&(String, String)> {
+        self.ports.iter().find(|(of, _)| *of == node).map(|(_, port)| port)
     }
 
     /// The hardware address of a node's midhaul interface.

@@ -20,15 +20,15 @@ use crate::worker::Trouble;
 
 /// Octets of sequence number and time in a packet.
 const MARK_BYTES: usize = 16;
-const ETHERNET_BYTES: usize = 14;
+pub(super) const ETHERNET_BYTES: usize = 14;
 /// Room of a receiving socket.
-const BUFFER_BYTES: usize = 8 << 20;
+pub(super) const BUFFER_BYTES: usize = 8 << 20;
 /// How long a receiver waits before it looks whether to stop.
-const WAIT: Duration = Duration::from_millis(20);
+pub(super) const WAIT: Duration = Duration::from_millis(20);
 /// Before the first packet of a window.
 const LEAD: Duration = Duration::from_millis(20);
 /// Real-time priorities of receivers, senders, and senders of background.
-const PRIORITIES: (i32, i32, i32) = (45, 40, 20);
+pub(super) const PRIORITIES: (i32, i32, i32) = (45, 40, 20);
 /// The port of a flow's receiver, and of the reflector.
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
@@ -294,6 +294,11 @@ fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
     } else {
         packet
     };
+    numbers_of(payload)
+}
+
+/// What a payload begins with.
+pub(super) fn numbers_of(payload: &[u8]) -> Option<(u64, u64)> {
     let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
     Some((number(0)?, number(8)?))
 }

@@ -1,0 +1,147 @@
+//! Taps at the ports of the midhaul switch: when each frame of the cell came in, and when it left after its queue.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use ranlab_model::xhaul::Delays;
+use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received, urgent_thread};
+use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
+
+use super::topology::{Lab, in_namespace};
+use super::traffic::{BUFFER_BYTES, ETHERNET_BYTES, PRIORITIES, WAIT, numbers_of};
+use crate::parts::{environment, rig};
+use crate::worker::Trouble;
+
+/// The cell's two ends.
+const ENDS: (&str, &str) = ("v1", "du");
+
+/// Both ports of the cell.
+pub(super) struct Taps {
+    /// Towards the CU and towards the DU.
+    ports: [Arc<OwnedFd>; 2],
+    /// Hardware addresses of vBBU and DU.
+    addresses: [[u8; 6]; 2],
+}
+
+/// What a tap saw: time since sending, of frames down and up.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) down: Delays,
+    pub(super) up: Delays,
+}
+
+impl Taps {
+    pub(super) fn open(lab: &Lab) -> Result<Self, Trouble> {
+        let tap = |node: &str| {
+            let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;
+            in_namespace(namespace, || {
+                let socket = open_tap(port, ETHERTYPE).map_err(environment)?;
+                stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
+                Ok(Arc::new(socket))
+            })
+        };
+        let addresses = [lab.hardware(ENDS.0)?, lab.hardware(ENDS.1)?];
+        Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], addresses })
+    }
+
+    /// Looks until told to stop: the port towards the CU, then the one towards the DU.
+    pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<Seen>> {
+        let watch = |socket: &Arc<OwnedFd>| {
+            let (socket, go, addresses) = (Arc::clone(socket), Arc::clone(go), self.addresses);
+            std::thread::spawn(move || {
+                let _ = urgent_thread(PRIORITIES.0);
+                look(&socket, addresses, base_ns, &go)
+            })
+        };
+        self.ports.iter().map(watch).collect()
+    }
+}
+
+fn look(socket: &OwnedFd, addresses: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Seen {
+    let mut room = vec![0; 65_536];
+    let mut seen = Seen { down: Delays::new(), up: Delays::new() };
+    while go.load(Ordering::Relaxed) {
+        let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
+        let Some((down, sequence, sent_ns)) = cells(&room[..stamped.bytes], addresses) else { continue };
+        let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
+        let delays = if down { &mut seen.down } else { &mut seen.up };
+        delays.record(sequence, sent_ns * 1000, at_ns * 1000, None);
+    }
+    seen
+}
+
+/// Whether a frame goes down, its number and time of sending; `None`: another cell's, or none.
+fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
+    let (to, from) = (packet.get(..6)?, packet.get(6..12)?);
+    // The mark is in the first resource block.
+    let head = packet.get(ETHERNET_BYTES..ETHERNET_BYTES + HEADER_SIZE + PRB_SIZE)?;
+    let down = match Frame::decode(head).ok()?.kind {
+        Kind::DownlinkFft if (to, from) == (&du, &vbbu) => true,
+        Kind::UplinkFft if (to, from) == (&vbbu, &du) => false,
+        _ => return None,
+    };
+    let (sequence, sent_ns) = numbers_of(&head[HEADER_SIZE..])?;
+    Some((down, sequence, sent_ns))
+}
+
+/// Where the mean delay goes, us: up to the switch, in it, and behind it; and 99 % at its two ports.
+pub(super) fn segments(seen: &[Seen], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
+    let [cu, du] = seen else { return None };
+    let (entering, leaving) = if down { (&cu.down, &du.down) } else { (&du.up, &cu.up) };
+    if entering.count() == 0 || leaving.count() == 0 {
+        return None;
+    }
+    let us = |ps: f64| ps / 1e6;
+    Some([
+        ("at_host_us", us(entering.mean_ps())),
+        ("at_midhaul_queue_us", us(leaving.mean_ps() - entering.mean_ps())),
+        ("at_midhaul_line_us", us(mean_ps - leaving.mean_ps())),
+        ("tap_in_us_p99", us(entering.quantile_ps(0.99) as f64)),
+        ("tap_out_us_p99", us(leaving.quantile_ps(0.99) as f64)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VBBU: [u8; 6] = [2, 0, 0, 0, 0, 1];
+    const DU: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+    fn frame(to: [u8; 6], from: [u8; 6], kind: Kind) -> Vec<u8> {
+        let mut samples = vec![0; 600];
+        samples[..8].copy_from_slice(&7_u64.to_le_bytes());
+        samples[8..16].copy_from_slice(&1234_u64.to_le_bytes());
+        let mut octets = [to, from].concat();
+        octets.extend_from_slice(&ETHERTYPE.to_be_bytes());
+        Frame { kind, frame: 1, subframe: 2, symbol: 3, samples: &samples }.encode(&mut octets).unwrap();
+        octets
+    }
+
+    #[test]
+    fn only_the_cells_own_frames_count() {
+        let found = |to, from, kind| cells(&frame(to, from, kind), [VBBU, DU]);
+        assert_eq!(found(DU, VBBU, Kind::DownlinkFft), Some((true, 7, 1234)));
+        assert_eq!(found(VBBU, DU, Kind::UplinkFft), Some((false, 7, 1234)));
+        assert_eq!(found(VBBU, DU, Kind::DownlinkFft), None);
+        assert_eq!(found([2, 0, 0, 0, 0, 3], VBBU, Kind::DownlinkFft), None);
+        assert_eq!(cells(&frame(DU, VBBU, Kind::DownlinkFft)[..40], [VBBU, DU]), None);
+    }
+
+    #[test]
+    fn segments_sum_to_the_delay() {
+        let delays = |us: u64| {
+            let mut delays = Delays::new();
+            (0..10).for_each(|number| delays.record(number, 0, us * 1_000_000, None));
+            delays
+        };
+        let seen = [Seen { down: delays(10), up: delays(35) }, Seen { down: delays(40), up: delays(5) }];
+        let down = segments(&seen, true, 45e6).unwrap();
+        assert_eq!(down.map(|(_, us)| us.round()), [10.0, 30.0, 5.0, 10.0, 40.0]);
+        let up = segments(&seen, false, 36e6).unwrap();
+        assert_eq!(up.map(|(_, us)| us.round())[..3], [5.0, 30.0, 1.0]);
+        assert!(segments(&seen[..1], true, 1.0).is_none());
+    }
+}
