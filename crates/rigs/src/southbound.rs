@@ -13,6 +13,7 @@ use crate::lab::Lab;
 use crate::noise;
 use crate::parts::{AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
 use crate::sut::{self, Sut};
+use crate::wire;
 use crate::worker::{Numbers, Report, Worker};
 
 /// Name in a scenario.
@@ -365,6 +366,7 @@ fn metrics() -> Vec<Metric> {
         scalar("tool.lateness_us_p99", "us", Neither, "how late reports left, 99th percentile"),
         scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late"),
     ]);
+    metrics.extend(wire::packets("", "base stations"));
     metrics.extend(noise::metrics());
     metrics
 }
@@ -381,6 +383,7 @@ fn record(
     let its = |name: &str| number(&controller.numbers, name);
     let seconds = load.wall_s.max(1e-3);
     recorder.scalar("rx_messages_per_s", of("sent") / seconds);
+    wire::record_packets(recorder, "", load);
     if of("sent") > 0.0 {
         recorder.scalar("rx_bytes_per_message", of("sent_bytes") / of("sent"));
     }

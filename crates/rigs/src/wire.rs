@@ -20,12 +20,13 @@ const COUNTED: [(&str, &str, &str); 4] = [
 pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
     let mut metrics = Vec::new();
     for (direction, way) in [("rx", "to the controller from"), ("tx", "from the controller to")] {
-        metrics.extend(COUNTED.iter().map(|(name, unit, what)| {
+        metrics.extend(COUNTED[..2].iter().map(|(name, unit, what)| {
             let comment = format!("{what}, {way} {peers}");
             let name = format!("{interface}_{direction}_{name}");
             Metric::new(&name, unit, MetricKind::Scalar, Better::Neither, &comment)
         }));
     }
+    metrics.extend(packets(&format!("{interface}_"), peers));
     metrics
 }
 
@@ -43,13 +44,39 @@ pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
         }
     }
     let Some(wire) = peers.wire else { return };
-    for (direction, bytes, packets, data) in [
-        ("rx", wire.sent_bytes, wire.sent_packets, wire.sent_data_packets),
-        ("tx", wire.received_bytes, wire.received_packets, wire.received_data_packets),
+    scalar("rx", 1, wire.sent_bytes as f64 * 8e-3);
+    scalar("tx", 1, wire.received_bytes as f64 * 8e-3);
+    record_packets(recorder, &format!("{interface}_"), peers);
+}
+
+/// Metrics of [`record_packets`].
+pub(crate) fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
+    let way = [("rx", "to the controller from"), ("tx", "from the controller to")];
+    let of_way = |(direction, way)| {
+        COUNTED[2..].iter().map(move |(name, unit, what)| {
+            let comment = format!("{what}, {way} {peers}");
+            Metric::new(
+                &format!("{prefix}{direction}_{name}"),
+                unit,
+                MetricKind::Scalar,
+                Better::Neither,
+                &comment,
+            )
+        })
+    };
+    way.into_iter().flat_map(of_way).collect()
+}
+
+/// Records packets alone, for a rig that counts messages and octets itself.
+pub(crate) fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Report) {
+    let Some(wire) = peers.wire else { return };
+    for (direction, packets, data) in [
+        ("rx", wire.sent_packets, wire.sent_data_packets),
+        ("tx", wire.received_packets, wire.received_data_packets),
     ] {
-        scalar(direction, 1, bytes as f64 * 8e-3);
-        scalar(direction, 2, packets as f64);
-        scalar(direction, 3, data as f64);
+        for ((name, ..), count) in COUNTED[2..].iter().zip([packets, data]) {
+            recorder.scalar(&format!("{prefix}{direction}_{name}"), count as f64 / peers.wall_s.max(1e-3));
+        }
     }
 }
 
