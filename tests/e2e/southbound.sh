@@ -59,4 +59,35 @@ fetch "${at[1]}" /v1/counters >counters.txt
 for sign in drops 'memory grows' 'starves its applications'; do
     grep -q "\"$sign\"" counters.txt || { echo "no sign of: $sign"; cat counters.txt; exit 1; }
 done
+# A controller that a campaign did not start is asked over REST what it knows.
+"$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >strange.txt &
+started+=($!)
+mapfile -t at < <(ports strange.txt)
+cat >strange.toml <<TOML
+title = "a controller that runs already"
+rig = "southbound"
+[sut]
+type = "external"
+address = "127.0.0.1:${at[0]}"
+pid = ${started[-1]}
+rest = "http://127.0.0.1:${at[1]}/stats_manager/enb_config"
+rest_nodes = "/eNB_config"
+rest_ues = "/eNB_config/*/ues"
+[load]
+nodes = 3
+ues = 7
+activation = "constant:0s"
+patience = "0s"
+[host]
+when_noisy = "warn"
+[measure]
+duration = "1s"
+warm_up = "1s"
+repeats = 1
+TOML
+"$RANLAB" bench run strange.toml --fresh --out strange --format json >strange.json
+for known in '"rest_nodes":{[^}]*"mean":3.0' '"rest_ues":{[^}]*"mean":21.0' '"rx_data_packets_per_s":{[^}]*"mean":[1-9]'; do
+    grep -q "$known" strange.json || { echo "not read back: $known"; cat strange.json; exit 1; }
+done
+
 echo "FlexRAN and 5G-EmPOWER: base stations and UEs arrive, strangers do not, overload has a name"

@@ -23,6 +23,7 @@ mod noise;
 mod parts;
 pub mod peer;
 mod pipeline;
+mod readback;
 mod southbound;
 mod sut;
 mod upf;

@@ -12,6 +12,7 @@ use crate::keys;
 use crate::lab::Lab;
 use crate::noise;
 use crate::parts::{AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
+use crate::readback;
 use crate::sut::{self, Sut};
 use crate::wire;
 use crate::worker::{Numbers, Report, Worker};
@@ -178,7 +179,7 @@ fn arguments(run: &Run<'_>, which: &str) -> Result<Vec<String>, RigError> {
 fn sut_keys() -> Vec<Key> {
     // What a type does not use is ignored, so that one sweep can go over several types.
     let external = &["external"][..];
-    vec![
+    let mut keys = vec![
         Key::new(
             "sut.type",
             Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]),
@@ -208,7 +209,9 @@ fn sut_keys() -> Vec<Key> {
         Key::new("sut.pid", Kind::Int { min: 1, max: 1 << 22 }, "its process on sut.at; without it nothing of it is metered")
             .optional()
             .when("sut.type", external),
-    ]
+    ];
+    keys.extend(readback::keys(external));
+    keys
 }
 
 impl Rig for Southbound {
@@ -323,7 +326,11 @@ impl Rig for Southbound {
         } else {
             None
         };
-        let outcome = record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
+        let mut outcome =
+            record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
+        if !readback::record(run, recorder)? && outcome == Outcome::Ok {
+            outcome = Outcome::Degraded;
+        }
         let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
     }
@@ -367,6 +374,7 @@ fn metrics() -> Vec<Metric> {
         scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late"),
     ]);
     metrics.extend(wire::packets("", "base stations"));
+    metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics
 }

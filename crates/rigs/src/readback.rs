@@ -1,0 +1,214 @@
+//! What a controller says of itself over REST: the proof that it took in what it was sent.
+
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use serde_json::Value;
+
+use crate::keys;
+
+/// A controller that answers later has not answered.
+const WAIT: Duration = Duration::from_secs(10);
+/// Octets of an answer. A full dump of 50 base stations with 100 UEs is about 10 MB.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+/// In a path: every element of an array, every member of an object.
+const EACH: &str = "*";
+
+pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
+    let text =
+        |path: &str, comment: &str| Key::new(path, Kind::Text, comment).optional().when("sut.type", external);
+    vec![
+        text(
+            "sut.rest",
+            "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement",
+        ),
+        text(
+            "sut.rest_nodes",
+            "where base stations are in that JSON: a path such as /eNB_config, * for each element; lists are counted, numbers added",
+        ),
+        text("sut.rest_ues", "where their UEs are, e.g. /eNB_config/*/ues"),
+        text("sut.rest_login", "environment variable that holds user:password for it"),
+    ]
+}
+
+pub(crate) fn metrics() -> Vec<Metric> {
+    let scalar = |name: &str, unit: &str, better, comment: &str| {
+        Metric::new(name, unit, MetricKind::Scalar, better, comment)
+    };
+    vec![
+        scalar("rest_answered", "", Better::Higher, "1 if the controller answered over REST within 10 s"),
+        scalar("rest_ms", "ms", Better::Lower, "time until it had"),
+        scalar("rest_nodes", "", Better::Higher, "base stations that it knows, by its own words"),
+        scalar("rest_ues", "", Better::Higher, "UEs that it knows, by its own words"),
+    ]
+}
+
+/// Asks, if the scenario says where; false: it did not answer with what was asked for.
+///
+/// # Errors
+/// The scenario's fault: an address or a path that is none, a variable that is not set.
+pub(crate) fn record(run: &Run<'_>, recorder: &mut Recorder) -> Result<bool, RigError> {
+    if run.value("sut.rest").is_none() {
+        return Ok(true);
+    }
+    let url = address(run)?;
+    let wanted: Vec<(&str, &str)> = [("rest_nodes", "sut.rest_nodes"), ("rest_ues", "sut.rest_ues")]
+        .into_iter()
+        .filter_map(|(metric, key)| Some((metric, run.text(key)?)))
+        .collect();
+    for (_, path) in &wanted {
+        if !path.starts_with('/') {
+            return Err(RigError::Rig(format!(
+                "\"{path}\" is no path: it begins with / as /eNB_config/*/ues does"
+            )));
+        }
+    }
+    let begun = Instant::now();
+    let answer = ask(&url);
+    let elapsed = begun.elapsed();
+    let counts = answer.and_then(|answer| {
+        wanted.iter().map(|(metric, path)| Some((*metric, count(&answer, path)?))).collect::<Option<Vec<_>>>()
+    });
+    recorder.scalar("rest_answered", f64::from(u8::from(counts.is_some())));
+    let Some(counts) = counts else { return Ok(false) };
+    recorder.scalar("rest_ms", elapsed.as_secs_f64() * 1e3);
+    counts.into_iter().for_each(|(metric, value)| recorder.scalar(metric, value));
+    Ok(true)
+}
+
+/// The address, with the login in it: no file keeps that.
+fn address(run: &Run<'_>) -> Result<String, RigError> {
+    let url = keys::text(run, "sut.rest")?;
+    let Some(rest) = url.strip_prefix("http://") else {
+        return Err(RigError::Rig(format!("`sut.rest` \"{url}\" does not begin with http://")));
+    };
+    let Some(name) = run.text("sut.rest_login") else { return Ok(url.to_owned()) };
+    match std::env::var(name) {
+        Ok(login) if login.contains(':') => Ok(format!("http://{login}@{rest}")),
+        _ => Err(RigError::Environment(format!(
+            "`sut.rest_login`: variable {name} does not hold user:password"
+        ))),
+    }
+}
+
+fn ask(url: &str) -> Option<Value> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(WAIT)).build().into();
+    let mut response = agent.get(url).call().ok()?;
+    let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// How many there are at a path; `None`: there is no such path.
+fn count(value: &Value, path: &str) -> Option<f64> {
+    let Some((step, rest)) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))
+    else {
+        return match value {
+            Value::Array(all) => Some(all.len() as f64),
+            Value::Object(all) => Some(all.len() as f64),
+            other => other.as_f64(),
+        };
+    };
+    let rest = if rest.is_empty() { String::new() } else { format!("/{rest}") };
+    match value {
+        Value::Array(all) if step == EACH => all.iter().map(|one| count(one, &rest)).sum(),
+        Value::Object(all) if step == EACH => all.values().map(|one| count(one, &rest)).sum(),
+        Value::Array(all) => count(all.get(step.parse::<usize>().ok()?)?, &rest),
+        Value::Object(all) if step.is_empty() => Some(all.len() as f64),
+        other => count(other.get(step)?, &rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use ranlab_campaign::plan::Point;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A controller that gives one answer; what it was asked.
+    fn controller(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut room = [0; 4096];
+            let read = stream.read(&mut room).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&room[..read]).into_owned()
+        });
+        (format!("http://{address}/stats_manager/enb_config"), asked)
+    }
+
+    fn read_back(
+        settings: &[(&str, &str)],
+    ) -> (Result<bool, RigError>, std::collections::BTreeMap<String, f64>) {
+        let settings = settings.iter().map(|(path, value)| ((*path).to_owned(), (*value).into())).collect();
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        let run = Run::new(&point, 0, 1, Duration::from_secs(1));
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let result = record(&run, &mut recorder);
+        (result, recorder.finish().metrics.into_iter().collect())
+    }
+
+    #[test]
+    fn what_it_knows_is_counted() {
+        let knows = json!({ "eNB_config": [{ "ues": 3, "cells": [1, 2] }, { "ues": 4, "cells": [1] }], "x": { "a": 1, "b": 2 } });
+        assert_eq!(count(&knows, "/eNB_config"), Some(2.0));
+        assert_eq!(count(&knows, "/eNB_config/*/ues"), Some(7.0));
+        assert_eq!(count(&knows, "/eNB_config/*/cells"), Some(3.0));
+        assert_eq!(count(&knows, "/eNB_config/1/ues"), Some(4.0));
+        assert_eq!(count(&knows, "/x/*"), Some(3.0));
+        assert_eq!(count(&knows, "/x"), Some(2.0));
+        assert_eq!(count(&knows, "/eNB_config/*/none"), None);
+        assert_eq!(count(&json!([]), "/*/ues"), Some(0.0));
+    }
+
+    #[test]
+    fn a_controller_is_asked_and_its_answer_recorded() {
+        let (url, asked) =
+            controller("HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\n{\"eNB_config\": [{\"ues\": 100}]} ");
+        let (result, metrics) = read_back(&[
+            ("sut.rest", &url),
+            ("sut.rest_nodes", "/eNB_config"),
+            ("sut.rest_ues", "/eNB_config/*/ues"),
+        ]);
+        assert_eq!(result, Ok(true));
+        assert_eq!((metrics["rest_answered"], metrics["rest_nodes"], metrics["rest_ues"]), (1.0, 1.0, 100.0));
+        assert!(asked.join().unwrap().starts_with("GET /stats_manager/enb_config HTTP/1.1"));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_from_one() {
+        for answer in [
+            "HTTP/1.1 500 Internal\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "garbage",
+        ] {
+            let (url, asked) = controller(answer);
+            let (result, metrics) = read_back(&[("sut.rest", &url), ("sut.rest_nodes", "/eNB_config")]);
+            assert_eq!((result, metrics["rest_answered"]), (Ok(false), 0.0), "{answer}");
+            asked.join().unwrap();
+        }
+        assert_eq!(read_back(&[]).0, Ok(true));
+        assert_eq!(read_back(&[("sut.rest", "http://127.0.0.1:1/")]).0, Ok(false));
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let (url, login) = ("http://127.0.0.1:1/", "RANLAB_TEST_NO_SUCH_VARIABLE");
+        for (settings, named) in [
+            (&[("sut.rest", "127.0.0.1:9999")][..], "http://"),
+            (&[("sut.rest", url), ("sut.rest_ues", "eNB_config")], "no path"),
+            (&[("sut.rest", url), ("sut.rest_login", login)], login),
+        ] {
+            let error = read_back(settings).0.unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}
