@@ -71,7 +71,11 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     let file = super::store_in(&arguments.campaign);
     let beside = file.parent().map(PathBuf::from).unwrap_or_default();
     let folder = arguments.out.clone().unwrap_or_else(|| beside.clone());
-    let command = format!("ranlab bench report {}", arguments.campaign.display());
+    // What measured it, not what draws it.
+    let command = match results.versions["command"].as_str() {
+        Some(command) => command.to_owned(),
+        None => format!("ranlab bench report {}", arguments.campaign.display()),
+    };
     let (judged, written) = run::report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
     run::tell(format, &beside, &results, &judged, &(written, tables))

@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let rig = ranlab_rigs::by_name(&lab, &scenario.rig)
         .ok_or_else(|| Failure::Usage(format!("there is no rig \"{}\"", scenario.rig)))?;
     let metrics = scenario::metrics(&description, &scenario);
-    let mut store = open(&folder, arguments.fresh, &scenario, &plan, &metrics)?;
+    let command = arguments.reading.command();
+    let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
     let stop = stop_at_signal();
     let mut progress = Progress::new();
     let session = ranlab_campaign::run::run(rig, &scenario, &plan, &mut store, &stop, &mut |event| {
@@ -77,7 +78,6 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     progress.end();
     let session = session.map_err(of_run)?;
     let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
-    let command = arguments.reading.command();
     let (judged, written) = report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
     tell(format, &folder, &results, &judged, &(written, tables))?;
@@ -91,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
 fn open(
     folder: &Path,
     fresh: bool,
+    command: &str,
     scenario: &Scenario,
     plan: &Plan,
     metrics: &[ranlab_campaign::rig::Metric],
@@ -113,7 +114,7 @@ fn open(
         }
     }
     let host = serde_json::to_value(Facts::read()).unwrap_or_default();
-    let versions = json!({ "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig });
+    let versions = json!({ "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig, "command": command });
     let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => {
