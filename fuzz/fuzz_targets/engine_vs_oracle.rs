@@ -27,6 +27,8 @@ const PIPELINES: &[&str] = &[
     r#"{"name":"mgw","user":9,"bst":3,"tunneling-method":"vxlan","handover":9,"rate-limit":90000}"#,
     r#"{"name":"bng","user":9,"cpe":3,"server":3,"user-conn":2,"fluct-user":4,"fw-rules":9,"fakedrop":false}"#,
     r#"{"name":"bng","user":9,"cpe":3,"tunneling-method":"vxlan","decomposition":"chain","fakedrop":false}"#,
+    r#"{"name":"acl","rule-num":50,"family":"dual","fakedrop":false}"#,
+    r#"{"name":"encap","station":9,"endpoint":3,"family":"dual","fakedrop":false}"#,
 ];
 
 struct Case {

@@ -1,11 +1,13 @@
 //! What the oracles are written with: one packet at a time, parsed anew at every step, rebuilt as a new vector, tables
 //! searched from end to end. Slow on purpose, and independent of how any engine works.
-use crate::declare::{AclRule, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Tunnel};
+use crate::declare::{
+    AclRule, AclTable, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Prefix, Tunnel,
+};
 use ranlab_wire::packet::{
     ETHERNET_BYTES, EtherType, Ethernet, Gre, GreHeader, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Mac, Protocol,
     Udp, UdpHeader, Vxlan, checksum, write_ethernet, write_vxlan,
 };
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// UDP port of GTP-U (TS 29.281 §4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
@@ -162,20 +164,44 @@ fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
 /// What classification reads of an admitted IPv4 packet.
 pub(crate) fn five_tuple(frame: &[u8]) -> Step<FiveTuple> {
     let packet = ipv4(frame)?;
-    let least = match packet.protocol {
+    let first = packet.fragment_offset_bytes == 0;
+    let (src_port, dst_port) = if first { ports(packet.protocol, packet.payload) } else { (0, 0) };
+    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, src_port, dst_port })
+}
+
+/// The same of an IPv6 packet.
+pub(crate) fn five_tuple6(frame: &[u8]) -> Step<FiveTuple<Ipv6Addr>> {
+    let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
+    let packet = Ipv6::parse(ethernet.payload).map_err(|_| DropReason::Malformed)?;
+    let (src_port, dst_port) = ports(packet.next_header, packet.payload);
+    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.next_header.0, src_port, dst_port })
+}
+
+/// Ports of a packet that has them.
+fn ports(protocol: Protocol, payload: &[u8]) -> (u16, u16) {
+    let least = match protocol {
         Protocol::TCP => 20,
         Protocol::UDP => 8,
         _ => usize::MAX,
     };
-    let has_ports = packet.fragment_offset_bytes == 0 && packet.payload.len() >= least;
-    let port = |at| if has_ports { raw16(packet.payload, at) } else { 0 };
-    let (src_port, dst_port) = (port(0), port(2));
-    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, src_port, dst_port })
+    if payload.len() >= least { (raw16(payload, 0), raw16(payload, 2)) } else { (0, 0) }
 }
 
-/// The first rule that matches decides.
-pub(crate) fn classify(rules: &[(AclRule, Action)], default: Action, packet: &FiveTuple) -> Action {
-    rules.iter().find(|(rule, _)| rule.matches(packet)).map_or(default, |(_, action)| *action)
+/// [`crate::declare::Element::Acl`] for an admitted packet.
+pub(crate) fn classify(table: &AclTable, frame: &[u8]) -> Step {
+    fn first<P: Prefix>(rules: &[(AclRule<P>, Action)], packet: &FiveTuple<P::Address>) -> Option<Action> {
+        rules.iter().find(|(rule, _)| rule.matches(packet)).map(|(_, action)| *action)
+    }
+    let six = Ethernet::parse(frame).is_ok_and(|ethernet| ethernet.ether_type == EtherType::IPV6);
+    let found = if six {
+        first(&table.rules6, &five_tuple6(frame)?)
+    } else {
+        first(&table.rules, &five_tuple(frame)?)
+    };
+    match found.unwrap_or(table.default) {
+        Action::Permit => Ok(()),
+        Action::Deny => Err(DropReason::Denied),
+    }
 }
 
 /// The life that [`crate::declare::Element::Forward`] spends.

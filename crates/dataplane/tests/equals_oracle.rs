@@ -145,6 +145,7 @@ fn encap() {
     let fates = verify(&[
         r#"{"name":"encap","fakedrop":false}"#,
         r#"{"name":"encap","station":400,"endpoint":30,"decomposition":"chain"}"#,
+        r#"{"name":"encap","station":40,"endpoint":3,"family":"dual","fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment]);
 }
@@ -166,6 +167,8 @@ fn acl() {
         r#"{"name":"acl","rule-num":400,"fakedrop":false}"#,
         r#"{"name":"acl","rule-num":300,"seed-file":"fw1","decomposition":"chain","fakedrop":false}"#,
         r#"{"name":"fw","rule-num":1000,"seed-file":"ipc1"}"#,
+        r#"{"name":"acl","rule-num":300,"seed-file":"fw1","family":"ipv6","fakedrop":false}"#,
+        r#"{"name":"acl","rule-num":600,"family":"dual","decomposition":"chain","fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, NotIp, Checksum, Denied]);
 }

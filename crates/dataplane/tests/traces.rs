@@ -1,6 +1,7 @@
 //! The same seed makes the same traffic and the same rules, however many threads make them.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 use ranlab_dataplane::declare::Direction;
+use ranlab_dataplane::engine::{BURST, Burst};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Popularity, Sizes, Trace, Traffic, TrafficError};
 
@@ -84,4 +85,21 @@ fn configurations_that_cannot_be_are_refused() {
     assert!(serde_json::from_str::<Pipeline>(r#"{"name":"mgw","users":3}"#).is_err());
     let small = Traffic { pkt_size: 20, ..Traffic::default() };
     assert_eq!(Trace::generate(&Pipeline::all()[0], &small), Err(TrafficError::Size(20)));
+}
+
+/// Loading a burst copies what the range says, at the end of the trace and beyond it too.
+#[test]
+fn a_loaded_burst_is_the_range() {
+    let pipeline: Pipeline = serde_json::from_str(r#"{"name":"mgw"}"#).unwrap();
+    let trace = Trace::generate(&pipeline, &traffic(1)).unwrap();
+    let mut burst = Burst::new();
+    for first in [0, BURST, trace.len() - BURST, trace.len() - 7, trace.len(), usize::MAX] {
+        let loaded = trace.load(first, &mut burst);
+        let packets: Vec<_> = trace.range(first, BURST).collect();
+        assert_eq!((loaded, burst.len()), (packets.len(), packets.len()));
+        for (i, (_, frame)) in packets.iter().enumerate() {
+            assert_eq!(burst.frame(i), *frame);
+        }
+    }
+    assert_eq!(Trace::default().load(0, &mut burst), 0);
 }

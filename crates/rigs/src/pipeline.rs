@@ -200,9 +200,9 @@ const PARAMETERS: &[Parameter] = &[
     number("fluct-group-table", &["l3fwd"], 65_000, "changes of next hops each second"),
     choice(
         "family",
-        &["l3fwd", "mgw", "rlimit"],
+        &["l3fwd", "encap", "rlimit", "acl", "nat", "dcgw", "mgw", "bng"],
         &["ipv4", "ipv6", "dual"],
-        "IP version of prefixes or users",
+        "IP version of prefixes, users, stations or rules; nat, dcgw and bng: ipv4",
     ),
     choice(
         "prefix-lengths",
@@ -333,6 +333,12 @@ fn metrics() -> Vec<Metric> {
         scalar("users_per_blade", "users", Higher, "24 times what one core serves at load.mbps-per-user"),
         scalar("frame_bytes_mean", "B", Neither, "mean frame as it arrives, without FCS"),
         scalar("copy_mpps", "Mpps", Neither, "the bare copy loop in the same repeat"),
+        scalar(
+            "copy_share",
+            "",
+            Higher,
+            "of the copy loop's rate; holds with any share of the physical core",
+        ),
         scalar("busiest_over_mean", "", Lower, "how unevenly flows spread over cores"),
         scalar("drop_ratio", "", Neither, "packets that the pipeline decides to drop"),
         scalar("verified_packets", "packets", Higher, "equal to the oracle, fate and octets"),

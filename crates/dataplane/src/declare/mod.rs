@@ -9,8 +9,8 @@ mod tables;
 pub use change::{Change, Event, Happening};
 pub use tables::{
     AclId, AclRule, AclTable, Action, Encapsulation, ExactId, ExactTable, FiveTuple, Nat, NatId, NatKey,
-    NatTable, NextHop, NextHopId, Prefix4, Prefix6, RouteId, RouteTable, Tables, Tunnel, TunnelId, User,
-    UserId,
+    NatTable, NextHop, NextHopId, Prefix, Prefix4, Prefix6, RouteId, RouteTable, Tables, Tunnel, TunnelId,
+    User, UserId,
 };
 
 use ranlab_wire::packet::Mac;

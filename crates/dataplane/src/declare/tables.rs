@@ -131,14 +131,15 @@ pub enum Action {
 }
 
 /// What classification reads. A packet without ports (another protocol than TCP or UDP, a fragment other than the
-/// first, a transport header that the packet cuts short) counts as having ports 0, as in Open vSwitch.
+/// first, a transport header that the packet cuts short) counts as having ports 0, as in Open vSwitch. Of IPv6 the
+/// protocol is what follows the fixed header: extension headers are not looked behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FiveTuple {
-    /// IPv4 source.
-    pub src: Ipv4Addr,
-    /// IPv4 destination.
-    pub dst: Ipv4Addr,
-    /// IPv4 protocol.
+pub struct FiveTuple<A = Ipv4Addr> {
+    /// Source.
+    pub src: A,
+    /// Destination.
+    pub dst: A,
+    /// IPv4 protocol, or IPv6 next header.
     pub protocol: u8,
     /// Source port, or 0.
     pub src_port: u16,
@@ -146,13 +147,35 @@ pub struct FiveTuple {
     pub dst_port: u16,
 }
 
+/// A prefix of either version.
+pub trait Prefix: Copy {
+    /// Its addresses.
+    type Address: Copy;
+    /// Whether the address lies within.
+    fn holds(self, address: Self::Address) -> bool;
+}
+
+impl Prefix for Prefix4 {
+    type Address = Ipv4Addr;
+    fn holds(self, address: Ipv4Addr) -> bool {
+        self.contains(address)
+    }
+}
+
+impl Prefix for Prefix6 {
+    type Address = Ipv6Addr;
+    fn holds(self, address: Ipv6Addr) -> bool {
+        self.contains(address)
+    }
+}
+
 /// One rule over the five-tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct AclRule {
+pub struct AclRule<P = Prefix4> {
     /// Source prefix.
-    pub src: Prefix4,
+    pub src: P,
     /// Destination prefix.
-    pub dst: Prefix4,
+    pub dst: P,
     /// Least and greatest source port.
     pub src_ports: (u16, u16),
     /// Least and greatest destination port.
@@ -161,23 +184,25 @@ pub struct AclRule {
     pub protocol: Option<u8>,
 }
 
-impl AclRule {
+impl<P: Prefix> AclRule<P> {
     /// Whether the rule applies.
     #[must_use]
-    pub fn matches(&self, packet: &FiveTuple) -> bool {
-        self.src.contains(packet.src)
-            && self.dst.contains(packet.dst)
+    pub fn matches(&self, packet: &FiveTuple<P::Address>) -> bool {
+        self.src.holds(packet.src)
+            && self.dst.holds(packet.dst)
             && (self.src_ports.0..=self.src_ports.1).contains(&packet.src_port)
             && (self.dst_ports.0..=self.dst_ports.1).contains(&packet.dst_port)
             && self.protocol.is_none_or(|protocol| protocol == packet.protocol)
     }
 }
 
-/// Rules in order of priority: the first that matches decides.
+/// Rules in order of priority: the first of the packet's IP version that matches decides.
 #[derive(Debug, Clone)]
 pub struct AclTable {
-    /// The rules.
+    /// For IPv4.
     pub rules: Vec<(AclRule, Action)>,
+    /// For IPv6.
+    pub rules6: Vec<(AclRule<Prefix6>, Action)>,
     /// What happens if none matches.
     pub default: Action,
 }

@@ -7,9 +7,10 @@
 //! What a packet needs cannot be foreseen, and a wrong guess costs the processor more than a search. So the packets of a
 //! burst are searched in rounds: one table for each packet that has one left, then the rules that were found, in loops
 //! whose only branch is their end.
+use super::address::Address;
 use super::burst::{BURST, Bits};
 use super::prune::{Ports, Prune, SHARED};
-use crate::declare::{AclRule, AclTable, Action};
+use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6};
 use std::collections::{BTreeMap, HashMap};
 
 /// Rules that one key may collect by merging.
@@ -20,22 +21,22 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What is classified.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Packet {
-    pub(super) src: u32,
-    pub(super) dst: u32,
+pub(super) struct Packet<A = u32> {
+    pub(super) src: A,
+    pub(super) dst: A,
     /// Source port high, destination port low.
     pub(super) ports: u32,
     pub(super) protocol: u32,
 }
 
-/// One rule, with bounds in a form that compares fast; two to a cache line.
+/// One rule, with bounds in a form that compares fast; two of IPv4 to a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
-struct Rule {
-    src: u32,
-    src_mask: u32,
-    dst: u32,
-    dst_mask: u32,
+struct Rule<A> {
+    src: A,
+    src_mask: A,
+    dst: A,
+    dst_mask: A,
     /// Lowest, and how many more.
     src_ports: (u16, u16),
     dst_ports: (u16, u16),
@@ -49,19 +50,19 @@ struct Rule {
     order: u32,
 }
 
-const _: () = assert!(size_of::<Rule>() == 32);
+const _: () = assert!(size_of::<Rule<u32>>() == 32);
 /// The rule denies.
 const DENY: u8 = 1;
 /// The next rule has the same key.
 const MORE: u8 = 2;
 
-impl Rule {
+impl<A: Address> Rule<A> {
     #[inline(always)]
-    fn matches(&self, p: &Packet) -> bool {
+    fn matches(&self, p: &Packet<A>) -> bool {
         let (src_port, dst_port) = ((p.ports >> 16) as u16, p.ports as u16);
         // One expression without short cuts: the processor cannot guess which part fails.
-        ((p.src ^ self.src) & self.src_mask == 0)
-            & ((p.dst ^ self.dst) & self.dst_mask == 0)
+        ((p.src ^ self.src) & self.src_mask == A::default())
+            & ((p.dst ^ self.dst) & self.dst_mask == A::default())
             & (src_port.wrapping_sub(self.src_ports.0) <= self.src_ports.1)
             & (dst_port.wrapping_sub(self.dst_ports.0) <= self.dst_ports.1)
             & ((p.protocol as u8 ^ self.protocol) & self.protocol_mask == 0)
@@ -70,20 +71,20 @@ impl Rule {
 
 /// The bits that a table asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Mask {
-    src: u32,
-    dst: u32,
+struct Mask<A> {
+    src: A,
+    dst: A,
     ports: u32,
     protocol: u32,
 }
 
-impl Mask {
+impl<A: Address> Mask<A> {
     /// What a rule fixes, prefix lengths rounded down so that similar rules meet.
-    fn of(rule: &Rule) -> Self {
+    fn of(rule: &Rule<A>) -> Self {
         let exact = |(_, more): (u16, u16)| if more == 0 { 0xffff } else { 0 };
         Self {
-            src: round(rule.src_mask),
-            dst: round(rule.dst_mask),
+            src: A::round(rule.src_mask),
+            dst: A::round(rule.dst_mask),
             ports: exact(rule.src_ports) << 16 | exact(rule.dst_ports),
             protocol: rule.protocol_mask.into(),
         }
@@ -91,22 +92,21 @@ impl Mask {
 
     /// Whether every bit that `self` asks for is asked for by `other`.
     fn is_within(&self, other: &Self) -> bool {
-        self.src & !other.src == 0
-            && self.dst & !other.dst == 0
+        self.src & !other.src == A::default()
+            && self.dst & !other.dst == A::default()
             && self.ports & !other.ports == 0
             && self.protocol & !other.protocol == 0
     }
 
     #[inline(always)]
-    fn hash(&self, p: &Packet) -> u64 {
-        let addresses = u64::from(p.src & self.src) << 32 | u64::from(p.dst & self.dst);
+    fn hash(&self, p: &Packet<A>) -> u64 {
+        let addresses = A::mix(p.src & self.src, p.dst & self.dst);
         let rest = u64::from(p.ports & self.ports) << 8 | u64::from(p.protocol & self.protocol);
-        let mixed = (addresses ^ (addresses >> 29)).wrapping_mul(MULTIPLIER)
-            ^ rest.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = addresses.wrapping_mul(MULTIPLIER) ^ rest.wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed ^ (mixed >> 32)).wrapping_mul(MULTIPLIER)
     }
 
-    fn of_rule(&self, rule: &Rule) -> u64 {
+    fn of_rule(&self, rule: &Rule<A>) -> u64 {
         let packet = Packet {
             src: rule.src,
             dst: rule.dst,
@@ -114,17 +114,6 @@ impl Mask {
             protocol: rule.protocol.into(),
         };
         self.hash(&packet)
-    }
-}
-
-/// Lengths to which prefixes are rounded down.
-fn round(mask: u32) -> u32 {
-    match mask.count_ones() {
-        0..8 => 0,
-        8..16 => 0xff00_0000,
-        16..24 => 0xffff_0000,
-        24..32 => 0xffff_ff00,
-        _ => u32::MAX,
     }
 }
 
@@ -157,15 +146,15 @@ const EMPTY: Bucket = Bucket { tags: [FREE; WAYS], rules: [0; WAYS] };
 /// A hash table: what it asks for, and its part of all buckets. A key is in the bucket of its hash or nowhere.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
-struct Tuple {
-    mask: Mask,
+struct Tuple<A> {
+    mask: Mask<A>,
     first: u32,
     shift: u32,
     /// Order of its best rule.
     best: u32,
 }
 
-impl Tuple {
+impl<A: Address> Tuple<A> {
     /// Places and tag of a key.
     #[inline(always)]
     fn place(&self, hash: u64) -> (usize, u32) {
@@ -174,12 +163,12 @@ impl Tuple {
 }
 
 /// Rules ready to classify.
-pub(super) struct Acl {
+pub(super) struct Acl<A = u32> {
     /// In the order of their best rules.
-    tuples: Vec<Tuple>,
+    tuples: Vec<Tuple<A>>,
     buckets: Vec<Bucket>,
     /// Those of a key in a row, in order.
-    rules: Vec<Rule>,
+    rules: Vec<Rule<A>>,
     prune: Pruning,
     default_denies: bool,
 }
@@ -195,9 +184,9 @@ struct Pruning {
 
 impl Pruning {
     #[inline(always)]
-    fn candidates(&self, p: &Packet) -> u64 {
-        self.src.lookup(p.src)
-            & self.dst.lookup(p.dst)
+    fn candidates<A: Address>(&self, p: &Packet<A>) -> u64 {
+        self.src.lookup(p.src.window())
+            & self.dst.lookup(p.dst.window())
             & self.src_ports.lookup((p.ports >> 16) as u16)
             & self.dst_ports.lookup(p.ports as u16)
             & self.protocols[p.protocol as usize & 255]
@@ -205,8 +194,8 @@ impl Pruning {
 }
 
 /// What is known of the packets of a burst.
-struct Search<'a> {
-    packets: &'a [Packet; BURST],
+struct Search<'a, A> {
+    packets: &'a [Packet<A>; BURST],
     /// Tables that are left.
     candidates: [u64; BURST],
     /// Order of the best rule found.
@@ -219,10 +208,10 @@ struct Search<'a> {
     hits: [(u32, u32); BURST],
 }
 
-impl Search<'_> {
+impl<A: Address> Search<'_, A> {
     /// Compares a packet with a rule; says whether the next rule of the key is to be compared.
     #[inline(always)]
-    fn compare(&mut self, i: usize, rule: &Rule) -> bool {
+    fn compare(&mut self, i: usize, rule: &Rule<A>) -> bool {
         let matches = rule.matches(&self.packets[i]);
         let better = matches & (rule.order < self.best[i]);
         let bit = u64::from(better) << i;
@@ -242,8 +231,18 @@ fn up_to(count: u8) -> u64 {
 }
 
 impl Acl {
-    pub(super) fn new(table: &AclTable) -> Self {
-        let mut groups: Vec<(Mask, Vec<Rule>)> = group(&table.rules);
+    /// The rules for IPv4, and those for IPv6.
+    pub(super) fn of(table: &AclTable) -> (Self, Acl<u128>) {
+        let four = |p: Prefix4| (p.address.to_bits() & p.mask(), p.mask());
+        let six = |p: Prefix6| (p.address.to_bits() & p.mask(), p.mask());
+        (Self::new(&table.rules, four, table.default), Acl::new(&table.rules6, six, table.default))
+    }
+}
+
+impl<A: Address> Acl<A> {
+    /// `bits` are value and mask of a prefix.
+    fn new<P: Copy>(rules: &[(AclRule<P>, Action)], bits: impl Fn(P) -> (A, A), default: Action) -> Self {
+        let mut groups: Vec<(Mask<A>, Vec<Rule<A>>)> = group(rules, bits);
         merge(&mut groups);
         groups.sort_by_key(|(_, rules)| rules.iter().map(|r| r.order).min());
         let mut acl = Self {
@@ -251,7 +250,7 @@ impl Acl {
             buckets: Vec::new(),
             rules: Vec::new(),
             prune: pruning(&groups),
-            default_denies: table.default == Action::Deny,
+            default_denies: default == Action::Deny,
         };
         for (mask, rules) in &groups {
             acl.add(*mask, rules);
@@ -263,7 +262,7 @@ impl Acl {
     }
 
     /// Adds a table.
-    fn add(&mut self, mask: Mask, rules: &[Rule]) {
+    fn add(&mut self, mask: Mask<A>, rules: &[Rule<A>]) {
         let mut buckets = (rules.len().div_ceil(WAYS / 2)).next_power_of_two();
         let lists = loop {
             let shift = 64 - buckets.trailing_zeros().max(1);
@@ -297,7 +296,7 @@ impl Acl {
 
     /// Of the packets in `live`, those that are denied.
     #[inline(always)]
-    pub(super) fn denied(&self, packets: &[Packet; BURST], live: u64) -> u64 {
+    pub(super) fn denied(&self, packets: &[Packet<A>; BURST], live: u64) -> u64 {
         let denied = if self.default_denies { live } else { 0 };
         let mut search = Search {
             packets,
@@ -328,14 +327,16 @@ impl Acl {
 
     /// Searches the next table of each packet in `work`; says how many have one left, and puts them first.
     #[inline(always)]
-    fn round(&self, search: &mut Search, count: usize) -> usize {
+    fn round(&self, search: &mut Search<A>, count: usize) -> usize {
         let count = count.min(BURST);
         let mut found = 0;
         for at in 0..count {
             let i = usize::from(search.work[at]) & (BURST - 1);
             let candidates = search.candidates[i];
             search.candidates[i] = candidates & candidates.wrapping_sub(1);
-            let Some(tuple) = self.tuples.get(candidates.trailing_zeros() as usize) else { continue };
+            let Some(tuple) = self.tuples.get(candidates.trailing_zeros() as usize) else {
+                continue;
+            };
             let rule = self.find(tuple, &search.packets[i]);
             search.hits[found & (BURST - 1)] = (i as u32, rule);
             found += usize::from(rule != 0);
@@ -344,7 +345,9 @@ impl Acl {
             let mut left = 0;
             for at in 0..found.min(BURST) {
                 let (i, number) = search.hits[at];
-                let Some(rule) = self.rules.get(number as usize - 1) else { continue };
+                let Some(rule) = self.rules.get(number as usize - 1) else {
+                    continue;
+                };
                 let more = search.compare(i as usize & (BURST - 1), rule);
                 search.hits[left & (BURST - 1)] = (i, number + 1);
                 left += usize::from(more);
@@ -362,14 +365,14 @@ impl Acl {
 
     /// The number after that of the first rule of the packet's key; 0 if there is none.
     #[inline(always)]
-    fn find(&self, tuple: &Tuple, packet: &Packet) -> u32 {
+    fn find(&self, tuple: &Tuple<A>, packet: &Packet<A>) -> u32 {
         let (at, tag) = tuple.place(tuple.mask.hash(packet));
         self.buckets.get(at).map_or(0, |bucket| bucket.find(tag))
     }
 
     /// Searches the tables that share a bit.
     #[cold]
-    fn search_rest(&self, search: &mut Search, i: usize) {
+    fn search_rest(&self, search: &mut Search<A>, i: usize) {
         for tuple in self.tuples.iter().skip(SHARED) {
             if tuple.best >= search.best[i] {
                 break;
@@ -384,13 +387,13 @@ impl Acl {
 
 /// Rules by bucket and tag, in the order of their best ones; none if more keys meet in a bucket than it holds.
 #[allow(clippy::type_complexity)]
-fn distribute(
-    mask: Mask,
-    rules: &[Rule],
+fn distribute<A: Address>(
+    mask: Mask<A>,
+    rules: &[Rule<A>],
     shift: u32,
     buckets: usize,
-) -> Option<Vec<((usize, u32), Vec<Rule>)>> {
-    let mut lists: BTreeMap<(usize, u32), Vec<Rule>> = BTreeMap::new();
+) -> Option<Vec<((usize, u32), Vec<Rule<A>>)>> {
+    let mut lists: BTreeMap<(usize, u32), Vec<Rule<A>>> = BTreeMap::new();
     for rule in rules {
         let hash = mask.of_rule(rule);
         lists.entry(((hash >> shift) as usize, hash as u32 | 1)).or_default().push(*rule);
@@ -407,7 +410,7 @@ fn distribute(
     Some(lists)
 }
 
-fn pruning(groups: &[(Mask, Vec<Rule>)]) -> Pruning {
+fn pruning<A: Address>(groups: &[(Mask<A>, Vec<Rule<A>>)]) -> Pruning {
     let all = || groups.iter().enumerate().flat_map(|(at, (_, rules))| rules.iter().map(move |r| (r, at)));
     let mut protocols = Box::new([0; 256]);
     for (rule, at) in all() {
@@ -419,26 +422,31 @@ fn pruning(groups: &[(Mask, Vec<Rule>)]) -> Pruning {
     }
     let range = |(low, more): (u16, u16)| low..=low + more;
     Pruning {
-        src: Prune::new(all().map(|(rule, at)| ((rule.src, rule.src_mask), at))),
-        dst: Prune::new(all().map(|(rule, at)| ((rule.dst, rule.dst_mask), at))),
+        src: Prune::new(all().map(|(rule, at)| ((rule.src.window(), rule.src_mask.window()), at))),
+        dst: Prune::new(all().map(|(rule, at)| ((rule.dst.window(), rule.dst_mask.window()), at))),
         src_ports: Ports::new(all().map(|(rule, at)| (range(rule.src_ports), at))),
         dst_ports: Ports::new(all().map(|(rule, at)| (range(rule.dst_ports), at))),
         protocols,
     }
 }
 
-fn group(rules: &[(AclRule, Action)]) -> Vec<(Mask, Vec<Rule>)> {
-    let mut groups: HashMap<Mask, Vec<Rule>> = HashMap::new();
+#[allow(clippy::type_complexity)]
+fn group<A: Address, P: Copy>(
+    rules: &[(AclRule<P>, Action)],
+    bits: impl Fn(P) -> (A, A),
+) -> Vec<(Mask<A>, Vec<Rule<A>>)> {
+    let mut groups: HashMap<Mask<A>, Vec<Rule<A>>> = HashMap::new();
     for ((rule, action), order) in rules.iter().zip(0..) {
         // A range that is the wrong way round matches nothing, and wrapping would make it match.
         if rule.src_ports.0 > rule.src_ports.1 || rule.dst_ports.0 > rule.dst_ports.1 {
             continue;
         }
+        let ((src, src_mask), (dst, dst_mask)) = (bits(rule.src), bits(rule.dst));
         let rule = Rule {
-            src: rule.src.address.to_bits() & rule.src.mask(),
-            src_mask: rule.src.mask(),
-            dst: rule.dst.address.to_bits() & rule.dst.mask(),
-            dst_mask: rule.dst.mask(),
+            src,
+            src_mask,
+            dst,
+            dst_mask,
             src_ports: (rule.src_ports.0, rule.src_ports.1 - rule.src_ports.0),
             dst_ports: (rule.dst_ports.0, rule.dst_ports.1 - rule.dst_ports.0),
             protocol: rule.protocol.unwrap_or(0),
@@ -455,11 +463,11 @@ fn group(rules: &[(AclRule, Action)]) -> Vec<(Mask, Vec<Rule>)> {
 }
 
 /// Takes the smallest group and puts it into the one that asks for least less, until nothing fits any more.
-fn merge(groups: &mut Vec<(Mask, Vec<Rule>)>) {
+fn merge<A: Address>(groups: &mut Vec<(Mask<A>, Vec<Rule<A>>)>) {
     let mut at = 0;
     while at < groups.len() {
         let (mask, rules) = groups[at].clone();
-        let bits = |m: &Mask| [m.src, m.dst, m.ports, m.protocol].iter().map(|w| w.count_ones()).sum::<u32>();
+        let bits = |m: &Mask<A>| m.src.ones() + m.dst.ones() + m.ports.count_ones() + m.protocol.count_ones();
         let mut hosts: Vec<usize> = (0..groups.len())
             .filter(|&i| i != at && groups[i].0.is_within(&mask) && groups[i].0 != mask)
             .collect();
@@ -480,79 +488,11 @@ fn merge(groups: &mut Vec<(Mask, Vec<Rule>)>) {
     }
 }
 
-fn longest_list<'a>(mask: &Mask, rules: impl Iterator<Item = &'a Rule>) -> usize {
+fn longest_list<'a, A: Address + 'a>(mask: &Mask<A>, rules: impl Iterator<Item = &'a Rule<A>>) -> usize {
     let mut counts: HashMap<u64, usize> = HashMap::new();
     rules.for_each(|rule| *counts.entry(mask.of_rule(rule)).or_default() += 1);
     counts.values().copied().max().unwrap_or(0)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::declare::Prefix4;
-    use crate::random::Random;
-    use std::net::Ipv4Addr;
-
-    /// Rules and packets in a space so small that they meet, with more kinds of rules than there are bits.
-    fn rule(random: &mut Random) -> (AclRule, Action) {
-        let mut prefix = |first: u32| {
-            let length = [0, 8, 16, 24, 31, 32][random.index(6) as usize];
-            let address = Ipv4Addr::from_bits(first | (random.next() as u32 & 0x0001_0103));
-            Prefix4 { address, length }
-        };
-        let (src, dst) = (prefix(0x0a00_0000), prefix(0x0b00_0000));
-        let mut ports = || match random.index(6) {
-            0..3 => (0, u16::MAX),
-            3 => (80, 80),
-            4 => (79, 81),
-            // Matches nothing.
-            _ => (81, 79),
-        };
-        let (src_ports, dst_ports) = (ports(), ports());
-        let protocol = [None, Some(6), Some(17)][random.index(3) as usize];
-        let action = if random.below(2) == 0 { Action::Deny } else { Action::Permit };
-        (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
-    }
-
-    fn expected(table: &AclTable, p: &Packet) -> bool {
-        let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
-        let matches = |rule: &AclRule| {
-            rule.src.contains(Ipv4Addr::from_bits(p.src))
-                && rule.dst.contains(Ipv4Addr::from_bits(p.dst))
-                && within(rule.src_ports, (p.ports >> 16) as u16)
-                && within(rule.dst_ports, p.ports as u16)
-                && rule.protocol.is_none_or(|protocol| u32::from(protocol) == p.protocol)
-        };
-        let action = table.rules.iter().find(|(rule, _)| matches(rule)).map_or(table.default, |rule| rule.1);
-        action == Action::Deny
-    }
-
-    #[test]
-    fn equals_the_first_rule_that_matches() {
-        let (mut most, mut denied) = (0, 0);
-        for (seed, count) in [0, 1, 7, 60, 300, 2000].into_iter().cycle().enumerate().take(60) {
-            let random = &mut Random::stream(8, seed as u64);
-            let default = if seed % 2 == 0 { Action::Deny } else { Action::Permit };
-            let table = AclTable { rules: (0..count).map(|_| rule(random)).collect(), default };
-            let acl = Acl::new(&table);
-            most = most.max(acl.tables());
-            for _ in 0..8 {
-                let packets = std::array::from_fn(|_| Packet {
-                    src: 0x0a00_0000 | (random.next() as u32 & 0x0001_0103),
-                    dst: 0x0b00_0000 | (random.next() as u32 & 0x0001_0103),
-                    ports: (78 + random.index(5)) << 16 | (78 + random.index(5)),
-                    protocol: [6, 17, 1][random.index(3) as usize],
-                });
-                let live = random.next() | random.next();
-                let mut wanted = 0;
-                for i in Bits(live) {
-                    wanted |= u64::from(expected(&table, &packets[i])) << i;
-                }
-                assert_eq!(acl.denied(&packets, live), wanted, "{count} rules, seed {seed}");
-                denied += wanted.count_ones();
-            }
-        }
-        assert!(most > SHARED + 1, "at most {most} tables: none share a bit");
-        assert!(denied > 1000);
-    }
-}
+mod tests;

@@ -2,12 +2,12 @@
 use super::acl::Acl;
 use super::burst::{Meta, Slot};
 use super::exact::{Macs, Narrow, Translations};
+use super::headers::{nat_key, nat_value};
 use super::hot::{Memory, settle};
-use super::loops::{nat_key, nat_value};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
 use super::lpm6::Lpm6;
 use super::parse::MacFilter;
-use super::stage::{By, Placed, Side, Stage};
+use super::plan::{By, Placed, Side, Stage};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{
@@ -55,7 +55,8 @@ pub(super) struct Compiled {
     /// As many as exact tables; used by elements that read 32 bits.
     pub(super) narrow: Vec<Narrow>,
     pub(super) routes: Vec<(Lpm4, Lpm6)>,
-    pub(super) acls: Vec<Acl>,
+    /// For IPv4 and for IPv6.
+    pub(super) acls: Vec<(Acl, Acl<u128>)>,
     pub(super) nats: Vec<Translations>,
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
@@ -147,7 +148,7 @@ impl Compiled {
             macs,
             narrow,
             routes: tables.routes.iter().map(routes).collect::<Result<_, _>>()?,
-            acls: tables.acls.iter().map(Acl::new).collect(),
+            acls: tables.acls.iter().map(Acl::of).collect(),
             nats: tables.nats.iter().map(translations).collect(),
             users,
             tunnels: tables.tunnels.iter().map(Template::new).collect(),

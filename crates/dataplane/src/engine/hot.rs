@@ -82,7 +82,7 @@ fn run_wide<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
 
 /// Asks for the line of `value`, which will be read soon.
 #[inline(always)]
-pub(super) fn prefetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

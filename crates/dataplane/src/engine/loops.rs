@@ -4,15 +4,15 @@ use super::acl::{Acl, Packet};
 use super::burst::{BURST, Bits, Burst, Meta, Slot};
 use super::compile::Compiled;
 use super::exact::{Macs, Narrow, Translations};
+use super::headers::{IP, nat_key, nat_side, rewrite, spend_hop};
 use super::hot::{Loop, prefetch};
-use super::lpm4::{Find4, Form4, Lpm4};
+use super::lpm4::{Find4, Form4, Lpm4, Tables as Tables4};
 use super::lpm6::Lpm6;
 use super::parse::{self, MacFilter};
-use super::stage::{Ahead, By, Side};
+use super::plan::{Ahead, By, Side};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{DropReason, Encapsulation, Port};
-use ranlab_wire::packet::checksum;
 
 type Step = Result<(), DropReason>;
 
@@ -24,7 +24,7 @@ pub(super) trait Look: Copy {
 #[derive(Clone, Copy)]
 pub(super) struct NoLook;
 #[derive(Clone, Copy)]
-pub(super) struct LookRoute<'a>(pub(super) &'a Lpm4);
+pub(super) struct LookRoute<'a>(pub(super) &'a Tables4);
 #[derive(Clone, Copy)]
 pub(super) struct LookUser<'a> {
     table: Users<'a>,
@@ -94,9 +94,10 @@ impl Look for LookUser<'_> {
 }
 
 /// The table to look ahead into: routes or users.
-pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Lpm4>, Option<LookUser<'_>>) {
+pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<LookUser<'_>>) {
     match ahead {
-        Ahead::Route(table) => (c.routes.get(table).map(|(ipv4, _)| ipv4), None),
+        // A few routes need no fetching.
+        Ahead::Route(table) => (c.routes.get(table).and_then(|(ipv4, _)| ipv4.tables()), None),
         Ahead::User { table, by } => (None, users_table(c, table).map(|table| LookUser { table, by })),
         Ahead::Nothing | Ahead::Tunnel => (None, None),
     }
@@ -284,17 +285,23 @@ impl Loop for Meter<'_> {
 }
 
 pub(super) struct Classify<'a> {
-    pub(super) acl: &'a Acl,
+    pub(super) ipv4: &'a Acl,
+    pub(super) ipv6: &'a Acl<u128>,
 }
 
 impl Loop for Classify<'_> {
     #[inline(always)]
     fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         let mut packets = [Packet::default(); BURST];
+        let mut six = 0;
         for i in Bits(live) {
             packets[i] = parse::five_tuple(&burst.slots[i], &burst.meta[i]).0;
+            six |= u64::from(burst.meta[i].ipv6) << i;
         }
-        let denied = self.acl.denied(&packets, live);
+        let mut denied = self.ipv4.denied(&packets, live & !six);
+        if six != 0 {
+            denied |= classify6(self.ipv6, burst, six);
+        }
         for i in Bits(denied) {
             burst.fail(i, DropReason::Denied);
         }
@@ -302,9 +309,15 @@ impl Loop for Classify<'_> {
     }
 }
 
-/// Frames have no tags: the IP header lies [`IP`] octets after the start of the frame, and all that routing reads and
-/// writes is one window.
-const IP: usize = 14;
+/// Apart from IPv4, so that the packets of one version do not make room for those of the other.
+#[inline(never)]
+fn classify6(acl: &Acl<u128>, burst: &Burst, live: u64) -> u64 {
+    let mut packets = [Packet::default(); BURST];
+    for i in Bits(live) {
+        packets[i] = parse::five_tuple6(&burst.slots[i], &burst.meta[i]);
+    }
+    acl.denied(&packets, live)
+}
 
 /// The IPv4 destination of a frame.
 #[inline(always)]
@@ -315,8 +328,9 @@ fn destination4(frame: &[u8; 34]) -> u32 {
 
 #[inline(always)]
 fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
+    let Some(tables) = ipv4.tables() else { return };
     for i in Bits(live) {
-        ipv4.prepare(destination4(burst.slots[i].window(burst.meta[i].start.into())));
+        tables.prepare(destination4(burst.slots[i].window(burst.meta[i].start.into())));
     }
 }
 
@@ -361,15 +375,15 @@ impl Loop for RouteForward<'_> {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
         // The form of the table is asked once for all packets.
         match self.ipv4.form() {
-            Form4::Tables(tables) => self.forward(tables, burst, live),
-            Form4::Few(few) => self.forward(few, burst, live),
+            Form4::Tables(tables) => self.forward::<WIDE>(tables, burst, live),
+            Form4::Few(few) => self.forward::<WIDE>(few, burst, live),
         }
     }
 }
 
 impl RouteForward<'_> {
     #[inline(always)]
-    fn forward(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
+    fn forward<const WIDE: bool>(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
             let route = route(ipv4, self.ipv6, slot, meta);
             // No route is beyond any table, as its number wraps.
@@ -488,102 +502,5 @@ impl Loop for Translate<'_> {
             rewrite(slot, meta, transport, side, packet.protocol == 17, (address, port), nat_side(value));
             Ok(())
         })
-    }
-}
-
-#[inline(always)]
-fn spend_hop(slot: &mut Slot, meta: &Meta) -> Step {
-    if meta.ipv6 {
-        let [hops] = slot.window_mut::<1>(usize::from(meta.start) + IP + 7);
-        if *hops <= 1 {
-            return Err(DropReason::HopLimit);
-        }
-        *hops -= 1;
-        return Ok(());
-    }
-    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start.into());
-    if *hops <= 1 {
-        return Err(DropReason::HopLimit);
-    }
-    let word = fewer_hops(u32::from_le_bytes([*hops, *protocol, *high, *low]));
-    [*hops, *protocol, *high, *low] = word.to_le_bytes();
-    Ok(())
-}
-
-/// Hops, protocol and checksum of an IPv4 header as a little-endian word, after one hop of at least one: the checksum
-/// grows by 0x0100 with the carry at its end (RFC 1624 equation 3). In this order of octets it is the word's upper half
-/// and grows by one; the two values from which it would carry or become 0xffff take one more.
-#[inline(always)]
-const fn fewer_hops(word: u32) -> u32 {
-    let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
-    word.wrapping_add(0xffff + carry)
-}
-
-/// Writes the other address and port; both checksums follow (RFC 1624 equation 3 for several words at once).
-#[inline(always)]
-fn rewrite(
-    slot: &mut Slot,
-    meta: &Meta,
-    transport: usize,
-    side: Side,
-    udp: bool,
-    (old, old_port): (u32, u16),
-    (new, new_port): (u32, u16),
-) {
-    let l3 = usize::from(meta.l3);
-    let (address_at, port_at) = match side {
-        Side::Source => (12, 0),
-        Side::Destination => (16, 2),
-    };
-    let halves = |word: u32| (word >> 16) + (word & 0xffff);
-    let delta = halves(!old) + halves(new);
-    let header = slot.window_mut::<20>(l3);
-    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + delta;
-    header[10..12].copy_from_slice(&(!checksum::fold(sum)).to_be_bytes());
-    header[address_at..address_at + 4].copy_from_slice(&new.to_be_bytes());
-    *slot.window_mut(transport + port_at) = new_port.to_be_bytes();
-    let field = slot.window_mut::<2>(transport + if udp { 6 } else { 16 });
-    let old_sum = u16::from_be_bytes(*field);
-    if udp && old_sum == 0 {
-        return;
-    }
-    let sum = !checksum::fold(u32::from(!old_sum) + delta + u32::from(!old_port) + u32::from(new_port));
-    *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
-}
-
-/// Address, protocol and port in one word.
-#[inline(always)]
-pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
-    u64::from(address) << 24 | u64::from(protocol) << 16 | u64::from(port)
-}
-
-/// Address and port in one word.
-pub(super) fn nat_value(address: u32, port: u16) -> u64 {
-    u64::from(address) << 16 | u64::from(port)
-}
-
-#[inline(always)]
-fn nat_side(value: u64) -> (u32, u16) {
-    ((value >> 16) as u32, value as u16)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each checksum, for the hops at both ends of an octet.
-    #[test]
-    fn a_hop_fewer_equals_the_checksum_updated() {
-        for field in 0..=u16::MAX {
-            for hops in [1_u8, 2, 64, 255] {
-                let [high, low] = field.to_be_bytes();
-                let [hops_after, protocol, high, low] =
-                    fewer_hops(u32::from_le_bytes([hops, 17, high, low])).to_le_bytes();
-                let word = |hops: u8| u16::from_be_bytes([hops, 17]);
-                let expected = checksum::update(field, word(hops), word(hops - 1));
-                assert_eq!((hops_after, protocol), (hops - 1, 17));
-                assert_eq!(u16::from_be_bytes([high, low]), expected, "{field:04x} {hops}");
-            }
-        }
     }
 }

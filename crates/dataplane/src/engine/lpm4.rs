@@ -129,10 +129,12 @@ impl Lpm4 {
         }
     }
 
+    /// The large table, if there is one.
     #[inline(always)]
-    pub(super) fn prepare(&self, address: u32) {
-        if let Fib::Tables(tables) = &self.fib {
-            prefetch(&tables.long[(address >> 8) as usize]);
+    pub(super) fn tables(&self) -> Option<&Tables> {
+        match &self.fib {
+            Fib::Tables(tables) => Some(tables),
+            Fib::Direct(_) => None,
         }
     }
 
@@ -219,6 +221,12 @@ impl Lpm4 {
 }
 
 impl Tables {
+    /// Fetches what a search for the address reads first.
+    #[inline(always)]
+    pub(super) fn prepare(&self, address: u32) {
+        prefetch(&self.long[(address >> 8) as usize]);
+    }
+
     fn new() -> Self {
         Self { long: boxed(), short: boxed(), groups: Vec::new(), free: Vec::new() }
     }
@@ -316,7 +324,7 @@ mod tests {
             }
             for _ in 0..20 {
                 let a = address(&mut random);
-                table.prepare(a);
+                table.tables().into_iter().for_each(|tables| tables.prepare(a));
                 assert_eq!(table.lookup(a), expected(&rib, a), "step {step}, address {a:08x}");
             }
         }

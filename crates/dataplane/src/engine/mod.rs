@@ -5,14 +5,17 @@
 //! of a user must reach the same worker for its rate to be one. In return an update is a message, all of its changes
 //! become visible together, and a worker never waits.
 mod acl;
+mod address;
 mod burst;
 mod compile;
 mod exact;
+mod headers;
 mod hot;
 mod loops;
 mod lpm4;
 mod lpm6;
 mod parse;
+mod plan;
 mod prune;
 mod stage;
 mod template;
@@ -21,6 +24,7 @@ mod users;
 
 pub use burst::{BURST, Burst, FRAME_MAX, PushError};
 pub use compile::CompileError;
+pub(crate) use hot::prefetch;
 pub use hot::{Isa, Memory};
 pub use update::{Control, SendError, UPDATES_MAX};
 pub use users::UserUsage;
@@ -29,7 +33,7 @@ use crate::declare::{Declaration, DropReason, UserId};
 use burst::Bits;
 use compile::Compiled;
 use hot::Width;
-use stage::Placed;
+use plan::Placed;
 use update::Inbox;
 
 /// What an engine has done.
@@ -115,10 +119,10 @@ impl Engine {
         self.memory
     }
 
-    /// Hash tables that classification searches at most, for each ACL.
+    /// Hash tables that classification of IPv4 searches at most, for each ACL.
     #[must_use]
     pub fn acl_tables(&self) -> Vec<usize> {
-        self.compiled.acls.iter().map(acl::Acl::tables).collect()
+        self.compiled.acls.iter().map(|(ipv4, _)| ipv4.tables()).collect()
     }
 
     fn run(&mut self, now_ns: u64, burst: &mut Burst) {
@@ -126,11 +130,11 @@ impl Engine {
         for ingress in 0..2 {
             let received = burst.ingress[ingress];
             let mut live = received;
-            for stage in &self.paths[ingress] {
+            for placed in &self.paths[ingress] {
                 if live == 0 {
                     break;
                 }
-                live = stage.run(&mut self.compiled, burst, live, (ingress, now_ns), self.width);
+                live = stage::run(*placed, &mut self.compiled, burst, live, (ingress, now_ns), self.width);
             }
             for i in Bits(live) {
                 burst.fail(i, DropReason::PathEnd);

@@ -70,8 +70,9 @@ impl Prune {
         let mut parts: HashMap<[u16; 256], u16> = HashMap::new();
         // The first part stands for all tables.
         let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: vec![[0; 256]], sets: Vec::new() };
-        // Nearly all entries have no longer prefixes within.
+        // Nearly all entries have no longer prefixes within, and most have the set of the one before.
         let mut whole: HashMap<u64, u16> = HashMap::new();
+        let mut last = None;
         for (at, set) in root.into_iter().enumerate() {
             let mut part = |part: [u16; 256]| {
                 *parts.entry(part).or_insert_with(|| {
@@ -84,7 +85,14 @@ impl Prune {
             };
             out.root[at] = match below.get(&at) {
                 Some(node) => part(node.map(|set| names.name(set))),
-                None => *whole.entry(set).or_insert_with(|| part([names.name(set); 256])),
+                None => match last {
+                    Some((same, part)) if same == set => part,
+                    _ => {
+                        let part = *whole.entry(set).or_insert_with(|| part([names.name(set); 256]));
+                        last = Some((set, part));
+                        part
+                    }
+                },
             };
         }
         out.sets = names.sets;
@@ -119,18 +127,18 @@ impl Ports {
         let mut names = Names::default();
         names.name(u64::MAX);
         let mut out = Self { names: vec![0; 1 << 16].into(), sets: Vec::new() };
-        let (mut open, mut set, mut name) = ([0_i32; SHARED + 1], 0_u64, names.name(0));
-        for (port, entry) in (0_u32..).zip(&mut out.names) {
-            if let Some(changes) = changes.get(&port) {
-                for &(table, change) in changes {
-                    open[table] += change;
-                    let bit = 1 << table;
-                    set = if open[table] > 0 { set | bit } else { set & !bit };
-                }
-                name = names.name(set);
+        let (mut open, mut set, mut from) = ([0_i32; SHARED + 1], 0_u64, 0);
+        for (port, changes) in changes {
+            let port = port as usize;
+            out.names[from..port].fill(names.name(set));
+            from = port;
+            for (table, change) in changes {
+                open[table] += change;
+                let bit = 1 << table;
+                set = if open[table] > 0 { set | bit } else { set & !bit };
             }
-            *entry = name;
         }
+        out.names[from..].fill(names.name(set));
         out.sets = names.sets;
         out
     }

@@ -1,199 +1,77 @@
-//! Stages: elements as the engine runs them, and what of a block is merged.
+//! Runs the stages of a path: for each the loop over a burst with the tables that it reads.
 use super::burst::Burst;
 use super::compile::Compiled;
-use super::hot::{Width, run};
+use super::hot::{Width, run as run_loop};
 use super::loops::{
     self, Admit, Bridge, Classify, Decap, Deliver, Emit, Encap, FindUser, FindUserByMac, Forward, GRE, GTP,
     LookRoute, LookUser, Meter, NoLook, Route, RouteForward, Translate, VXLAN,
 };
-use super::parse::MacFilter;
-use crate::declare::{Encapsulation, Port};
+use super::plan::{Ahead, Placed, Stage};
+use crate::declare::Encapsulation;
 
-/// An element as the engine runs it; numbers are places in [`Compiled`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    Admit {
-        mac: MacFilter,
-        ipv6: bool,
-    },
-    Bridge(usize),
-    FindUserByMac(usize),
-    Decap {
-        kind: Encapsulation,
-        local: u32,
-        ipv6: bool,
-    },
-    FindUser {
-        table: usize,
-        by: By,
-    },
-    Meter,
-    Acl(usize),
-    Nat {
-        table: usize,
-        side: Side,
-    },
-    Route(usize),
-    /// Both in one loop, where they share a block.
-    RouteForward(usize),
-    Forward,
-    Deliver,
-    Encap,
-    Emit {
-        port: Port,
-        source: Option<[u8; 6]>,
-    },
-}
-
-/// What the next stage will read: the lines are fetched while this stage is at work, which spares the next one a loop of
-/// its own for it. Only within a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ahead {
-    Nothing,
-    User { table: usize, by: By },
-    Route(usize),
-    Tunnel,
-}
-
-/// A stage of a path.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
-    pub(super) stage: Stage,
-    pub(super) ahead: Ahead,
-    /// Whether the stage before has fetched what this one reads.
-    pub(super) fetched: bool,
-}
-
-impl Placed {
-    /// The stages of a block, in order: what may be merged is.
-    pub(super) fn block(stages: &[Stage]) -> Vec<Self> {
-        let mut merged: Vec<Stage> = Vec::with_capacity(stages.len());
-        for &stage in stages {
-            match (merged.last(), stage) {
-                (Some(&Stage::Route(table)), Stage::Forward) => {
-                    merged.pop();
-                    merged.push(Stage::RouteForward(table));
+/// Runs the stage over the packets in `live`; says which of them go on.
+pub(super) fn run(
+    placed: Placed,
+    c: &mut Compiled,
+    burst: &mut Burst,
+    live: u64,
+    (ingress, now_ns): (usize, u64),
+    width: Width,
+) -> u64 {
+    let Placed { stage, ahead, fetched } = placed;
+    match stage {
+        Stage::Admit { mac, ipv6 } => match loops::look(c, ahead) {
+            (Some(route), _) => run_loop(width, Admit { mac, ipv6, ahead: LookRoute(route) }, burst, live),
+            (_, Some(user)) => run_loop(width, Admit { mac, ipv6, ahead: user }, burst, live),
+            _ => run_loop(width, Admit { mac, ipv6, ahead: NoLook }, burst, live),
+        },
+        Stage::Decap { kind, local, ipv6 } => decap(c, burst, live, kind, (local, ipv6), ahead, width),
+        Stage::Bridge(table) => match c.macs.get(table) {
+            Some(table) => run_loop(width, Bridge { table }, burst, live),
+            None => 0,
+        },
+        Stage::FindUserByMac(table) => match c.macs.get(table) {
+            Some(table) => run_loop(width, FindUserByMac { table }, burst, live),
+            None => 0,
+        },
+        Stage::FindUser { table, by } => {
+            let Some(table) = loops::users_table(c, table) else {
+                return 0;
+            };
+            let users = &c.users;
+            match loops::look(c, ahead) {
+                (Some(route), _) => {
+                    let ahead = LookRoute(route);
+                    run_loop(width, FindUser { table, users, by, fetched, ahead }, burst, live)
                 }
-                _ => merged.push(stage),
+                _ => run_loop(width, FindUser { table, users, by, fetched, ahead: NoLook }, burst, live),
             }
         }
-        let mut placed: Vec<Self> = Vec::with_capacity(merged.len());
-        for stage in merged {
-            let wanted = stage.reads();
-            // A meter changes no key: what comes after it can be fetched before it.
-            let before = placed.iter_mut().rev().find(|p| wanted == Ahead::Tunnel || p.stage != Stage::Meter);
-            let fetched = before.is_some_and(|before| before.look_ahead(wanted));
-            placed.push(Self { stage, ahead: Ahead::Nothing, fetched });
+        Stage::Meter => {
+            let Compiled { users, tunnels, .. } = c;
+            let tunnels: &[_] = if ahead == Ahead::Tunnel { tunnels } else { &[] };
+            run_loop(width, Meter { users, tunnels, ingress, now_ns }, burst, live)
         }
-        placed
-    }
-
-    /// Takes on the fetching for the next stage, if there is something to fetch and this stage knows the key.
-    fn look_ahead(&mut self, wanted: Ahead) -> bool {
-        let able = match self.stage {
-            Stage::Admit { .. } => {
-                matches!(wanted, Ahead::Route(_) | Ahead::User { by: By::Source | By::Destination, .. })
-            }
-            Stage::FindUser { .. } => matches!(wanted, Ahead::Route(_)),
-            Stage::Decap { .. } => matches!(wanted, Ahead::User { .. }),
-            Stage::Meter => wanted == Ahead::Tunnel,
-            _ => false,
-        };
-        if able {
-            self.ahead = wanted;
-        }
-        able
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    TunnelKey,
-    Source,
-    Destination,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Source,
-    Destination,
-}
-
-impl Stage {
-    /// What it will look up.
-    const fn reads(self) -> Ahead {
-        match self {
-            Self::FindUser { table, by } => Ahead::User { table, by },
-            Self::Route(table) | Self::RouteForward(table) => Ahead::Route(table),
-            Self::Encap => Ahead::Tunnel,
-            _ => Ahead::Nothing,
-        }
-    }
-}
-
-impl Placed {
-    /// Runs the stage over the packets in `live`; says which of them go on.
-    pub(super) fn run(
-        self,
-        c: &mut Compiled,
-        burst: &mut Burst,
-        live: u64,
-        (ingress, now_ns): (usize, u64),
-        width: Width,
-    ) -> u64 {
-        let Self { stage, ahead, fetched } = self;
-        match stage {
-            Stage::Admit { mac, ipv6 } => match loops::look(c, ahead) {
-                (Some(route), _) => run(width, Admit { mac, ipv6, ahead: LookRoute(route) }, burst, live),
-                (_, Some(user)) => run(width, Admit { mac, ipv6, ahead: user }, burst, live),
-                _ => run(width, Admit { mac, ipv6, ahead: NoLook }, burst, live),
-            },
-            Stage::Decap { kind, local, ipv6 } => decap(c, burst, live, kind, (local, ipv6), ahead, width),
-            Stage::Bridge(table) => match c.macs.get(table) {
-                Some(table) => run(width, Bridge { table }, burst, live),
-                None => 0,
-            },
-            Stage::FindUserByMac(table) => match c.macs.get(table) {
-                Some(table) => run(width, FindUserByMac { table }, burst, live),
-                None => 0,
-            },
-            Stage::FindUser { table, by } => {
-                let Some(table) = loops::users_table(c, table) else { return 0 };
-                let users = &c.users;
-                match loops::look(c, ahead) {
-                    (Some(route), _) => {
-                        let ahead = LookRoute(route);
-                        run(width, FindUser { table, users, by, fetched, ahead }, burst, live)
-                    }
-                    _ => run(width, FindUser { table, users, by, fetched, ahead: NoLook }, burst, live),
-                }
-            }
-            Stage::Meter => {
-                let Compiled { users, tunnels, .. } = c;
-                let tunnels: &[_] = if ahead == Ahead::Tunnel { tunnels } else { &[] };
-                run(width, Meter { users, tunnels, ingress, now_ns }, burst, live)
-            }
-            Stage::Acl(table) => match c.acls.get(table) {
-                Some(acl) => run(width, Classify { acl }, burst, live),
-                None => 0,
-            },
-            Stage::Nat { table, side } => match c.nats.get(table) {
-                Some(table) => run(width, Translate { table, side }, burst, live),
-                None => 0,
-            },
-            Stage::Route(table) => match c.routes.get(table) {
-                Some((ipv4, ipv6)) => run(width, Route { ipv4, ipv6, fetched }, burst, live),
-                None => 0,
-            },
-            Stage::RouteForward(table) => match c.routes.get(table) {
-                Some((ipv4, ipv6)) => run(width, RouteForward { c, ipv4, ipv6, fetched }, burst, live),
-                None => 0,
-            },
-            Stage::Forward => run(width, Forward { c }, burst, live),
-            Stage::Deliver => run(width, Deliver { c }, burst, live),
-            Stage::Encap => run(width, Encap { users: &c.users, tunnels: &c.tunnels, fetched }, burst, live),
-            Stage::Emit { port, source } => run(width, Emit { port, source }, burst, live),
-        }
+        Stage::Acl(table) => match c.acls.get(table) {
+            Some((ipv4, ipv6)) => run_loop(width, Classify { ipv4, ipv6 }, burst, live),
+            None => 0,
+        },
+        Stage::Nat { table, side } => match c.nats.get(table) {
+            Some(table) => run_loop(width, Translate { table, side }, burst, live),
+            None => 0,
+        },
+        Stage::Route(table) => match c.routes.get(table) {
+            Some((ipv4, ipv6)) => run_loop(width, Route { ipv4, ipv6, fetched }, burst, live),
+            None => 0,
+        },
+        Stage::RouteForward(table) => match c.routes.get(table) {
+            Some((ipv4, ipv6)) => run_loop(width, RouteForward { c, ipv4, ipv6, fetched }, burst, live),
+            None => 0,
+        },
+        Stage::Forward => run_loop(width, Forward { c }, burst, live),
+        Stage::Deliver => run_loop(width, Deliver { c }, burst, live),
+        Stage::Encap => run_loop(width, Encap { users: &c.users, tunnels: &c.tunnels, fetched }, burst, live),
+        Stage::Emit { port, source } => run_loop(width, Emit { port, source }, burst, live),
     }
 }
 
@@ -209,63 +87,22 @@ fn decap(
 ) -> u64 {
     match (kind, loops::look(c, ahead).1) {
         (Encapsulation::Gtp { .. }, Some(ahead)) => {
-            run(width, Decap::<GTP, LookUser> { local, ipv6, ahead }, burst, live)
+            run_loop(width, Decap::<GTP, LookUser> { local, ipv6, ahead }, burst, live)
         }
         (Encapsulation::Gtp { .. }, None) => {
-            run(width, Decap::<GTP, _> { local, ipv6, ahead: NoLook }, burst, live)
+            run_loop(width, Decap::<GTP, _> { local, ipv6, ahead: NoLook }, burst, live)
         }
         (Encapsulation::Vxlan, Some(ahead)) => {
-            run(width, Decap::<VXLAN, LookUser> { local, ipv6, ahead }, burst, live)
+            run_loop(width, Decap::<VXLAN, LookUser> { local, ipv6, ahead }, burst, live)
         }
         (Encapsulation::Vxlan, None) => {
-            run(width, Decap::<VXLAN, _> { local, ipv6, ahead: NoLook }, burst, live)
+            run_loop(width, Decap::<VXLAN, _> { local, ipv6, ahead: NoLook }, burst, live)
         }
         (Encapsulation::Gre, Some(ahead)) => {
-            run(width, Decap::<GRE, LookUser> { local, ipv6, ahead }, burst, live)
+            run_loop(width, Decap::<GRE, LookUser> { local, ipv6, ahead }, burst, live)
         }
-        (Encapsulation::Gre, None) => run(width, Decap::<GRE, _> { local, ipv6, ahead: NoLook }, burst, live),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shape(stages: &[Stage]) -> Vec<(Ahead, bool)> {
-        Placed::block(stages).iter().map(|p| (p.ahead, p.fetched)).collect()
-    }
-
-    const ADMIT: Stage = Stage::Admit { mac: MacFilter::ANY, ipv6: false };
-
-    #[test]
-    fn a_router_is_two_loops() {
-        let merged = Placed::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
-        assert_eq!(merged.len(), 2);
-        assert_eq!((merged[0].ahead, merged[1].fetched), (Ahead::Route(3), true));
-        assert_eq!(merged[1].stage, Stage::RouteForward(3));
-    }
-
-    #[test]
-    fn a_route_is_fetched_before_the_meter() {
-        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
-        let decap = Stage::Decap { kind: Encapsulation::Gre, local: 7, ipv6: false };
-        let user = Ahead::User { table: 1, by: By::TunnelKey };
-        let expected = [
-            (Ahead::Nothing, false),
-            (user, false),
-            (Ahead::Route(0), true),
-            (Ahead::Nothing, false),
-            (Ahead::Nothing, true),
-        ];
-        assert_eq!(shape(&[ADMIT, decap, find, Stage::Meter, Stage::Route(0)]), expected);
-    }
-
-    /// The key of a tunnel is not known before the tunnel was cut.
-    #[test]
-    fn nothing_is_fetched_by_a_key_that_is_not_known() {
-        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
-        assert_eq!(shape(&[ADMIT, find]), [(Ahead::Nothing, false); 2]);
-        // And what an ACL stands before is fetched by its own stage.
-        assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(Ahead::Nothing, false); 2]);
+        (Encapsulation::Gre, None) => {
+            run_loop(width, Decap::<GRE, _> { local, ipv6, ahead: NoLook }, burst, live)
+        }
     }
 }

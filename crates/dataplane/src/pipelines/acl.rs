@@ -1,15 +1,15 @@
 //! Firewall: rules over the five-tuple with the structure that classbench's seeds have, and traffic that meets them.
-use super::{ParameterError, Reference, addressing, bounded, gateway};
+use super::{ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip};
 use crate::declare::{
-    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, DropReason, Element, Event,
-    Port, Prefix4, Tables,
+    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, Element, Event, Port, Prefix4,
+    Prefix6, Tables,
 };
 use crate::random::Random;
-use crate::reference::{Step, admit, classify, five_tuple};
-use crate::trace::frames::{Packet4, TESTER_MAC};
+use crate::reference::{Step, admit, classify};
+use crate::trace::frames::{Packet4, Packet6, TESTER_MAC};
 use ranlab_wire::packet::Protocol;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub struct Acl {
     pub seed_file: Family,
     /// Seed of the rules.
     pub rule_seed: u64,
+    /// IP version of the rules: those of IPv6 have the same structure within a /32.
+    pub family: ip::Family,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -50,6 +52,7 @@ impl Default for Acl {
             rule_num: 2,
             seed_file: Family::Acl1,
             rule_seed: 1,
+            family: ip::Family::Ipv4,
             decomposition: Decomposition::Block,
         }
     }
@@ -125,7 +128,7 @@ impl Acl {
 
     pub(super) fn build(&self) -> Declaration {
         let path = |port| {
-            let admit = Element::Admit { mac: None, ipv6: false };
+            let admit = Element::Admit { mac: None, ipv6: self.has_ipv6() };
             let elements = vec![admit, Element::Acl(AclId(0)), Element::Emit { port, source: None }];
             self.decomposition.divide(elements)
         };
@@ -138,13 +141,25 @@ impl Acl {
         }
     }
 
+    fn has_ipv6(&self) -> bool {
+        self.family != ip::Family::Ipv4
+    }
+
     /// All rules, the more specific first, as rule sets in use are ordered.
     fn table(&self) -> AclTable {
-        let mut rules: Vec<_> = (0..self.rule_num).map(|i| self.rule(i)).collect();
-        rules.sort_by_key(|(rule, _)| {
+        let mut all: Vec<_> = (0..self.rule_num).map(|i| (i, self.rule(i))).collect();
+        all.sort_by_key(|(_, (rule, _))| {
             std::cmp::Reverse(u32::from(rule.src.length) + u32::from(rule.dst.length))
         });
-        AclTable { rules, default: Action::Permit }
+        let mut table = AclTable { rules: Vec::new(), rules6: Vec::new(), default: Action::Permit };
+        for (index, (rule, action)) in all {
+            if self.family.is_ipv6(index) {
+                table.rules6.push((rule6(&rule), action));
+            } else {
+                table.rules.push((rule, action));
+            }
+        }
+        table
     }
 
     /// Rule `index` before ordering.
@@ -157,8 +172,9 @@ impl Acl {
         let random = &mut Random::stream(self.rule_seed ^ 0xac1, index.into());
         let protocol = choose(profile.protocols, random);
         let with_ports = matches!(protocol, Some(6 | 17));
-        let mut ports =
-            |choices| if with_ports { ports(choose(choices, random), random) } else { (0, u16::MAX) };
+        let mut ports = |choices| {
+            if with_ports { ports(choose(choices, random), random) } else { (0, u16::MAX) }
+        };
         let (src_ports, dst_ports) = (ports(profile.src_ports), ports(profile.dst_ports));
         let src = prefix(0x0a00, profile.networks, choose(profile.src_lengths, random), random);
         let dst = prefix(0x8d00, profile.networks, choose(profile.dst_lengths, random), random);
@@ -176,7 +192,8 @@ impl Acl {
 
     /// A packet that some rule matches, in either direction.
     pub(super) fn frame(&self, _: Direction, flow: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
-        let (rule, _) = self.rule((flow % u64::from(self.rule_num)) as u32);
+        let index = (flow % u64::from(self.rule_num)) as u32;
+        let (rule, _) = self.rule(index);
         let mut host = |prefix: Prefix4| {
             let noise = random.next() as u32;
             Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
@@ -185,13 +202,34 @@ impl Acl {
         let mut port = |(low, high): (u16, u16)| low + random.below(u64::from(high - low) + 1) as u16;
         let (src_port, dst_port) = (port(rule.src_ports), port(rule.dst_ports));
         let protocol = rule.protocol.unwrap_or_else(|| if random.below(2) == 0 { 6 } else { 17 });
-        let packet = Packet4 { src, dst, protocol: Protocol(protocol), src_port, dst_port };
+        let protocol = Protocol(protocol);
+        if self.family.is_ipv6(index) {
+            let rule = rule6(&rule);
+            let mut host = |prefix: Prefix6| {
+                let noise = u128::from(random.next()) << 64 | u128::from(random.next());
+                Ipv6Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
+            };
+            let (src, dst, ports) = (host(rule.src), host(rule.dst), (src_port, dst_port));
+            return Packet6 { src, dst, protocol, ports }.frame(gateway::GW_MAC, TESTER_MAC, bytes);
+        }
+        let packet = Packet4 { src, dst, protocol, src_port, dst_port };
         packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
     }
 
     pub(super) fn oracle(&self) -> AclOracle {
-        AclOracle { table: self.table() }
+        AclOracle { table: self.table(), ipv6: self.has_ipv6() }
     }
+}
+
+/// The same rule for IPv6: what is an IPv4 address lies between the 32nd and the 64th bit.
+fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
+    let prefix = |Prefix4 { address, length }: Prefix4| {
+        let address = 0x2001_0db8_u128 << 96 | u128::from(address.to_bits()) << 64;
+        let length = if length == 0 { 0 } else { 32 + length };
+        Prefix6 { address: Ipv6Addr::from_bits(address), length }
+    };
+    let AclRule { src, dst, src_ports, dst_ports, protocol } = *rule;
+    AclRule { src: prefix(src), dst: prefix(dst), src_ports, dst_ports, protocol }
 }
 
 fn choose<T: Copy>(choices: Choices<T>, random: &mut Random) -> T {
@@ -233,14 +271,13 @@ fn prefix(first: u32, networks: u32, length: u8, random: &mut Random) -> Prefix4
 
 pub(super) struct AclOracle {
     table: AclTable,
+    ipv6: bool,
 }
 
 impl Reference for AclOracle {
     fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        admit(frame, None, false)?;
-        match classify(&self.table.rules, self.table.default, &five_tuple(frame)?) {
-            Action::Permit => Ok(ingress.other()),
-            Action::Deny => Err(DropReason::Denied),
-        }
+        admit(frame, None, self.ipv6)?;
+        classify(&self.table, frame)?;
+        Ok(ingress.other())
     }
 }

@@ -1,5 +1,5 @@
 //! Broadband network gateway: users behind CPEs in GRE, with rate limit, firewall and address translation.
-use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::gateway::{self, Servers, Subscriber, Subscribers, TranslatedFamily};
 use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Decomposition, Direction, DropReason, Element,
@@ -7,9 +7,7 @@ use crate::declare::{
     UserId,
 };
 use crate::random::Random;
-use crate::reference::{
-    Side, Step, TokenBucket, admit, classify, decap, five_tuple, ipv4, nat_key, translate,
-};
+use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, ipv4, nat_key, translate};
 use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
@@ -49,6 +47,8 @@ pub struct Bng {
     /// MAC of the gateway.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
+    /// IP version of the users.
+    pub family: TranslatedFamily,
     /// Tunnel towards CPEs.
     pub tunneling_method: Tunneling,
     /// Layout of events.
@@ -85,6 +85,7 @@ impl Default for Bng {
             fluct_server: 0,
             gw_ip: gateway::GW_IP,
             gw_mac: gateway::GW_MAC,
+            family: TranslatedFamily::Ipv4,
             tunneling_method: Tunneling::Gre,
             spread: Spread::Even,
             decomposition: Decomposition::Block,
@@ -167,7 +168,8 @@ impl Bng {
             };
             (rule, Action::Deny)
         };
-        AclTable { rules: (0..self.fw_rules).map(rule).collect(), default: Action::Permit }
+        let rules = (0..self.fw_rules).map(rule).collect();
+        AclTable { rules, rules6: Vec::new(), default: Action::Permit }
     }
 
     fn kind(&self) -> Encapsulation {
@@ -280,14 +282,6 @@ impl BngOracle {
         let address = address.to_bits().into();
         self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
     }
-
-    fn permitted(&self, ingress: Port, frame: &[u8]) -> Step {
-        let AclTable { rules, default } = &self.rules[ingress as usize];
-        match classify(rules, *default, &five_tuple(frame)?) {
-            Action::Permit => Ok(()),
-            Action::Deny => Err(DropReason::Denied),
-        }
-    }
 }
 
 impl Reference for BngOracle {
@@ -297,7 +291,7 @@ impl Reference for BngOracle {
         if ingress == Port::Access {
             let key = decap(frame, kind, gw_ip, false)?;
             self.users.by_key(key)?.bucket.charge(now_ns, frame)?;
-            self.permitted(ingress, frame)?;
+            classify(&self.rules[ingress as usize], frame)?;
             let to = *self.outward.get(&nat_key(frame, Side::Source)?).ok_or(DropReason::Miss)?;
             translate(frame, Side::Source, to)?;
             let to = ipv4(frame)?.dst;
@@ -305,7 +299,7 @@ impl Reference for BngOracle {
         }
         let to = *self.inward.get(&nat_key(frame, Side::Destination)?).ok_or(DropReason::Miss)?;
         translate(frame, Side::Destination, to)?;
-        self.permitted(ingress, frame)?;
+        classify(&self.rules[ingress as usize], frame)?;
         let to = ipv4(frame)?.dst;
         let user = self.users.by_address(to)?;
         user.bucket.charge(now_ns, frame)?;

@@ -1,6 +1,6 @@
 //! Data centre gateway: machines behind hosts in VXLAN, their addresses translated towards the network. Only a row in
 //! the published table; sizes and addresses follow its other gateways.
-use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::gateway::{self, Servers, Subscriber, Subscribers, TranslatedFamily};
 use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
     Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
@@ -36,6 +36,8 @@ pub struct Dcgw {
     /// MAC of the gateway.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
+    /// IP version of what is translated.
+    pub family: TranslatedFamily,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -52,6 +54,7 @@ impl Default for Dcgw {
             nhop: 2,
             gw_ip: gateway::GW_IP,
             gw_mac: gateway::GW_MAC,
+            family: TranslatedFamily::Ipv4,
             decomposition: Decomposition::Block,
         }
     }

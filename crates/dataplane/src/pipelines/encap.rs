@@ -1,6 +1,7 @@
 //! VXLAN tunnel endpoint: frames to a known MAC go into the tunnel of its host on the way up, and come out on the way
 //! down. Only a row in the published table; sizes and addresses follow its other pipelines.
 use super::gateway::{self, Subscriber};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
     Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
@@ -8,7 +9,7 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
-use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use crate::trace::frames::{Ingress, Packet4, Packet6, TESTER_MAC};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ pub struct Encap {
     /// MAC of this endpoint.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
+    /// IP version of what the stations send, within tunnels that are always IPv4.
+    pub family: Family,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -44,6 +47,7 @@ impl Default for Encap {
             endpoint: 1,
             gw_ip: gateway::GW_IP,
             gw_mac: gateway::GW_MAC,
+            family: Family::Ipv4,
             decomposition: Decomposition::Block,
         }
     }
@@ -71,9 +75,10 @@ impl Encap {
             let tunnel = gateway::tunnel(Encapsulation::Vxlan, self.gw_ip, self.gw_mac, e);
             crate::declare::Tunnel { port: Port::Core, ..tunnel }
         };
+        let ipv6 = self.family != Family::Ipv4;
         let downlink = vec![
-            Element::Admit { mac: Some(self.gw_mac), ipv6: false },
-            Element::Decap { kind: Encapsulation::Vxlan, local: self.gw_ip, ipv6: false },
+            Element::Admit { mac: Some(self.gw_mac), ipv6 },
+            Element::Decap { kind: Encapsulation::Vxlan, local: self.gw_ip, ipv6 },
             Element::FindUserByTunnelKey(BY_VNI),
             Element::Bridge(LOCAL),
             Element::Deliver,
@@ -113,20 +118,32 @@ impl Encap {
         bytes: usize,
     ) -> Vec<u8> {
         let station = (flow % u64::from(self.station.max(1))) as u32;
-        let packet = Packet4 {
-            src: addressing::user(random.index(1 << 16)),
-            dst: addressing::server(random.index(1 << 16)),
-            protocol: Protocol::UDP,
-            src_port: random.next() as u16,
-            dst_port: random.next() as u16,
+        let (user, server) = (random.index(1 << 16), random.index(1 << 16));
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let (protocol, ports) = (Protocol::UDP, (src_port, dst_port));
+        let six = || Packet6 {
+            src: addressing::host6(addressing::user6(user), 1),
+            dst: addressing::server6(server),
+            protocol,
+            ports,
         };
+        let (src, dst) = (addressing::user(user), addressing::server(server));
+        let four = Packet4 { src, dst, protocol, src_port, dst_port };
+        let ipv6 = self.family.is_ipv6(station);
         if direction == Direction::Uplink {
-            return packet.frame(addressing::mac(FAR, station), TESTER_MAC, bytes);
+            let mac = addressing::mac(FAR, station);
+            return if ipv6 {
+                six().frame(mac, TESTER_MAC, bytes)
+            } else {
+                four.frame(mac, TESTER_MAC, bytes)
+            };
         }
+        let carried = bytes.saturating_sub(ETHERNET_BYTES);
+        let packet = if ipv6 { six().packet(carried) } else { four.packet(carried) };
         let (src, src_mac) = addressing::station(station % self.endpoint.max(1));
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: station + 1, src, dst, src_mac, dst_mac };
-        let mut frame = tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)));
+        let mut frame = tunnel.wrap(&packet);
         // The carried frame is addressed to a station on this side.
         frame[50..56].copy_from_slice(&addressing::mac(NEAR, station).0);
         frame
@@ -161,8 +178,9 @@ impl Reference for EncapOracle {
             gateway::into_tunnel(frame, subscriber, (Encapsulation::Vxlan, ip, mac))?;
             return Ok(Port::Core);
         }
-        admit(frame, Some(mac), false)?;
-        let vni = decap(frame, Encapsulation::Vxlan, ip, false)?;
+        let ipv6 = self.parameters.family != Family::Ipv4;
+        admit(frame, Some(mac), ipv6)?;
+        let vni = decap(frame, Encapsulation::Vxlan, ip, ipv6)?;
         if vni == 0 || vni > self.parameters.station || !self.near.contains(&destination_mac(frame)?) {
             return Err(DropReason::Miss);
         }

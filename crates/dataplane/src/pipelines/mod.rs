@@ -18,6 +18,8 @@ use crate::random::Random;
 use crate::reference::{Step, decide};
 use serde::{Deserialize, Serialize};
 
+pub use gateway::TranslatedFamily;
+
 /// Most entries that any parameter may ask of one table.
 pub const TABLE_MAX: u32 = 1 << 21;
 
@@ -189,6 +191,8 @@ fn bounded(parameter: &'static str, value: u32, least: u32, most: u32) -> Result
 /// Lays events out over a second.
 fn schedule(events: Vec<(Happening, Vec<crate::declare::Change>)>, spread: Spread) -> Vec<Event> {
     let count = events.len() as u64;
-    let place = |index: u64| if spread == Spread::Burst { 0 } else { index * 1_000_000_000 / count };
+    let place = |index: u64| {
+        if spread == Spread::Burst { 0 } else { index * 1_000_000_000 / count }
+    };
     events.into_iter().zip(0..).map(|((what, changes), i)| Event { at_ns: place(i), what, changes }).collect()
 }

@@ -1,5 +1,6 @@
 //! Address translation with a static population: private address and port to public ones, and back.
-use super::{ParameterError, Reference, TABLE_MAX, addressing, gateway};
+use super::gateway::{self, TranslatedFamily};
+use super::{ParameterError, Reference, TABLE_MAX, addressing};
 use crate::declare::{
     Declaration, Decomposition, Direction, DropReason, Element, Event, NatId, NatKey, NatTable, NextHop,
     NextHopId, Port, Prefix4, RouteId, RouteTable, Tables,
@@ -34,6 +35,8 @@ pub struct Nat {
     /// Destination MAC of what leaves by the access port.
     #[serde(with = "gateway::mac_text")]
     pub downlink_dst_mac: Mac,
+    /// IP version of what is translated.
+    pub family: TranslatedFamily,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -49,6 +52,7 @@ impl Default for Nat {
             range_port_max: 2000,
             uplink_dst_mac: Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]),
             downlink_dst_mac: Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]),
+            family: TranslatedFamily::Ipv4,
             decomposition: Decomposition::Block,
         }
     }

@@ -9,11 +9,14 @@ mod sizes;
 pub use sizes::{Popularity, Sizes};
 
 use crate::declare::{Direction, Port};
+use crate::engine::{BURST, Burst, prefetch};
 use crate::pipelines::{ParameterError, Pipeline};
 use crate::random::Random;
 use serde::{Deserialize, Serialize};
 use sizes::Picker;
 
+/// Octets of a cache line.
+const LINE: usize = 64;
 /// Packets that one stream of random numbers covers: threads share a trace in units of this.
 const CHUNK_PACKETS: u64 = 1024;
 /// Least number of packets of a trace whose length is left to the table size, as published.
@@ -176,6 +179,25 @@ impl Trace {
         self.entries[first..last]
             .iter()
             .map(|e| (e.port, &self.bytes[e.offset..e.offset + usize::from(e.length)]))
+    }
+
+    /// Clears a burst and copies packets in, from `first` on; says how many. Meanwhile the packets of the burst after it
+    /// are fetched (after the last packet comes the first): a network card puts what arrives into the cache, and without
+    /// that every burst would begin by waiting for memory.
+    #[inline]
+    pub fn load(&self, first: usize, burst: &mut Burst) -> usize {
+        let after = first.saturating_add(BURST);
+        let mut next = self.range(if after < self.len() { after } else { 0 }, BURST);
+        burst.clear();
+        burst.fill(self.range(first, BURST).inspect(|_| {
+            if let Some((_, frame)) = next.next() {
+                // Where the frame before it ends is fetched, so the start of a short one is.
+                frame.last().into_iter().for_each(prefetch);
+                if frame.len() > LINE {
+                    prefetch(&frame[0]);
+                }
+            }
+        }))
     }
 
     /// All packets in order.

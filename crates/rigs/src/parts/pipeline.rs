@@ -19,7 +19,7 @@ use crate::worker::{Report, Trouble};
 
 /// Bursts between two looks at the clock: a look costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
-/// How long the bare copy loop runs before each window.
+/// How long the bare copy loop runs before each window and after it.
 const COPY_FOR: Duration = Duration::from_millis(50);
 /// The longest burst and the longest wait for an update that a histogram tells apart, ns.
 const LONGEST_NS: u64 = 10_000_000_000;
@@ -149,6 +149,7 @@ impl Running for Forwarder {
         set("gbps", mpps * (self.frame_bytes_mean + 24.0) * 8.0 / 1e3);
         set("ns_per_packet", 1e3 / mean.max(1e-9));
         set("copy_mpps", copy);
+        set("copy_share", if copy > 0.0 { mean / copy } else { 0.0 });
         set("frame_bytes_mean", self.frame_bytes_mean);
         set("busiest_over_mean", self.balance.busiest_over_mean());
         set("verified_packets", self.verified as f64);
@@ -220,7 +221,7 @@ fn histogram() -> Histogram<u64> {
 /// Replays a core's part of the trace until it is told to stop.
 fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     let mut burst = Burst::new();
-    let copy_mpps = copy(part, &mut burst);
+    let copied_before = copy(part, &mut burst);
     let (before, mut burst_ns) = (engine.counters(), histogram());
     let (mut packets, mut number, mut first) = (0, 0_u32, 0);
     let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
@@ -230,8 +231,7 @@ fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
             std::thread::sleep(NAP);
             continue;
         }
-        burst.clear();
-        packets += burst.fill(part.range(first, BURST)) as u64;
+        packets += part.load(first, &mut burst) as u64;
         first = if first + BURST < part.len() { first + BURST } else { 0 };
         number = number.wrapping_add(1);
         if number.is_multiple_of(BURSTS_PER_LOOK) {
@@ -244,6 +244,7 @@ fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
         }
     }
     let cpu_ns = thread_cpu_ns().unwrap_or(0).saturating_sub(cpu);
+    let copy_mpps = f64::midpoint(copied_before, copy(part, &mut burst));
     Core { engine, before, packets, cpu_ns, copy_mpps, burst_ns }
 }
 
@@ -253,8 +254,7 @@ fn copy(part: &Trace, burst: &mut Burst) -> f64 {
     let (mut packets, mut first) = (0, 0);
     while begun.elapsed() < COPY_FOR && !part.is_empty() {
         for _ in 0..64 {
-            burst.clear();
-            packets += burst.fill(part.range(first, BURST));
+            packets += part.load(first, burst);
             first = if first + BURST < part.len() { first + BURST } else { 0 };
             std::hint::black_box(&mut *burst);
         }

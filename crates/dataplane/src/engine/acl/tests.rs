@@ -1,0 +1,67 @@
+use super::*;
+use crate::random::Random;
+use std::net::Ipv4Addr;
+
+/// Rules and packets in a space so small that they meet, with more kinds of rules than there are bits.
+fn rule(random: &mut Random) -> (AclRule, Action) {
+    let mut prefix = |first: u32| {
+        let length = [0, 8, 16, 24, 31, 32][random.index(6) as usize];
+        let address = Ipv4Addr::from_bits(first | (random.next() as u32 & 0x0001_0103));
+        Prefix4 { address, length }
+    };
+    let (src, dst) = (prefix(0x0a00_0000), prefix(0x0b00_0000));
+    let mut ports = || match random.index(6) {
+        0..3 => (0, u16::MAX),
+        3 => (80, 80),
+        4 => (79, 81),
+        // Matches nothing.
+        _ => (81, 79),
+    };
+    let (src_ports, dst_ports) = (ports(), ports());
+    let protocol = [None, Some(6), Some(17)][random.index(3) as usize];
+    let action = if random.below(2) == 0 { Action::Deny } else { Action::Permit };
+    (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
+}
+
+fn expected(table: &AclTable, p: &Packet) -> bool {
+    let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
+    let matches = |rule: &AclRule| {
+        rule.src.contains(Ipv4Addr::from_bits(p.src))
+            && rule.dst.contains(Ipv4Addr::from_bits(p.dst))
+            && within(rule.src_ports, (p.ports >> 16) as u16)
+            && within(rule.dst_ports, p.ports as u16)
+            && rule.protocol.is_none_or(|protocol| u32::from(protocol) == p.protocol)
+    };
+    let action = table.rules.iter().find(|(rule, _)| matches(rule)).map_or(table.default, |rule| rule.1);
+    action == Action::Deny
+}
+
+#[test]
+fn equals_the_first_rule_that_matches() {
+    let (mut most, mut denied) = (0, 0);
+    for (seed, count) in [0, 1, 7, 60, 300, 2000].into_iter().cycle().enumerate().take(60) {
+        let random = &mut Random::stream(8, seed as u64);
+        let default = if seed % 2 == 0 { Action::Deny } else { Action::Permit };
+        let rules = (0..count).map(|_| rule(random)).collect();
+        let table = AclTable { rules, rules6: Vec::new(), default };
+        let (acl, _) = Acl::of(&table);
+        most = most.max(acl.tables());
+        for _ in 0..8 {
+            let packets = std::array::from_fn(|_| Packet {
+                src: 0x0a00_0000 | (random.next() as u32 & 0x0001_0103),
+                dst: 0x0b00_0000 | (random.next() as u32 & 0x0001_0103),
+                ports: (78 + random.index(5)) << 16 | (78 + random.index(5)),
+                protocol: [6, 17, 1][random.index(3) as usize],
+            });
+            let live = random.next() | random.next();
+            let mut wanted = 0;
+            for i in Bits(live) {
+                wanted |= u64::from(expected(&table, &packets[i])) << i;
+            }
+            assert_eq!(acl.denied(&packets, live), wanted, "{count} rules, seed {seed}");
+            denied += wanted.count_ones();
+        }
+    }
+    assert!(most > SHARED + 1, "at most {most} tables: none share a bit");
+    assert!(denied > 1000);
+}

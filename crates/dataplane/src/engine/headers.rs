@@ -1,0 +1,107 @@
+//! What the loops write into headers: a hop fewer, and another address and port, with the checksums that follow.
+use super::burst::{Meta, Slot};
+use super::plan::Side;
+use crate::declare::DropReason;
+use ranlab_wire::packet::checksum;
+
+/// Frames have no tags: the IP header lies as many octets after the start of the frame, and all that routing reads and
+/// writes is one window.
+pub(super) const IP: usize = 14;
+
+/// Spends one hop of a packet's life.
+#[inline(always)]
+pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> {
+    if meta.ipv6 {
+        let [hops] = slot.window_mut::<1>(usize::from(meta.start) + IP + 7);
+        if *hops <= 1 {
+            return Err(DropReason::HopLimit);
+        }
+        *hops -= 1;
+        return Ok(());
+    }
+    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start.into());
+    if *hops <= 1 {
+        return Err(DropReason::HopLimit);
+    }
+    let word = fewer_hops(u32::from_le_bytes([*hops, *protocol, *high, *low]));
+    [*hops, *protocol, *high, *low] = word.to_le_bytes();
+    Ok(())
+}
+
+/// Hops, protocol and checksum of an IPv4 header as a little-endian word, after one hop of at least one: the checksum
+/// grows by 0x0100 with the carry at its end (RFC 1624 equation 3). In this order of octets it is the word's upper half
+/// and grows by one; the two values from which it would carry or become 0xffff take one more.
+#[inline(always)]
+const fn fewer_hops(word: u32) -> u32 {
+    let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
+    word.wrapping_add(0xffff + carry)
+}
+
+/// Writes the other address and port; both checksums follow (RFC 1624 equation 3 for several words at once).
+#[inline(always)]
+pub(super) fn rewrite(
+    slot: &mut Slot,
+    meta: &Meta,
+    transport: usize,
+    side: Side,
+    udp: bool,
+    (old, old_port): (u32, u16),
+    (new, new_port): (u32, u16),
+) {
+    let l3 = usize::from(meta.l3);
+    let (address_at, port_at) = match side {
+        Side::Source => (12, 0),
+        Side::Destination => (16, 2),
+    };
+    let halves = |word: u32| (word >> 16) + (word & 0xffff);
+    let delta = halves(!old) + halves(new);
+    let header = slot.window_mut::<20>(l3);
+    let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + delta;
+    header[10..12].copy_from_slice(&(!checksum::fold(sum)).to_be_bytes());
+    header[address_at..address_at + 4].copy_from_slice(&new.to_be_bytes());
+    *slot.window_mut(transport + port_at) = new_port.to_be_bytes();
+    let field = slot.window_mut::<2>(transport + if udp { 6 } else { 16 });
+    let old_sum = u16::from_be_bytes(*field);
+    if udp && old_sum == 0 {
+        return;
+    }
+    let sum = !checksum::fold(u32::from(!old_sum) + delta + u32::from(!old_port) + u32::from(new_port));
+    *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
+}
+
+/// Address, protocol and port in one word.
+#[inline(always)]
+pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
+    u64::from(address) << 24 | u64::from(protocol) << 16 | u64::from(port)
+}
+
+/// Address and port in one word.
+pub(super) fn nat_value(address: u32, port: u16) -> u64 {
+    u64::from(address) << 16 | u64::from(port)
+}
+
+#[inline(always)]
+pub(super) fn nat_side(value: u64) -> (u32, u16) {
+    ((value >> 16) as u32, value as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each checksum, for the hops at both ends of an octet.
+    #[test]
+    fn a_hop_fewer_equals_the_checksum_updated() {
+        for field in 0..=u16::MAX {
+            for hops in [1_u8, 2, 64, 255] {
+                let [high, low] = field.to_be_bytes();
+                let [hops_after, protocol, high, low] =
+                    fewer_hops(u32::from_le_bytes([hops, 17, high, low])).to_le_bytes();
+                let word = |hops: u8| u16::from_be_bytes([hops, 17]);
+                let expected = checksum::update(field, word(hops), word(hops - 1));
+                assert_eq!((hops_after, protocol), (hops - 1, 17));
+                assert_eq!(u16::from_be_bytes([high, low]), expected, "{field:04x} {hops}");
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The plan of a path: elements as the engine runs them, and what of a block is merged.
+use super::parse::MacFilter;
+use crate::declare::{Encapsulation, Port};
+
+/// An element as the engine runs it; numbers are places in the compiled tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Admit {
+        mac: MacFilter,
+        ipv6: bool,
+    },
+    Bridge(usize),
+    FindUserByMac(usize),
+    Decap {
+        kind: Encapsulation,
+        local: u32,
+        ipv6: bool,
+    },
+    FindUser {
+        table: usize,
+        by: By,
+    },
+    Meter,
+    Acl(usize),
+    Nat {
+        table: usize,
+        side: Side,
+    },
+    Route(usize),
+    /// Both in one loop, where they share a block.
+    RouteForward(usize),
+    Forward,
+    Deliver,
+    Encap,
+    Emit {
+        port: Port,
+        source: Option<[u8; 6]>,
+    },
+}
+
+/// What the next stage will read: the lines are fetched while this stage is at work, which spares the next one a loop of
+/// its own for it. Only within a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ahead {
+    Nothing,
+    User { table: usize, by: By },
+    Route(usize),
+    Tunnel,
+}
+
+/// A stage of a path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) stage: Stage,
+    pub(super) ahead: Ahead,
+    /// Whether the stage before has fetched what this one reads.
+    pub(super) fetched: bool,
+}
+
+impl Placed {
+    /// The stages of a block, in order: what may be merged is.
+    pub(super) fn block(stages: &[Stage]) -> Vec<Self> {
+        let mut merged: Vec<Stage> = Vec::with_capacity(stages.len());
+        for &stage in stages {
+            match (merged.last(), stage) {
+                (Some(&Stage::Route(table)), Stage::Forward) => {
+                    merged.pop();
+                    merged.push(Stage::RouteForward(table));
+                }
+                _ => merged.push(stage),
+            }
+        }
+        let mut placed: Vec<Self> = Vec::with_capacity(merged.len());
+        for stage in merged {
+            let wanted = stage.reads();
+            // A meter changes no key: what comes after it can be fetched before it.
+            let before = placed.iter_mut().rev().find(|p| wanted == Ahead::Tunnel || p.stage != Stage::Meter);
+            let fetched = before.is_some_and(|before| before.look_ahead(wanted));
+            placed.push(Self { stage, ahead: Ahead::Nothing, fetched });
+        }
+        placed
+    }
+
+    /// Takes on the fetching for the next stage, if there is something to fetch and this stage knows the key.
+    fn look_ahead(&mut self, wanted: Ahead) -> bool {
+        let able = match self.stage {
+            Stage::Admit { .. } => {
+                matches!(wanted, Ahead::Route(_) | Ahead::User { by: By::Source | By::Destination, .. })
+            }
+            Stage::FindUser { .. } => matches!(wanted, Ahead::Route(_)),
+            Stage::Decap { .. } => matches!(wanted, Ahead::User { .. }),
+            Stage::Meter => wanted == Ahead::Tunnel,
+            _ => false,
+        };
+        if able {
+            self.ahead = wanted;
+        }
+        able
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    TunnelKey,
+    Source,
+    Destination,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Source,
+    Destination,
+}
+
+impl Stage {
+    /// What it will look up.
+    const fn reads(self) -> Ahead {
+        match self {
+            Self::FindUser { table, by } => Ahead::User { table, by },
+            Self::Route(table) | Self::RouteForward(table) => Ahead::Route(table),
+            Self::Encap => Ahead::Tunnel,
+            _ => Ahead::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(stages: &[Stage]) -> Vec<(Ahead, bool)> {
+        Placed::block(stages).iter().map(|p| (p.ahead, p.fetched)).collect()
+    }
+
+    const ADMIT: Stage = Stage::Admit { mac: MacFilter::ANY, ipv6: false };
+
+    #[test]
+    fn a_router_is_two_loops() {
+        let merged = Placed::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
+        assert_eq!(merged.len(), 2);
+        assert_eq!((merged[0].ahead, merged[1].fetched), (Ahead::Route(3), true));
+        assert_eq!(merged[1].stage, Stage::RouteForward(3));
+    }
+
+    #[test]
+    fn a_route_is_fetched_before_the_meter() {
+        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
+        let decap = Stage::Decap { kind: Encapsulation::Gre, local: 7, ipv6: false };
+        let user = Ahead::User { table: 1, by: By::TunnelKey };
+        let expected = [
+            (Ahead::Nothing, false),
+            (user, false),
+            (Ahead::Route(0), true),
+            (Ahead::Nothing, false),
+            (Ahead::Nothing, true),
+        ];
+        assert_eq!(shape(&[ADMIT, decap, find, Stage::Meter, Stage::Route(0)]), expected);
+    }
+
+    /// The key of a tunnel is not known before the tunnel was cut.
+    #[test]
+    fn nothing_is_fetched_by_a_key_that_is_not_known() {
+        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
+        assert_eq!(shape(&[ADMIT, find]), [(Ahead::Nothing, false); 2]);
+        // And what an ACL stands before is fetched by its own stage.
+        assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(Ahead::Nothing, false); 2]);
+    }
+}
