@@ -112,14 +112,27 @@ impl Testbed {
         rate_bps: u64,
         queue_bytes: u64,
     ) -> Result<(), NetnsError> {
-        // A bucket below what a timer of the kernel lets through at this rate would lose rate.
-        let burst = (rate_bps / 8 / 5_000).max(20_000).to_string();
+        // A bucket below what a late timer of the kernel lets through at this rate would lose rate: 200 us, and two frames.
+        let burst = (rate_bps / 8 / 5_000).max(3_200).to_string();
         let (rate, limit) = (format!("{rate_bps}bit"), queue_bytes.to_string());
         let wanted = ["qdisc", "replace", "dev", interface, "root", "tbf", "rate", &rate];
         let mut all = vec!["-n", namespace];
         all.extend(wanted);
         all.extend(["burst", burst.as_str(), "limit", limit.as_str()]);
         run("tc", &all).map(drop)
+    }
+
+    /// What an interface that [`Self::shape`] holds to a rate has let through since.
+    ///
+    /// # Errors
+    /// The system's word, also if nothing shapes it.
+    pub fn queue(&self, (namespace, interface): (&str, &str)) -> Result<QueueCounters, NetnsError> {
+        let arguments = ["-n", namespace, "-s", "qdisc", "show", "dev", interface, "root"];
+        let text = run("tc", &arguments)?;
+        queue_counters(&text).ok_or_else(|| NetnsError::Command {
+            command: format!("tc {}", arguments.join(" ")),
+            why: "no counters of a queue".to_owned(),
+        })
     }
 
     /// The hardware address of an interface.
@@ -212,6 +225,33 @@ fn lives(pid: u32, number: &str) -> bool {
     !matches!(state, Some('Z' | 'X')) && began.is_ok_and(|began| began.to_string() == noted.trim())
 }
 
+/// Counters of a queue since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Octets that left it.
+    pub bytes: u64,
+    /// Packets that left it.
+    pub packets: u64,
+    /// Packets that found it full.
+    pub dropped: u64,
+    /// How often what stood first had to wait for the rate.
+    pub waits: u64,
+}
+
+/// From `Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)`.
+fn queue_counters(text: &str) -> Option<QueueCounters> {
+    let after = |word: &str| {
+        let rest = text.split(word).nth(1)?.trim_start();
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    Some(QueueCounters {
+        bytes: after("Sent ")?,
+        packets: after(" bytes ")?,
+        dropped: after("(dropped ")?,
+        waits: after("overlimits ")?,
+    })
+}
+
 fn run(program: &str, arguments: &[&str]) -> Result<String, NetnsError> {
     let command = || format!("{program} {}", arguments.join(" "));
     let output = Command::new(program)
@@ -250,11 +290,21 @@ mod tests {
             testbed.veth((&a, "left"), (&b, "right")).unwrap();
             testbed.shape((&a, "left"), 1_000_000_000, 500_000).unwrap();
             assert_ne!(testbed.address(&a, "left").unwrap(), [0; 6]);
+            assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
+            assert!(testbed.queue((&b, "nothing")).is_err());
             let error = testbed.ip(&a, &["link", "set", "nothing", "up"]).unwrap_err().to_string();
             assert!(error.contains("nothing"), "{error}");
             (Testbed::file(&a), testbed.run_file.clone())
         };
         assert!(!file.exists() && !run_file.exists());
+    }
+
+    #[test]
+    fn counters_are_read_from_what_tc_says() {
+        let text = "qdisc tbf 8001: root refcnt 2 rate 1Gbit burst 25000b lat 4ms \n Sent 34567 bytes 51 pkt (dropped 2, overlimits 7 requeues 0) \n backlog 0b 0p requeues 0\n";
+        let expected = QueueCounters { bytes: 34_567, packets: 51, dropped: 2, waits: 7 };
+        assert_eq!(queue_counters(text), Some(expected));
+        assert_eq!(queue_counters("qdisc noqueue 0: root refcnt 2"), None);
     }
 
     #[test]

@@ -243,6 +243,15 @@ fn metrics() -> Vec<Metric> {
         scalar("sim.mevents_per_s", "M/s", Higher, "of wall-clock time, all threads"),
         scalar("sim.digest", "", Neither, "fingerprint of every delivery: equal for equal point and seed"),
     ]);
+    for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
+        for (name, unit, better, comment) in [
+            ("mbps", "Mbit/s", Neither, "what the CU's port let through"),
+            ("waits_per_s", "1/s", Lower, "how often its queue waited for the link's rate"),
+            ("dropped_per_s", "1/s", Lower, "packets that found it full"),
+        ] {
+            all.push(scalar(&format!("{queue}.{name}"), unit, better, &format!("live, {way}: {comment}")));
+        }
+    }
     for role in ROLES {
         for (name, unit, better, comment) in of_role() {
             all.push(scalar(&format!("{role}.{name}"), unit, better, &format!("{role}: {comment}")));

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_host::netns::QueueCounters;
 use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +120,8 @@ pub(super) struct Live {
 
 /// Threads of a window.
 struct Window {
+    begun: Instant,
+    queues: Option<[QueueCounters; 2]>,
     sending: Arc<AtomicBool>,
     receiving: Arc<AtomicBool>,
     senders: Vec<JoinHandle<Departed>>,
@@ -137,8 +140,10 @@ impl Live {
         Ok(Self { pairs, taps, lab, part: part.clone(), costs, window: None })
     }
 
-    fn halt(&mut self) -> Option<(Vec<Departed>, Vec<Arrived>, Vec<Seen>)> {
+    fn halt(&mut self) -> Option<Ended> {
         let window = self.window.take()?;
+        let queues = window.queues.zip(self.lab.queues());
+        let seconds = window.begun.elapsed().as_secs_f64();
         window.sending.store(false, Ordering::Relaxed);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         std::thread::sleep(DRAIN);
@@ -148,7 +153,32 @@ impl Live {
         for helper in window.helpers {
             let _ = helper.join();
         }
-        Some((departed, arrived, seen))
+        Some(Ended { departed, arrived, seen, queues, seconds })
+    }
+}
+
+/// What a window was.
+struct Ended {
+    departed: Vec<Departed>,
+    arrived: Vec<Arrived>,
+    seen: Vec<Seen>,
+    /// Before and after.
+    queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
+    seconds: f64,
+}
+
+impl Ended {
+    /// What the CU's two queues let through each second, and how often it had to wait.
+    fn queues(&self, put: &mut dyn FnMut(String, f64)) {
+        let Some((before, after)) = self.queues else { return };
+        for ((name, before), after) in ["cu_dl", "cu_ul"].into_iter().zip(before).zip(after) {
+            let rate = |count: fn(&QueueCounters) -> u64| {
+                count(&after).saturating_sub(count(&before)) as f64 / self.seconds.max(1e-3)
+            };
+            put(format!("{name}.mbps"), rate(|queue| queue.bytes) * 8e-6);
+            put(format!("{name}.waits_per_s"), rate(|queue| queue.waits));
+            put(format!("{name}.dropped_per_s"), rate(|queue| queue.dropped));
+        }
     }
 }
 
@@ -158,6 +188,8 @@ impl Running for Live {
         let flags = [true, true].map(|on| Arc::new(AtomicBool::new(on)));
         let [sending, receiving] = flags;
         let mut window = Window {
+            begun: Instant::now(),
+            queues: self.lab.queues(),
             sending: Arc::clone(&sending),
             receiving: Arc::clone(&receiving),
             senders: Vec::new(),
@@ -184,7 +216,11 @@ impl Running for Live {
     }
 
     fn end(&mut self, report: &mut Report) {
-        let Some((departed, arrived, seen)) = self.halt() else { return };
+        let Some(ended) = self.halt() else { return };
+        ended.queues(&mut |name, value| {
+            report.numbers.insert(name, value);
+        });
+        let Ended { departed, arrived, seen, .. } = ended;
         for (name, value) in &self.costs {
             report.numbers.insert((*name).to_owned(), *value);
         }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use ranlab_host::netns::Testbed;
+use ranlab_host::netns::{QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
 use super::{LiveSharing, Way, XhaulPart, lab_trouble};
@@ -34,13 +34,16 @@ pub(super) struct Lab {
     links: Vec<End>,
     /// The midhaul switch's port towards each node.
     ports: Vec<(&'static str, End)>,
+    /// The CU's own side of the cable to that switch, if its containers share one.
+    card: Option<End>,
     count: usize,
 }
 
 impl Lab {
     pub(super) fn build(part: &XhaulPart) -> Result<Self, Trouble> {
         let testbed = Testbed::new().map_err(lab_trouble)?;
-        let mut lab = Self { testbed, nodes: Vec::new(), links: Vec::new(), ports: Vec::new(), count: 0 };
+        let mut lab =
+            Self { testbed, nodes: Vec::new(), links: Vec::new(), ports: Vec::new(), card: None, count: 0 };
         let has = |ways: &[Way]| part.flows.iter().any(|flow| ways.contains(&flow.way));
         let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
         let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
@@ -167,6 +170,9 @@ impl Lab {
         }
         let cu = self.make(&format!("cu-{name}"))?;
         self.pair((&switch, "p-cu"), (&cu, "nic"))?;
+        if interface == MIDHAUL {
+            self.card = Some((cu.clone(), "nic".to_owned()));
+        }
         self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
         if sharing == LiveSharing::Bridge {
             self.bridge(&cu)?;
@@ -209,6 +215,16 @@ impl Lab {
     /// The midhaul switch's namespace and port towards a node.
     pub(super) fn port(&self, node: &str) -> Option<&(String, String)> {
         self.ports.iter().find(|(of, _)| *of == node).map(|(_, port)| port)
+    }
+
+    /// Queues that all of the CU's traffic shares, or the first vBBU's own: towards the midhaul, and from it.
+    pub(super) fn queues(&self) -> Option<[QueueCounters; 2]> {
+        let down = match &self.card {
+            Some((namespace, interface)) => (namespace.as_str(), interface.as_str()),
+            None => (self.get("v1").ok()?.namespace.as_str(), MIDHAUL),
+        };
+        let (namespace, interface) = self.port("v1")?;
+        Some([self.testbed.queue(down).ok()?, self.testbed.queue((namespace, interface)).ok()?])
     }
 
     /// The hardware address of a node's midhaul interface.
