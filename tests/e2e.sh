@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the release binary and runs every executable tests/e2e/*.sh against it, each in a folder of its own.
+# Builds the release binary and runs every executable tests/e2e/*.sh against it, each in a folder of its own; or those
+# that are named: tests/e2e.sh upf xhaul.
 # A script finds the binary in $RANLAB, and fails by its exit code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,8 +10,8 @@ export RANLAB=$PWD/target/release/ranlab
 
 run=0 failed=()
 for script in "$PWD"/tests/e2e/*.sh; do
-    [[ -x $script ]] || continue
     name=$(basename "$script" .sh)
+    [[ -x $script && ($# == 0 || " $* " == *" $name "*) ]] || continue
     folder=$(mktemp -d)
     start=$SECONDS
     run=$((run + 1))
@@ -23,5 +24,6 @@ for script in "$PWD"/tests/e2e/*.sh; do
         failed+=("$name")
     fi
 done
+((run > 0)) || { echo "no script is called $*" >&2; exit 1; }
 echo "$run end-to-end scripts, ${#failed[@]} failed"
 [[ ${#failed[@]} == 0 ]]
