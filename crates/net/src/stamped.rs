@@ -7,6 +7,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use socket2::{SockFilter, SockRef};
+
+use crate::thread::exact_timers;
+
 /// Who took a time stamp; the later ones are nearer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
@@ -57,12 +61,10 @@ pub fn enter_namespace(file: &Path) -> io::Result<()> {
 
 /// Lets the calling thread run before ordinary ones (SCHED_FIFO), with timers that are exact: 1 to 99.
 pub fn urgent_thread(priority: i32) -> io::Result<()> {
+    exact_timers();
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads the parameters, which outlive the calls; 0 is this thread.
-    let result = unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters)
-    };
+    // SAFETY: the kernel reads the parameters, which outlive the call; 0 is this thread.
+    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -100,24 +102,14 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     // Load the type, compare, take all of the frame or nothing of it.
     let program = [
-        libc::sock_filter { code: 0x28, jt: 0, jf: 0, k: 12 },
-        libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: u32::from(ethertype) },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: u32::from(u16::MAX) },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
+        SockFilter::new(0x28, 0, 0, 12),
+        SockFilter::new(0x15, 0, 1, u32::from(ethertype)),
+        SockFilter::new(0x06, 0, 0, u32::from(u16::MAX)),
+        SockFilter::new(0x06, 0, 0, 0),
     ];
     let socket = open_frames(interface, libc::ETH_P_ALL as u16)?;
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies the program, which outlives the call and is only read; its length is given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const filter).cast(),
-            size_of_val(&filter) as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+    SockRef::from(&socket).attach_filter(&program)?;
+    Ok(socket)
 }
 
 /// Asks for stamps of received packets on every rung that there is, for room to hold `buffer_bytes`, and for a wait of
@@ -127,7 +119,7 @@ pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_RX_HARDWARE
         | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
-    let socket = socket2::SockRef::from(socket);
+    let socket = SockRef::from(socket);
     socket.set_recv_buffer_size(buffer_bytes)?;
     socket.set_read_timeout(Some(timeout))?;
     // SAFETY: the option is an int that outlives the call, its size is given.
