@@ -295,11 +295,15 @@ fn keys_of_rig() -> Vec<Key> {
     keys
 }
 
+fn count(path: &str, comment: &str, default: i64) -> Key {
+    Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
+}
+
+fn text(path: &str, comment: &str, default: &str) -> Key {
+    Key::new(path, Kind::Text, comment).or(default)
+}
+
 fn keys_of_upf() -> Vec<Key> {
-    let count = |path: &str, comment: &str, default: i64| {
-        Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
-    };
-    let text = |path: &str, comment: &str, default: &str| Key::new(path, Kind::Text, comment).or(default);
     vec![
         Key::new(
             "sut.design",
@@ -337,16 +341,12 @@ fn keys_of_upf() -> Vec<Key> {
 }
 
 fn keys_of_load() -> Vec<Key> {
-    let count = |path: &str, comment: &str, default: i64| {
-        Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).or(default)
-    };
     let some =
         |path: &str, comment: &str| Key::new(path, Kind::Int { min: 0, max: 4_000_000 }, comment).optional();
     let span = |path: &str, comment: &str| Key::new(path, Kind::Span, comment).optional();
     let rate = |path: &str, comment: &str, unit: &str| {
         Key::new(path, Kind::positive(), comment).unit(unit).optional()
     };
-    let text = |path: &str, comment: &str, default: &str| Key::new(path, Kind::Text, comment).or(default);
     vec![
         Key::new("load.mode", Kind::choice(&MODES), "what to do").or("control"),
         Key::new("load.arrivals", Kind::choice(&ARRIVALS), "how sessions begin").or("closed"),
