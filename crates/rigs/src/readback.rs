@@ -26,7 +26,7 @@ pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
         ),
         text(
             "sut.rest_nodes",
-            "where base stations are in that JSON: a path such as /eNB_config, * for each element; lists are counted, numbers added",
+            "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added",
         ),
         text("sut.rest_ues", "where their UEs are, e.g. /eNB_config/*/ues"),
         text("sut.rest_login", "environment variable that holds user:password for it"),
@@ -69,7 +69,10 @@ pub(crate) fn record(run: &Run<'_>, recorder: &mut Recorder) -> Result<bool, Rig
     let answer = ask(&url);
     let elapsed = begun.elapsed();
     let counts = answer.and_then(|answer| {
-        wanted.iter().map(|(metric, path)| Some((*metric, count(&answer, path)?))).collect::<Option<Vec<_>>>()
+        wanted
+            .iter()
+            .map(|(metric, path)| Some((*metric, count(&answer, &steps(path))?)))
+            .collect::<Option<Vec<_>>>()
     });
     recorder.scalar("rest_answered", f64::from(u8::from(counts.is_some())));
     let Some(counts) = counts else { return Ok(false) };
@@ -100,24 +103,26 @@ fn ask(url: &str) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// How many there are at a path; `None`: there is no such path.
-fn count(value: &Value, path: &str) -> Option<f64> {
-    let Some((step, rest)) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))
-    else {
+/// How many there are at the end of these steps; `None`: they do not lead there.
+fn count(value: &Value, steps: &[&str]) -> Option<f64> {
+    let Some((step, rest)) = steps.split_first() else {
         return match value {
             Value::Array(all) => Some(all.len() as f64),
             Value::Object(all) => Some(all.len() as f64),
             other => other.as_f64(),
         };
     };
-    let rest = if rest.is_empty() { String::new() } else { format!("/{rest}") };
     match value {
-        Value::Array(all) if step == EACH => all.iter().map(|one| count(one, &rest)).sum(),
-        Value::Object(all) if step == EACH => all.values().map(|one| count(one, &rest)).sum(),
-        Value::Array(all) => count(all.get(step.parse::<usize>().ok()?)?, &rest),
-        Value::Object(all) if step.is_empty() => Some(all.len() as f64),
-        other => count(other.get(step)?, &rest),
+        Value::Array(all) if *step == EACH => all.iter().map(|one| count(one, rest)).sum(),
+        Value::Object(all) if *step == EACH => all.values().map(|one| count(one, rest)).sum(),
+        Value::Array(all) => count(all.get(step.parse::<usize>().ok()?)?, rest),
+        other => count(other.get(step)?, rest),
     }
+}
+
+/// The steps of a path; `/` alone is the whole answer.
+fn steps(path: &str) -> Vec<&str> {
+    path.split('/').filter(|step| !step.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -157,15 +162,19 @@ mod tests {
 
     #[test]
     fn what_it_knows_is_counted() {
+        let at = |value: &Value, path: &str| count(value, &steps(path));
         let knows = json!({ "eNB_config": [{ "ues": 3, "cells": [1, 2] }, { "ues": 4, "cells": [1] }], "x": { "a": 1, "b": 2 } });
-        assert_eq!(count(&knows, "/eNB_config"), Some(2.0));
-        assert_eq!(count(&knows, "/eNB_config/*/ues"), Some(7.0));
-        assert_eq!(count(&knows, "/eNB_config/*/cells"), Some(3.0));
-        assert_eq!(count(&knows, "/eNB_config/1/ues"), Some(4.0));
-        assert_eq!(count(&knows, "/x/*"), Some(3.0));
-        assert_eq!(count(&knows, "/x"), Some(2.0));
-        assert_eq!(count(&knows, "/eNB_config/*/none"), None);
-        assert_eq!(count(&json!([]), "/*/ues"), Some(0.0));
+        assert_eq!(at(&knows, "/eNB_config"), Some(2.0));
+        assert_eq!(at(&knows, "/eNB_config/*/ues"), Some(7.0));
+        assert_eq!(at(&knows, "/eNB_config/*/cells"), Some(3.0));
+        assert_eq!(at(&knows, "/eNB_config/1/ues"), Some(4.0));
+        assert_eq!(at(&knows, "/x/*"), Some(3.0));
+        assert_eq!(at(&knows, "/x"), Some(2.0));
+        assert_eq!(at(&knows, "/eNB_config/*/none"), None);
+        assert_eq!(at(&json!([]), "/*/ues"), Some(0.0));
+        // 5G-EmPOWER answers with the list itself.
+        let vbses = json!([{ "ues": [1, 2] }, { "ues": [3] }]);
+        assert_eq!((at(&vbses, "/"), at(&vbses, "/*/ues")), (Some(2.0), Some(3.0)));
     }
 
     #[test]
