@@ -29,6 +29,9 @@ const PIPELINES: &[&str] = &[
     r#"{"name":"bng","user":9,"cpe":3,"tunneling-method":"vxlan","decomposition":"chain","fakedrop":false}"#,
     r#"{"name":"acl","rule-num":50,"family":"dual","fakedrop":false}"#,
     r#"{"name":"encap","station":9,"endpoint":3,"family":"dual","fakedrop":false}"#,
+    r#"{"name":"nat","range-port-min":1,"range-port-max":9,"family":"dual","fakedrop":false}"#,
+    r#"{"name":"dcgw","vm":9,"host":3,"vm-conn":2,"server":3,"family":"ipv6","fakedrop":false}"#,
+    r#"{"name":"bng","user":9,"cpe":3,"server":3,"user-conn":2,"fluct-user":4,"fw-rules":9,"family":"dual","fakedrop":false}"#,
 ];
 
 struct Case {

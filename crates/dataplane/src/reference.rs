@@ -192,8 +192,7 @@ pub(crate) fn classify(table: &AclTable, frame: &[u8]) -> Step {
     fn first<P: Prefix>(rules: &[(AclRule<P>, Action)], packet: &FiveTuple<P::Address>) -> Option<Action> {
         rules.iter().find(|(rule, _)| rule.matches(packet)).map(|(_, action)| *action)
     }
-    let six = Ethernet::parse(frame).is_ok_and(|ethernet| ethernet.ether_type == EtherType::IPV6);
-    let found = if six {
+    let found = if is_ipv6(frame) {
         first(&table.rules6, &five_tuple6(frame)?)
     } else {
         first(&table.rules, &five_tuple(frame)?)
@@ -233,37 +232,60 @@ pub(crate) enum Side {
 
 /// The key that a translation looks up.
 pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
-    let tuple = five_tuple(frame)?;
-    let (address, port) = match side {
-        Side::Source => (tuple.src, tuple.src_port),
-        Side::Destination => (tuple.dst, tuple.dst_port),
+    let of = |src: IpAddr, dst: IpAddr, (src_port, dst_port)| match side {
+        Side::Source => (src, src_port),
+        Side::Destination => (dst, dst_port),
+    };
+    let ((address, port), protocol) = if is_ipv6(frame) {
+        let tuple = five_tuple6(frame)?;
+        (of(tuple.src.into(), tuple.dst.into(), (tuple.src_port, tuple.dst_port)), tuple.protocol)
+    } else {
+        let tuple = five_tuple(frame)?;
+        (of(tuple.src.into(), tuple.dst.into(), (tuple.src_port, tuple.dst_port)), tuple.protocol)
     };
     // Port 0 stands for a packet without ports: nothing to translate.
-    if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol: tuple.protocol, port }) }
+    if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol, port }) }
 }
 
 /// Rewrites address and port; transport checksums follow, and stay wrong if they were.
 pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
-    let packet = ipv4(frame)?;
-    let transport = ETHERNET_BYTES + packet.header.len();
-    let (old, at) = match side {
-        Side::Source => (packet.src, 12),
-        Side::Destination => (packet.dst, 16),
+    let six = is_ipv6(frame);
+    let key = nat_key(frame, side)?;
+    let transport = ETHERNET_BYTES + if six { IPV6_BYTES } else { ipv4(frame)?.header.len() };
+    let at = match (side, six) {
+        (Side::Source, false) => 12,
+        (Side::Destination, false) => 16,
+        (Side::Source, true) => 8,
+        (Side::Destination, true) => 24,
     };
-    let udp = packet.protocol == Protocol::UDP;
+    let udp = Protocol(key.protocol) == Protocol::UDP;
     let sum_at = transport + if udp { 6 } else { 16 };
     let old_sum = raw16(frame, sum_at);
     let port_at = transport + if side == Side::Source { 0 } else { 2 };
     let old_port = raw16(frame, port_at);
-    frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + 4].copy_from_slice(&to.address.octets());
+    let (old, new) = (octets(key.address), octets(to.address));
+    frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + new.len()].copy_from_slice(&new);
     frame[port_at..port_at + 2].copy_from_slice(&to.port.to_be_bytes());
     if !(udp && old_sum == 0) {
-        let sum = checksum::update32(old_sum, old.to_bits(), to.address.to_bits());
+        let halves = (0..old.len()).step_by(2);
+        let sum = halves.fold(old_sum, |sum, i| checksum::update(sum, raw16(&old, i), raw16(&new, i)));
         let sum = checksum::update(sum, old_port, to.port);
         let sum = if udp && sum == 0 { 0xffff } else { sum };
         frame[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
     }
-    recompute_ipv4_checksum(frame)
+    if six { Ok(()) } else { recompute_ipv4_checksum(frame) }
+}
+
+/// Whether a frame that was admitted carries IPv6.
+fn is_ipv6(frame: &[u8]) -> bool {
+    Ethernet::parse(frame).is_ok_and(|ethernet| ethernet.ether_type == EtherType::IPV6)
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
 }
 
 /// [`crate::declare::Element::Encap`].

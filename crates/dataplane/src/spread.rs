@@ -80,7 +80,7 @@ impl Key {
         if let Ok(key) = nat_key(&frame, Side::Destination)
             && let Some(private) = self.inward.get(&key)
         {
-            return Ok(private.address.octets().to_vec());
+            return Ok(of_user(private.address));
         }
         Ok(of_user(destination(&frame)?))
     }
@@ -225,6 +225,8 @@ mod tests {
             r#"{"name":"bng","user":200,"cpe":7,"server":9,"user-conn":3}"#,
             r#"{"name":"rlimit","user":200}"#,
             r#"{"name":"mgw","user":200,"bst":7,"server":9,"family":"dual"}"#,
+            r#"{"name":"bng","user":200,"cpe":7,"server":9,"user-conn":3,"family":"dual"}"#,
+            r#"{"name":"dcgw","vm":200,"host":7,"server":9,"family":"ipv6"}"#,
         ] {
             let pipeline: Pipeline = serde_json::from_str(json).unwrap();
             let spread = Spread::new(&pipeline.build().unwrap(), 4).unwrap();

@@ -178,6 +178,8 @@ fn nat() {
     let fates = verify(&[
         r#"{"name":"nat","range-port-min":1,"range-port-max":3,"fakedrop":false}"#,
         r#"{"name":"nat","range-ipv4-max":"10.0.0.4","decomposition":"chain"}"#,
+        r#"{"name":"nat","range-ipv4-max":"10.0.0.4","family":"ipv6","fakedrop":false}"#,
+        r#"{"name":"nat","range-port-min":1,"range-port-max":3,"family":"dual","fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotIp, Checksum, HopLimit]);
 }
@@ -187,8 +189,47 @@ fn dcgw() {
     let fates = verify(&[
         r#"{"name":"dcgw","vm":30,"host":7,"vm-conn":3,"server":20,"fakedrop":false}"#,
         r#"{"name":"dcgw","decomposition":"chain"}"#,
+        r#"{"name":"dcgw","vm":30,"host":7,"vm-conn":3,"server":20,"family":"dual","fakedrop":false}"#,
+        r#"{"name":"dcgw","vm":3,"family":"ipv6","decomposition":"chain","fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit]);
+}
+
+/// What is sound and has a translation leaves, in either version: the equality above is not one of drops.
+#[test]
+fn translated_packets_leave() {
+    for name in ["nat", "dcgw", "bng"] {
+        for family in ["ipv4", "ipv6", "dual"] {
+            let mut json = serde_json::json!({ "name": name, "family": family, "fakedrop": false });
+            if name == "bng" {
+                json["rate-limit"] = 4_000_000_000_000_u64.into();
+            }
+            let pipeline: Pipeline = serde_json::from_value(json).unwrap();
+            let (mut workers, _control) =
+                Engine::start(&pipeline.build().unwrap(), 1, Isa::detect()).unwrap();
+            let traffic = Traffic { pkt_num: 6400, dir: Directions::Bidir, ..Traffic::default() };
+            let trace = Trace::generate(&pipeline, &traffic).unwrap();
+            let mut burst = Burst::new();
+            for first in (0..trace.len()).step_by(BURST) {
+                trace.load(first, &mut burst);
+                workers[0].process(1_000_000 * first as u64, &mut burst);
+            }
+            assert_eq!(workers[0].counters().sent, [3200; 2], "{name} {family}");
+        }
+    }
+}
+
+#[test]
+fn a_translation_keeps_the_version() {
+    let mut declaration = pipeline(r#"{"name":"nat","family":"dual"}"#).build().unwrap();
+    let (key, _) = declaration.tables.nats[0].entries[0];
+    let (_, value) = declaration.tables.nats[0].entries[1];
+    declaration.tables.nats[0].entries.push((key, value));
+    let error = Engine::start(&declaration, 1, Isa::detect()).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a translation of 10.0.0.1 leads to the other IP version; both sides must have the same"
+    );
 }
 
 #[test]
@@ -215,6 +256,10 @@ fn bng() {
         r#"{"name":"bng","user":30,"cpe":3,"tunneling-method":"vxlan","decomposition":"chain",
             "rate-limit":1000000000,"fakedrop":false}"#,
         r#"{"name":"bng","rate-limit":1000000000}"#,
+        r#"{"name":"bng","user":100,"cpe":20,"server":50,"user-conn":4,"fw-rules":60,"fluct-user":20,
+            "fluct-server":20,"family":"dual","rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
+        r#"{"name":"bng","user":30,"cpe":3,"family":"ipv6","tunneling-method":"vxlan","decomposition":"chain",
+            "fluct-user":9,"rate-limit":1000000000,"fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit, Metered]);
 }

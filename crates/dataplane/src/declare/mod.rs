@@ -155,7 +155,8 @@ pub enum Element {
     Meter,
     /// Applies the first matching rule ([`DropReason::Denied`]).
     Acl(AclId),
-    /// Rewrites source address and port by the mapping of (source, protocol, source port) ([`DropReason::Miss`]).
+    /// Rewrites source address and port by the mapping of (source, protocol, source port) ([`DropReason::Miss`]);
+    /// checksums follow, and one that was wrong or absent stays so.
     NatSource(NatId),
     /// Rewrites destination address and port likewise ([`DropReason::Miss`]).
     NatDestination(NatId),

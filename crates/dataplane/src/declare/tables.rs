@@ -1,6 +1,6 @@
 use super::Port;
 use ranlab_wire::packet::Mac;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
@@ -210,8 +210,8 @@ pub struct AclTable {
 /// One side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NatKey {
-    /// IPv4 address.
-    pub address: Ipv4Addr,
+    /// Of either version.
+    pub address: IpAddr,
     /// TCP or UDP.
     pub protocol: u8,
     /// Port.
@@ -221,13 +221,16 @@ pub struct NatKey {
 /// What stands after translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nat {
-    /// IPv4 address.
-    pub address: Ipv4Addr,
+    /// Of the key's version: packets keep theirs.
+    pub address: IpAddr,
     /// Port.
     pub port: u16,
 }
 
-/// A statically populated translation, as published: the traffic of the other direction is known in advance.
+/// A statically populated translation, as published: the traffic of the other direction is known in advance. IPv6 has
+/// its addresses and ports translated as IPv4 has (NAPT66, what Linux and Open vSwitch call `snat` and `dnat` there; RFC
+/// 6296 translates prefixes alone, and keeps no table to compare with). Of IPv6 the transport header is what follows
+/// the fixed header.
 #[derive(Debug, Clone, Default)]
 pub struct NatTable {
     /// From and to; of equal keys the last counts.

@@ -413,13 +413,16 @@ fn distribute<A: Address>(
 fn pruning<A: Address>(groups: &[(Mask<A>, Vec<Rule<A>>)]) -> Pruning {
     let all = || groups.iter().enumerate().flat_map(|(at, (_, rules))| rules.iter().map(move |r| (r, at)));
     let mut protocols = Box::new([0; 256]);
+    let mut any = 0;
     for (rule, at) in all() {
-        for (protocol, set) in protocols.iter_mut().enumerate() {
-            if (protocol as u8 ^ rule.protocol) & rule.protocol_mask == 0 {
-                *set |= 1 << at.min(SHARED);
-            }
+        let table = 1 << at.min(SHARED);
+        if rule.protocol_mask == 0 {
+            any |= table;
+        } else {
+            protocols[usize::from(rule.protocol)] |= table;
         }
     }
+    protocols.iter_mut().for_each(|set| *set |= any);
     let range = |(low, more): (u16, u16)| low..=low + more;
     Pruning {
         src: Prune::new(all().map(|(rule, at)| ((rule.src.window(), rule.src_mask.window()), at))),

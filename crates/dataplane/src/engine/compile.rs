@@ -1,7 +1,7 @@
 //! From a declaration to what the engine runs: tables specialised by their content, elements as stages.
 use super::acl::Acl;
 use super::burst::{Meta, Slot};
-use super::exact::{Macs, Narrow, Translations};
+use super::exact::{Key6, Macs, Narrow, Side6, Translations, Translations6};
 use super::headers::{nat_key, nat_value};
 use super::hot::{Memory, settle};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
@@ -11,8 +11,9 @@ use super::plan::{By, Placed, Side, Stage};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{
-    Change, Declaration, DropReason, Element, ExactId, NatTable, NextHop, Path, Port, RouteTable,
+    Change, Declaration, DropReason, Element, ExactId, Nat, NatKey, NatTable, NextHop, Path, Port, RouteTable,
 };
+use std::net::IpAddr;
 
 /// Why a declaration cannot run on this engine: the declaration's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +46,9 @@ pub enum CompileError {
     /// Too many /24 networks with longer prefixes inside.
     #[error("more than {GROUPS_MAX} networks of 24 bits have longer prefixes inside")]
     LongPrefixes,
+    /// A translation from one IP version to the other.
+    #[error("a translation of {0} leads to the other IP version; both sides must have the same")]
+    Version(IpAddr),
 }
 
 /// Tables as the stages read them.
@@ -57,7 +61,8 @@ pub(super) struct Compiled {
     pub(super) routes: Vec<(Lpm4, Lpm6)>,
     /// For IPv4 and for IPv6.
     pub(super) acls: Vec<(Acl, Acl<u128>)>,
-    pub(super) nats: Vec<Translations>,
+    /// For IPv4 and for IPv6.
+    pub(super) nats: Vec<(Translations, Translations6)>,
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
     next_hops: Vec<Rewrite>,
@@ -149,7 +154,7 @@ impl Compiled {
             narrow,
             routes: tables.routes.iter().map(routes).collect::<Result<_, _>>()?,
             acls: tables.acls.iter().map(Acl::of).collect(),
-            nats: tables.nats.iter().map(translations).collect(),
+            nats: tables.nats.iter().map(translations).collect::<Result<_, _>>()?,
             users,
             tunnels: tables.tunnels.iter().map(Template::new).collect(),
             next_hops: tables.next_hops.iter().map(Rewrite::new).collect(),
@@ -175,7 +180,10 @@ impl Compiled {
         let mut memory = Memory::default();
         self.macs.iter().for_each(|table| table.settle(&mut memory));
         self.narrow.iter().for_each(|table| table.settle(&mut memory));
-        self.nats.iter().for_each(|table| table.settle(&mut memory));
+        self.nats.iter().for_each(|(ipv4, ipv6)| {
+            ipv4.settle(&mut memory);
+            ipv6.settle(&mut memory);
+        });
         self.routes.iter().for_each(|(ipv4, ipv6)| {
             ipv4.settle(&mut memory);
             ipv6.settle(&mut memory);
@@ -253,9 +261,11 @@ impl Compiled {
                 Some(())
             }
             Change::Translation { table, key, value } => {
-                let table = self.nats.get_mut(table.index())?;
-                let key = nat_key(key.address.to_bits(), key.protocol, key.port);
-                set(table, key, value.map(|v| nat_value(v.address.to_bits(), v.port)))
+                let (ipv4, ipv6) = self.nats.get_mut(table.index())?;
+                match translation(key, value)? {
+                    Translation::V4(key, value) => set(ipv4, key, value),
+                    Translation::V6(key, value) => set(ipv6, key, value),
+                }
             }
             Change::NextHop { id, value } => put(&mut self.next_hops, id.index(), Rewrite::new(&value)),
             Change::User { id, value } => put(&mut self.users, id.index(), UserLine::new(&value)),
@@ -335,9 +345,43 @@ fn check(length: u8, most: u8, hop: u32) -> Result<(), CompileError> {
     if hop > NEXT_HOPS_MAX { Err(CompileError::NextHop(hop)) } else { Ok(()) }
 }
 
-fn translations(table: &NatTable) -> Translations {
-    Translations::new(table.entries.iter().map(|(key, value)| {
-        let key = nat_key(key.address.to_bits(), key.protocol, key.port);
-        (key, nat_value(value.address.to_bits(), value.port))
-    }))
+/// A translation as its table holds it.
+enum Translation {
+    V4(u64, Option<u64>),
+    V6(Key6, Option<Side6>),
+}
+
+/// None if the sides have different versions.
+fn translation(key: NatKey, value: Option<Nat>) -> Option<Translation> {
+    Some(match (key.address, value.map(|v| (v.address, v.port))) {
+        (IpAddr::V4(from), to) => {
+            let to = match to {
+                None => None,
+                Some((IpAddr::V4(to), port)) => Some(nat_value(to.to_bits(), port)),
+                Some((IpAddr::V6(_), _)) => return None,
+            };
+            Translation::V4(nat_key(from.to_bits(), key.protocol, key.port), to)
+        }
+        (IpAddr::V6(from), to) => {
+            let to = match to {
+                None => None,
+                Some((IpAddr::V6(to), port)) => Some(Side6 { address: to.to_bits(), port: port.into() }),
+                Some((IpAddr::V4(_), _)) => return None,
+            };
+            let rest = u32::from(key.protocol) << 16 | u32::from(key.port);
+            Translation::V6(Key6 { address: from.to_bits(), rest }, to)
+        }
+    })
+}
+
+fn translations(table: &NatTable) -> Result<(Translations, Translations6), CompileError> {
+    let (mut ipv4, mut ipv6) = (Vec::new(), Vec::new());
+    for &(key, value) in &table.entries {
+        match translation(key, Some(value)) {
+            Some(Translation::V4(key, Some(value))) => ipv4.push((key, value)),
+            Some(Translation::V6(key, Some(value))) => ipv6.push((key, value)),
+            _ => return Err(CompileError::Version(key.address)),
+        }
+    }
+    Ok((Translations::new(ipv4.into_iter()), Translations6::new(ipv6.into_iter())))
 }

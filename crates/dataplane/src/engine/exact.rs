@@ -7,9 +7,50 @@ const DIRECT_MAX: usize = 4;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a table is keyed by.
-pub(super) trait Word: Copy + PartialEq + Default + Into<u64> {}
-impl Word for u32 {}
-impl Word for u64 {}
+pub(super) trait Word: Copy + PartialEq + Default {
+    /// What is multiplied to find a key's place.
+    fn word(self) -> u64;
+}
+impl Word for u32 {
+    #[inline(always)]
+    fn word(self) -> u64 {
+        self.into()
+    }
+}
+impl Word for u64 {
+    #[inline(always)]
+    fn word(self) -> u64 {
+        self
+    }
+}
+
+/// What a translation of IPv6 looks up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub(super) struct Key6 {
+    pub(super) address: u128,
+    /// Protocol above the port.
+    pub(super) rest: u32,
+}
+
+impl Word for Key6 {
+    /// Folded after a multiplication: the halves of addresses in use are alike.
+    #[inline(always)]
+    fn word(self) -> u64 {
+        let lower = (self.address as u64 ^ u64::from(self.rest) << 24).wrapping_mul(FOLD);
+        (self.address >> 64) as u64 ^ lower ^ (lower >> 32)
+    }
+}
+
+/// An odd number whose bits are as good as random.
+const FOLD: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// What a translation of IPv6 makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Side6 {
+    pub(super) address: u128,
+    /// 16 bits.
+    pub(super) port: u32,
+}
 
 /// What a table holds: one value means that a place is free.
 pub(super) trait Content: Copy + PartialEq {
@@ -20,6 +61,9 @@ impl Content for u32 {
 }
 impl Content for u64 {
     const FREE: Self = Self::MAX;
+}
+impl Content for Side6 {
+    const FREE: Self = Self { address: u128::MAX, port: u32::MAX };
 }
 
 /// One cache line. Places fill from the first; a lookup goes on to the next bucket only if all are taken.
@@ -75,6 +119,9 @@ pub(super) type Macs = Exact<u64, u32, 5>;
 pub(super) type Narrow = Exact<u32, u32, 8>;
 /// Translations: address, protocol and port to address and port.
 pub(super) type Translations = Exact<u64, u64, 4>;
+/// The same of IPv6: one to a line.
+pub(super) type Translations6 = Exact<Key6, Side6, 1>;
+const _: () = assert!(size_of::<Bucket<Key6, Side6, 1>>() == 64);
 
 impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
     /// Of equal keys the last counts.
@@ -164,7 +211,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
 
     #[inline(always)]
     fn home(&self, key: K) -> usize {
-        (key.into().wrapping_mul(MULTIPLIER) >> self.shift) as usize
+        (key.word().wrapping_mul(MULTIPLIER) >> self.shift) as usize
     }
 
     #[inline(always)]
@@ -312,5 +359,7 @@ mod tests {
         behaves::<u64, 5>(|k| k << 40, 3000);
         // Multiples of 2^60 meet in sixteen buckets: chains.
         behaves::<u64, 4>(|k| k << 56, 200);
+        behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << 64, rest: (k % 7) as u32 }, 3);
+        behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << (k % 90), rest: 6 << 16 }, 1000);
     }
 }

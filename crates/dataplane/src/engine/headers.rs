@@ -7,6 +7,8 @@ use ranlab_wire::packet::checksum;
 /// Frames have no tags: the IP header lies as many octets after the start of the frame, and all that routing reads and
 /// writes is one window.
 pub(super) const IP: usize = 14;
+/// Octets of an IPv6 header.
+const IPV6: usize = 40;
 
 /// Spends one hop of a packet's life.
 #[inline(always)]
@@ -69,6 +71,33 @@ pub(super) fn rewrite(
     *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
 }
 
+/// As [`rewrite`], of an IPv6 packet whose transport header follows its fixed header: it has no checksum of its own.
+pub(super) fn rewrite6(
+    slot: &mut Slot,
+    meta: &Meta,
+    side: Side,
+    udp: bool,
+    (old, old_port): (u128, u16),
+    (new, new_port): (u128, u16),
+) {
+    let transport = usize::from(meta.l3) + IPV6;
+    let (address_at, port_at) = match side {
+        Side::Source => (8, 0),
+        Side::Destination => (24, 2),
+    };
+    *slot.window_mut(usize::from(meta.l3) + address_at) = new.to_be_bytes();
+    *slot.window_mut(transport + port_at) = new_port.to_be_bytes();
+    let field = slot.window_mut::<2>(transport + if udp { 6 } else { 16 });
+    let old_sum = u16::from_be_bytes(*field);
+    if udp && old_sum == 0 {
+        return;
+    }
+    let halves = |address: u128| (0..8).map(|i| u32::from((address >> (16 * i)) as u16)).sum::<u32>();
+    let addresses = halves(!old) + halves(new);
+    let sum = !checksum::fold(u32::from(!old_sum) + addresses + u32::from(!old_port) + u32::from(new_port));
+    *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
+}
+
 /// Address, protocol and port in one word.
 #[inline(always)]
 pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
@@ -87,7 +116,66 @@ pub(super) fn nat_side(value: u64) -> (u32, u16) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::burst::Burst;
+    use super::super::parse::{self, MacFilter};
     use super::*;
+    use crate::declare::{Nat, Port};
+    use crate::random::Random;
+    use crate::reference;
+    use crate::trace::frames::{Packet4, Packet6, TESTER_MAC};
+    use ranlab_wire::packet::Protocol;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    /// Either protocol and version and both sides, checksums that are wrong or absent too.
+    #[test]
+    fn a_translated_packet_is_the_reference_s() {
+        let mut random = Random::stream(8, 0);
+        let rounds = if cfg!(miri) { 100 } else { 20_000 };
+        for _ in 0..rounds {
+            let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
+            let wide = |random: &mut Random| u128::from(random.next()) << 64 | u128::from(random.next());
+            let (src, dst, to, six) =
+                (wide(&mut random), wide(&mut random), wide(&mut random), random.below(2) == 0);
+            let ports = (random.next() as u16, random.next() as u16);
+            let port = random.next() as u16;
+            let (mut frame, address): (_, IpAddr) = if six {
+                let (src, dst) = (Ipv6Addr::from_bits(src), Ipv6Addr::from_bits(dst));
+                let packet = Packet6 { src, dst, protocol, ports };
+                (packet.frame(TESTER_MAC, TESTER_MAC, 90), Ipv6Addr::from_bits(to).into())
+            } else {
+                let (src, dst) = (Ipv4Addr::from_bits(src as u32), Ipv4Addr::from_bits(dst as u32));
+                let packet = Packet4 { src, dst, protocol, src_port: ports.0, dst_port: ports.1 };
+                (packet.frame(TESTER_MAC, TESTER_MAC, 90), Ipv4Addr::from_bits(to as u32).into())
+            };
+            let sum_at = 14 + if six { 40 } else { 20 } + if protocol == Protocol::UDP { 6 } else { 16 };
+            match random.below(4) {
+                0 => frame[sum_at..sum_at + 2].fill(0),
+                1 => frame[sum_at] ^= 0x55,
+                _ => {}
+            }
+            let mut burst = Burst::new();
+            burst.push(Port::Access, &frame).unwrap();
+            let (slot, meta) = (&mut burst.slots[0], &mut burst.meta[0]);
+            parse::admit(slot, meta, MacFilter::ANY, true).unwrap();
+            let side = if random.below(2) == 0 { Side::Source } else { Side::Destination };
+            let as_reference =
+                if side == Side::Source { reference::Side::Source } else { reference::Side::Destination };
+            let Ok(key) = reference::nat_key(&frame, as_reference) else { continue };
+            reference::translate(&mut frame, as_reference, Nat { address, port }).unwrap();
+            let (udp, transport) = (protocol == Protocol::UDP, usize::from(meta.l3) + 20);
+            match (key.address, address) {
+                (IpAddr::V4(old), IpAddr::V4(new)) => {
+                    let (old, new) = ((old.to_bits(), key.port), (new.to_bits(), port));
+                    rewrite(slot, meta, transport, side, udp, old, new);
+                }
+                (IpAddr::V6(old), IpAddr::V6(new)) => {
+                    rewrite6(slot, meta, side, udp, (old.to_bits(), key.port), (new.to_bits(), port));
+                }
+                _ => unreachable!("both have the packet's version"),
+            }
+            assert_eq!(burst.frame(0), frame);
+        }
+    }
 
     /// Each checksum, for the hops at both ends of an octet.
     #[test]

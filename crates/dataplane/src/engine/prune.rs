@@ -70,30 +70,24 @@ impl Prune {
         let mut parts: HashMap<[u16; 256], u16> = HashMap::new();
         // The first part stands for all tables.
         let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: vec![[0; 256]], sets: Vec::new() };
-        // Nearly all entries have no longer prefixes within, and most have the set of the one before.
-        let mut whole: HashMap<u64, u16> = HashMap::new();
-        let mut last = None;
-        for (at, set) in root.into_iter().enumerate() {
-            let mut part = |part: [u16; 256]| {
-                *parts.entry(part).or_insert_with(|| {
-                    if out.nodes.len() >= NAMES_MAX {
-                        return 0;
-                    }
-                    out.nodes.push(part);
-                    (out.nodes.len() - 1) as u16
-                })
-            };
-            out.root[at] = match below.get(&at) {
-                Some(node) => part(node.map(|set| names.name(set))),
-                None => match last {
-                    Some((same, part)) if same == set => part,
-                    _ => {
-                        let part = *whole.entry(set).or_insert_with(|| part([names.name(set); 256]));
-                        last = Some((set, part));
-                        part
-                    }
-                },
-            };
+        let mut part = |part: [u16; 256]| {
+            *parts.entry(part).or_insert_with(|| {
+                if out.nodes.len() >= NAMES_MAX {
+                    return 0;
+                }
+                out.nodes.push(part);
+                (out.nodes.len() - 1) as u16
+            })
+        };
+        // Most entries have the set of the one before and no longer prefixes within.
+        let mut at = 0;
+        for run in root.chunk_by(|a, b| a == b) {
+            let end = at + run.len();
+            out.root[at..end].fill(part([names.name(run[0]); 256]));
+            at = end;
+        }
+        for (at, node) in below {
+            out.root[at] = part(node.map(|set| names.name(set)));
         }
         out.sets = names.sets;
         out

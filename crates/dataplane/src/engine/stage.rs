@@ -57,7 +57,7 @@ pub(super) fn run(
             None => 0,
         },
         Stage::Nat { table, side } => match c.nats.get(table) {
-            Some(table) => run_loop(width, Translate { table, side }, burst, live),
+            Some((ipv4, ipv6)) => run_loop(width, Translate { ipv4, ipv6, side }, burst, live),
             None => 0,
         },
         Stage::Route(table) => match c.routes.get(table) {

@@ -222,7 +222,7 @@ impl Acl {
 }
 
 /// The same rule for IPv6: what is an IPv4 address lies between the 32nd and the 64th bit.
-fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
+pub(super) fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
     let prefix = |Prefix4 { address, length }: Prefix4| {
         let address = 0x2001_0db8_u128 << 96 | u128::from(address.to_bits()) << 64;
         let length = if length == 0 { 0 } else { 32 + length };

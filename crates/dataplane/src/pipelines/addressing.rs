@@ -80,6 +80,12 @@ pub(super) const fn public(index: u32) -> (Ipv4Addr, u16) {
     (ipv4(200, 1, index / NAT_PORTS), NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
 }
 
+/// The same of IPv6: the address counts within 2001:dbb::/64.
+pub(super) const fn public6(index: u32) -> (Ipv6Addr, u16) {
+    let address = host6(0x2001_0dbb_u64 << 32, (index / NAT_PORTS) as u64 + 1);
+    (address, NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
+}
+
 /// First port of a translation.
 pub(super) const NAT_PORT_FIRST: u16 = 512;
 /// Ports that one address offers (`user-conn` may be no greater).
@@ -97,6 +103,7 @@ mod tests {
         assert_eq!(next_hop(0).0.to_string(), "aa:bb:bb:aa:00:01");
         assert_eq!(public(0), (Ipv4Addr::new(200, 1, 0, 1), 512));
         assert_eq!(public(65_023), (Ipv4Addr::new(200, 1, 0, 2), 512));
+        assert_eq!(public6(65_024), ("2001:dbb::2".parse().unwrap(), 513));
     }
 
     #[test]

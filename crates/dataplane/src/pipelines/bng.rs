@@ -1,5 +1,7 @@
 //! Broadband network gateway: users behind CPEs in GRE, with rate limit, firewall and address translation.
-use super::gateway::{self, Servers, Subscriber, Subscribers, TranslatedFamily};
+use super::acl::rule6;
+use super::gateway::{self, Servers, Subscriber, Subscribers, nat_key as key, nat_value as value};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Decomposition, Direction, DropReason, Element,
@@ -7,8 +9,8 @@ use crate::declare::{
     UserId,
 };
 use crate::random::Random;
-use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, ipv4, nat_key, translate};
-use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
+use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
+use crate::trace::frames::{Endpoint, Ingress, tcp, tcp_frame};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -47,8 +49,9 @@ pub struct Bng {
     /// MAC of the gateway.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
-    /// IP version of the users.
-    pub family: TranslatedFamily,
+    /// IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6, and where
+    /// both versions are, the rules of the firewall have them in turn.
+    pub family: Family,
     /// Tunnel towards CPEs.
     pub tunneling_method: Tunneling,
     /// Layout of events.
@@ -85,7 +88,7 @@ impl Default for Bng {
             fluct_server: 0,
             gw_ip: gateway::GW_IP,
             gw_mac: gateway::GW_MAC,
-            family: TranslatedFamily::Ipv4,
+            family: Family::Ipv4,
             tunneling_method: Tunneling::Gre,
             spread: Spread::Even,
             decomposition: Decomposition::Block,
@@ -111,12 +114,13 @@ impl Bng {
     }
 
     pub(super) fn build(&self) -> Declaration {
-        let (outward, inward) = gateway::translations(self.user, self.user_conn);
-        let kind = self.kind();
-        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let (outward, inward) = gateway::translations(self.family, self.user, self.user_conn);
+        let (kind, ipv6) = (self.kind(), self.has_ipv6());
+        let routes = if ipv6 { gateway::dual_server_routes } else { gateway::server_routes };
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6 };
         let uplink = vec![
             admit.clone(),
-            Element::Decap { kind, local: self.gw_ip, ipv6: false },
+            Element::Decap { kind, local: self.gw_ip, ipv6 },
             Element::FindUserByTunnelKey(BY_KEY),
             Element::Meter,
             Element::Acl(AclId(0)),
@@ -134,12 +138,12 @@ impl Bng {
         ];
         let user = |u| gateway::user(u + 1, u % self.cpe, self.rate_limit, self.rate_burst);
         let by_key = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
-        let by_address = (0..self.user).map(|u| (addressing::user(u).to_bits().into(), u)).collect();
+        let by_address = (0..self.user).map(|u| (gateway::key_of(self.family, u), u)).collect();
         Declaration {
             name: "bng",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_key }, ExactTable { entries: by_address }],
-                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                routes: vec![routes(self.server, self.nhop)],
                 acls: vec![self.firewall(Direction::Uplink), self.firewall(Direction::Downlink)],
                 nats: vec![outward, inward],
                 next_hops: gateway::next_hops(self.nhop),
@@ -168,8 +172,17 @@ impl Bng {
             };
             (rule, Action::Deny)
         };
-        let rules = (0..self.fw_rules).map(rule).collect();
-        AclTable { rules, rules6: Vec::new(), default: Action::Permit }
+        let (six, four): (Vec<u32>, Vec<u32>) = (0..self.fw_rules).partition(|i| self.family.is_ipv6(*i));
+        let rules = four.into_iter().map(rule).collect();
+        let in_six = |i| {
+            let (rule, action) = rule(i);
+            (rule6(&rule), action)
+        };
+        AclTable { rules, rules6: six.into_iter().map(in_six).collect(), default: Action::Permit }
+    }
+
+    fn has_ipv6(&self) -> bool {
+        self.family != Family::Ipv4
     }
 
     fn kind(&self) -> Encapsulation {
@@ -192,50 +205,48 @@ impl Bng {
     ) -> Vec<u8> {
         let index = (flow % self.table_entries(direction)) as u32;
         let user = index / self.user_conn;
-        let (server, server_port) = (addressing::server(random.index(self.server)), random.next() as u16);
-        let protocol = Protocol::TCP;
+        let server = gateway::any_server(self.family.is_ipv6(user), self.server, random);
+        let (inside, outside) = gateway::translated(self.family, index, self.user_conn);
         if direction == Direction::Downlink {
-            let (dst, dst_port) = addressing::public(index);
-            let packet = Packet4 { src: server, dst, protocol, src_port: server_port, dst_port };
-            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+            return tcp_frame(self.gw_mac, server, outside, bytes);
         }
-        let (src, src_port) = gateway::private(index, self.user_conn);
-        let packet = Packet4 { src, dst: server, protocol, src_port, dst_port: server_port };
         let (src, src_mac) = addressing::station(user % self.cpe);
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: self.kind(), key: user + 1, src, dst, src_mac, dst_mac };
-        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+        tunnel.wrap(&tcp(inside, server, bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
-    /// Connections of a user that comes and goes: public addresses after those of the static users.
-    fn fluct_translations(&self, index: u32) -> impl Iterator<Item = (NatKey, NatKey)> {
+    /// Connections of a user that comes and goes, private and public side: public addresses after those of the static
+    /// users.
+    fn fluct_translations(&self, index: u32) -> impl Iterator<Item = (Endpoint, Endpoint)> {
         let first = (self.user + index) * self.user_conn;
-        let (address, protocol) = (addressing::fluct_user(index), Protocol::TCP.0);
+        let ipv6 = self.family.is_ipv6(index);
+        let address = if ipv6 {
+            addressing::host6(addressing::fluct_user6(index), gateway::TRANSLATED_HOST).into()
+        } else {
+            addressing::fluct_user(index).into()
+        };
         (0..self.user_conn).map(move |c| {
-            let (public, public_port) = addressing::public(first + c);
-            let port = addressing::NAT_PORT_FIRST + c as u16;
-            let inside = NatKey { address, protocol, port };
-            (inside, NatKey { address: public, protocol, port: public_port })
+            ((address, addressing::NAT_PORT_FIRST + c as u16), gateway::public(ipv6, first + c))
         })
     }
 
     fn user_changes(&self, index: u32, present: bool) -> Vec<Change> {
         let id = self.user + index;
-        let value = present.then_some(id);
-        let address = addressing::fluct_user(index).to_bits().into();
+        let found = present.then_some(id);
+        let address = gateway::fluct_key_of(self.family, index);
         let mut changes = vec![
-            Change::Exact { table: BY_KEY, key: u64::from(id) + 1, value },
-            Change::Exact { table: BY_ADDRESS, key: address, value },
+            Change::Exact { table: BY_KEY, key: u64::from(id) + 1, value: found },
+            Change::Exact { table: BY_ADDRESS, key: address, value: found },
         ];
         if present {
             let value = gateway::user(id + 1, id % self.cpe, self.rate_limit, self.rate_burst);
             changes.insert(0, Change::User { id: UserId(id), value });
         }
-        let side = |key: NatKey| Nat { address: key.address, port: key.port };
         for (inside, outside) in self.fluct_translations(index) {
-            let (out, back) = (present.then_some(side(outside)), present.then_some(side(inside)));
-            changes.push(Change::Translation { table: NatId(0), key: inside, value: out });
-            changes.push(Change::Translation { table: NatId(1), key: outside, value: back });
+            let (out, back) = (present.then_some(value(outside)), present.then_some(value(inside)));
+            changes.push(Change::Translation { table: NatId(0), key: key(inside), value: out });
+            changes.push(Change::Translation { table: NatId(1), key: key(outside), value: back });
         }
         changes
     }
@@ -251,7 +262,7 @@ impl Bng {
     }
 
     pub(super) fn oracle(&self) -> BngOracle {
-        let (outward, inward) = gateway::translations(self.user, self.user_conn);
+        let (outward, inward) = gateway::translations(self.family, self.user, self.user_conn);
         let mut oracle = BngOracle {
             users: Subscribers::default(),
             servers: Servers::new(self.server, self.nhop),
@@ -260,7 +271,7 @@ impl Bng {
             inward: inward.entries.into_iter().collect(),
             parameters: self.clone(),
         };
-        (0..self.user).for_each(|u| oracle.add(addressing::user(u), u));
+        (0..self.user).for_each(|u| oracle.add(gateway::key_of(self.family, u), u));
         oracle
     }
 }
@@ -276,10 +287,9 @@ pub(super) struct BngOracle {
 }
 
 impl BngOracle {
-    fn add(&mut self, address: Ipv4Addr, number: u32) {
+    fn add(&mut self, address: u64, number: u32) {
         let bucket = TokenBucket::full(self.parameters.rate_limit, self.parameters.rate_burst);
         let station = number % self.parameters.cpe;
-        let address = address.to_bits().into();
         self.users.insert(Subscriber { address, tunnel_key: number + 1, station, bucket });
     }
 }
@@ -287,20 +297,21 @@ impl BngOracle {
 impl Reference for BngOracle {
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
         let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
-        admit(frame, Some(gw_mac), false)?;
+        let ipv6 = self.parameters.has_ipv6();
+        admit(frame, Some(gw_mac), ipv6)?;
         if ingress == Port::Access {
-            let key = decap(frame, kind, gw_ip, false)?;
+            let key = decap(frame, kind, gw_ip, ipv6)?;
             self.users.by_key(key)?.bucket.charge(now_ns, frame)?;
             classify(&self.rules[ingress as usize], frame)?;
             let to = *self.outward.get(&nat_key(frame, Side::Source)?).ok_or(DropReason::Miss)?;
             translate(frame, Side::Source, to)?;
-            let to = ipv4(frame)?.dst;
-            return self.servers.forward(frame, to);
+            let to = destination(frame)?;
+            return self.servers.forward_any(frame, to);
         }
         let to = *self.inward.get(&nat_key(frame, Side::Destination)?).ok_or(DropReason::Miss)?;
         translate(frame, Side::Destination, to)?;
         classify(&self.rules[ingress as usize], frame)?;
-        let to = ipv4(frame)?.dst;
+        let to = destination(frame)?;
         let user = self.users.by_address(to)?;
         user.bucket.charge(now_ns, frame)?;
         gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
@@ -310,17 +321,17 @@ impl Reference for BngOracle {
         let first = self.parameters.user;
         match what {
             Happening::UserArrives(i) => {
-                self.add(addressing::fluct_user(i), first + i);
+                self.add(gateway::fluct_key_of(self.parameters.family, i), first + i);
                 for (inside, outside) in self.parameters.fluct_translations(i) {
-                    self.outward.insert(inside, Nat { address: outside.address, port: outside.port });
-                    self.inward.insert(outside, Nat { address: inside.address, port: inside.port });
+                    self.outward.insert(key(inside), value(outside));
+                    self.inward.insert(key(outside), value(inside));
                 }
             }
             Happening::UserDeparts(i) => {
                 self.users.remove(first + i + 1);
                 for (inside, outside) in self.parameters.fluct_translations(i) {
-                    self.outward.remove(&inside);
-                    self.inward.remove(&outside);
+                    self.outward.remove(&key(inside));
+                    self.inward.remove(&key(outside));
                 }
             }
             Happening::ServerArrives(i) => self.servers.arrive(i),

@@ -1,15 +1,16 @@
 //! Data centre gateway: machines behind hosts in VXLAN, their addresses translated towards the network. Only a row in
 //! the published table; sizes and addresses follow its other gateways.
-use super::gateway::{self, Servers, Subscriber, Subscribers, TranslatedFamily};
+use super::gateway::{self, Servers, Subscriber, Subscribers};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
     Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
     NatId, NatKey, NatTable, Port, RouteId, Tables,
 };
 use crate::random::Random;
-use crate::reference::{Side, Step, TokenBucket, admit, decap, ipv4, nat_key, translate};
-use crate::trace::frames::{Ingress, Packet4, TESTER_MAC};
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
+use crate::trace::frames::{Ingress, tcp, tcp_frame};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -36,8 +37,8 @@ pub struct Dcgw {
     /// MAC of the gateway.
     #[serde(with = "gateway::mac_text")]
     pub gw_mac: Mac,
-    /// IP version of what is translated.
-    pub family: TranslatedFamily,
+    /// IP version of the machines, within tunnels that are always IPv4; servers have both if any machine has IPv6.
+    pub family: Family,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -54,7 +55,7 @@ impl Default for Dcgw {
             nhop: 2,
             gw_ip: gateway::GW_IP,
             gw_mac: gateway::GW_MAC,
-            family: TranslatedFamily::Ipv4,
+            family: Family::Ipv4,
             decomposition: Decomposition::Block,
         }
     }
@@ -73,12 +74,14 @@ impl Dcgw {
     }
 
     pub(super) fn build(&self) -> Declaration {
-        let (outward, inward) = gateway::translations(self.vm, self.vm_conn);
-        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6: false };
+        let (outward, inward) = gateway::translations(self.family, self.vm, self.vm_conn);
+        let ipv6 = self.has_ipv6();
+        let routes = if ipv6 { gateway::dual_server_routes } else { gateway::server_routes };
+        let admit = Element::Admit { mac: Some(self.gw_mac), ipv6 };
         let kind = Encapsulation::Vxlan;
         let uplink = vec![
             admit.clone(),
-            Element::Decap { kind, local: self.gw_ip, ipv6: false },
+            Element::Decap { kind, local: self.gw_ip, ipv6 },
             Element::FindUserByTunnelKey(BY_VNI),
             Element::NatSource(NatId(0)),
             Element::Route(RouteId(0)),
@@ -87,12 +90,12 @@ impl Dcgw {
         let by_address = Element::FindUserByDestination(BY_ADDRESS);
         let downlink = vec![admit, Element::NatDestination(NatId(1)), by_address, Element::Encap];
         let by_vni = (0..self.vm).map(|m| (u64::from(m + 1), m)).collect();
-        let by_address = (0..self.vm).map(|m| (addressing::user(m).to_bits().into(), m)).collect();
+        let by_address = (0..self.vm).map(|m| (gateway::key_of(self.family, m), m)).collect();
         Declaration {
             name: "dcgw",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_vni }, ExactTable { entries: by_address }],
-                routes: vec![gateway::server_routes(self.server, self.nhop)],
+                routes: vec![routes(self.server, self.nhop)],
                 nats: vec![outward, inward],
                 next_hops: gateway::next_hops(self.nhop),
                 users: (0..self.vm).map(|m| gateway::user(m + 1, m % self.host, 0, 0)).collect(),
@@ -103,6 +106,10 @@ impl Dcgw {
             downlink: self.decomposition.divide(downlink),
             fakedrop: self.fakedrop,
         }
+    }
+
+    fn has_ipv6(&self) -> bool {
+        self.family != Family::Ipv4
     }
 
     pub(super) fn table_entries(&self, _: Direction) -> u64 {
@@ -122,29 +129,25 @@ impl Dcgw {
     ) -> Vec<u8> {
         let index = (flow % self.table_entries(direction)) as u32;
         let vm = index / self.vm_conn;
-        let (server, server_port) = (addressing::server(random.index(self.server)), random.next() as u16);
-        let protocol = Protocol::TCP;
+        let server = gateway::any_server(self.family.is_ipv6(vm), self.server, random);
+        let (inside, outside) = gateway::translated(self.family, index, self.vm_conn);
         if direction == Direction::Downlink {
-            let (dst, dst_port) = addressing::public(index);
-            let packet = Packet4 { src: server, dst, protocol, src_port: server_port, dst_port };
-            return packet.frame(self.gw_mac, TESTER_MAC, bytes);
+            return tcp_frame(self.gw_mac, server, outside, bytes);
         }
-        let (src, src_port) = gateway::private(index, self.vm_conn);
-        let packet = Packet4 { src, dst: server, protocol, src_port, dst_port: server_port };
         let (src, src_mac) = addressing::station(vm % self.host);
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: vm + 1, src, dst, src_mac, dst_mac };
-        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
+        tunnel.wrap(&tcp(inside, server, bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
     pub(super) fn oracle(&self) -> DcgwOracle {
         let mut users = Subscribers::default();
         for vm in 0..self.vm {
-            let (address, station) = (addressing::user(vm).to_bits().into(), vm % self.host);
+            let (address, station) = (gateway::key_of(self.family, vm), vm % self.host);
             let bucket = TokenBucket::full(0, 0);
             users.insert(Subscriber { address, tunnel_key: vm + 1, station, bucket });
         }
-        let (outward, inward) = gateway::translations(self.vm, self.vm_conn);
+        let (outward, inward) = gateway::translations(self.family, self.vm, self.vm_conn);
         let servers = Servers::new(self.server, self.nhop);
         DcgwOracle { parameters: self.clone(), users, servers, outward, inward }
     }
@@ -166,18 +169,19 @@ fn lookup(table: &NatTable, key: NatKey) -> Step<crate::declare::Nat> {
 impl Reference for DcgwOracle {
     fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
         let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
-        admit(frame, Some(mac), false)?;
+        let ipv6 = self.parameters.has_ipv6();
+        admit(frame, Some(mac), ipv6)?;
         if ingress == Port::Access {
-            let vni = decap(frame, Encapsulation::Vxlan, ip, false)?;
+            let vni = decap(frame, Encapsulation::Vxlan, ip, ipv6)?;
             self.users.by_key(vni)?;
             let to = lookup(&self.outward, nat_key(frame, Side::Source)?)?;
             translate(frame, Side::Source, to)?;
-            let to = ipv4(frame)?.dst;
-            return self.servers.forward(frame, to);
+            let to = destination(frame)?;
+            return self.servers.forward_any(frame, to);
         }
         let to = lookup(&self.inward, nat_key(frame, Side::Destination)?)?;
         translate(frame, Side::Destination, to)?;
-        let to = ipv4(frame)?.dst;
+        let to = destination(frame)?;
         gateway::into_tunnel(frame, self.users.by_address(to)?, (Encapsulation::Vxlan, ip, mac))
     }
 }

@@ -5,9 +5,10 @@ use crate::declare::{
     Change, DropReason, Encapsulation, Nat, NatKey, NatTable, NextHop, NextHopId, Port, Prefix4, Prefix6,
     RouteId, RouteTable, Tunnel, TunnelId, User,
 };
+use crate::random::Random;
 use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop, user_key};
+use crate::trace::frames::Endpoint;
 use ranlab_wire::packet::{Mac, Protocol};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,17 +20,6 @@ pub(super) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
 pub(super) const RATE_LIMIT: u64 = 10_000;
 /// Default depth of a user's token bucket: one frame of the greatest size fits.
 pub(super) const RATE_BURST: u32 = 10_000;
-
-/// IP version of a pipeline that translates addresses and ports. The published benchmark has such pipelines for IPv4
-/// alone, and IPv6 has no translation of ports to compare with: what RFC 6296 defines keeps no table of connections, so
-/// that a pipeline of it would measure something else under the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TranslatedFamily {
-    /// The only one.
-    #[default]
-    Ipv4,
-}
 
 /// A MAC address as text in configurations.
 pub(super) mod mac_text {
@@ -218,37 +208,56 @@ pub(super) fn user(tunnel_key: u32, station: u32, rate_bytes_per_s: u64, burst_b
     User { tunnel_key, tunnel: TunnelId(station), rate_bytes_per_s, burst_bytes }
 }
 
-/// Private side of translation `index` where each user has `connections`.
-pub(super) fn private(index: u32, connections: u32) -> (Ipv4Addr, u16) {
+/// Private and public side of translation `index` where each user has `connections`.
+pub(super) fn translated(family: Family, index: u32, connections: u32) -> (Endpoint, Endpoint) {
+    let user = index / connections;
     let port = addressing::NAT_PORT_FIRST + (index % connections) as u16;
-    (addressing::user(index / connections), port)
+    if family.is_ipv6(user) {
+        let address = addressing::host6(addressing::user6(user), TRANSLATED_HOST);
+        ((address.into(), port), public(true, index))
+    } else {
+        ((addressing::user(user).into(), port), public(false, index))
+    }
 }
 
-/// Translations of TCP outward and inward: public addresses and ports are counted through.
-pub(super) fn translations(users: u32, connections: u32) -> (NatTable, NatTable) {
+/// Public side of the n-th translation: addresses and ports are counted through.
+pub(super) fn public(ipv6: bool, index: u32) -> Endpoint {
+    if ipv6 {
+        let (address, port) = addressing::public6(index);
+        (address.into(), port)
+    } else {
+        let (address, port) = addressing::public(index);
+        (address.into(), port)
+    }
+}
+
+/// Lower half of the one address of an IPv6 user that is translated.
+pub(super) const TRANSLATED_HOST: u64 = 1;
+
+/// What a translation of TCP looks up.
+pub(super) fn nat_key((address, port): Endpoint) -> NatKey {
+    NatKey { address, protocol: Protocol::TCP.0, port }
+}
+
+/// What it finds.
+pub(super) fn nat_value((address, port): Endpoint) -> Nat {
+    Nat { address, port }
+}
+
+/// Translations outward and inward.
+pub(super) fn translations(family: Family, users: u32, connections: u32) -> (NatTable, NatTable) {
     let (mut outward, mut inward) = (NatTable::default(), NatTable::default());
-    let protocol = Protocol::TCP.0;
     for index in 0..users * connections {
-        let (inside, outside) = (private(index, connections), addressing::public(index));
-        let key = |(address, port)| NatKey { address, protocol, port };
-        let value = |(address, port)| Nat { address, port };
-        outward.entries.push((key(inside), value(outside)));
-        inward.entries.push((key(outside), value(inside)));
+        let (inside, outside) = translated(family, index, connections);
+        outward.entries.push((nat_key(inside), nat_value(outside)));
+        inward.entries.push((nat_key(outside), nat_value(inside)));
     }
     (outward, inward)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::Pipeline;
-
-    #[test]
-    fn translation_of_ipv6_is_refused_by_name() {
-        for name in ["nat", "dcgw", "bng"] {
-            let with = |family| serde_json::json!({ "name": name, "family": family });
-            assert!(serde_json::from_value::<Pipeline>(with("ipv4")).is_ok());
-            let error = serde_json::from_value::<Pipeline>(with("dual")).unwrap_err().to_string();
-            assert!(error.contains("`dual`") && error.contains("`ipv4`"), "{error}");
-        }
-    }
+/// One of the servers, and a port of it.
+pub(super) fn any_server(ipv6: bool, servers: u32, random: &mut Random) -> Endpoint {
+    let (index, port) = (random.index(servers), random.next() as u16);
+    let address = if ipv6 { addressing::server6(index).into() } else { addressing::server(index).into() };
+    (address, port)
 }

@@ -18,8 +18,6 @@ use crate::random::Random;
 use crate::reference::{Step, decide};
 use serde::{Deserialize, Serialize};
 
-pub use gateway::TranslatedFamily;
-
 /// Most entries that any parameter may ask of one table.
 pub const TABLE_MAX: u32 = 1 << 21;
 

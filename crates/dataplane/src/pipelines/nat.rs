@@ -1,17 +1,18 @@
 //! Address translation with a static population: private address and port to public ones, and back.
-use super::gateway::{self, TranslatedFamily};
+use super::gateway::{self, nat_key as key, nat_value as value};
+use super::l3fwd::Family;
 use super::{ParameterError, Reference, TABLE_MAX, addressing};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Event, NatId, NatKey, NatTable, NextHop,
-    NextHopId, Port, Prefix4, RouteId, RouteTable, Tables,
+    Declaration, Decomposition, Direction, DropReason, Element, Event, NatId, NatTable, NextHop, NextHopId,
+    Port, Prefix4, Prefix6, RouteId, RouteTable, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
-use crate::trace::frames::{Packet4, TESTER_MAC};
+use crate::trace::frames::{Endpoint, tcp_frame};
 use ranlab_wire::packet::{Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Parameters. Every port of the port range at every address of the address range has a translation, for TCP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub struct Nat {
     pub core: u16,
     /// Unmatched packets leave by the other port.
     pub fakedrop: bool,
-    /// First private address.
+    /// First private address. A private IPv6 address has it as its last 32 bits, within 2001:db9::/64.
     pub range_ipv4_min: Ipv4Addr,
     /// Last private address.
     pub range_ipv4_max: Ipv4Addr,
@@ -35,8 +36,8 @@ pub struct Nat {
     /// Destination MAC of what leaves by the access port.
     #[serde(with = "gateway::mac_text")]
     pub downlink_dst_mac: Mac,
-    /// IP version of what is translated.
-    pub family: TranslatedFamily,
+    /// IP version of what is translated; where both are, translations have them in turn.
+    pub family: Family,
     /// Division into blocks.
     pub decomposition: Decomposition,
 }
@@ -52,7 +53,7 @@ impl Default for Nat {
             range_port_max: 2000,
             uplink_dst_mac: Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]),
             downlink_dst_mac: Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]),
-            family: TranslatedFamily::Ipv4,
+            family: Family::Ipv4,
             decomposition: Decomposition::Block,
         }
     }
@@ -66,15 +67,16 @@ impl Nat {
     pub(super) fn build(&self) -> Declaration {
         let total = self.checked_translations().unwrap_or(0);
         let pairs = || (0..total).map(|i| self.pair(i));
-        let tcp = Protocol::TCP.0;
-        let key = |(address, port)| NatKey { address, protocol: tcp, port };
-        let value = |(address, port)| crate::declare::Nat { address, port };
         let path = |nat, table| {
-            let admit = Element::Admit { mac: None, ipv6: false };
+            let admit = Element::Admit { mac: None, ipv6: self.has_ipv6() };
             self.decomposition.divide(vec![admit, nat, Element::Route(RouteId(table)), Element::Forward])
         };
         let everywhere = Prefix4 { address: Ipv4Addr::UNSPECIFIED, length: 0 };
-        let route = |next_hop| RouteTable { ipv4: vec![(everywhere, NextHopId(next_hop))], ipv6: Vec::new() };
+        let everywhere6 = Prefix6 { address: Ipv6Addr::UNSPECIFIED, length: 0 };
+        let route = |next_hop| RouteTable {
+            ipv4: vec![(everywhere, NextHopId(next_hop))],
+            ipv6: self.has_ipv6().then_some((everywhere6, NextHopId(next_hop))).into_iter().collect(),
+        };
         Declaration {
             name: "nat",
             tables: Tables {
@@ -97,6 +99,10 @@ impl Nat {
             downlink: path(Element::NatDestination(NatId(1)), 1),
             fakedrop: self.fakedrop,
         }
+    }
+
+    fn has_ipv6(&self) -> bool {
+        self.family != Family::Ipv4
     }
 
     fn checked_translations(&self) -> Result<u32, ParameterError> {
@@ -125,11 +131,17 @@ impl Nat {
     }
 
     /// Private and public side of translation `index`.
-    fn pair(&self, index: u32) -> ((Ipv4Addr, u16), (Ipv4Addr, u16)) {
+    fn pair(&self, index: u32) -> (Endpoint, Endpoint) {
         let ports = u32::from(self.range_port_max - self.range_port_min) + 1;
         let address = Ipv4Addr::from_bits(self.range_ipv4_min.to_bits() + index / ports);
         let port = self.range_port_min + (index % ports) as u16;
-        ((address, port), addressing::public(index))
+        let ipv6 = self.family.is_ipv6(index);
+        let address = if ipv6 {
+            addressing::host6(addressing::user6(0), address.to_bits().into()).into()
+        } else {
+            address.into()
+        };
+        ((address, port), gateway::public(ipv6, index))
     }
 
     pub(super) fn table_entries(&self, _: Direction) -> u64 {
@@ -148,11 +160,9 @@ impl Nat {
         bytes: usize,
     ) -> Vec<u8> {
         let (inside, outside) = self.pair((flow % self.table_entries(direction).max(1)) as u32);
-        let server = (addressing::server(random.index(1 << 16)), random.next() as u16);
-        let ((src, src_port), (dst, dst_port)) =
-            if direction == Direction::Uplink { (inside, server) } else { (server, outside) };
-        let packet = Packet4 { src, dst, protocol: Protocol::TCP, src_port, dst_port };
-        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+        let server = gateway::any_server(inside.0.is_ipv6(), 1 << 16, random);
+        let (from, to) = if direction == Direction::Uplink { (inside, server) } else { (server, outside) };
+        tcp_frame(gateway::GW_MAC, from, to, bytes)
     }
 
     pub(super) fn oracle(&self) -> NatOracle {
@@ -166,8 +176,6 @@ impl Nat {
     }
 }
 
-type Endpoint = (Ipv4Addr, u16);
-
 pub(super) struct NatOracle {
     parameters: Nat,
     outward: HashMap<Endpoint, Endpoint>,
@@ -176,7 +184,7 @@ pub(super) struct NatOracle {
 
 impl Reference for NatOracle {
     fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        admit(frame, None, false)?;
+        admit(frame, None, self.parameters.has_ipv6())?;
         let (side, table, mac) = match ingress {
             Port::Access => (Side::Source, &self.outward, self.parameters.uplink_dst_mac),
             Port::Core => (Side::Destination, &self.inward, self.parameters.downlink_dst_mac),

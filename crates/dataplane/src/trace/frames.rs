@@ -5,7 +5,7 @@ use ranlab_wire::packet::{
     ETHERNET_BYTES, EtherType, GreHeader, IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, Mac, Protocol,
     TCP_BYTES, UDP_BYTES, UdpHeader, VXLAN_PORT, checksum, write_ethernet, write_vxlan,
 };
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A source that no pipeline looks at.
 pub(crate) const TESTER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x01]);
@@ -71,6 +71,35 @@ impl Packet6 {
         out.extend(transport(next_header, self.ports.0, self.ports.1, payload_bytes, pseudo));
         out
     }
+}
+
+/// Address and port.
+pub(crate) type Endpoint = (IpAddr, u16);
+
+/// A bare packet with TCP of either version, both sides of which have the same, of `bytes` octets or as many as its
+/// headers need.
+pub(crate) fn tcp(from: Endpoint, to: Endpoint, bytes: usize) -> Vec<u8> {
+    let protocol = Protocol::TCP;
+    match (from, to) {
+        ((IpAddr::V4(src), src_port), (IpAddr::V4(dst), dst_port)) => {
+            Packet4 { src, dst, protocol, src_port, dst_port }.packet(bytes)
+        }
+        ((src, src_port), (dst, dst_port)) => {
+            let six = |address| match address {
+                IpAddr::V4(address) => address.to_ipv6_mapped(),
+                IpAddr::V6(address) => address,
+            };
+            Packet6 { src: six(src), dst: six(dst), protocol, ports: (src_port, dst_port) }.packet(bytes)
+        }
+    }
+}
+
+/// The same in a frame.
+pub(crate) fn tcp_frame(mac: Mac, from: Endpoint, to: Endpoint, bytes: usize) -> Vec<u8> {
+    let packet = tcp(from, to, bytes.saturating_sub(ETHERNET_BYTES));
+    let mut out = write_ethernet(mac, TESTER_MAC, ether_type(&packet)).to_vec();
+    out.extend(packet);
+    out
 }
 
 /// An IPv6 frame with UDP of `bytes` octets, or as many as its headers need.

@@ -2,15 +2,16 @@
 use ranlab_dataplane::Random;
 use ranlab_wire::packet::checksum;
 
-/// Where IPv4 headers lie in the frames of the pipelines: outer, and inner behind GRE, GTP-U and VXLAN.
+/// Where IP headers lie in the frames of the pipelines: outer, and inner behind GRE, GTP-U and VXLAN.
 const HEADERS: [usize; 4] = [14, 42, 58, 64];
 
 /// Changes a frame in one of many ways, some of them harmless.
 pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
     let header = HEADERS[random.below(4) as usize];
     let has_header = frame.len() >= header + 20 && frame[header] >> 4 == 4;
+    let has_header6 = frame.len() >= header + 48 && frame[header] >> 4 == 6;
     let field = |random: &mut Random| random.next() as u8;
-    match random.below(22) {
+    match random.below(28) {
         0 => frame.truncate(random.below(frame.len() as u64 + 1) as usize),
         1 => frame.truncate(14 + random.below(60) as usize),
         2 => {
@@ -50,6 +51,14 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
                 sum.fill(0);
             }
         }
+        // The same of IPv6: what follows, hop limit, length, a host or another network, no UDP checksum.
+        22 if has_header6 => frame[header + 6] = [0, 6, 17, 44, 58][random.below(5) as usize],
+        23 if has_header6 => frame[header + 7] = random.below(2) as u8,
+        24 if has_header6 => frame[header + 5] = field(random),
+        25 if has_header6 => frame[header + 8 + random.below(32) as usize] = field(random),
+        26 if has_header6 => frame[header + 46..header + 48].fill(0),
+        // Ports.
+        27 if has_header6 => frame[header + 40 + random.below(4) as usize] = field(random) & 1,
         _ => {}
     }
 }
