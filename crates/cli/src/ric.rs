@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{RicConfig, RicEvent, Side};
+use ranlab_sdk::e2::ric::{Limits, RicConfig, RicEvent, Side};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::Version;
 use serde::Serialize;
@@ -40,15 +40,28 @@ pub struct Arguments {
     /// Version of E2AP: 3.01 takes every node of v2 and later for one of v3
     #[arg(long, value_name = "VERSION", default_value = "2.03")]
     e2ap: Version,
+    /// Base stations at most, connected or remembered; a further one is refused with a time to wait
+    #[arg(long, value_name = "NODES", default_value_t = Limits::default().nodes, value_parser = nodes)]
+    max_nodes: usize,
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+}
+
+/// Base stations that `--max-nodes` allows; beyond, the machine's memory and files end before the RIC's bounds.
+const MAX_NODES: usize = 1_000_000;
+
+fn nodes(text: &str) -> Result<usize, String> {
+    let nodes = text.parse().ok().filter(|nodes| (1..=MAX_NODES).contains(nodes));
+    nodes.ok_or_else(|| format!("a number of base stations from 1 to {MAX_NODES}"))
 }
 
 #[derive(Debug, Serialize)]
 struct Summary {
     nodes: usize,
     setups: u64,
+    /// Setups and connections refused, whatever the reason.
+    refused: u64,
     indications: u64,
     forwarded: u64,
     dropped: u64,
@@ -62,7 +75,8 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 }
 
 async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let config = RicConfig { version: arguments.e2ap, ..RicConfig::default() };
+    let limits = Limits::for_nodes(arguments.max_nodes);
+    let config = RicConfig { version: arguments.e2ap, limits, ..RicConfig::default() };
     let ric = RicHandle::start(config, SocketOptions::default());
     let mut output = Output::new(format);
     for (side, name, given, port) in
@@ -93,7 +107,14 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
             event = ric.next() => tell(&mut output, &event)?,
         }
     }
-    output.finish(&summary(&ric))
+    let summary = summary(&ric);
+    if summary.refused > 0 && summary.nodes >= arguments.max_nodes {
+        let (refused, most) = (summary.refused, arguments.max_nodes);
+        eprintln!(
+            "ranlab: {refused} attempts of base stations were refused, for {most} are connected: --max-nodes allows more"
+        );
+    }
+    output.finish(&summary)
 }
 
 /// Loopback TCP at the usual port, and a Unix socket that only this user may open.
@@ -129,11 +150,11 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
 }
 
 fn summary(ric: &RicHandle) -> Summary {
-    let snapshot = ric.read(|ric| ric.snapshot());
-    let counters = snapshot.counters;
+    let (nodes, counters) = ric.read(|ric| (ric.nodes_connected(), ric.counters()));
     Summary {
-        nodes: snapshot.nodes.iter().filter(|n| n.info.connected).count(),
+        nodes,
         setups: counters.setups,
+        refused: counters.setups_refused + counters.connections_refused,
         indications: counters.indications,
         forwarded: counters.indications_forwarded,
         dropped: counters.indications_dropped,

@@ -14,7 +14,7 @@ use ranlab_wire::e2sm::mac::{self, MacUe};
 use ranlab_wire::e2sm::pdcp::{self, PdcpBearer};
 use ranlab_wire::e2sm::plain::{EventTrigger, PlainElement, PlainView};
 use ranlab_wire::e2sm::rlc::{self, RlcBearer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -142,16 +142,19 @@ impl Report {
         Self { stats, payload: Vec::new(), last_sn: None }
     }
 
-    fn take(&mut self, now: Time, indication: &Indication<'_>) {
+    fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) {
         let payload = indication.message;
         self.stats.indications += 1;
+        totals.reports += 1;
         if let Some(sn) = indication.sn {
             let gap = self.last_sn.map_or(0, |last| sn.wrapping_sub(last).wrapping_sub(1));
             self.stats.lost = Some(self.stats.lost.unwrap_or(0) + u64::from(gap));
+            totals.lost += u64::from(gap);
             self.last_sn = Some(sn);
         }
         if payload.len() > REPORT_BYTES || !self.stats.model.is_well_framed(payload) {
             self.stats.malformed += 1;
+            totals.malformed += 1;
             return;
         }
         self.stats.received = Some(now);
@@ -180,7 +183,22 @@ impl Report {
     }
 }
 
-type Reports = BTreeMap<(GlobalE2NodeId, Model), Report>;
+#[derive(Debug, Default)]
+struct Reports {
+    latest: BTreeMap<(GlobalE2NodeId, Model), Report>,
+    totals: Totals,
+}
+
+/// What was counted of all reports since the monitor was made, those of nodes that are forgotten included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Reports received.
+    pub reports: u64,
+    /// Those that were not of their model's form, or too long to keep.
+    pub malformed: u64,
+    /// Gaps in the running numbers.
+    pub lost: u64,
+}
 
 /// Reads what a [`Monitor`] knows.
 #[derive(Debug, Clone, Default)]
@@ -190,7 +208,7 @@ impl MonitorHandle {
     /// The latest statistics of all nodes, in order of their ids.
     pub fn snapshot(&self) -> Vec<NodeStats> {
         let mut nodes: Vec<NodeStats> = Vec::new();
-        for ((node, _), report) in lock(&self.0).iter() {
+        for ((node, _), report) in &lock(&self.0).latest {
             if nodes.last().is_none_or(|last| last.node != *node) {
                 nodes.push(NodeStats { node: *node, ues: BTreeMap::new(), reports: Vec::new() });
             }
@@ -202,69 +220,118 @@ impl MonitorHandle {
         nodes
     }
 
-    /// Counts alone, without reading any statistics: (reports, malformed, lost).
-    pub fn totals(&self) -> (u64, u64, u64) {
-        lock(&self.0).values().fold((0, 0, 0), |(n, malformed, lost), r| {
-            (n + r.stats.indications, malformed + r.stats.malformed, lost + r.stats.lost.unwrap_or(0))
-        })
+    /// Counts alone, without looking at any report.
+    pub fn totals(&self) -> Totals {
+        lock(&self.0).totals
     }
+}
+
+/// A model that a node offers.
+#[derive(Debug)]
+struct Offer {
+    model: Model,
+    function: RanFunctionId,
+    subscription: Option<SubscriptionHandle>,
 }
 
 #[derive(Debug)]
 struct Watched {
     connected: bool,
-    functions: Vec<(Model, RanFunctionId)>,
+    offers: Vec<Offer>,
 }
 
-/// Subscribes every node that offers one of the models, as it appears.
+/// Subscribes every node that offers one of the models, as it appears. Whatever happens at a node costs the same however
+/// many there are.
 #[derive(Debug)]
 pub struct Monitor {
     config: MonitorConfig,
     reports: Arc<Mutex<Reports>>,
     nodes: BTreeMap<GlobalE2NodeId, Watched>,
     subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, Model)>,
+    /// Nodes where a subscription failed or ended: they are tried again when the timer has run.
+    retry: BTreeSet<GlobalE2NodeId>,
     retry_set: bool,
+    #[cfg(test)]
+    nodes_looked_at: u64,
 }
 
 impl Monitor {
     /// A monitor and the door to what it knows.
     pub fn new(config: MonitorConfig) -> (Self, MonitorHandle) {
         let handle = MonitorHandle::default();
-        let reports = handle.0.clone();
-        let (nodes, subscriptions) = (BTreeMap::new(), BTreeMap::new());
-        (Self { config, reports, nodes, subscriptions, retry_set: false }, handle)
+        let monitor = Self {
+            config,
+            reports: handle.0.clone(),
+            nodes: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
+            retry: BTreeSet::new(),
+            retry_set: false,
+            #[cfg(test)]
+            nodes_looked_at: 0,
+        };
+        (monitor, handle)
     }
 
     fn learn(&mut self, node: &NodeInfo, out: &mut IAppOutbox) {
-        let offered = |model: &Model| Some((*model, node.function_by_oid(model.oid())?.id));
-        let functions = self.config.models.iter().filter_map(offered).collect();
-        self.nodes.insert(node.id, Watched { connected: node.connected, functions });
-        self.subscribe_missing(out);
+        let before = self.nodes.remove(&node.id).map(|watched| watched.offers).unwrap_or_default();
+        let offers = self.config.models.iter().filter_map(|&model| {
+            let function = node.function_by_oid(model.oid())?.id;
+            // A subscription of what the node does not offer any more ends by itself; the RIC says so.
+            let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
+            Some(Offer { model, function, subscription })
+        });
+        let watched = Watched { connected: node.connected, offers: offers.collect() };
+        self.nodes.insert(node.id, watched);
+        self.subscribe_missing(node.id, out);
     }
 
-    fn subscribe_missing(&mut self, out: &mut IAppOutbox) {
-        let trigger = EventTrigger { period_ms: self.config.period_ms }.encode();
-        for (node, watched) in self.nodes.iter().filter(|(_, w)| w.connected) {
-            for (model, function) in &watched.functions {
-                if self.subscriptions.values().any(|s| *s == (*node, *model)) {
-                    continue;
-                }
-                let details = RicSubscriptionDetails {
-                    event_trigger: Bytes::copy_from_slice(&trigger),
-                    actions: vec![ActionToBeSetup::report(0)],
-                };
-                let handle = out.subscribe(*node, *function, details);
-                self.subscriptions.insert(handle, (*node, *model));
-                lock(&self.reports).entry((*node, *model)).or_insert_with(|| Report::new(*model));
-            }
+    /// Subscribes what a node offers and has no subscription for.
+    fn subscribe_missing(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
+        #[cfg(test)]
+        {
+            self.nodes_looked_at += 1;
+        }
+        let Some(watched) = self.nodes.get_mut(&id).filter(|watched| watched.connected) else { return };
+        for offer in watched.offers.iter_mut().filter(|offer| offer.subscription.is_none()) {
+            let trigger = EventTrigger { period_ms: self.config.period_ms }.encode();
+            let details = RicSubscriptionDetails {
+                event_trigger: Bytes::copy_from_slice(&trigger),
+                actions: vec![ActionToBeSetup::report(0)],
+            };
+            let handle = out.subscribe(id, offer.function, details);
+            offer.subscription = Some(handle);
+            self.subscriptions.insert(handle, (id, offer.model));
+            let mut reports = lock(&self.reports);
+            reports.latest.entry((id, offer.model)).or_insert_with(|| Report::new(offer.model));
         }
     }
 
     fn ended(&mut self, now: Time, subscription: SubscriptionHandle, out: &mut IAppOutbox) {
-        self.subscriptions.remove(&subscription);
+        let Some((id, model)) = self.subscriptions.remove(&subscription) else { return };
+        if let Some(watched) = self.nodes.get_mut(&id) {
+            let held = watched.offers.iter_mut().find(|o| o.subscription == Some(subscription));
+            // Without one the node has stopped to offer the model, and a later offer begins anew.
+            debug_assert!(held.as_ref().is_none_or(|offer| offer.model == model));
+            if let Some(offer) = held {
+                offer.subscription = None;
+            }
+            self.retry.insert(id);
+        }
         if !self.retry_set {
             self.retry_set = true;
             out.wake_at(now + RETRY, 0);
+        }
+    }
+
+    fn forget(&mut self, id: GlobalE2NodeId) {
+        let offers = self.nodes.remove(&id).map(|watched| watched.offers).unwrap_or_default();
+        for subscription in offers.iter().filter_map(|offer| offer.subscription) {
+            self.subscriptions.remove(&subscription);
+        }
+        self.retry.remove(&id);
+        let mut reports = lock(&self.reports);
+        for model in Model::ALL {
+            reports.latest.remove(&(id, model));
         }
     }
 }
@@ -278,23 +345,109 @@ impl IApp for Monitor {
         match input {
             IAppInput::Indication { subscription, indication, .. } => {
                 let Some(key) = self.subscriptions.get(&subscription) else { return };
-                if let Some(report) = lock(&self.reports).get_mut(key) {
-                    report.take(now, &indication);
+                let reports = &mut *lock(&self.reports);
+                if let Some(report) = reports.latest.get_mut(key) {
+                    report.take(now, &indication, &mut reports.totals);
                 }
             }
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => self.learn(node, out),
-            IAppInput::NodeRemoved(node) => {
-                self.nodes.remove(&node.id);
-                self.subscriptions.retain(|_, (id, _)| *id != node.id);
-                lock(&self.reports).retain(|(id, _), _| *id != node.id);
-            }
+            IAppInput::NodeRemoved(node) => self.forget(node.id),
             IAppInput::SubscriptionFailed { subscription, .. }
             | IAppInput::SubscriptionEnded { subscription, .. } => self.ended(now, subscription, out),
             IAppInput::Timer(_) => {
                 self.retry_set = false;
-                self.subscribe_missing(out);
+                for id in std::mem::take(&mut self.retry) {
+                    self.subscribe_missing(id, out);
+                }
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_e2::ric::NodeKind;
+    use ranlab_wire::e2ap::{Cause, CauseRicRequest, Plmn, RanFunctionItem, Version};
+
+    fn node(number: u32, connected: bool) -> NodeInfo {
+        let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 32);
+        let function = RanFunctionItem {
+            id: 142,
+            definition: Bytes::new(),
+            revision: 1,
+            oid: Some(mac::OID.to_owned()),
+        };
+        NodeInfo {
+            id,
+            kind: NodeKind::Whole,
+            peer: "".into(),
+            version: Version::V2_03,
+            functions: vec![function],
+            components: Vec::new(),
+            connected,
+            since: Time::ZERO,
+        }
+    }
+
+    /// A monitor of `nodes` nodes, all subscribed, that has looked at nothing since.
+    fn monitor(nodes: u32) -> (Monitor, MonitorHandle, IAppOutbox) {
+        let (mut monitor, handle) =
+            Monitor::new(MonitorConfig { models: vec![Model::Mac], period_ms: 1_000 });
+        let mut out = IAppOutbox::default();
+        for number in 0..nodes {
+            monitor.handle(Time::ZERO, IAppInput::NodeAdded(&node(number, true)), &mut out);
+        }
+        assert_eq!(monitor.subscriptions.len(), nodes as usize);
+        (monitor, handle, out)
+    }
+
+    #[test]
+    fn what_happens_at_a_node_costs_no_look_at_any_other() {
+        for nodes in [1, 10, 2_000] {
+            let (mut monitor, _, mut out) = monitor(nodes);
+            assert_eq!(monitor.nodes_looked_at, u64::from(nodes), "one look for each that came");
+            monitor.nodes_looked_at = 0;
+            monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, false)), &mut out);
+            monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
+            assert_eq!(monitor.nodes_looked_at, 2, "of {nodes}");
+            let subscription = *monitor.subscriptions.keys().next().unwrap();
+            let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
+            let ended = IAppInput::SubscriptionEnded { subscription, cause };
+            monitor.handle(Time::ZERO, ended, &mut out);
+            assert_eq!(monitor.subscriptions.len(), nodes as usize - 1);
+            monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(0), &mut out);
+            assert_eq!(monitor.nodes_looked_at, 3, "of {nodes}: only where one ended");
+            assert_eq!(monitor.subscriptions.len(), nodes as usize);
+        }
+    }
+
+    #[test]
+    fn a_forgotten_node_leaves_nothing_behind() {
+        let (mut monitor, handle, mut out) = monitor(2);
+        let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
+        let gone = node(1, false);
+        let subscription = monitor.nodes[&gone.id].offers[0].subscription.unwrap();
+        monitor.handle(Time::ZERO, IAppInput::NodeRemoved(&gone), &mut out);
+        let ended = IAppInput::SubscriptionEnded { subscription, cause };
+        monitor.handle(Time::ZERO, ended, &mut out);
+        assert_eq!((monitor.nodes.len(), monitor.subscriptions.len(), monitor.retry.len()), (1, 1, 0));
+        assert_eq!(handle.snapshot().len(), 1);
+    }
+
+    #[test]
+    fn a_node_that_offers_nothing_any_more_and_then_again_is_subscribed_again() {
+        let (mut monitor, _, mut out) = monitor(1);
+        let first = monitor.nodes[&node(0, true).id].offers[0].subscription.unwrap();
+        let nothing = NodeInfo { functions: Vec::new(), ..node(0, true) };
+        monitor.handle(Time::ZERO, IAppInput::NodeChanged(&nothing), &mut out);
+        monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
+        let second = monitor.nodes[&node(0, true).id].offers[0].subscription.unwrap();
+        assert_ne!(first, second);
+        let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
+        let ended = IAppInput::SubscriptionEnded { subscription: first, cause };
+        monitor.handle(Time::ZERO, ended, &mut out);
+        assert_eq!(monitor.nodes[&node(0, true).id].offers[0].subscription, Some(second), "it stays");
     }
 }

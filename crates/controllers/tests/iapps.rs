@@ -1,7 +1,7 @@
 //! The iApps in a RIC, with scripted agents and xApps, in virtual time.
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
-use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig};
+use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig, Totals};
 use ranlab_controllers::ping::{Ping, PingConfig};
 use ranlab_controllers::xapps::{Registry, XappRule, XappRuleError, XappRules};
 use ranlab_e2::Time;
@@ -147,7 +147,10 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
         (node.reports[0].model, node.reports[0].lost, node.reports[0].tstamp_us),
         (Model::Mac, Some(2), Some(8))
     );
-    assert_eq!((node.reports[1].malformed, handle.totals()), (1, (4, 1, 2)));
+    assert_eq!(
+        (node.reports[1].malformed, handle.totals()),
+        (1, Totals { reports: 4, malformed: 1, lost: 2 })
+    );
 }
 
 #[test]

@@ -181,6 +181,16 @@ fn nodes_and_connections_are_bounded() {
     assert!(matches!(w.got(third)[..], [Message::E2SetupResponse(_)]));
     assert_eq!(w.ric.snapshot().nodes.len(), 2);
     assert_eq!((w.ric.counters().connections_refused, w.ric.counters().nodes_removed), (1, 1));
+    assert_eq!(w.ric.nodes_connected(), 2);
+}
+
+#[test]
+fn bounds_for_many_nodes_hold_all_of_them_and_their_subscriptions() {
+    let (few, many) = (Limits::for_nodes(10), Limits::for_nodes(20_000));
+    assert_eq!(Limits::default(), Limits::for_nodes(Limits::default().nodes));
+    assert!(few.nodes == 10 && few.e2_connections > 10, "the eleventh hears why it is refused");
+    assert_eq!(few.subscriptions_per_owner, Limits::default().subscriptions_per_owner);
+    assert!(many.nodes == 20_000 && many.e2_connections > 20_000 && many.subscriptions_per_owner >= 80_000);
 }
 
 #[test]

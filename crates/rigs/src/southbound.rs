@@ -54,6 +54,8 @@ impl Southbound {
                 sm: keys::list(run, "load.sm")?,
                 // E2's statistics know no finer period.
                 period_ms: u32::try_from(period_us(run)?.div_ceil(1_000)).unwrap_or(u32::MAX).max(1),
+                // One more for a base station that comes last.
+                nodes: keys::int::<u32>(run, "load.nodes")?.saturating_add(1),
             }),
             which => Part::SouthController(SouthControllerPart {
                 which: which.trim_start_matches("alt-").to_owned(),

@@ -47,18 +47,25 @@ pub struct Limits {
     pub xapp_outbox: OutboxLimits,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+/// Nodes unless told otherwise.
+const NODES: usize = 4_096;
+/// Subscriptions of one owner per node allowed.
+const SUBSCRIPTIONS_PER_OWNER_AND_NODE: usize = 4;
+
+impl Limits {
+    /// The default bounds, with room for so many nodes. E2 connections are a sixteenth more: a node may come back before
+    /// its old connection is known to be gone, and one too many shall hear in words why it is refused.
+    pub fn for_nodes(nodes: usize) -> Self {
         Self {
             pdu_bytes: 1 << 20,
-            e2_connections: 4_096,
+            e2_connections: nodes.saturating_add(nodes / 16 + 1),
             e42_connections: 1_024,
             xapps: 1_024,
-            nodes: 4_096,
+            nodes,
             functions_per_node: 256,
             subscriptions_per_node: 1_024,
             sinks_per_subscription: 64,
-            subscriptions_per_owner: 16_384,
+            subscriptions_per_owner: nodes.max(NODES).saturating_mul(SUBSCRIPTIONS_PER_OWNER_AND_NODE),
             subscription_bytes: 64 << 10,
             setups_per_second: 5,
             requests_per_node: 256,
@@ -70,6 +77,13 @@ impl Default for Limits {
             agent_outbox: OutboxLimits::default(),
             xapp_outbox: OutboxLimits { control_bytes: 4 << 20, ..OutboxLimits::default() },
         }
+    }
+}
+
+impl Default for Limits {
+    /// For 4,096 nodes.
+    fn default() -> Self {
+        Self::for_nodes(NODES)
     }
 }
 

@@ -312,7 +312,8 @@ impl Ric {
     fn connected(&mut self, now: Time, conn: ConnId, side: Side, peer: &str) {
         if !self.links.open(now, conn, side, peer, &self.config) {
             self.counters.connections_refused += 1;
-            return;
+            let what = "one connection too many: it is closed".to_owned();
+            return self.links.event(RicEvent::Fault { conn, peer: peer.into(), what });
         }
         self.timers.set(now + self.config.timers.handshake, Timer::Handshake(conn));
     }

@@ -98,6 +98,11 @@ pub struct RicSnapshot {
 }
 
 impl Ric {
+    /// Nodes connected now. Looks at each node once and at nothing else.
+    pub fn nodes_connected(&self) -> usize {
+        self.nodes.in_order().filter(|node| node.conn.is_some()).count()
+    }
+
     /// All that there is to see. Costs as much as there is; not for every message.
     pub fn snapshot(&self) -> RicSnapshot {
         let connections = self.links.sorted().into_iter().map(|(id, c)| ConnSnapshot {

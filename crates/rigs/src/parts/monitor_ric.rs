@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig, MonitorHandle};
+use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig, MonitorHandle, Totals};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::e2::ric::{Limits, Ric, RicConfig, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct MonitorRicPart {
     pub sm: Vec<String>,
     /// Report period, ms.
     pub period_ms: u32,
+    /// Base stations that it must have room for; the RIC's own bound if that is higher.
+    #[serde(default)]
+    pub nodes: u32,
 }
 
 /// A RIC that runs.
@@ -32,7 +35,7 @@ pub(super) struct MonitoringRic {
     address: Address,
     folder: Option<PathBuf>,
     monitor: MonitorHandle,
-    at_begin: (u64, u64, u64),
+    at_begin: Totals,
 }
 
 impl MonitoringRic {
@@ -49,14 +52,18 @@ impl MonitoringRic {
             })
         });
         let config = MonitorConfig { models: models.collect::<Result<_, _>>()?, period_ms: part.period_ms };
-        let ric = RicHandle::start(
-            RicConfig { version: parse(&part.e2ap)?, ..RicConfig::default() },
-            SocketOptions::default(),
-        );
+        let nodes = usize::try_from(part.nodes).unwrap_or(usize::MAX);
+        let limits = Limits::for_nodes(nodes.max(Limits::default().nodes));
+        if let Err(error) = ranlab_net::raise_open_files() {
+            // Few base stations need no more than there is; many will be refused, and that is told.
+            eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
+        }
+        let config_of_ric = RicConfig { version: parse(&part.e2ap)?, limits, ..RicConfig::default() };
+        let ric = RicHandle::start(config_of_ric, SocketOptions::default());
         let address = ric.listen(Side::E2, &listen, |_| true).await.map_err(environment)?;
         let (iapp, monitor) = Monitor::new(config);
         ric.add_iapp(Box::new(iapp));
-        Ok(Self { ric, address, folder, monitor, at_begin: (0, 0, 0) })
+        Ok(Self { ric, address, folder, monitor, at_begin: Totals::default() })
     }
 }
 
@@ -66,11 +73,10 @@ impl Running for MonitoringRic {
     }
 
     fn look(&mut self) -> Numbers {
-        let nodes =
-            self.ric.read(|ric| ric.snapshot().nodes.iter().filter(|node| node.info.connected).count());
+        let nodes = self.ric.read(Ric::nodes_connected);
         Numbers::from([
             ("agents".to_owned(), nodes as f64),
-            ("processed".to_owned(), self.monitor.totals().0 as f64),
+            ("processed".to_owned(), self.monitor.totals().reports as f64),
         ])
     }
 
@@ -83,8 +89,8 @@ impl Running for MonitoringRic {
         // Only now: reading every report costs, and the window is over.
         let ues: usize = self.monitor.snapshot().iter().map(|node| node.ues.len()).sum();
         report.numbers.extend(self.look());
-        report.numbers.insert("processed".to_owned(), (now.0 - then.0) as f64);
-        report.numbers.insert("dropped".to_owned(), (now.2 - then.2) as f64);
+        report.numbers.insert("processed".to_owned(), (now.reports - then.reports) as f64);
+        report.numbers.insert("dropped".to_owned(), (now.lost - then.lost) as f64);
         report.numbers.insert("ues".to_owned(), ues as f64);
     }
 }
