@@ -158,18 +158,24 @@ impl Links {
 
     /// Sends a standard message in the connection's version.
     pub(super) fn send(&mut self, id: ConnId, message: &Message) -> Result<(), EncodeError> {
+        self.send_written(id, |version| e2ap::encode(message, version))
+    }
+
+    /// Sends what `write` makes of the connection's version.
+    pub(super) fn send_written(
+        &mut self,
+        id: ConnId,
+        write: impl FnOnce(Version) -> Result<Vec<u8>, EncodeError>,
+    ) -> Result<(), EncodeError> {
         let Some(conn) = self.open_conn(id) else { return Ok(()) };
-        let bytes = e2ap::encode(message, conn.version)?;
+        let bytes = write(conn.version)?;
         self.push_control(id, bytes.into());
         Ok(())
     }
 
     /// Sends an E42 message in the connection's numbering.
     pub(super) fn send_e42(&mut self, id: ConnId, message: &e42::Message) -> Result<(), EncodeError> {
-        let Some(conn) = self.open_conn(id) else { return Ok(()) };
-        let bytes = e42::encode(message, conn.version)?;
-        self.push_control(id, bytes.into());
-        Ok(())
+        self.send_written(id, |version| e42::encode(message, version))
     }
 
     /// As [`send`](Self::send), for messages that the RIC composes from its own words: every version has them, and a

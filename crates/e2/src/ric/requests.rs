@@ -6,7 +6,8 @@ use crate::Time;
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42;
-use std::collections::BTreeMap;
+use ranlab_wire::per::EncodeError;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Requestor of controls and queries, below those of the subscriptions.
 const REQUESTOR: u16 = 1_020;
@@ -34,6 +35,8 @@ struct Pending {
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pending: BTreeMap<u16, Pending>,
+    /// Those whose owner waits for nothing but a failure, oldest first.
+    silent: BTreeSet<(Time, u16)>,
     last: u16,
 }
 
@@ -51,10 +54,17 @@ impl Requests {
         }
     }
 
-    /// The oldest request whose owner waits for nothing but a failure.
-    fn oldest_silent(&self) -> Option<u16> {
-        let silent = self.pending.iter().filter(|(_, p)| !p.answer_due);
-        silent.min_by_key(|(_, p)| p.deadline).map(|(instance, _)| *instance)
+    fn insert(&mut self, instance: u16, pending: Pending) {
+        if !pending.answer_due {
+            self.silent.insert((pending.deadline, instance));
+        }
+        self.pending.insert(instance, pending);
+    }
+
+    fn remove(&mut self, instance: u16) -> Option<Pending> {
+        let pending = self.pending.remove(&instance)?;
+        self.silent.remove(&(pending.deadline, instance));
+        Some(pending)
     }
 }
 
@@ -122,15 +132,17 @@ impl Ric {
             deadline: now + self.config.timers.request,
         };
         self.counters.controls += 1;
-        self.send_request(place, pending, |request_id| {
-            Message::RicControlRequest(RicControlRequest {
+        self.send_request(place, pending, |request_id, version| {
+            let control = fast::Control {
                 request_id,
                 function_id: function,
-                call_process_id: details.call_process_id,
-                header: details.header,
-                message: details.message,
+                call_process_id: details.call_process_id.as_deref(),
+                header: &details.header,
+                message: &details.message,
                 ack_request,
-            })
+            };
+            let mut pdu = Vec::new();
+            control.encode(version, &mut pdu).map(|()| pdu)
         })
     }
 
@@ -158,9 +170,10 @@ impl Ric {
         };
         self.counters.queries += 1;
         let sent = place.and_then(|place| {
-            self.send_request(place, pending, |request_id| {
+            self.send_request(place, pending, |request_id, version| {
                 let function_id = function;
-                Message::RicQueryRequest(RicQueryRequest { request_id, function_id, header, definition })
+                let query = RicQueryRequest { request_id, function_id, header, definition };
+                encode(&Message::RicQueryRequest(query), version)
             })
         });
         if let Err(cause) = sent {
@@ -173,7 +186,7 @@ impl Ric {
         &mut self,
         place: usize,
         pending: Pending,
-        message: impl FnOnce(RicRequestId) -> Message,
+        message: impl FnOnce(RicRequestId, Version) -> Result<Vec<u8>, EncodeError>,
     ) -> Result<(), Cause> {
         self.make_room(place, pending.owner)?;
         let Some(node) = self.nodes.at_mut(place) else {
@@ -181,11 +194,11 @@ impl Ric {
         };
         let conn = node.conn.ok_or(Cause::RicRequest(CauseRicRequest::SystemNotReady))?;
         let instance = node.requests.next_instance();
-        let message = message(RicRequestId { requestor: REQUESTOR, instance });
-        let sent = self.links.send(conn, &message);
+        let request_id = RicRequestId { requestor: REQUESTOR, instance };
+        let sent = self.links.send_written(conn, |version| message(request_id, version));
         sent.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
         let (deadline, owner) = (pending.deadline, pending.owner);
-        node.requests.pending.insert(instance, pending);
+        node.requests.insert(instance, pending);
         self.timers.set(deadline, Timer::Request { node: place, instance });
         *self.requests_by.entry(owner).or_default() += 1;
         Ok(())
@@ -203,7 +216,7 @@ impl Ric {
         let Some(node) = self.nodes.at(place).filter(|n| n.requests.len() >= limits.requests_per_node) else {
             return Ok(());
         };
-        let Some(silent) = node.requests.oldest_silent() else {
+        let Some(&(_, silent)) = node.requests.silent.first() else {
             self.counters.requests_refused += 1;
             return Err(Cause::Misc(CauseMisc::ControlProcessingOverload));
         };
@@ -212,7 +225,7 @@ impl Ric {
     }
 
     fn take_request(&mut self, place: usize, instance: u16) -> Option<Pending> {
-        let pending = self.nodes.at_mut(place)?.requests.pending.remove(&instance)?;
+        let pending = self.nodes.at_mut(place)?.requests.remove(instance)?;
         self.timers.cancel(pending.deadline, Timer::Request { node: place, instance });
         if let Some(n) = self.requests_by.get_mut(&pending.owner) {
             *n -= 1;
