@@ -15,7 +15,10 @@ use ranlab_e2::{Frame, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Display};
+use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -109,9 +112,42 @@ struct Link {
 /// What the link's own task must know.
 #[derive(Default)]
 struct LinkState {
-    changed: Notify,
+    task: RefCell<Option<Waker>>,
     blocked: Cell<bool>,
     closed: Cell<bool>,
+}
+
+/// What the link's own task waits for.
+enum Next {
+    Closed,
+    Writable(io::Result<()>),
+    Readable(io::Result<()>),
+}
+
+impl LinkState {
+    /// Something about the link is not as it was when its task last looked.
+    fn changed(&self) {
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
+    }
+
+    fn poll(&self, stream: &Stream, paused: bool, cx: &mut Context<'_>) -> Poll<Next> {
+        let mut task = self.task.borrow_mut();
+        if task.as_ref().is_none_or(|task| !task.will_wake(cx.waker())) {
+            *task = Some(cx.waker().clone());
+        }
+        if self.closed.get() {
+            return Poll::Ready(Next::Closed);
+        }
+        // First: who sends without end shall not keep us from answering it.
+        if self.blocked.get()
+            && let Poll::Ready(writable) = stream.poll_writable(cx)
+        {
+            return Poll::Ready(Next::Writable(writable));
+        }
+        if paused { Poll::Pending } else { stream.poll_readable(cx).map(Next::Readable) }
+    }
 }
 
 impl<M: Machine> Driver<M> {
@@ -165,7 +201,7 @@ impl<M: Machine> Driver<M> {
     /// Resumes reading on all links, after `paused` had stopped it.
     pub(crate) fn resume(&self) {
         self.paused.set(false);
-        self.inner.borrow().links.values().for_each(|link| link.state.changed.notify_one());
+        self.inner.borrow().links.values().for_each(|link| link.state.changed());
     }
 
     /// Adds an open stream as a link. The machine must know `key` already.
@@ -203,30 +239,20 @@ impl<M: Machine> Driver<M> {
     async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
         let mut reader = FrameReader::new(self.max_pdu);
         let why = loop {
-            if state.closed.get() {
-                break "closed by us".to_owned();
-            }
-            tokio::select! {
-                // Who sends without end shall not keep us from answering it.
-                biased;
-                writable = stream.writable(), if state.blocked.get() => {
-                    if let Err(error) = writable {
-                        break error.to_string();
-                    }
+            // A pipe within the process may always be readable: others shall have their turn.
+            tokio::task::consume_budget().await;
+            match poll_fn(|cx| state.poll(&stream, self.paused.get(), cx)).await {
+                Next::Closed => break "closed by us".to_owned(),
+                Next::Writable(Err(error)) | Next::Readable(Err(error)) => break error.to_string(),
+                Next::Writable(Ok(())) => {
                     state.blocked.set(false);
                     self.flush(key);
                 }
-                readable = stream.readable(), if !self.paused.get() => {
-                    if let Err(error) = readable {
-                        break error.to_string();
-                    }
-                    match self.read_batch(key, &stream, &mut reader) {
-                        Ok(true) => {}
-                        Ok(false) => break "closed by the peer".to_owned(),
-                        Err(why) => break why,
-                    }
-                }
-                () = state.changed.notified() => {}
+                Next::Readable(Ok(())) => match self.read_batch(key, &stream, &mut reader) {
+                    Ok(true) => {}
+                    Ok(false) => break "closed by the peer".to_owned(),
+                    Err(why) => break why,
+                },
             }
         };
         self.detach(key, &state, &why);
@@ -399,7 +425,7 @@ impl<M: Machine> Inner<M> {
                     link.ahead.clear();
                     link.ahead_bytes = 0;
                     link.state.closed.set(true);
-                    link.state.changed.notify_one();
+                    link.state.changed();
                     return;
                 }
             }
@@ -421,7 +447,7 @@ impl Link {
     /// Lets go of the socket, once what was to be sent is sent or the peer has had time to take it.
     fn close(mut self) {
         self.state.closed.set(true);
-        self.state.changed.notify_one();
+        self.state.changed();
         if self.ahead.is_empty() && self.writer.rest_bytes() == 0 {
             return;
         }
@@ -451,7 +477,7 @@ impl Link {
         }
         if outcome.blocked {
             self.state.blocked.set(true);
-            self.state.changed.notify_one();
+            self.state.changed();
         }
         Ok(!outcome.blocked)
     }

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::BytesMut;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 /// One end of a [`duplex`]. Dropping it ends both directions: the peer reads what is left, then the end.
 #[derive(Debug)]
@@ -23,15 +24,22 @@ pub fn duplex(capacity_bytes: usize) -> (MemoryStream, MemoryStream) {
 }
 
 impl MemoryStream {
-    pub(super) async fn readable(&self) {
-        self.incoming.until(&self.incoming.readable, |state| state.closed || !state.bytes.is_empty()).await;
+    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.incoming.lock();
+        if state.closed || !state.bytes.is_empty() {
+            return Poll::Ready(());
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
     }
 
-    pub(super) async fn writable(&self) {
-        let capacity = self.outgoing.capacity;
-        self.outgoing
-            .until(&self.outgoing.writable, |state| state.closed || state.bytes.len() < capacity)
-            .await;
+    pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.outgoing.lock();
+        if state.closed || state.bytes.len() < self.outgoing.capacity {
+            return Poll::Ready(());
+        }
+        state.writer = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     pub(super) fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
@@ -47,8 +55,9 @@ impl MemoryStream {
             return if state.closed { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
         }
         state.bytes.drain(..moved);
+        let writer = state.writer.take();
         drop(state);
-        self.incoming.writable.notify_waiters();
+        writer.into_iter().for_each(Waker::wake);
         Ok(moved)
     }
 
@@ -67,8 +76,9 @@ impl MemoryStream {
             state.bytes.extend(taken);
             room -= taken.len();
         }
+        let reader = state.reader.take();
         drop(state);
-        self.outgoing.readable.notify_waiters();
+        reader.into_iter().for_each(Waker::wake);
         Ok(before - room)
     }
 }
@@ -76,9 +86,11 @@ impl MemoryStream {
 impl Drop for MemoryStream {
     fn drop(&mut self) {
         for pipe in [&self.incoming, &self.outgoing] {
-            pipe.lock().closed = true;
-            pipe.readable.notify_waiters();
-            pipe.writable.notify_waiters();
+            let mut state = pipe.lock();
+            state.closed = true;
+            let waiting = [state.reader.take(), state.writer.take()];
+            drop(state);
+            waiting.into_iter().flatten().for_each(Waker::wake);
         }
     }
 }
@@ -87,42 +99,26 @@ impl Drop for MemoryStream {
 struct Pipe {
     state: Mutex<PipeState>,
     capacity: usize,
-    readable: Notify,
-    writable: Notify,
 }
 
 #[derive(Debug, Default)]
 struct PipeState {
     bytes: VecDeque<u8>,
     closed: bool,
+    /// Who waits for bytes, and for room.
+    reader: Option<Waker>,
+    writer: Option<Waker>,
 }
 
 impl Pipe {
     fn new(capacity: usize) -> Self {
-        Self {
-            state: Mutex::default(),
-            capacity: capacity.max(1),
-            readable: Notify::new(),
-            writable: Notify::new(),
-        }
+        Self { state: Mutex::default(), capacity: capacity.max(1) }
     }
 
     fn lock(&self) -> MutexGuard<'_, PipeState> {
         // Nothing that holds this lock can leave the state half changed, so a panic elsewhere is no reason to
         // panic here.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for `ready`, listening before looking so that no notification falls in between.
-    async fn until(&self, changed: &Notify, ready: impl Fn(&PipeState) -> bool) {
-        loop {
-            let mut notified = std::pin::pin!(changed.notified());
-            notified.as_mut().enable();
-            if ready(&self.lock()) {
-                return;
-            }
-            notified.await;
-        }
     }
 }
 

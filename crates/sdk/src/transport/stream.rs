@@ -1,6 +1,8 @@
 //! One connection, whatever carries it.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use tokio::io::Interest;
@@ -24,27 +26,30 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe.
+    /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. One task
+    /// may wait at a time; another one that begins to takes its place.
     pub async fn readable(&self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_readable(cx)).await
+    }
+
+    /// Resolves once a write may be taken; as [`readable`](Self::readable) otherwise.
+    pub async fn writable(&self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_writable(cx)).await
+    }
+
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(stream) => stream.readable().await,
-            Self::Unix(stream) => stream.readable().await,
-            Self::Memory(stream) => {
-                stream.readable().await;
-                Ok(())
-            }
+            Self::Tcp(stream) => stream.poll_read_ready(cx),
+            Self::Unix(stream) => stream.poll_read_ready(cx),
+            Self::Memory(stream) => stream.poll_readable(cx).map(Ok),
         }
     }
 
-    /// Resolves once a write may be taken. May resolve in vain; cancel-safe.
-    pub async fn writable(&self) -> io::Result<()> {
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Tcp(stream) => stream.writable().await,
-            Self::Unix(stream) => stream.writable().await,
-            Self::Memory(stream) => {
-                stream.writable().await;
-                Ok(())
-            }
+            Self::Tcp(stream) => stream.poll_write_ready(cx),
+            Self::Unix(stream) => stream.poll_write_ready(cx),
+            Self::Memory(stream) => stream.poll_writable(cx).map(Ok),
         }
     }
 
