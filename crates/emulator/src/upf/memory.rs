@@ -43,6 +43,8 @@ struct Loop {
     sequence: u32,
     out: Vec<u8>,
     refused: u64,
+    /// Read once for a batch, as a worker reads the clock once for what it has received.
+    now: Time,
 }
 
 impl Loop {
@@ -50,8 +52,7 @@ impl Loop {
     fn ask(&mut self, write: impl FnOnce(&SessionTemplates, u32, &mut Vec<u8>)) -> Option<u64> {
         self.sequence = (self.sequence + 1) & 0x00ff_ffff;
         write(&self.templates, self.sequence, &mut self.out);
-        let now = Time::from_nanos(monotonic_ns());
-        self.mock.handle(now, UpfInput::Received(SMF, &self.out));
+        self.mock.handle(self.now, UpfInput::Received(SMF, &self.out));
         let (mut accepted, mut up_seid) = (false, None);
         while let Some(output) = self.mock.poll() {
             match output {
@@ -147,10 +148,12 @@ pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> 
         sequence: 0,
         out: Vec::new(),
         refused: 0,
+        now: Time::from_nanos(monotonic_ns()),
     };
     run.associate();
     let live = u32::try_from(live).unwrap_or(u32::MAX - 0x1_0000);
     for n in 0..live {
+        run.tick();
         if let Some(seid) = run.establish(n) {
             run.give_tunnel(seid, n);
         }
@@ -172,6 +175,10 @@ pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> 
 }
 
 impl Loop {
+    fn tick(&mut self) {
+        self.now = Time::from_nanos(monotonic_ns());
+    }
+
     fn associate(&mut self) {
         let request = AssociationSetupRequest {
             node_id: SMF.ip().into(),
@@ -190,15 +197,18 @@ impl Loop {
         let mut seids = [0; BATCH];
         let mut began = 0;
         while began < cycles {
+            self.tick();
             for (n, seid) in seids.iter_mut().enumerate() {
                 *seid = self.establish(first + n as u32).unwrap_or(0);
             }
+            self.tick();
             for (n, seid) in seids.iter().enumerate() {
                 self.give_tunnel(*seid, first + n as u32);
             }
             for n in 0..BATCH as u32 {
                 done += u64::from(!packets || self.forwards(first + n));
             }
+            self.tick();
             seids.iter().for_each(|seid| self.delete(*seid));
             began += BATCH as u64;
         }
