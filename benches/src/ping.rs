@@ -1,5 +1,5 @@
 //! Round trips: of a bare echo, of an iApp, of an xApp.
-use crate::process::{Process, free_address, ranlab};
+use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
 use ranlab_controllers::ping::{Ping, PingConfig};
 use ranlab_sdk::RicHandle;
@@ -7,7 +7,7 @@ use ranlab_sdk::e2::ric::{RicConfig, Side};
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
 };
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const COUNT: u32 = 3_000;
@@ -21,10 +21,22 @@ fn median_us(mut rtts: Vec<Duration>) -> Option<f64> {
     rtts.get(rtts.len() / 2).map(|rtt| rtt.as_nanos() as f64 / 1_000.0)
 }
 
-/// Against an echo process at `address`, with the transport of the SDK.
-pub(crate) fn echo_rtt_us(address: &Address) -> Option<f64> {
+/// Where the parties run. Two hops on one CPU cost half of two between CPUs, and where a scheduler puts the parties
+/// changes from run to run: neighbours in a path are on different CPUs, as on different machines, in every round.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    /// The calling thread, and every second party after it.
+    pub(crate) near: Option<usize>,
+    /// The others.
+    pub(crate) far: Option<usize>,
+}
+
+/// Against an echo process, with the transport of the SDK.
+pub(crate) fn echo_rtt_us(places: Places) -> Option<f64> {
+    let address = free_address();
+    let _echo = Process::start_on(places.far, &own(), &["echo", &address.to_string()]);
     ranlab_sdk::run(async {
-        let stream = dial(address).await?;
+        let stream = dial(&address).await?;
         let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
         let body = Bytes::from(vec![0x5a; SIZE + OVERHEAD]);
         let mut rtts = Vec::new();
@@ -61,7 +73,7 @@ async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
 }
 
 /// An iApp in a RIC of this process, the node in another.
-pub(crate) fn iapp_rtt_us() -> Option<f64> {
+pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     ranlab_sdk::run(async {
         let address = free_address();
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
@@ -69,7 +81,8 @@ pub(crate) fn iapp_rtt_us() -> Option<f64> {
         let config = PingConfig { size: SIZE, count: COUNT, ..PingConfig::default() };
         let (ping, handle) = Ping::new(config);
         ric.add_iapp(Box::new(ping));
-        let _node = Process::start(
+        let _node = Process::start_on(
+            places.far,
             &ranlab(),
             &["emulate", "--connect", &address.to_string(), "--ues", "0", "--duration", "20s"],
         );
@@ -82,28 +95,31 @@ pub(crate) fn iapp_rtt_us() -> Option<f64> {
 }
 
 /// Three processes: xApp, RIC, node.
-pub(crate) fn xapp_rtt_us(size: &str) -> Option<f64> {
+pub(crate) fn xapp_rtt_us(places: Places) -> Option<f64> {
     let (e2, e42) = (free_address(), free_address());
-    let _ric = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
+    let ric = ["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()];
+    let _ric = Process::start_on(places.far, &ranlab(), &ric);
     wait_for(&e2);
-    let _node = Process::start(
+    let _node = Process::start_on(
+        places.near,
         &ranlab(),
         &["emulate", "--connect", &e2.to_string(), "--ues", "0", "--duration", "20s"],
     );
-    let count = COUNT.to_string();
+    let (count, size) = (COUNT.to_string(), SIZE.to_string());
     let arguments = [
         "xapp",
         "ping",
         "--connect",
         &e42.to_string(),
         "--size",
-        size,
+        &size,
         "--count",
         &count,
         "--format",
         "json",
     ];
-    let output = Command::new(ranlab()).args(arguments).stdin(Stdio::null()).output().ok()?;
+    let mut xapp = command_on(places.near, &ranlab());
+    let output = xapp.args(arguments).stdin(Stdio::null()).output().ok()?;
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
     summary.pointer("/rtt_us/p50")?.as_f64()
 }

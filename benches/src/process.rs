@@ -2,15 +2,23 @@
 use ranlab_host::ProcessMeter;
 use ranlab_sdk::transport::Address;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A process of this machine, ended with its owner.
 pub(crate) struct Process(Child);
 
 impl Process {
-    pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(Command::new(program), program, arguments)
+    }
+
+    /// As [`start`](Self::start), on one CPU.
+    pub(crate) fn start_on(cpu: Option<usize>, program: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(command_on(cpu, program), program, arguments)
+    }
+
+    fn spawn(mut command: Command, program: &Path, arguments: &[&str]) -> Self {
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Self(
             command
@@ -34,6 +42,14 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// `program`, kept on a CPU by util-linux's taskset, which every Debian has; `None` leaves it to the scheduler.
+pub(crate) fn command_on(cpu: Option<usize>, program: &Path) -> Command {
+    let Some(cpu) = cpu else { return Command::new(program) };
+    let mut command = Command::new("taskset");
+    command.arg("--cpu-list").arg(cpu.to_string()).arg(program);
+    command
 }
 
 /// The binary beside this one.
