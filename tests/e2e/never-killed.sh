@@ -2,4 +2,5 @@
 # Nothing that a peer sends ends the release binary's RIC or disturbs another peer, the wrap of xApp ids included.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo test -p ranlab --test never_killed
+# Of the whole workspace: its tests were built with these features by `make test`, and are not built again.
+cargo test --workspace --test never_killed
