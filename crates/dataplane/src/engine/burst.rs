@@ -64,8 +64,25 @@ impl Slot {
     }
 
     /// Writes a frame that fits after the headroom.
-    #[inline(never)]
+    #[inline(always)]
     fn write(&mut self, frame: &[u8]) {
+        // The shortest frames come in the greatest numbers, and what a tunnel makes of them.
+        if let Ok(line) = <&[u8; LINE]>::try_from(frame) {
+            *self.window_mut(HEADROOM) = *line;
+            return;
+        }
+        match (frame.first_chunk::<LINE>(), frame.last_chunk::<LINE>()) {
+            // Two lines that overlap need no length.
+            (Some(first), Some(last)) if frame.len() <= 2 * LINE => {
+                *self.window_mut(HEADROOM) = *first;
+                *self.window_mut(HEADROOM + frame.len() - LINE) = *last;
+            }
+            _ => self.write_any(frame),
+        }
+    }
+
+    #[inline(never)]
+    fn write_any(&mut self, frame: &[u8]) {
         // Whole lines are copied without a call; the rest, if any, by one.
         let (lines, rest) = frame.as_chunks::<LINE>();
         let mut at = HEADROOM;
@@ -191,12 +208,7 @@ impl Burst {
     /// Writes a frame that fits into a slot.
     #[inline(always)]
     fn place(&mut self, index: usize, frame: &[u8]) {
-        let slot = &mut self.slots[index];
-        match <&[u8; LINE]>::try_from(frame) {
-            // The shortest frames come in the greatest numbers.
-            Ok(line) => *slot.window_mut(HEADROOM) = *line,
-            Err(_) => slot.write(frame),
-        }
+        self.slots[index].write(frame);
         let (start, length) = (HEADROOM as u16, frame.len() as u16);
         self.meta[index] = Meta {
             start,

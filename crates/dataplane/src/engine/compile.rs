@@ -7,7 +7,7 @@ use super::hot::{Memory, settle};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
 use super::lpm6::Lpm6;
 use super::parse::MacFilter;
-use super::plan::{By, Placed, Side, Stage};
+use super::plan::{By, Placed, Side, Stage, Tunnelled};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{
@@ -65,7 +65,7 @@ pub(super) struct Compiled {
     pub(super) nats: Vec<(Translations, Translations6)>,
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
-    next_hops: Vec<Rewrite>,
+    pub(super) next_hops: Vec<Rewrite>,
     /// What reads each exact table.
     readers: Vec<Reader>,
 }
@@ -162,9 +162,9 @@ impl Compiled {
         })
     }
 
-    /// The stages of a path. Within a block a stage fetches what the next one reads, and routing and forwarding are one
-    /// loop; across blocks each stage stands alone. Longer loops were tried: one that admits, routes and forwards gives
-    /// fetched lines no time to arrive.
+    /// The stages of a path. Within a block a stage fetches what the next one reads, and neighbours that wait for nothing
+    /// in between are one loop; across blocks each stage stands alone. Longer loops were tried: one that admits, routes
+    /// and forwards gives fetched lines no time to arrive.
     pub(super) fn path(&self, path: &Path) -> Result<Vec<Placed>, CompileError> {
         let mut placed = Vec::new();
         for block in &path.blocks {
@@ -203,7 +203,7 @@ impl Compiled {
             Element::Bridge(id) => Stage::Bridge(exact(*id)?),
             Element::FindUserByMac(id) => Stage::FindUserByMac(exact(*id)?),
             Element::Decap { kind, local, ipv6 } => {
-                Stage::Decap { kind: *kind, local: local.to_bits(), ipv6: *ipv6 }
+                Stage::Decap(Tunnelled { kind: *kind, local: local.to_bits(), ipv6: *ipv6 })
             }
             Element::FindUserByTunnelKey(id) => Stage::FindUser { table: exact(*id)?, by: By::TunnelKey },
             Element::FindUserBySource(id) => Stage::FindUser { table: exact(*id)?, by: By::Source },

@@ -135,3 +135,45 @@ fn collapse(page: usize) -> bool {
 fn collapse(_: usize) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::declare::Port;
+
+    /// Counts what it is given, with either instructions.
+    struct Count<'a>(&'a mut u32);
+
+    impl Loop for Count<'_> {
+        #[inline(always)]
+        fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+            *self.0 += live.count_ones();
+            prefetch(burst);
+            if WIDE { live & !1 } else { live }
+        }
+    }
+
+    #[test]
+    fn a_loop_runs_with_the_instructions_that_are_there() {
+        let mut burst = Burst::new();
+        burst.push(Port::Core, &[1; 60]).unwrap();
+        let mut count = 0;
+        assert_eq!(run(Width::of(Isa::Baseline), Count(&mut count), &mut burst, 0b111), 0b111);
+        let expected = if Isa::detect() == Isa::Wide { 0b110 } else { 0b111 };
+        assert_eq!(run(Width::of(Isa::Wide), Count(&mut count), &mut burst, 0b111), expected);
+        assert_eq!((count, burst.len()), (6, 1));
+    }
+
+    /// Only whole huge pages within the table are asked for, and its content stays.
+    #[test]
+    fn a_table_keeps_its_content_on_huge_pages() {
+        let table: Vec<u64> = (0..3 * HUGE_PAGE as u64 / 8 / if cfg!(miri) { 64 } else { 1 }).collect();
+        let mut memory = Memory::default();
+        settle(&mut memory, &table);
+        settle(&mut memory, &table[..100]);
+        let whole = if cfg!(miri) { 0..=1 } else { 2..=3 };
+        assert!(whole.contains(&(memory.asked_bytes / HUGE_PAGE)), "{memory:?}");
+        assert!(memory.huge_bytes <= memory.asked_bytes && memory.asked_bytes % HUGE_PAGE == 0);
+        assert!(table.iter().enumerate().all(|(at, value)| *value == at as u64));
+    }
+}

@@ -2,14 +2,14 @@
 //! all others has no registers left. Closures are written where they are used once, so that they vanish.
 use super::acl::{Acl, Packet};
 use super::burst::{BURST, Bits, Burst, Meta, Slot};
-use super::compile::Compiled;
-use super::exact::{Key6, Macs, Narrow, Translations, Translations6};
-use super::headers::{IP, nat_key, nat_side, rewrite, rewrite6, spend_hop};
+use super::compile::{Compiled, Rewrite};
+use super::exact::{Macs, Narrow};
+use super::headers::{IP, spend_hop};
 use super::hot::{Loop, prefetch};
 use super::lpm4::{Find4, Form4, Lpm4, Tables as Tables4};
 use super::lpm6::Lpm6;
 use super::parse::{self, MacFilter};
-use super::plan::{Ahead, By, Side};
+use super::plan::{Ahead, By};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{DropReason, Encapsulation, Port};
@@ -105,7 +105,11 @@ pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<Look
 
 /// Applies `step` to each packet; those that it refuses do not go on.
 #[inline(always)]
-fn each(burst: &mut Burst, live: u64, mut step: impl FnMut(&mut Slot, &mut Meta, usize) -> Step) -> u64 {
+pub(super) fn each(
+    burst: &mut Burst,
+    live: u64,
+    mut step: impl FnMut(&mut Slot, &mut Meta, usize) -> Step,
+) -> u64 {
     let Burst { slots, meta, dropped, .. } = burst;
     let mut passed = live;
     for i in Bits(live) {
@@ -169,17 +173,41 @@ pub(super) struct Decap<const KIND: u8, A> {
     pub(super) ahead: A,
 }
 
-impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
+impl<const KIND: u8, A: Look> Decap<KIND, A> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn step(&self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let kind = match KIND {
             GTP => Encapsulation::Gtp { qfi: 0 },
             VXLAN => Encapsulation::Vxlan,
             _ => Encapsulation::Gre,
         };
+        parse::decap(slot, meta, kind, (self.local, self.ipv6))?;
+        self.ahead.look(slot, meta);
+        Ok(())
+    }
+}
+
+impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
+    #[inline(always)]
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, |slot, meta, _| self.step(slot, meta))
+    }
+}
+
+pub(super) struct AdmitDecap<const KIND: u8, A> {
+    pub(super) admit: Admit<NoLook>,
+    pub(super) decap: Decap<KIND, A>,
+}
+
+impl<const KIND: u8, A: Look> Loop for AdmitDecap<KIND, A> {
+    #[inline(always)]
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
         each(burst, live, |slot, meta, _| {
-            parse::decap(slot, meta, kind, (self.local, self.ipv6))?;
-            self.ahead.look(slot, meta);
+            // Of a packet that is refused nothing is kept: it leaves as it came, if it leaves.
+            let mut own = *meta;
+            parse::admit(slot, &mut own, self.admit.mac, self.admit.ipv6)?;
+            self.decap.step(slot, &mut own)?;
+            *meta = own;
             Ok(())
         })
     }
@@ -363,7 +391,7 @@ impl Loop for Route<'_> {
 }
 
 pub(super) struct RouteForward<'a> {
-    pub(super) c: &'a Compiled,
+    pub(super) hops: &'a [Rewrite],
     pub(super) ipv4: &'a Lpm4,
     pub(super) ipv6: &'a Lpm6,
     pub(super) fetched: bool,
@@ -384,18 +412,53 @@ impl Loop for RouteForward<'_> {
 impl RouteForward<'_> {
     #[inline(always)]
     fn forward<const WIDE: bool>(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, |slot, meta| self.step(ipv4, slot, meta))
+    }
+
+    #[inline(always)]
+    fn step(&self, ipv4: impl Find4, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        let route = route(ipv4, self.ipv6, slot, meta);
+        // No route is beyond any table, as its number wraps.
+        let Some(rewrite) = self.hops.get(route.wrapping_sub(1) as usize) else {
+            return Err(if route == 0 {
+                DropReason::Miss
+            } else {
+                spend_hop(slot, meta).err().unwrap_or(DropReason::Miss)
+            });
+        };
+        spend_hop(slot, meta)?;
+        Ok(rewrite.write(slot, meta))
+    }
+}
+
+pub(super) struct MeterRouteForward<'a> {
+    pub(super) users: &'a mut [UserLine],
+    pub(super) forward: RouteForward<'a>,
+    pub(super) ingress: usize,
+    pub(super) now_ns: u64,
+}
+
+impl Loop for MeterRouteForward<'_> {
+    #[inline(always)]
+    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+        let ipv4 = self.forward.ipv4;
+        prepare_route(ipv4, burst, if self.forward.fetched { 0 } else { live });
+        match ipv4.form() {
+            Form4::Tables(tables) => self.run_with::<WIDE>(tables, burst, live),
+            Form4::Few(few) => self.run_with::<WIDE>(few, burst, live),
+        }
+    }
+}
+
+impl MeterRouteForward<'_> {
+    #[inline(always)]
+    fn run_with<const WIDE: bool>(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
         deliver(burst, live, |slot, meta| {
-            let route = route(ipv4, self.ipv6, slot, meta);
-            // No route is beyond any table, as its number wraps.
-            let Some(rewrite) = self.c.next_hop(route.wrapping_sub(1)) else {
-                return Err(if route == 0 {
-                    DropReason::Miss
-                } else {
-                    spend_hop(slot, meta).err().unwrap_or(DropReason::Miss)
-                });
-            };
-            spend_hop(slot, meta)?;
-            Ok(rewrite.write(slot, meta))
+            let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
+            if !user.charge(self.now_ns, meta.total, self.ingress) {
+                return Err(DropReason::Metered);
+            }
+            self.forward.step(ipv4, slot, meta)
         })
     }
 }
@@ -468,77 +531,4 @@ impl Loop for Encap<'_> {
             Ok(template.port)
         })
     }
-}
-
-pub(super) struct Translate<'a> {
-    pub(super) ipv4: &'a Translations,
-    pub(super) ipv6: &'a Translations6,
-    pub(super) side: Side,
-}
-
-/// The key of a packet's translation, and what of it will change.
-#[inline(always)]
-fn side_key(packet: &Packet, side: Side) -> (u64, u32, u16) {
-    let (address, port) = match side {
-        Side::Source => (packet.src, packet.ports >> 16),
-        Side::Destination => (packet.dst, packet.ports & 0xffff),
-    };
-    (nat_key(address, packet.protocol as u8, port as u16), address, port as u16)
-}
-
-impl Loop for Translate<'_> {
-    #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        let Self { ipv4, ipv6, side } = self;
-        let mut six = 0;
-        for i in Bits(live) {
-            six |= u64::from(burst.meta[i].ipv6) << i;
-            ipv4.prepare(side_key(&parse::five_tuple(&burst.slots[i], &burst.meta[i]).0, side).0);
-        }
-        let passed = each(burst, live & !six, |slot, meta, _| {
-            let (packet, transport) = parse::five_tuple(slot, meta);
-            let (key, address, port) = side_key(&packet, side);
-            if port == 0 {
-                return Err(DropReason::Miss);
-            }
-            let value = ipv4.lookup(key).ok_or(DropReason::Miss)?;
-            rewrite(slot, meta, transport, side, packet.protocol == 17, (address, port), nat_side(value));
-            Ok(())
-        });
-        if six == 0 { passed } else { passed | translate6(ipv6, burst, six, side) }
-    }
-}
-
-/// The same as [`side_key`], of an IPv6 packet.
-fn side_key6(packet: &Packet<u128>, side: Side) -> (Key6, u16) {
-    let (address, port) = match side {
-        Side::Source => (packet.src, packet.ports >> 16),
-        Side::Destination => (packet.dst, packet.ports & 0xffff),
-    };
-    (Key6 { address, rest: packet.protocol << 16 | port }, port as u16)
-}
-
-/// Apart from IPv4, as [`classify6`] is.
-#[inline(never)]
-fn translate6(table: &Translations6, burst: &mut Burst, live: u64, side: Side) -> u64 {
-    for i in Bits(live) {
-        table.prepare(side_key6(&parse::five_tuple6(&burst.slots[i], &burst.meta[i]), side).0);
-    }
-    each(burst, live, |slot, meta, _| {
-        let packet = parse::five_tuple6(slot, meta);
-        let (key, port) = side_key6(&packet, side);
-        if port == 0 {
-            return Err(DropReason::Miss);
-        }
-        let new = table.lookup(key).ok_or(DropReason::Miss)?;
-        rewrite6(
-            slot,
-            meta,
-            side,
-            packet.protocol == 17,
-            (key.address, port),
-            (new.address, new.port as u16),
-        );
-        Ok(())
-    })
 }

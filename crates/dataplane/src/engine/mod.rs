@@ -19,6 +19,7 @@ mod plan;
 mod prune;
 mod stage;
 mod template;
+mod translate;
 mod update;
 mod users;
 

@@ -11,10 +11,12 @@ pub(super) enum Stage {
     },
     Bridge(usize),
     FindUserByMac(usize),
-    Decap {
-        kind: Encapsulation,
-        local: u32,
+    Decap(Tunnelled),
+    /// Both in one loop, where they share a block.
+    AdmitDecap {
+        mac: MacFilter,
         ipv6: bool,
+        tunnel: Tunnelled,
     },
     FindUser {
         table: usize,
@@ -29,6 +31,8 @@ pub(super) enum Stage {
     Route(usize),
     /// Both in one loop, where they share a block.
     RouteForward(usize),
+    /// All three likewise.
+    MeterRouteForward(usize),
     Forward,
     Deliver,
     Encap,
@@ -36,6 +40,15 @@ pub(super) enum Stage {
         port: Port,
         source: Option<[u8; 6]>,
     },
+}
+
+/// What is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tunnelled {
+    pub(super) kind: Encapsulation,
+    pub(super) local: u32,
+    /// Whether IPv6 within passes.
+    pub(super) ipv6: bool,
 }
 
 /// What the next stage will read: the lines are fetched while this stage is at work, which spares the next one a loop of
@@ -65,7 +78,16 @@ impl Placed {
             match (merged.last(), stage) {
                 (Some(&Stage::Route(table)), Stage::Forward) => {
                     merged.pop();
-                    merged.push(Stage::RouteForward(table));
+                    let metered = merged.pop_if(|before| *before == Stage::Meter).is_some();
+                    merged.push(if metered {
+                        Stage::MeterRouteForward(table)
+                    } else {
+                        Stage::RouteForward(table)
+                    });
+                }
+                (Some(&Stage::Admit { mac, ipv6 }), Stage::Decap(tunnel)) => {
+                    merged.pop();
+                    merged.push(Stage::AdmitDecap { mac, ipv6, tunnel });
                 }
                 _ => merged.push(stage),
             }
@@ -88,7 +110,7 @@ impl Placed {
                 matches!(wanted, Ahead::Route(_) | Ahead::User { by: By::Source | By::Destination, .. })
             }
             Stage::FindUser { .. } => matches!(wanted, Ahead::Route(_)),
-            Stage::Decap { .. } => matches!(wanted, Ahead::User { .. }),
+            Stage::Decap(_) | Stage::AdmitDecap { .. } => matches!(wanted, Ahead::User { .. }),
             Stage::Meter => wanted == Ahead::Tunnel,
             _ => false,
         };
@@ -117,7 +139,9 @@ impl Stage {
     const fn reads(self) -> Ahead {
         match self {
             Self::FindUser { table, by } => Ahead::User { table, by },
-            Self::Route(table) | Self::RouteForward(table) => Ahead::Route(table),
+            Self::Route(table) | Self::RouteForward(table) | Self::MeterRouteForward(table) => {
+                Ahead::Route(table)
+            }
             Self::Encap => Ahead::Tunnel,
             _ => Ahead::Nothing,
         }
@@ -145,16 +169,16 @@ mod tests {
     #[test]
     fn a_route_is_fetched_before_the_meter() {
         let find = Stage::FindUser { table: 1, by: By::TunnelKey };
-        let decap = Stage::Decap { kind: Encapsulation::Gre, local: 7, ipv6: false };
+        let decap = Stage::Decap(Tunnelled { kind: Encapsulation::Gre, local: 7, ipv6: false });
         let user = Ahead::User { table: 1, by: By::TunnelKey };
-        let expected = [
-            (Ahead::Nothing, false),
-            (user, false),
-            (Ahead::Route(0), true),
-            (Ahead::Nothing, false),
-            (Ahead::Nothing, true),
-        ];
-        assert_eq!(shape(&[ADMIT, decap, find, Stage::Meter, Stage::Route(0)]), expected);
+        let expected =
+            [(user, false), (Ahead::Route(0), true), (Ahead::Nothing, false), (Ahead::Nothing, true)];
+        let path = [ADMIT, decap, find, Stage::Meter, Stage::Route(0), Stage::Forward];
+        assert_eq!(shape(&path[..5]), expected);
+        // With what follows, a gateway is three loops.
+        let merged = Placed::block(&path);
+        assert_eq!((merged.len(), merged[2].stage), (3, Stage::MeterRouteForward(0)));
+        assert!(merged[2].fetched);
     }
 
     /// The key of a tunnel is not known before the tunnel was cut.

@@ -3,10 +3,12 @@ use super::burst::Burst;
 use super::compile::Compiled;
 use super::hot::{Width, run as run_loop};
 use super::loops::{
-    self, Admit, Bridge, Classify, Decap, Deliver, Emit, Encap, FindUser, FindUserByMac, Forward, GRE, GTP,
-    LookRoute, LookUser, Meter, NoLook, Route, RouteForward, Translate, VXLAN,
+    self, Admit, AdmitDecap, Bridge, Classify, Decap, Deliver, Emit, Encap, FindUser, FindUserByMac, Forward,
+    GRE, GTP, LookRoute, LookUser, Meter, MeterRouteForward, NoLook, Route, RouteForward, VXLAN,
 };
-use super::plan::{Ahead, Placed, Stage};
+use super::parse::MacFilter;
+use super::plan::{Ahead, Placed, Stage, Tunnelled};
+use super::translate::Translate;
 use crate::declare::Encapsulation;
 
 /// Runs the stage over the packets in `live`; says which of them go on.
@@ -25,7 +27,10 @@ pub(super) fn run(
             (_, Some(user)) => run_loop(width, Admit { mac, ipv6, ahead: user }, burst, live),
             _ => run_loop(width, Admit { mac, ipv6, ahead: NoLook }, burst, live),
         },
-        Stage::Decap { kind, local, ipv6 } => decap(c, burst, live, kind, (local, ipv6), ahead, width),
+        Stage::Decap(tunnel) => decap(c, burst, live, None, tunnel, ahead, width),
+        Stage::AdmitDecap { mac, ipv6, tunnel } => {
+            decap(c, burst, live, Some((mac, ipv6)), tunnel, ahead, width)
+        }
         Stage::Bridge(table) => match c.macs.get(table) {
             Some(table) => run_loop(width, Bridge { table }, burst, live),
             None => 0,
@@ -65,9 +70,20 @@ pub(super) fn run(
             None => 0,
         },
         Stage::RouteForward(table) => match c.routes.get(table) {
-            Some((ipv4, ipv6)) => run_loop(width, RouteForward { c, ipv4, ipv6, fetched }, burst, live),
+            Some((ipv4, ipv6)) => {
+                let hops = &c.next_hops;
+                run_loop(width, RouteForward { hops, ipv4, ipv6, fetched }, burst, live)
+            }
             None => 0,
         },
+        Stage::MeterRouteForward(table) => {
+            let Compiled { users, routes, next_hops: hops, .. } = c;
+            let Some((ipv4, ipv6)) = routes.get(table) else {
+                return 0;
+            };
+            let forward = RouteForward { hops, ipv4, ipv6, fetched };
+            run_loop(width, MeterRouteForward { users, forward, ingress, now_ns }, burst, live)
+        }
         Stage::Forward => run_loop(width, Forward { c }, burst, live),
         Stage::Deliver => run_loop(width, Deliver { c }, burst, live),
         Stage::Encap => run_loop(width, Encap { users: &c.users, tunnels: &c.tunnels, fetched }, burst, live),
@@ -80,29 +96,38 @@ fn decap(
     c: &Compiled,
     burst: &mut Burst,
     live: u64,
-    kind: Encapsulation,
-    (local, ipv6): (u32, bool),
+    admit: Option<(MacFilter, bool)>,
+    tunnel: Tunnelled,
     ahead: Ahead,
     width: Width,
 ) -> u64 {
-    match (kind, loops::look(c, ahead).1) {
-        (Encapsulation::Gtp { .. }, Some(ahead)) => {
-            run_loop(width, Decap::<GTP, LookUser> { local, ipv6, ahead }, burst, live)
+    let user = loops::look(c, ahead).1;
+    match tunnel.kind {
+        Encapsulation::Gtp { .. } => decap_kind::<GTP>(burst, live, admit, tunnel, user, width),
+        Encapsulation::Vxlan => decap_kind::<VXLAN>(burst, live, admit, tunnel, user, width),
+        Encapsulation::Gre => decap_kind::<GRE>(burst, live, admit, tunnel, user, width),
+    }
+}
+
+fn decap_kind<const KIND: u8>(
+    burst: &mut Burst,
+    live: u64,
+    admit: Option<(MacFilter, bool)>,
+    Tunnelled { local, ipv6, .. }: Tunnelled,
+    ahead: Option<LookUser<'_>>,
+    width: Width,
+) -> u64 {
+    match (admit, ahead) {
+        (Some((mac, outer6)), Some(ahead)) => {
+            let admit = Admit { mac, ipv6: outer6, ahead: NoLook };
+            run_loop(width, AdmitDecap { admit, decap: Decap::<KIND, _> { local, ipv6, ahead } }, burst, live)
         }
-        (Encapsulation::Gtp { .. }, None) => {
-            run_loop(width, Decap::<GTP, _> { local, ipv6, ahead: NoLook }, burst, live)
+        (Some((mac, outer6)), None) => {
+            let admit = Admit { mac, ipv6: outer6, ahead: NoLook };
+            let decap = Decap::<KIND, _> { local, ipv6, ahead: NoLook };
+            run_loop(width, AdmitDecap { admit, decap }, burst, live)
         }
-        (Encapsulation::Vxlan, Some(ahead)) => {
-            run_loop(width, Decap::<VXLAN, LookUser> { local, ipv6, ahead }, burst, live)
-        }
-        (Encapsulation::Vxlan, None) => {
-            run_loop(width, Decap::<VXLAN, _> { local, ipv6, ahead: NoLook }, burst, live)
-        }
-        (Encapsulation::Gre, Some(ahead)) => {
-            run_loop(width, Decap::<GRE, LookUser> { local, ipv6, ahead }, burst, live)
-        }
-        (Encapsulation::Gre, None) => {
-            run_loop(width, Decap::<GRE, _> { local, ipv6, ahead: NoLook }, burst, live)
-        }
+        (None, Some(ahead)) => run_loop(width, Decap::<KIND, _> { local, ipv6, ahead }, burst, live),
+        (None, None) => run_loop(width, Decap::<KIND, _> { local, ipv6, ahead: NoLook }, burst, live),
     }
 }
