@@ -4,7 +4,7 @@
 #   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
 #   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
-#   need.sh fuzz     the nightly toolchain and cargo-fuzz
+#   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +45,8 @@ oracle() {
 
 fuzz() {
     rustup toolchain list | grep -q ^nightly || rustup toolchain install nightly --profile minimal
+    rustup component list --toolchain nightly --installed | grep -q ^miri ||
+        rustup component add --toolchain nightly miri rust-src
     cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked --quiet
     command -v c++ >/dev/null || apt g++ # libFuzzer is C++
 }

@@ -11,7 +11,9 @@ const HEADROOM: usize = 128;
 /// An odd number of cache lines: slots of a power of two would all compete for the same few sets of the cache.
 pub(super) const SLOT: usize = 35 * LINE;
 const LINE: usize = 64;
-const _: () = assert!(REACH + LINE <= SLOT && (SLOT / LINE) % 2 == 1);
+/// What may be read or written at an offset.
+const WINDOW: usize = SLOT - REACH;
+const _: () = assert!(WINDOW >= 2 * LINE && (SLOT / LINE) % 2 == 1);
 
 /// Memory of one packet.
 #[repr(align(64))]
@@ -22,7 +24,7 @@ impl Slot {
     /// for it would cost more than the mask.
     #[inline(always)]
     pub(super) fn window<const N: usize>(&self, at: usize) -> &[u8; N] {
-        const { assert!(N <= LINE) };
+        const { assert!(N <= WINDOW) };
         let at = at & (REACH - 1);
         self.0[at..].first_chunk().unwrap_or(&[0; N])
     }
@@ -30,9 +32,9 @@ impl Slot {
     /// The octets from `at` on, to be changed; masked likewise.
     #[inline(always)]
     pub(super) fn window_mut<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
-        const { assert!(N <= LINE) };
+        const { assert!(N <= WINDOW) };
         let at = at & (REACH - 1);
-        // The mask leaves more than a line, so the chunk exists.
+        // The mask leaves more than a window, so the chunk exists.
         #[allow(clippy::unwrap_used)]
         self.0[at..].first_chunk_mut().unwrap()
     }
@@ -96,17 +98,18 @@ impl Slot {
     }
 }
 
-/// What stages tell each other about a packet; offsets are in octets from the slot's start.
+/// What stages tell each other about a packet; offsets are in octets from the slot's start. Words, not halves of words: a
+/// processor passes what was just stored on to a load of the same width, and waits for one that is wider.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Meta {
     /// Of the frame.
-    pub(super) start: u16,
+    pub(super) start: u32,
     /// After the frame.
-    pub(super) end: u16,
+    pub(super) end: u32,
     /// Of the IP header.
-    pub(super) l3: u16,
+    pub(super) l3: u32,
     /// The IP packet's own length.
-    pub(super) total: u16,
+    pub(super) total: u32,
     /// Key of the tunnel that was cut.
     pub(super) key: u32,
     /// The user that was found.
@@ -209,7 +212,7 @@ impl Burst {
     #[inline(always)]
     fn place(&mut self, index: usize, frame: &[u8]) {
         self.slots[index].write(frame);
-        let (start, length) = (HEADROOM as u16, frame.len() as u16);
+        let (start, length) = (HEADROOM as u32, frame.len() as u32);
         self.meta[index] = Meta {
             start,
             end: start + length,
@@ -256,7 +259,7 @@ impl Burst {
         if index >= self.filled {
             return &[];
         }
-        self.slots[index].bytes(self.meta[index].start.into(), self.meta[index].end.into())
+        self.slots[index].bytes(self.meta[index].start as usize, self.meta[index].end as usize)
     }
 
     #[inline(always)]

@@ -117,7 +117,7 @@ impl Rewrite {
     /// Writes the addresses over a frame's own and says where it leaves.
     #[inline(always)]
     pub(super) fn write(&self, slot: &mut Slot, meta: &Meta) -> Port {
-        let macs = slot.window_mut::<12>(meta.start.into());
+        let macs = slot.window_mut::<12>(meta.start as usize);
         if self.both {
             *macs = self.macs;
         } else if self.dst {

@@ -14,14 +14,14 @@ const IPV6: usize = 40;
 #[inline(always)]
 pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> {
     if meta.ipv6 {
-        let [hops] = slot.window_mut::<1>(usize::from(meta.start) + IP + 7);
+        let [hops] = slot.window_mut::<1>((meta.start as usize) + IP + 7);
         if *hops <= 1 {
             return Err(DropReason::HopLimit);
         }
         *hops -= 1;
         return Ok(());
     }
-    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start.into());
+    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start as usize);
     if *hops <= 1 {
         return Err(DropReason::HopLimit);
     }
@@ -50,7 +50,7 @@ pub(super) fn rewrite(
     (old, old_port): (u32, u16),
     (new, new_port): (u32, u16),
 ) {
-    let l3 = usize::from(meta.l3);
+    let l3 = meta.l3 as usize;
     let (address_at, port_at) = match side {
         Side::Source => (12, 0),
         Side::Destination => (16, 2),
@@ -80,12 +80,12 @@ pub(super) fn rewrite6(
     (old, old_port): (u128, u16),
     (new, new_port): (u128, u16),
 ) {
-    let transport = usize::from(meta.l3) + IPV6;
+    let transport = (meta.l3 as usize) + IPV6;
     let (address_at, port_at) = match side {
         Side::Source => (8, 0),
         Side::Destination => (24, 2),
     };
-    *slot.window_mut(usize::from(meta.l3) + address_at) = new.to_be_bytes();
+    *slot.window_mut((meta.l3 as usize) + address_at) = new.to_be_bytes();
     *slot.window_mut(transport + port_at) = new_port.to_be_bytes();
     let field = slot.window_mut::<2>(transport + if udp { 6 } else { 16 });
     let old_sum = u16::from_be_bytes(*field);
@@ -162,7 +162,7 @@ mod tests {
                 if side == Side::Source { reference::Side::Source } else { reference::Side::Destination };
             let Ok(key) = reference::nat_key(&frame, as_reference) else { continue };
             reference::translate(&mut frame, as_reference, Nat { address, port }).unwrap();
-            let (udp, transport) = (protocol == Protocol::UDP, usize::from(meta.l3) + 20);
+            let (udp, transport) = (protocol == Protocol::UDP, (meta.l3 as usize) + 20);
             match (key.address, address) {
                 (IpAddr::V4(old), IpAddr::V4(new)) => {
                     let (old, new) = ((old.to_bits(), key.port), (new.to_bits(), port));

@@ -1,5 +1,5 @@
 //! The loops over a burst. Each is compiled on its own, for every instruction set: a loop that shares a function with
-//! all others has no registers left. Closures are written where they are used once, so that they vanish.
+//! all others has no registers left.
 use super::acl::{Acl, Packet};
 use super::burst::{BURST, Bits, Burst, Meta, Slot};
 use super::compile::{Compiled, Rewrite};
@@ -14,7 +14,7 @@ use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{DropReason, Encapsulation, Port};
 
-type Step = Result<(), DropReason>;
+pub(super) type Step = Result<(), DropReason>;
 
 /// Fetches what the next stage will read.
 pub(super) trait Look: Copy {
@@ -71,7 +71,7 @@ fn is_prefix(meta: &Meta, by: By) -> bool {
 #[inline(always)]
 fn prefix(slot: &Slot, meta: &Meta, by: By) -> u64 {
     let at = if by == By::Source { 8 } else { 24 };
-    u64::from_be_bytes(*slot.window(usize::from(meta.l3) + at))
+    u64::from_be_bytes(*slot.window((meta.l3 as usize) + at))
 }
 
 impl Look for NoLook {
@@ -82,7 +82,7 @@ impl Look for NoLook {
 impl Look for LookRoute<'_> {
     #[inline(always)]
     fn look(self, slot: &Slot, meta: &Meta) {
-        self.0.prepare(destination4(slot.window(meta.start.into())));
+        self.0.prepare(destination4(slot.window(meta.start as usize)));
     }
 }
 
@@ -103,17 +103,25 @@ pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<Look
     }
 }
 
-/// Applies `step` to each packet; those that it refuses do not go on.
+/// What a loop does with each packet. Must be `#[inline(always)]`; see [`Loop::run`].
+pub(super) trait Each {
+    /// Refuses a packet, or lets it go on.
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step;
+}
+
+/// The same where a packet that is not refused leaves.
+pub(super) trait Leave {
+    /// Refuses a packet, or says where it leaves.
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason>;
+}
+
+/// Applies a step to each packet; those that it refuses do not go on.
 #[inline(always)]
-pub(super) fn each(
-    burst: &mut Burst,
-    live: u64,
-    mut step: impl FnMut(&mut Slot, &mut Meta, usize) -> Step,
-) -> u64 {
+pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 {
     let Burst { slots, meta, dropped, .. } = burst;
     let mut passed = live;
     for i in Bits(live) {
-        if let Err(reason) = step(&mut slots[i], &mut meta[i], i) {
+        if let Err(reason) = packets.step(&mut slots[i], &mut meta[i]) {
             dropped[i] = reason;
             passed &= !(1 << i);
         }
@@ -123,16 +131,12 @@ pub(super) fn each(
 
 /// As [`each`], where a packet that is not refused leaves.
 #[inline(always)]
-fn deliver(
-    burst: &mut Burst,
-    live: u64,
-    mut step: impl FnMut(&mut Slot, &mut Meta) -> Result<Port, DropReason>,
-) -> u64 {
+fn deliver(burst: &mut Burst, live: u64, mut packets: impl Leave) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
     // Of all that leave, those by the core port.
     let (mut left, mut core) = (live, 0_u64);
     for i in Bits(live) {
-        match step(&mut slots[i], &mut meta[i]) {
+        match packets.step(&mut slots[i], &mut meta[i]) {
             Ok(port) => core |= (port as u64) << i,
             Err(reason) => {
                 dropped[i] = reason;
@@ -153,12 +157,17 @@ pub(super) struct Admit<A> {
 
 impl<A: Look> Loop for Admit<A> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, |slot, meta, _| {
-            parse::admit(slot, meta, self.mac, self.ipv6)?;
-            self.ahead.look(slot, meta);
-            Ok(())
-        })
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, self)
+    }
+}
+
+impl<A: Look> Each for Admit<A> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        parse::admit(slot, meta, self.mac, self.ipv6)?;
+        self.ahead.look(slot, meta);
+        Ok(())
     }
 }
 
@@ -173,9 +182,9 @@ pub(super) struct Decap<const KIND: u8, A> {
     pub(super) ahead: A,
 }
 
-impl<const KIND: u8, A: Look> Decap<KIND, A> {
+impl<const KIND: u8, A: Look> Each for Decap<KIND, A> {
     #[inline(always)]
-    fn step(&self, slot: &mut Slot, meta: &mut Meta) -> Step {
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let kind = match KIND {
             GTP => Encapsulation::Gtp { qfi: 0 },
             VXLAN => Encapsulation::Vxlan,
@@ -189,8 +198,8 @@ impl<const KIND: u8, A: Look> Decap<KIND, A> {
 
 impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, |slot, meta, _| self.step(slot, meta))
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, self)
     }
 }
 
@@ -201,58 +210,32 @@ pub(super) struct AdmitDecap<const KIND: u8, A> {
 
 impl<const KIND: u8, A: Look> Loop for AdmitDecap<KIND, A> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, |slot, meta, _| {
-            // Of a packet that is refused nothing is kept: it leaves as it came, if it leaves.
-            let mut own = *meta;
-            parse::admit(slot, &mut own, self.admit.mac, self.admit.ipv6)?;
-            self.decap.step(slot, &mut own)?;
-            *meta = own;
-            Ok(())
-        })
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, self)
     }
 }
 
-/// The destination MAC as a key.
-#[inline(always)]
-fn mac_key(slot: &Slot, meta: &Meta) -> u64 {
-    let [a, b, c, d, e, f] = *slot.window::<6>(meta.start.into());
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
-}
-
-#[inline(always)]
-fn by_mac(table: &Macs, burst: &mut Burst, live: u64, set: impl Fn(&mut Meta, u32)) -> u64 {
-    for i in Bits(live) {
-        table.prepare(mac_key(&burst.slots[i], &burst.meta[i]));
-    }
-    each(burst, live, |slot, meta, _| {
-        if meta.end - meta.start < 14 {
-            return Err(DropReason::Malformed);
+impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        if KIND == GTP {
+            if !parse::plain_gtp(slot, meta, self.admit.mac, self.decap.local) {
+                return self.any(slot, meta);
+            }
+            self.decap.ahead.look(slot, meta);
+            return Ok(());
         }
-        set(meta, table.lookup(mac_key(slot, meta)).ok_or(DropReason::Miss)?);
-        Ok(())
-    })
-}
-
-pub(super) struct Bridge<'a> {
-    pub(super) table: &'a Macs,
-}
-
-impl Loop for Bridge<'_> {
-    #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        by_mac(self.table, burst, live, |meta, value| meta.next_hop = value)
+        self.admit.step(slot, meta)?;
+        self.decap.step(slot, meta)
     }
 }
 
-pub(super) struct FindUserByMac<'a> {
-    pub(super) table: &'a Macs,
-}
-
-impl Loop for FindUserByMac<'_> {
-    #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        by_mac(self.table, burst, live, |meta, value| meta.user = value)
+impl<const KIND: u8, A: Look> AdmitDecap<KIND, A> {
+    /// What is not plain: seldom, and without a place in the loop.
+    #[inline(never)]
+    fn any(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        self.admit.step(slot, meta)?;
+        self.decap.step(slot, meta)
     }
 }
 
@@ -260,8 +243,8 @@ impl Loop for FindUserByMac<'_> {
 fn user_key(slot: &Slot, meta: &Meta, by: By) -> u32 {
     match by {
         By::TunnelKey => meta.key,
-        By::Source => slot.u32(usize::from(meta.l3) + 12),
-        By::Destination => slot.u32(usize::from(meta.l3) + 16),
+        By::Source => slot.u32((meta.l3 as usize) + 12),
+        By::Destination => slot.u32((meta.l3 as usize) + 16),
     }
 }
 
@@ -275,19 +258,24 @@ pub(super) struct FindUser<'a, A> {
 
 impl<A: Look> Loop for FindUser<'_, A> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         for i in Bits(if self.fetched { 0 } else { live }) {
             self.table.prepare(&burst.slots[i], &burst.meta[i], self.by);
         }
-        each(burst, live, |slot, meta, _| {
-            let user = self.table.lookup(slot, meta, self.by).ok_or(DropReason::Miss)?;
-            meta.user = user;
-            if let Some(line) = self.users.get(user as usize) {
-                prefetch(line);
-            }
-            self.ahead.look(slot, meta);
-            Ok(())
-        })
+        each(burst, live, self)
+    }
+}
+
+impl<A: Look> Each for FindUser<'_, A> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        let user = self.table.lookup(slot, meta, self.by).ok_or(DropReason::Miss)?;
+        meta.user = user;
+        if let Some(line) = self.users.get(user as usize) {
+            prefetch(line);
+        }
+        self.ahead.look(slot, meta);
+        Ok(())
     }
 }
 
@@ -301,14 +289,23 @@ pub(super) struct Meter<'a> {
 
 impl Loop for Meter<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, |_, meta, _| {
-            let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
-            if let Some(template) = self.tunnels.get(user.tunnel as usize) {
-                prefetch(template);
-            }
-            if user.charge(self.now_ns, meta.total, self.ingress) { Ok(()) } else { Err(DropReason::Metered) }
-        })
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        each(burst, live, self)
+    }
+}
+
+impl Each for Meter<'_> {
+    #[inline(always)]
+    fn step(&mut self, _: &mut Slot, meta: &mut Meta) -> Step {
+        let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
+        if let Some(template) = self.tunnels.get(user.tunnel as usize) {
+            prefetch(template);
+        }
+        if user.charge(self.now_ns, meta.total as u16, self.ingress) {
+            Ok(())
+        } else {
+            Err(DropReason::Metered)
+        }
     }
 }
 
@@ -319,7 +316,7 @@ pub(super) struct Classify<'a> {
 
 impl Loop for Classify<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         let mut packets = [Packet::default(); BURST];
         let mut six = 0;
         for i in Bits(live) {
@@ -358,7 +355,7 @@ fn destination4(frame: &[u8; 34]) -> u32 {
 fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
     let Some(tables) = ipv4.tables() else { return };
     for i in Bits(live) {
-        tables.prepare(destination4(burst.slots[i].window(burst.meta[i].start.into())));
+        tables.prepare(destination4(burst.slots[i].window(burst.meta[i].start as usize)));
     }
 }
 
@@ -367,10 +364,10 @@ fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
 fn route(ipv4: impl Find4, ipv6: &Lpm6, slot: &Slot, meta: &Meta) -> u32 {
     if meta.ipv6 {
         return ipv6
-            .lookup(u128::from_be_bytes(*slot.window(usize::from(meta.start) + IP + 24)))
+            .lookup(u128::from_be_bytes(*slot.window((meta.start as usize) + IP + 24)))
             .map_or(0, |hop| hop + 1);
     }
-    ipv4.find(destination4(slot.window(meta.start.into()))).into()
+    ipv4.find(destination4(slot.window(meta.start as usize))).into()
 }
 
 pub(super) struct Route<'a> {
@@ -381,12 +378,17 @@ pub(super) struct Route<'a> {
 
 impl Loop for Route<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
-        each(burst, live, |slot, meta, _| {
-            meta.next_hop = route(self.ipv4, self.ipv6, slot, meta).checked_sub(1).ok_or(DropReason::Miss)?;
-            Ok(())
-        })
+        each(burst, live, self)
+    }
+}
+
+impl Each for Route<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        meta.next_hop = route(self.ipv4, self.ipv6, slot, meta).checked_sub(1).ok_or(DropReason::Miss)?;
+        Ok(())
     }
 }
 
@@ -399,27 +401,28 @@ pub(super) struct RouteForward<'a> {
 
 impl Loop for RouteForward<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
         // The form of the table is asked once for all packets.
         match self.ipv4.form() {
-            Form4::Tables(tables) => self.forward::<WIDE>(tables, burst, live),
-            Form4::Few(few) => self.forward::<WIDE>(few, burst, live),
+            Form4::Tables(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
+            Form4::Few(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
         }
     }
 }
 
-impl RouteForward<'_> {
-    #[inline(always)]
-    fn forward<const WIDE: bool>(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| self.step(ipv4, slot, meta))
-    }
+/// [`RouteForward`] with the form of its table.
+struct Routed<'a, F> {
+    ipv4: F,
+    forward: RouteForward<'a>,
+}
 
+impl<F: Find4> Leave for Routed<'_, F> {
     #[inline(always)]
-    fn step(&self, ipv4: impl Find4, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
-        let route = route(ipv4, self.ipv6, slot, meta);
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        let route = route(self.ipv4, self.forward.ipv6, slot, meta);
         // No route is beyond any table, as its number wraps.
-        let Some(rewrite) = self.hops.get(route.wrapping_sub(1) as usize) else {
+        let Some(rewrite) = self.forward.hops.get(route.wrapping_sub(1) as usize) else {
             return Err(if route == 0 {
                 DropReason::Miss
             } else {
@@ -432,34 +435,33 @@ impl RouteForward<'_> {
 }
 
 pub(super) struct MeterRouteForward<'a> {
-    pub(super) users: &'a mut [UserLine],
+    pub(super) meter: Meter<'a>,
     pub(super) forward: RouteForward<'a>,
-    pub(super) ingress: usize,
-    pub(super) now_ns: u64,
 }
 
 impl Loop for MeterRouteForward<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        let ipv4 = self.forward.ipv4;
-        prepare_route(ipv4, burst, if self.forward.fetched { 0 } else { live });
-        match ipv4.form() {
-            Form4::Tables(tables) => self.run_with::<WIDE>(tables, burst, live),
-            Form4::Few(few) => self.run_with::<WIDE>(few, burst, live),
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        let Self { meter, forward } = self;
+        prepare_route(forward.ipv4, burst, if forward.fetched { 0 } else { live });
+        match forward.ipv4.form() {
+            Form4::Tables(ipv4) => deliver(burst, live, Metered { meter, routed: Routed { ipv4, forward } }),
+            Form4::Few(ipv4) => deliver(burst, live, Metered { meter, routed: Routed { ipv4, forward } }),
         }
     }
 }
 
-impl MeterRouteForward<'_> {
+/// [`MeterRouteForward`] with the form of its table.
+struct Metered<'a, F> {
+    meter: Meter<'a>,
+    routed: Routed<'a, F>,
+}
+
+impl<F: Find4> Leave for Metered<'_, F> {
     #[inline(always)]
-    fn run_with<const WIDE: bool>(self, ipv4: impl Find4, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| {
-            let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
-            if !user.charge(self.now_ns, meta.total, self.ingress) {
-                return Err(DropReason::Metered);
-            }
-            self.forward.step(ipv4, slot, meta)
-        })
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        self.meter.step(slot, meta)?;
+        self.routed.step(slot, meta)
     }
 }
 
@@ -469,11 +471,16 @@ pub(super) struct Forward<'a> {
 
 impl Loop for Forward<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| {
-            spend_hop(slot, meta)?;
-            self.c.deliver(slot, meta)
-        })
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, self)
+    }
+}
+
+impl Leave for Forward<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        spend_hop(slot, meta)?;
+        self.c.deliver(slot, meta)
     }
 }
 
@@ -483,8 +490,15 @@ pub(super) struct Deliver<'a> {
 
 impl Loop for Deliver<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| self.c.deliver(slot, meta))
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, self)
+    }
+}
+
+impl Leave for Deliver<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        self.c.deliver(slot, meta)
     }
 }
 
@@ -495,16 +509,21 @@ pub(super) struct Emit {
 
 impl Loop for Emit {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
-        deliver(burst, live, |slot, meta| {
-            if let Some(source) = self.source {
-                if meta.end - meta.start < 14 {
-                    return Err(DropReason::Malformed);
-                }
-                *slot.window_mut(usize::from(meta.start) + 6) = source;
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        deliver(burst, live, self)
+    }
+}
+
+impl Leave for Emit {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        if let Some(source) = self.source {
+            if meta.end - meta.start < 14 {
+                return Err(DropReason::Malformed);
             }
-            Ok(self.port)
-        })
+            *slot.window_mut((meta.start as usize) + 6) = source;
+        }
+        Ok(self.port)
     }
 }
 
@@ -516,7 +535,7 @@ pub(super) struct Encap<'a> {
 
 impl Loop for Encap<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         let Self { users, tunnels, fetched } = self;
         for i in Bits(if fetched { 0 } else { live }) {
             let user = users.get(burst.meta[i].user as usize);
@@ -524,11 +543,16 @@ impl Loop for Encap<'_> {
                 prefetch(template);
             }
         }
-        deliver(burst, live, |slot, meta| {
-            let user = users.get(meta.user as usize).ok_or(DropReason::Miss)?;
-            let template = tunnels.get(user.tunnel as usize).ok_or(DropReason::Miss)?;
-            template.wrap(slot, meta, user.tunnel_key);
-            Ok(template.port)
-        })
+        deliver(burst, live, self)
+    }
+}
+
+impl Leave for Encap<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
+        let user = self.users.get(meta.user as usize).ok_or(DropReason::Miss)?;
+        let template = self.tunnels.get(user.tunnel as usize).ok_or(DropReason::Miss)?;
+        template.wrap(slot, meta, user.tunnel_key);
+        Ok(template.port)
     }
 }

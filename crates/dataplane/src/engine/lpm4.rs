@@ -331,6 +331,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "half a minute of filling tables that way, for nothing new")]
     fn a_full_table_refuses_and_forgets() {
         let subnets = (0..GROUPS_MAX as u32).map(|i| (0x0b00_0000 + (i << 8), 32, 1));
         let mut table = Lpm4::new(subnets).unwrap();

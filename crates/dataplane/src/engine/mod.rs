@@ -6,6 +6,7 @@
 //! become visible together, and a worker never waits.
 mod acl;
 mod address;
+mod bridge;
 mod burst;
 mod compile;
 mod exact;

@@ -27,21 +27,21 @@ impl MacFilter {
         Self { value: u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]), mask }
     }
 
+    /// Of a frame's first eight octets.
     #[inline(always)]
-    fn passes(self, header: &[u8; 34]) -> bool {
-        let [a, b, c, d, e, f, g, h, ..] = *header;
-        u64::from_ne_bytes([a, b, c, d, e, f, g, h]) & self.mask == self.value
+    fn passes(self, first: [u8; 8]) -> bool {
+        u64::from_ne_bytes(first) & self.mask == self.value
     }
 }
 
 /// [`crate::declare::Element::Admit`].
 #[inline(always)]
 pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
-    let (l3, end) = (usize::from(meta.start) + ETHERNET, usize::from(meta.end));
-    let header = slot.window::<34>(meta.start.into());
+    let (l3, end) = ((meta.start as usize) + ETHERNET, (meta.end as usize));
+    let header = slot.window::<34>(meta.start as usize);
     let [_, _, _, _, _, _, _, _, _, _, _, _, t, u, packet @ ..] = header;
     // Nearly every frame is for us and has an IPv4 header without options that is all there.
-    if mac.passes(header) & (EtherType(u16::from_be_bytes([*t, *u])) == EtherType::IPV4) {
+    if mac.passes(octets(header, 0)) & (EtherType(u16::from_be_bytes([*t, *u])) == EtherType::IPV4) {
         return header4(slot, packet, meta, l3, end);
     }
     admit_other(slot, meta, mac, ipv6)
@@ -50,12 +50,12 @@ pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) ->
 /// As [`admit`], for every frame.
 #[inline(never)]
 fn admit_other(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
-    let (start, end) = (usize::from(meta.start), usize::from(meta.end));
+    let (start, end) = ((meta.start as usize), (meta.end as usize));
     let header = slot.window::<34>(start);
     if end - start < ETHERNET {
         return Err(DropReason::Malformed);
     }
-    if !mac.passes(header) {
+    if !mac.passes(octets(header, 0)) {
         return Err(DropReason::NotForUs);
     }
     let ether_type = EtherType(u16::from_be_bytes([header[12], header[13]]));
@@ -74,6 +74,56 @@ fn packet(slot: &Slot, meta: &mut Meta, l3: usize, end: usize, six: bool) -> Res
     if six { packet6(slot, meta, l3, end) } else { packet4(slot, meta, l3, end) }
 }
 
+/// [`admit`] and [`decap`] in one, of what nearly every packet of a base station is: an IPv4 packet in a G-PDU with a PDU
+/// session container and no other extension, all lengths as they follow from each other. False of everything else,
+/// and nothing has changed then.
+#[inline(always)]
+pub(super) fn plain_gtp(slot: &mut Slot, meta: &mut Meta, mac: MacFilter, local: u32) -> bool {
+    const OUTER: usize = ETHERNET;
+    const UDP: usize = OUTER + 20;
+    const GTP: usize = UDP + 8;
+    const INNER: usize = GTP + 16;
+    let (start, end) = (meta.start as usize, meta.end as usize);
+    let h = slot.window::<{ INNER + 20 }>(start);
+    let word = |at| u32::from_le_bytes(octets(h, at));
+    let half = |at| usize::from(u16::from_be_bytes(octets(h, at)));
+    let plain = mac.passes(octets(h, 0))
+        // IPv4 without options, no fragment, UDP, to us.
+        && word(12) & 0x00ff_ffff == 0x0045_0008
+        && word(OUTER + 6) & 0xff00_ff3f == 0x1100_0000
+        && word(OUTER + 16) == local.swap_bytes()
+        && half(UDP + 2) == usize::from(GTPU_PORT)
+        // Version 1, protocol type GTP, an extension header; G-PDU.
+        && half(GTP) == 0x34ff
+        // Some extension of one unit, and none after it.
+        && h[GTP + 11] != 0
+        && word(GTP + 12) & 0xff00_00ff == 1
+        && h[INNER] == 0x45;
+    let (total, datagram, message) = (half(OUTER + 2), half(UDP + 4), half(GTP + 2));
+    let (carried, inner_end) = (half(INNER + 2), start + GTP + 8 + message);
+    let fits = total == datagram + 20
+        && datagram == message + 16
+        && start + ETHERNET + total <= end
+        && carried >= 20
+        && carried + 8 <= message;
+    if !(plain && fits && sum_holds(h, OUTER) && sum_holds(h, INNER)) {
+        return false;
+    }
+    let key = u32::from_be_bytes(octets(h, GTP + 4));
+    slot.copy_ethernet(start, start + INNER - ETHERNET);
+    (meta.start, meta.end) = ((start + INNER - ETHERNET) as u32, inner_end as u32);
+    (meta.l3, meta.total) = ((start + INNER) as u32, carried as u32);
+    (meta.key, meta.ipv6) = (key, false);
+    true
+}
+
+/// Whether the header checksum at a place of a window is right.
+#[inline(always)]
+fn sum_holds<const M: usize>(window: &[u8; M], at: usize) -> bool {
+    let word = |at| u64::from_le_bytes(octets(window, at));
+    adds_up(word(at), word(at + 8), u32::from_le_bytes(octets(window, at + 16)))
+}
+
 /// An IPv4 packet between two places.
 #[inline(always)]
 fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
@@ -84,18 +134,23 @@ fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), Dr
 /// whole, and the compiler would put them together from octets that it has.
 #[inline(always)]
 fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = *header;
-    let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    let first = u64::from_le_bytes(octets(header, 0));
     let total = ((first >> 16) as u16).swap_bytes();
     if (first as u8 != 0x45) | (total < 20) | (l3 + usize::from(total) > end) {
         return other4(slot, meta, l3, end);
     }
-    let second = u64::from_le_bytes([i, j, k, l, m, n, o, p]);
-    if !adds_up(first, second, u32::from_le_bytes([q, r, s, t])) {
+    let second = u64::from_le_bytes(octets(header, 8));
+    if !adds_up(first, second, u32::from_le_bytes(octets(header, 16))) {
         return Err(DropReason::Checksum);
     }
-    (meta.l3, meta.total, meta.ipv6) = (l3 as u16, total, false);
+    (meta.l3, meta.total, meta.ipv6) = (l3 as u32, total.into(), false);
     Ok(())
+}
+
+/// Octets of a window. Read as one word, and not one by one: the compiler puts words together from octets that it has.
+#[inline(always)]
+fn octets<const N: usize, const M: usize>(window: &[u8; M], at: usize) -> [u8; N] {
+    window.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
 /// Whether the words of a header, its checksum included, have the sum 0xffff. The sum is the same in any byte order
@@ -132,7 +187,7 @@ fn other4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), Dro
     if checksum::fold(sum as u32) != 0xffff {
         return Err(DropReason::Checksum);
     }
-    (meta.l3, meta.total, meta.ipv6) = (l3 as u16, total, false);
+    (meta.l3, meta.total, meta.ipv6) = (l3 as u32, total.into(), false);
     Ok(())
 }
 
@@ -143,14 +198,14 @@ fn packet6(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), Dr
     if room < 40 || header[0] >> 4 != 6 || payload > room - 40 {
         return Err(DropReason::Malformed);
     }
-    (meta.l3, meta.total, meta.ipv6) = (l3 as u16, payload as u16 + 40, true);
+    (meta.l3, meta.total, meta.ipv6) = (l3 as u32, payload as u32 + 40, true);
     Ok(())
 }
 
 /// Five-tuple of an admitted IPv4 packet: source, destination, ports, protocol, and where its transport header starts.
 #[inline(always)]
 pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize) {
-    let l3 = usize::from(meta.l3);
+    let l3 = meta.l3 as usize;
     let header = slot.window::<20>(l3);
     let header_bytes = usize::from(header[0] & 15) * 4;
     let transport = l3 + header_bytes;
@@ -161,7 +216,7 @@ pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize
         _ => usize::MAX,
     };
     let first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
-    let has_ports = first & (usize::from(meta.total).saturating_sub(header_bytes) >= least);
+    let has_ports = first & ((meta.total as usize).saturating_sub(header_bytes) >= least);
     let ports = if has_ports { slot.u32(transport) } else { 0 };
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     (super::acl::Packet { src: word(12), dst: word(16), ports, protocol: protocol.into() }, transport)
@@ -169,12 +224,12 @@ pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize
 
 /// The same of an admitted IPv6 packet; what follows its fixed header counts as its protocol.
 pub(super) fn five_tuple6(slot: &Slot, meta: &Meta) -> super::acl::Packet<u128> {
-    let l3 = usize::from(meta.l3);
+    let l3 = meta.l3 as usize;
     let protocol = slot.byte(l3 + 6);
     let least = match protocol {
         6 => 20,
         17 => 8,
-        _ => u16::MAX,
+        _ => u32::MAX,
     };
     let ports = if meta.total - 40 >= least { slot.u32(l3 + 40) } else { 0 };
     let address = |at: usize| u128::from_be_bytes(*slot.window(l3 + at));
@@ -189,7 +244,7 @@ pub(super) fn decap(
     kind: Encapsulation,
     (local, ipv6): (u32, bool),
 ) -> Result<(), DropReason> {
-    let l3 = usize::from(meta.l3);
+    let l3 = meta.l3 as usize;
     let header = slot.window::<20>(l3);
     let expected = if kind == Encapsulation::Gre { 47 } else { 17 };
     if meta.ipv6 | (header[9] != expected) | (slot.u32(l3 + 16) != local) {
@@ -199,7 +254,7 @@ pub(super) fn decap(
         return Err(DropReason::Fragment);
     }
     let transport = l3 + usize::from(header[0] & 15) * 4;
-    let end = l3 + usize::from(meta.total);
+    let end = l3 + (meta.total as usize);
     let six;
     let (key, inner, inner_end) = match kind {
         Encapsulation::Gtp { .. } => {
@@ -219,13 +274,12 @@ pub(super) fn decap(
         }
     };
     let start = inner - ETHERNET;
-    let mut carried = Meta { key, ..*meta };
-    packet(slot, &mut carried, inner, inner_end, six)?;
-    slot.copy_ethernet(meta.start.into(), start);
+    packet(slot, meta, inner, inner_end, six)?;
+    slot.copy_ethernet(meta.start as usize, start);
     if six {
         *slot.window_mut(start + 12) = EtherType::IPV6.0.to_be_bytes();
     }
-    *meta = Meta { start: start as u16, end: inner_end as u16, ..carried };
+    (meta.start, meta.end, meta.key) = (start as u32, inner_end as u32, key);
     Ok(())
 }
 
@@ -306,9 +360,8 @@ fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize, ipv6: bool) -> Res
     if (ether_type != EtherType::IPV4.0) & !(ipv6 & six) {
         return Err(DropReason::NotIp);
     }
-    let mut carried = Meta { key, ..*meta };
-    packet(slot, &mut carried, start + ETHERNET, end, six)?;
-    *meta = Meta { start: start as u16, end: end as u16, ..carried };
+    packet(slot, meta, start + ETHERNET, end, six)?;
+    (meta.start, meta.end, meta.key) = (start as u32, end as u32, key);
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Runs the stages of a path: for each the loop over a burst with the tables that it reads.
+use super::bridge::{Bridge, FindUserByMac};
 use super::burst::Burst;
 use super::compile::Compiled;
 use super::hot::{Width, run as run_loop};
 use super::loops::{
-    self, Admit, AdmitDecap, Bridge, Classify, Decap, Deliver, Emit, Encap, FindUser, FindUserByMac, Forward,
-    GRE, GTP, LookRoute, LookUser, Meter, MeterRouteForward, NoLook, Route, RouteForward, VXLAN,
+    self, Admit, AdmitDecap, Classify, Decap, Deliver, Emit, Encap, FindUser, Forward, GRE, GTP, LookRoute,
+    LookUser, Meter, MeterRouteForward, NoLook, Route, RouteForward, VXLAN,
 };
 use super::parse::MacFilter;
 use super::plan::{Ahead, Placed, Stage, Tunnelled};
@@ -82,7 +83,8 @@ pub(super) fn run(
                 return 0;
             };
             let forward = RouteForward { hops, ipv4, ipv6, fetched };
-            run_loop(width, MeterRouteForward { users, forward, ingress, now_ns }, burst, live)
+            let meter = Meter { users, tunnels: &[], ingress, now_ns };
+            run_loop(width, MeterRouteForward { meter, forward }, burst, live)
         }
         Stage::Forward => run_loop(width, Forward { c }, burst, live),
         Stage::Deliver => run_loop(width, Deliver { c }, burst, live),

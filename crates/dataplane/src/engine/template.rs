@@ -73,11 +73,11 @@ impl Template {
             }
             Encapsulation::Vxlan => {
                 let carried = meta.end - meta.start;
-                let start = usize::from(meta.start).saturating_sub(VXLAN_ALL_BYTES);
-                self.outer::<VXLAN_ALL_BYTES>(slot, start, carried);
-                meta.start = start as u16;
+                let start = (meta.start as usize).saturating_sub(VXLAN_ALL_BYTES);
+                self.outer::<VXLAN_ALL_BYTES>(slot, start, carried as u16);
+                meta.start = start as u32;
                 let header = slot.window_mut::<VXLAN_ALL_BYTES>(start);
-                put16(header, UDP + 4, carried + 16);
+                put16(header, UDP + 4, carried as u16 + 16);
                 header[GTP + 4..GTP + 8].copy_from_slice(&(key << 8).to_be_bytes());
             }
         }
@@ -86,10 +86,10 @@ impl Template {
     /// Replaces the Ethernet header of an IP packet, and cuts its padding.
     #[inline(always)]
     fn before_packet<const N: usize>(&self, slot: &mut Slot, meta: &mut Meta) -> (usize, u16) {
-        let start = usize::from(meta.l3).saturating_sub(N);
-        self.outer::<N>(slot, start, meta.total);
-        (meta.start, meta.end) = (start as u16, meta.l3 + meta.total);
-        (start, meta.total)
+        let start = (meta.l3 as usize).saturating_sub(N);
+        self.outer::<N>(slot, start, meta.total as u16);
+        (meta.start, meta.end) = (start as u32, meta.l3 + meta.total);
+        (start, meta.total as u16)
     }
 
     /// Ethernet and IP: `N` octets of headers before `carried` octets.

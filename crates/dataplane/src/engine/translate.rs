@@ -1,10 +1,10 @@
 //! The loops that translate addresses and ports, of either version.
 use super::acl::Packet;
-use super::burst::{Bits, Burst};
+use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::{Key6, Translations, Translations6};
 use super::headers::{nat_key, nat_side, rewrite, rewrite6};
 use super::hot::Loop;
-use super::loops::each;
+use super::loops::{Each, Step, each};
 use super::parse;
 use super::plan::Side;
 use crate::declare::DropReason;
@@ -27,24 +27,35 @@ fn side_key(packet: &Packet, side: Side) -> (u64, u32, u16) {
 
 impl Loop for Translate<'_> {
     #[inline(always)]
-    fn run<const WIDE: bool>(self, burst: &mut Burst, live: u64) -> u64 {
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
         let Self { ipv4, ipv6, side } = self;
         let mut six = 0;
         for i in Bits(live) {
             six |= u64::from(burst.meta[i].ipv6) << i;
             ipv4.prepare(side_key(&parse::five_tuple(&burst.slots[i], &burst.meta[i]).0, side).0);
         }
-        let passed = each(burst, live & !six, |slot, meta, _| {
-            let (packet, transport) = parse::five_tuple(slot, meta);
-            let (key, address, port) = side_key(&packet, side);
-            if port == 0 {
-                return Err(DropReason::Miss);
-            }
-            let value = ipv4.lookup(key).ok_or(DropReason::Miss)?;
-            rewrite(slot, meta, transport, side, packet.protocol == 17, (address, port), nat_side(value));
-            Ok(())
-        });
+        let passed = each(burst, live & !six, Translate4 { table: ipv4, side });
         if six == 0 { passed } else { passed | translate6(ipv6, burst, six, side) }
+    }
+}
+
+struct Translate4<'a> {
+    table: &'a Translations,
+    side: Side,
+}
+
+impl Each for Translate4<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
+        let (packet, transport) = parse::five_tuple(slot, meta);
+        let (key, address, port) = side_key(&packet, self.side);
+        if port == 0 {
+            return Err(DropReason::Miss);
+        }
+        let value = self.table.lookup(key).ok_or(DropReason::Miss)?;
+        let udp = packet.protocol == 17;
+        rewrite(slot, meta, transport, self.side, udp, (address, port), nat_side(value));
+        Ok(())
     }
 }
 
@@ -63,21 +74,25 @@ fn translate6(table: &Translations6, burst: &mut Burst, live: u64, side: Side) -
     for i in Bits(live) {
         table.prepare(side_key6(&parse::five_tuple6(&burst.slots[i], &burst.meta[i]), side).0);
     }
-    each(burst, live, |slot, meta, _| {
+    each(burst, live, Translate6 { table, side })
+}
+
+struct Translate6<'a> {
+    table: &'a Translations6,
+    side: Side,
+}
+
+impl Each for Translate6<'_> {
+    #[inline(always)]
+    fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let packet = parse::five_tuple6(slot, meta);
-        let (key, port) = side_key6(&packet, side);
+        let (key, port) = side_key6(&packet, self.side);
         if port == 0 {
             return Err(DropReason::Miss);
         }
-        let new = table.lookup(key).ok_or(DropReason::Miss)?;
-        rewrite6(
-            slot,
-            meta,
-            side,
-            packet.protocol == 17,
-            (key.address, port),
-            (new.address, new.port as u16),
-        );
+        let new = self.table.lookup(key).ok_or(DropReason::Miss)?;
+        let udp = packet.protocol == 17;
+        rewrite6(slot, meta, self.side, udp, (key.address, port), (new.address, new.port as u16));
         Ok(())
-    })
+    }
 }
