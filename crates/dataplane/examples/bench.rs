@@ -7,7 +7,7 @@
 //! to somebody else, and both then run at little more than half their rate.
 #![allow(clippy::disallowed_methods, clippy::expect_used)] // a measurement needs a clock; the crate has none
 
-use ranlab_dataplane::declare::Fate;
+use ranlab_dataplane::declare::{Direction, Fate};
 use ranlab_dataplane::engine::{BURST, Burst, Control, Engine, Isa};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Trace, Traffic};
@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Packets of a trace: as many as the published backends replay for a few thousand users.
-const TRACE_PACKETS: u64 = 1 << 16;
+/// Packets of a trace at least; else one for each table entry, as published, rounded up to a power of two. `PACKETS` sets
+/// another one. What is replayed competes with the tables for the cache, which packets from a network card do not do:
+/// they are written over each other in a small ring.
+const TRACE_PACKETS: u64 = 1 << 14;
 const REPEATS: u32 = 7;
 const REPEAT_PACKETS: u64 = 3_000_000;
 /// Packets of each trace that the oracle sees: it is slow on purpose.
@@ -34,13 +36,14 @@ fn main() {
             if dir == Directions::Downlink && !(name.starts_with("mgw") || name.starts_with("bng")) {
                 continue;
             }
-            let traffic = Traffic { pkt_num: TRACE_PACKETS, dir, ..Traffic::default() };
+            let traffic = Traffic { pkt_num: trace_packets(&pipeline), dir, ..Traffic::default() };
             let trace = Trace::generate(&pipeline, &traffic).expect("the cases are valid");
             let wide_only = std::env::var_os("WIDE").is_some();
             for isa in [Isa::Wide, Isa::Baseline].into_iter().take(if wide_only { 1 } else { 2 }) {
                 let [copy, rate, share] = forwarding_rate(&pipeline, &trace, isa);
                 println!(
-                    "{name:28} {dir:<9?} {isa:9?} {rate:7.1} Mpps   copy {copy:7.1} Mpps   {share:5.1} %"
+                    "{name:28} {dir:<9?} {isa:9?} {rate:7.1} Mpps   copy {copy:7.1} Mpps   {share:5.1} %   {} packets",
+                    trace.len()
                 );
             }
         }
@@ -119,6 +122,13 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     [best[0], best[1], shares[shares.len() / 2]]
 }
 
+fn trace_packets(pipeline: &Pipeline) -> u64 {
+    let given = std::env::var("PACKETS").ok().and_then(|text| text.parse().ok());
+    given
+        .filter(|packets: &u64| packets.is_power_of_two())
+        .unwrap_or_else(|| pipeline.table_entries(Direction::Uplink).next_power_of_two().max(TRACE_PACKETS))
+}
+
 fn pipeline_is_acl(pipeline: &Pipeline) -> bool {
     matches!(pipeline, Pipeline::Acl(_))
 }
@@ -181,7 +191,7 @@ fn updates() {
     let json = r#"{"name":"mgw","user":300,"bst":40,"server":400,"handover":10000,"fluct-server":5000,
                    "rate-limit":1000000000000,"rate-burst":4000000000}"#;
     let pipeline: Pipeline = serde_json::from_str(json).expect("the case is valid");
-    let traffic = Traffic { pkt_num: TRACE_PACKETS, ..Traffic::default() };
+    let traffic = Traffic { pkt_num: trace_packets(&pipeline), ..Traffic::default() };
     let trace = Trace::generate(&pipeline, &traffic).expect("the case is valid");
     let events = pipeline.events(0).expect("the case is valid");
     assert_eq!(events.len(), 20_000);
@@ -226,7 +236,7 @@ fn run_with(
             let mut now_ns = 0;
             while !stop.load(Ordering::Relaxed) {
                 trace.load(index, &mut burst);
-                index = (index + BURST) & (TRACE_PACKETS as usize - 1);
+                index = (index + BURST) & (trace.len() - 1);
                 now_ns += 50 * BURST as u64;
                 engine.process(now_ns, &mut burst);
                 packets.fetch_add(BURST as u64, Ordering::Relaxed);
