@@ -70,26 +70,38 @@ pub(super) fn run(
             Some((ipv4, ipv6)) => run_loop(width, Route { ipv4, ipv6, fetched }, burst, live),
             None => 0,
         },
-        Stage::RouteForward(table) => match c.routes.get(table) {
-            Some((ipv4, ipv6)) => {
-                let hops = &c.next_hops;
-                run_loop(width, RouteForward { hops, ipv4, ipv6, fetched }, burst, live)
-            }
-            None => 0,
-        },
+        Stage::RouteForward(table) => forward(c, burst, live, table, None, fetched, width),
         Stage::MeterRouteForward(table) => {
-            let Compiled { users, routes, next_hops: hops, .. } = c;
-            let Some((ipv4, ipv6)) = routes.get(table) else {
-                return 0;
-            };
-            let forward = RouteForward { hops, ipv4, ipv6, fetched };
-            let meter = Meter { users, tunnels: &[], ingress, now_ns };
-            run_loop(width, MeterRouteForward { meter, forward }, burst, live)
+            forward(c, burst, live, table, Some((ingress, now_ns)), fetched, width)
         }
         Stage::Forward => run_loop(width, Forward { c }, burst, live),
         Stage::Deliver => run_loop(width, Deliver { c }, burst, live),
         Stage::Encap => run_loop(width, Encap { users: &c.users, tunnels: &c.tunnels, fetched }, burst, live),
         Stage::Emit { port, source } => run_loop(width, Emit { port, source }, burst, live),
+    }
+}
+
+/// Routing and forwarding in one loop, after a meter if there is one to charge.
+fn forward(
+    c: &mut Compiled,
+    burst: &mut Burst,
+    live: u64,
+    table: usize,
+    meter: Option<(usize, u64)>,
+    fetched: bool,
+    width: Width,
+) -> u64 {
+    let Compiled { users, routes, next_hops: hops, .. } = c;
+    let Some((ipv4, ipv6)) = routes.get(table) else {
+        return 0;
+    };
+    let forward = RouteForward { hops, ipv4, ipv6, fetched };
+    match meter {
+        None => run_loop(width, forward, burst, live),
+        Some((ingress, now_ns)) => {
+            let meter = Meter { users, tunnels: &[], ingress, now_ns };
+            run_loop(width, MeterRouteForward { meter, forward }, burst, live)
+        }
     }
 }
 
