@@ -137,6 +137,14 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
             c.leaked_bytes.div_ceil(1_000_000)
         ));
     }
+    if c.lost_at_batch_end > 0 {
+        advice.push(format!(
+            "{} messages were taken off the queue after a full batch and lost, as published; an agent whose hello or \
+             configuration is among them is never asked for reports: look at the count before taking a message, as the \
+             bounded queue does.",
+            c.lost_at_batch_end
+        ));
+    }
     if c.declared_dead > 0 {
         advice.push(format!(
             "{} agents were declared dead although they were connected: read keep-alives before reports, or put all UEs of \
@@ -175,12 +183,17 @@ mod tests {
             app_runs: 10,
             leaked_bytes: 1_500_000,
             declared_dead: 3,
+            lost_at_batch_end: 4,
             ..ControllerCounters::default()
         };
         let advice = guidelines(&bad).join("\n");
-        for part in
-            ["In 90 % of the cycles", "50 messages (25 %", "2 MB of dropped", "3 agents were declared dead"]
-        {
+        for part in [
+            "In 90 % of the cycles",
+            "50 messages (25 %",
+            "2 MB of dropped",
+            "3 agents were declared dead",
+            "4 messages were taken off the queue",
+        ] {
             assert!(advice.contains(part), "{advice}");
         }
         let signs = ["drops", "declares agents dead", "memory grows", "starves its applications"];

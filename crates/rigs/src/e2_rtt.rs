@@ -11,7 +11,7 @@ use crate::controller::copy;
 use crate::keys;
 use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{FleetPart, Pace, Part, PingPart, control_bytes, indication_bytes};
+use crate::parts::{FleetPart, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
 use crate::sut::{self, Sut};
 use crate::wire;
 use crate::worker::{Report, Worker};
@@ -22,6 +22,9 @@ const SET_UP: Duration = Duration::from_secs(20);
 const CHECK: Duration = Duration::from_secs(1);
 /// A generator that leaves out more is no generator of that load.
 const UNSENT_AT_MOST: f64 = 0.01;
+
+/// The encoding that stands for the FlexRAN protocol.
+const FLEXRAN: &str = "flexran";
 
 /// The rig.
 pub(crate) struct E2Rtt {
@@ -37,57 +40,40 @@ impl E2Rtt {
     }
 
     fn bring_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
+        let kind = Pinging::of(run)?;
         if run.text("load.encoding") == Some("flat") {
-            return Err(RigError::Environment("service models in FlatBuffers are not built yet".to_owned()));
+            let why = match kind {
+                Pinging::Flexran => "FlexRAN's echo has no service model inside that could be encoded",
+                _ => "service models in FlatBuffers are not built yet",
+            };
+            return Err(RigError::Environment(why.to_owned()));
         }
         let pace = Pace {
             size: keys::int(run, "load.size")?,
             interval_us: keys::span_us(run, "load.interval")?,
             window: keys::int(run, "load.window")?,
         };
-        let iapp = keys::text(run, "load.path")? == "iapp";
-        let own = run.text("sut.type") == Some("ranlab");
-        if iapp && !own {
-            return Err(RigError::Rig(
-                "an iApp runs in our RIC alone: `sut.type` must be \"ranlab\"".to_owned(),
-            ));
-        }
-        let flat = run.text("sut.encoding") == Some("flat");
-        let sut = if iapp && !flat {
-            Sut::with_iapp(&self.lab, run, pace.clone())?
-        } else {
-            Sut::start(&self.lab, run)?
+        let sut = match kind {
+            Pinging::Flexran => Sut::with_flexran(&self.lab, run, pace.clone())?,
+            Pinging::IApp if run.text("sut.encoding") != Some("flat") => {
+                Sut::with_iapp(&self.lab, run, pace.clone())?
+            }
+            _ => Sut::start(&self.lab, run)?,
         };
-        let (sut, e2ap) = (self.sut.insert(sut), keys::text(run, "sut.e2ap")?.to_owned());
-        let part = FleetPart {
-            connect: sut.e2.clone(),
-            nodes: 1,
-            ues: 0,
-            sm: Vec::new(),
-            kind: "gnb".to_owned(),
-            e2ap: e2ap.clone(),
-            ramp_us: 0,
-            seed: run.seed,
-            first: 0,
-        };
-        let node = Worker::start(
-            &self.lab,
-            &keys::host_of(run, "load.at")?,
-            "base station",
-            Part::Fleet(part),
-            &run.stop,
-        )?;
+        let sut = self.sut.insert(sut);
+        let (part, up) = base_station(run, kind, &sut.e2)?;
+        let host = keys::host_of(run, "load.at")?;
+        let node = Worker::start(&self.lab, &host, "base station", part, &run.stop)?;
         let node = self.node.insert(node);
-        node.wait_until("the base station up", SET_UP, &run.stop, |numbers| {
-            numbers.get("alive") == Some(&1.0)
-        })?;
-        let pinging = if iapp {
-            sut.first()
-        } else {
+        node.wait_until("the base station up", SET_UP, &run.stop, |numbers| numbers.get(up) == Some(&1.0))?;
+        let pinging = if kind == Pinging::Xapp {
+            let e2ap = keys::text(run, "sut.e2ap")?.to_owned();
             let part = PingPart { connect: sut.e42.clone(), e2ap, flexric: sut.flexric, pace };
             let host = keys::host_of(run, "xapp.at")?;
             let xapp = Worker::start(&self.lab, &host, "xApp", Part::Ping(part), &run.stop)?;
             Some(self.xapp.insert(xapp))
+        } else {
+            sut.first()
         };
         let pinging = pinging.ok_or_else(|| RigError::Rig("nobody pings".to_owned()))?;
         pinging.wait_until("the first echo", SET_UP, &run.stop, |numbers| {
@@ -97,9 +83,84 @@ impl E2Rtt {
     }
 }
 
+/// Who pings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pinging {
+    /// An xApp, over the RIC.
+    Xapp,
+    /// An iApp in the RIC.
+    IApp,
+    /// A FlexRAN controller itself.
+    Flexran,
+}
+
+impl Pinging {
+    fn of(run: &Run<'_>) -> Result<Self, RigError> {
+        let iapp = keys::text(run, "load.path")? == "iapp";
+        let flexran = run.text("sut.encoding") == Some(FLEXRAN);
+        if (iapp || flexran) && run.text("sut.type") != Some("ranlab") {
+            return Err(RigError::Rig(
+                "an iApp runs in our RIC alone, and so does FlexRAN's echo: `sut.type` must be \"ranlab\""
+                    .to_owned(),
+            ));
+        }
+        match (flexran, iapp) {
+            (true, true) => Ok(Self::Flexran),
+            (true, false) => Err(RigError::Rig(
+                "FlexRAN's controller pings its agent itself: `load.path` must be \"iapp\"".to_owned(),
+            )),
+            (false, true) => Ok(Self::IApp),
+            (false, false) => Ok(Self::Xapp),
+        }
+    }
+}
+
+/// The base station, and which of its numbers is 1 when it is up.
+fn base_station(run: &Run<'_>, kind: Pinging, connect: &str) -> Result<(Part, &'static str), RigError> {
+    let connect = connect.to_owned();
+    if kind == Pinging::Flexran {
+        let part = SouthFleetPart {
+            protocol: FLEXRAN.to_owned(),
+            connect,
+            nodes: 1,
+            first: 0,
+            ues: 0,
+            // As asked: nobody asks.
+            period_us: 0,
+            activation: "constant:0s".to_owned(),
+            holding: "constant:500s".to_owned(),
+            ramp_us: 0,
+            sources: String::new(),
+            seed: run.seed,
+        };
+        return Ok((Part::SouthFleet(part), "connected"));
+    }
+    let part = FleetPart {
+        connect,
+        nodes: 1,
+        ues: 0,
+        sm: Vec::new(),
+        kind: "gnb".to_owned(),
+        e2ap: keys::text(run, "sut.e2ap")?.to_owned(),
+        ramp_us: 0,
+        seed: run.seed,
+        first: 0,
+    };
+    Ok((Part::Fleet(part), "alive"))
+}
+
 impl Rig for E2Rtt {
     fn describe(&self) -> RigDescription {
         let mut keys = sut::keys();
+        if let Some(encoding) = keys.iter_mut().find(|key| key.path == "sut.encoding") {
+            *encoding = Key::new(
+                "sut.encoding",
+                Kind::choice(&["per", "flat", FLEXRAN]),
+                "of E2AP; flat (FlatBuffers) cannot be measured yet; flexran: FlexRAN's echo instead of E2, in protobuf, \
+                 with nothing inside that is encoded again",
+            )
+            .or("per");
+        }
         keys.extend([
             Key::new(
                 "load.path",
@@ -227,7 +288,7 @@ fn metrics() -> Vec<Metric> {
             "kbit/s",
             Scalar,
             Neither,
-            "E2AP messages towards the base station, without the transport's headers",
+            "E2AP messages (FlexRAN's) towards the base station, without the transport's headers",
         ),
         Metric::new("e2_kbps_up", "kbit/s", Scalar, Neither, "E2AP messages from the base station"),
         Metric::new("signalling_kbps", "kbit/s", Scalar, Neither, "both together"),
@@ -236,14 +297,14 @@ fn metrics() -> Vec<Metric> {
             "B",
             Scalar,
             Neither,
-            "E2AP message that carries a ping, by the codec",
+            "E2AP message (FlexRAN's) that carries a ping",
         ),
         Metric::new(
             "e2_bytes_per_indication",
             "B",
             Scalar,
             Neither,
-            "E2AP message that carries an echo, by the codec",
+            "E2AP message (FlexRAN's) that carries an echo",
         ),
         Metric::new("loss_ratio", "", Scalar, Lower, "pings without an echo within 2 s, by pings sent"),
         Metric::new(
@@ -264,6 +325,35 @@ fn metrics() -> Vec<Metric> {
     metrics
 }
 
+/// Octets of signalling, without the transport's.
+struct Octets {
+    down: f64,
+    up: f64,
+    each_down: f64,
+    each_up: f64,
+}
+
+impl Octets {
+    fn of(run: &Run<'_>, pings: &Report, node: &Report) -> Result<Self, RigError> {
+        let number = |name: &str| pings.numbers.get(name).copied();
+        let (sent, received) = (number("sent").unwrap_or(0.0), number("received").unwrap_or(0.0));
+        // FlexRAN's controller counts both.
+        if let Some((down, up)) = number("octets_down").zip(number("octets_up")) {
+            return Ok(Self { down, up, each_down: down / sent.max(1.0), each_up: up / received.max(1.0) });
+        }
+        let size: u32 = keys::int(run, "load.size")?;
+        let version: Version = keys::text(run, "sut.e2ap")?
+            .parse()
+            .map_err(|error| RigError::Rig(format!("`sut.e2ap`: {error}")))?;
+        let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
+        let each_down = control_bytes(size, version).ok_or_else(odd)? as f64;
+        let each_up = indication_bytes(size).ok_or_else(odd)? as f64;
+        // What the base station sent is counted there; what it got is what was sent, each of a size that the codec gives.
+        let up = node.numbers.get("sent_bytes").copied().unwrap_or(each_up * received);
+        Ok(Self { down: each_down * sent, up, each_down, each_up })
+    }
+}
+
 fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,
@@ -275,30 +365,22 @@ fn record(
     let (sent, received, lost, unsent) =
         (number("sent"), number("received"), number("lost"), number("unsent"));
     let seconds = pings.wall_s.max(1e-3);
-    let size: u32 = keys::int(run, "load.size")?;
-    let version: Version = keys::text(run, "sut.e2ap")?
-        .parse()
-        .map_err(|error| RigError::Rig(format!("`sut.e2ap`: {error}")))?;
-    let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
-    let down = control_bytes(size, version).ok_or_else(odd)? as f64;
-    let up = indication_bytes(size).ok_or_else(odd)? as f64;
+    let octets = Octets::of(run, pings, node)?;
     let kbps = |bytes: f64| bytes * 8e-3 / seconds;
     recorder.scalar("pings_per_s", received / seconds);
     recorder.scalar("messages_per_s", (sent + received) / seconds);
-    // What the base station sent is counted there; what it got is what was sent, each of a size that the codec gives.
-    let up_bytes = node.numbers.get("sent_bytes").copied().unwrap_or(up * received);
-    recorder.scalar("e2_kbps_down", kbps(down * sent));
-    recorder.scalar("e2_kbps_up", kbps(up_bytes));
-    recorder.scalar("signalling_kbps", kbps(down * sent + up_bytes));
-    recorder.scalar("e2_bytes_per_control", down);
-    recorder.scalar("e2_bytes_per_indication", up);
+    recorder.scalar("e2_kbps_down", kbps(octets.down));
+    recorder.scalar("e2_kbps_up", kbps(octets.up));
+    recorder.scalar("signalling_kbps", kbps(octets.down + octets.up));
+    recorder.scalar("e2_bytes_per_control", octets.each_down);
+    recorder.scalar("e2_bytes_per_indication", octets.each_up);
     recorder.scalar("loss_ratio", lost / sent.max(1.0));
     if let Some(cpu_s) = cpu_s.filter(|_| received > 0.0) {
         recorder.scalar("sut.cpu_us_per_ping", cpu_s * 1e6 / received);
     }
-    // A RIC with an iApp pings itself; then the base station alone is the tool's.
-    let iapp = run.text("load.path") == Some("iapp");
-    let tool = [Some(node), (!iapp).then_some(pings)];
+    // A controller that pings itself: then the base station alone is the tool's.
+    let itself = Pinging::of(run)? != Pinging::Xapp;
+    let tool = [Some(node), (!itself).then_some(pings)];
     let tool_s: f64 = tool.iter().flatten().filter_map(|report| Some(report.process.as_ref()?.cpu_s)).sum();
     recorder.scalar("tool.cpu_cores", tool_s / seconds);
     let skipped_ratio = unsent / (sent + unsent).max(1.0);

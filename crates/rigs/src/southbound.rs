@@ -11,7 +11,7 @@ use ranlab_campaign::value::Value;
 use crate::keys;
 use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
+use crate::parts::{self, AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
 use crate::readback;
 use crate::sut::{self, Sut};
 use crate::wire;
@@ -363,6 +363,7 @@ fn metrics() -> Vec<Metric> {
         scalar("ingested_ratio", "", Higher, "messages that the controller processed, of those sent; ours only"),
         scalar("ues_known_ratio", "", Higher, "UEs that the controller knows, of those active; ours only"),
         scalar("dropped_per_s", "1/s", Lower, "messages that the controller or the base stations gave up"),
+        scalar("lost_at_batch_end", "", Lower, "messages that the published RIB updater takes off its queue after a full batch and forgets, since it started: a base station whose hello or configuration is among them is never asked for reports"),
         scalar("leaked_mb", "MB", Lower, "memory of dropped messages that the controller keeps"),
         scalar("declared_dead", "", Lower, "base stations that were declared dead though connected"),
         scalar("app_runs_per_s", "1/s", Higher, "runs of the controller's applications"),
@@ -427,6 +428,7 @@ fn record(
     }
     // What only those after the published ones have.
     if controller.numbers.contains_key("app_runs") {
+        recorder.scalar("lost_at_batch_end", its(parts::LOST));
         recorder.scalar("leaked_mb", its("leaked_bytes") * 1e-6);
         recorder.scalar("declared_dead", its("declared_dead"));
         recorder.scalar("app_runs_per_s", its("app_runs") / seconds);

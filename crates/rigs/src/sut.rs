@@ -8,7 +8,7 @@ use ranlab_campaign::schema::{Key, Kind};
 
 use crate::keys;
 use crate::lab::{Host, Lab};
-use crate::parts::{AttachPart, Language, Part, PingRicPart, RelayPart, RicPart};
+use crate::parts::{AttachPart, Language, Part, PingFlexranPart, PingRicPart, RelayPart, RicPart};
 use crate::peer::Peer;
 use crate::worker::{Report, Worker};
 
@@ -108,6 +108,18 @@ impl Sut {
         let part = PingRicPart { e2: listen(run)?, e2ap: keys::text(run, "sut.e2ap")?.to_owned(), pace };
         let worker = Worker::start(lab, &host, "RIC with iApp", Part::PingRic(part), &run.stop)?;
         let e2 = address(&worker, "e2")?;
+        Ok(Self { workers: vec![worker], e2, e42: String::new(), flexric: false })
+    }
+
+    /// A FlexRAN controller that pings; `e2` is where its agent connects.
+    pub(crate) fn with_flexran(lab: &Lab, run: &Run<'_>, pace: crate::parts::Pace) -> Result<Self, RigError> {
+        let host = keys::host_of(run, "sut.at")?;
+        if keys::text(run, "sut.transport")? != "tcp" {
+            return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
+        }
+        let part = PingFlexranPart { listen: listen(run)?, pace };
+        let worker = Worker::start(lab, &host, "FlexRAN controller", Part::PingFlexran(part), &run.stop)?;
+        let e2 = address(&worker, "southbound")?;
         Ok(Self { workers: vec![worker], e2, e42: String::new(), flexric: false })
     }
 

@@ -9,17 +9,18 @@ use tokio::io::unix::AsyncFd;
 /// Deadlines nearer than this are met precisely; further ones are a matter of patience, and tokio's milliseconds do.
 const PRECISE_WITHIN: Duration = Duration::from_millis(50);
 
-/// A driver's alarm clock. Its descriptor comes with the first near deadline: who never has one needs none.
-#[derive(Default)]
-pub(crate) struct Alarm {
+/// An alarm clock for one waiter on its thread. Its descriptor comes with the first near deadline: who never has one needs none.
+#[derive(Debug, Default)]
+pub struct Alarm {
     timer: Option<AsyncFd<Timer>>,
     /// There are no descriptors: milliseconds have to do.
     refused: bool,
 }
 
 impl Alarm {
-    /// Returns at the deadline. May be dropped at any time and asked for another one.
-    pub(crate) async fn wait(&mut self, at: Time) {
+    /// Returns at the deadline, never before it: to some tens of microseconds if that is near, to a millisecond or two if it
+    /// is further than 50 ms. May be dropped at any time and asked for another one.
+    pub async fn wait(&mut self, at: Time) {
         let after = at.since(now());
         if after < PRECISE_WITHIN
             && let Some(timer) = self.timer()

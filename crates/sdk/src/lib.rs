@@ -21,6 +21,7 @@ pub mod transport;
 mod xapp;
 
 pub use agent::AgentHandle;
+pub use alarm::Alarm;
 pub use bytes::Bytes;
 pub use clock::now;
 pub use ranlab_e2 as e2;

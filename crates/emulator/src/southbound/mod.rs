@@ -2,6 +2,7 @@
 //!
 //! One task for each base station on one thread; nothing waits busily. The UEs' events come from
 //! [`ranlab_model::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
+mod deadlines;
 mod identity;
 mod live;
 mod meters;
@@ -11,6 +12,7 @@ pub use identity::{Identity, SourcePool, SourcePoolError};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
+use deadlines::Deadlines;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
@@ -157,6 +159,8 @@ pub struct SouthboundFleet {
     directory: Directory,
     nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
     meters: Rc<Meters>,
+    deadlines: Rc<Deadlines>,
+    keeper: Option<JoinHandle<()>>,
 }
 
 impl SouthboundFleet {
@@ -167,6 +171,8 @@ impl SouthboundFleet {
             directory: Directory::default(),
             nodes: Vec::new(),
             meters: Rc::new(Meters::default()),
+            deadlines: Rc::new(Deadlines::default()),
+            keeper: None,
         }
     }
 
@@ -199,6 +205,10 @@ impl SouthboundFleet {
     }
 
     fn start(&mut self, index: u32, population: PopulationConfig, probe: Option<oneshot::Sender<Delays>>) {
+        self.keeper.get_or_insert_with(|| {
+            let deadlines = self.deadlines.clone();
+            tokio::task::spawn_local(async move { deadlines.keep().await })
+        });
         let number = self.config.first + index;
         let identity = Identity::new(number);
         let (sender, commands) = mpsc::channel(WAITING_COMMANDS);
@@ -208,7 +218,12 @@ impl SouthboundFleet {
         let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
         let agent = self.config.agent(identity);
         let log = self.config.log.clone().map(|log| (number, log));
-        let shared = Shared { meters: self.meters.clone(), directory: self.directory.clone(), log };
+        let shared = Shared {
+            meters: self.meters.clone(),
+            directory: self.directory.clone(),
+            deadlines: self.deadlines.clone(),
+            log,
+        };
         let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
         let (controller, source, deaf) =
             (self.config.controller, self.config.sources.at(number), self.config.deaf);
@@ -235,7 +250,7 @@ impl SouthboundFleet {
 
 impl Drop for SouthboundFleet {
     fn drop(&mut self) {
-        self.nodes.iter().for_each(|(_, task)| task.abort());
+        self.nodes.iter().map(|(_, task)| task).chain(&self.keeper).for_each(JoinHandle::abort);
     }
 }
 

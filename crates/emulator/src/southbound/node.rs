@@ -1,4 +1,5 @@
 //! One base station: its agent, its UEs, its connection.
+use super::deadlines::{Deadlines, now};
 use super::meters::{Delays, Meters};
 use super::{Directory, EventLog, Identity};
 use ranlab_machines::Time;
@@ -65,6 +66,7 @@ impl Events {
 pub(super) struct Shared {
     pub(super) meters: Rc<Meters>,
     pub(super) directory: Directory,
+    pub(super) deadlines: Rc<Deadlines>,
     pub(super) log: Option<(u32, EventLog)>,
 }
 
@@ -75,6 +77,7 @@ pub(super) struct Node {
     began: Time,
     meters: Rc<Meters>,
     directory: Directory,
+    deadlines: Rc<Deadlines>,
     log: Option<(u32, EventLog)>,
     probe: Option<oneshot::Sender<Delays>>,
     counted: AgentCounters,
@@ -83,10 +86,6 @@ pub(super) struct Node {
     connected: bool,
     unwritten: Vec<u8>,
     written: usize,
-}
-
-fn now() -> Time {
-    Time::from_nanos(ranlab_sdk::now().as_nanos())
 }
 
 /// What the model says of a UE as agents report it.
@@ -113,7 +112,7 @@ impl Node {
         shared: Shared,
         probe: Option<oneshot::Sender<Delays>>,
     ) -> Self {
-        let Shared { meters, directory, log } = shared;
+        let Shared { meters, directory, deadlines, log } = shared;
         Self {
             identity,
             agent,
@@ -122,6 +121,7 @@ impl Node {
             began: now(),
             meters,
             directory,
+            deadlines,
             probe,
             counted: AgentCounters::default(),
             counted_ues: 0,
@@ -170,6 +170,7 @@ impl Node {
     /// Until the connection ends.
     async fn talk(&mut self, stream: &TcpStream, deaf: bool, commands: &mut mpsc::Receiver<Command>) {
         let mut buffer = vec![0; READ_BYTES];
+        let deadlines = self.deadlines.clone();
         loop {
             self.play(now());
             self.agent.handle(now(), AgentInput::Wake);
@@ -180,7 +181,12 @@ impl Node {
             let event = self.events.next_at().map(|at| self.began + at);
             let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
             // Without any deadline the socket alone decides.
-            let wait = deadline.map_or(Duration::from_secs(3600), |at| at.since(now()));
+            let due = async {
+                match deadline {
+                    Some(at) => deadlines.until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 ready = stream.readable(), if !deaf => {
                     if ready.is_err() {
@@ -202,7 +208,7 @@ impl Node {
                     Some(command) => self.command(command),
                     None => return,
                 },
-                () = tokio::time::sleep(wait) => {}
+                () = due => {}
             }
         }
     }

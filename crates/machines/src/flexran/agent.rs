@@ -1,5 +1,6 @@
 //! The agent's end.
 use super::report;
+use super::template::Replies;
 use crate::Time;
 use crate::southbound::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, ReportPeriod, SouthboundAgent, StreamBuffer,
@@ -59,6 +60,7 @@ pub struct FlexranAgent {
     requested_at: Option<Time>,
     announced: bool,
     reporting: Option<Reporting>,
+    replies: Replies,
 }
 
 impl FlexranAgent {
@@ -75,6 +77,7 @@ impl FlexranAgent {
             requested_at: None,
             announced: false,
             reporting: None,
+            replies: Replies::default(),
             settings,
         }
     }
@@ -90,14 +93,16 @@ impl FlexranAgent {
         let envelope = Envelope { msg_dir: direction.map(i32::from), msg: Some(message.into()) };
         let mut octets = Vec::new();
         match encode_frame(&envelope, &mut octets) {
-            Ok(()) => {
-                self.counters.sent += 1;
-                self.counters.sent_bytes += octets.len() as u64;
-                self.outputs.push_back(AgentOutput::Send { octets, due });
-            }
+            Ok(()) => self.push(octets, due),
             // Too many UEs for one body: what ends a real agent is a fault that is told here.
             Err(error) => self.fault(format!("a message of ours: {error}")),
         }
+    }
+
+    fn push(&mut self, octets: Vec<u8>, due: Option<Time>) {
+        self.counters.sent += 1;
+        self.counters.sent_bytes += octets.len() as u64;
+        self.outputs.push_back(AgentOutput::Send { octets, due });
     }
 
     fn fault(&mut self, what: String) {
@@ -163,8 +168,9 @@ impl FlexranAgent {
             }
             Message::StatsRequest(request) => self.stats(now, request),
             Message::EchoRequest(request) => {
-                let header = reply_header(Kind::EchoReply, request.header);
-                self.send(Some(Direction::Successful), EchoReply { header, latency: request.latency }, None);
+                let EchoRequest { header, latency, payload } = request;
+                let header = reply_header(Kind::EchoReply, header);
+                self.send(Some(Direction::Successful), EchoReply { header, latency, payload }, None);
             }
             Message::ControlDelegation(push) => {
                 self.counters.discarded_bytes += push.payload.map_or(0, |payload| payload.len() as u64);
@@ -216,6 +222,7 @@ impl FlexranAgent {
     }
 
     fn stats(&mut self, now: Time, request: StatsRequest) {
+        self.replies = Replies::Changed;
         let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
         let (frequency, sf, ue_flags, cell_flags) = match request.body {
             Some(StatsRequestBody::Complete(body)) => (
@@ -255,7 +262,25 @@ impl FlexranAgent {
     }
 
     fn report(&mut self, now: Time, reporting: Reporting, due: Time) {
+        if !self.connected {
+            return;
+        }
         let sfn = sfn_sf(now.as_nanos() / 1_000_000);
+        self.counters.reports += 1;
+        if let Some(octets) = self.replies.of(sfn) {
+            return self.push(octets, Some(due));
+        }
+        self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+        let mut replies = std::mem::take(&mut self.replies);
+        replies.put_together(|sfn| {
+            let mut octets = Vec::new();
+            let envelope = Envelope { msg_dir: None, msg: Some(self.stats_reply(&reporting, sfn).into()) };
+            encode_frame(&envelope, &mut octets).ok().map(|()| octets)
+        });
+        self.replies = replies;
+    }
+
+    fn stats_reply(&self, reporting: &Reporting, sfn: u32) -> StatsReply {
         let (flags, mosaic) = (reporting.ue_flags, self.mosaic());
         let ue_report = match flags {
             0 => Vec::new(),
@@ -266,8 +291,7 @@ impl FlexranAgent {
         };
         let header = Some(Header::of(Kind::StatsReply, reporting.xid));
         let cell_report = report::cell_report(reporting.cell_flags, sfn).into_iter().collect();
-        self.counters.reports += 1;
-        self.send(None, StatsReply { header, ue_report, cell_report }, Some(due));
+        StatsReply { header, ue_report, cell_report }
     }
 
     fn wake(&mut self, now: Time) {
@@ -285,6 +309,7 @@ impl FlexranAgent {
     }
 
     fn ue(&mut self, event: UeEvent) {
+        self.replies = Replies::Changed;
         let mosaic = self.mosaic();
         let (kind, config) = match event.change {
             Change::Updated(radio) => {

@@ -2,6 +2,7 @@
 mod agent;
 mod report;
 mod session;
+mod template;
 
 pub use agent::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 pub use session::{FlexranEvent, FlexranSession, SessionSettings};

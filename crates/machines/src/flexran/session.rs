@@ -125,7 +125,10 @@ impl FlexranSession {
             Message::EchoRequest(request) => {
                 let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
                 let header = Some(Header::of(Kind::EchoReply, xid));
-                self.send(Direction::Successful, EchoReply { header, latency: request.latency });
+                self.send(
+                    Direction::Successful,
+                    EchoReply { header, latency: request.latency, payload: request.payload },
+                );
             }
             _ if !self.known => self.event(FlexranEvent::Early),
             Message::UeConfigReply(reply) => self.event(FlexranEvent::Ues(reply)),
@@ -172,10 +175,10 @@ impl FlexranSession {
         self.send(Direction::Initiating, request);
     }
 
-    /// Asks for an echo.
-    pub fn echo(&mut self, xid: u32, latency: Option<u32>) {
+    /// Asks for an echo. The time stamp and the octets come back from agents that know these extensions, ours among them.
+    pub fn echo(&mut self, xid: u32, latency: Option<u32>, payload: Option<Bytes>) {
         let header = Some(Header::of(Kind::EchoRequest, xid));
-        self.send(Direction::Initiating, EchoRequest { header, latency });
+        self.send(Direction::Initiating, EchoRequest { header, latency, payload });
     }
 
     /// Commands a handover (Mosaic5G 2.x).

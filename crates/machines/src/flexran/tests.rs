@@ -126,7 +126,7 @@ fn commands_reach_the_base_station() {
     pair.controller.delegate("scheduler.so", vec![0_u8; 203_698].into());
     pair.controller.hand_over(61, 9);
     pair.controller.slice(&[(1, 4), (2, 3)]);
-    pair.controller.echo(5, Some(77));
+    pair.controller.echo(5, Some(77), Some(vec![7; 1_500].into()));
     pair.run_until(at(30));
     assert_eq!(pair.agent.counters().discarded_bytes, 203_698);
     let expected = [
@@ -135,7 +135,10 @@ fn commands_reach_the_base_station() {
         AgentEvent::Slice { slice: 2, rbgs: 3 },
     ];
     assert_eq!(pair.agent_events, expected);
-    let echo = |event: &FlexranEvent| matches!(event, FlexranEvent::Echo(reply) if reply.latency == Some(77));
+    let echo = |event: &FlexranEvent| {
+        matches!(event, FlexranEvent::Echo(reply)
+            if reply.latency == Some(77) && reply.payload.as_ref().is_some_and(|payload| payload[..] == [7; 1_500]))
+    };
     assert!(pair.controller_events.iter().any(echo));
     assert_eq!(pair.agent.counters().faults, 0);
 }
@@ -206,4 +209,39 @@ fn more_ues_than_a_body_holds_is_a_fault_that_is_told() {
     pair.tell_agent(up(9_999_999));
     pair.tell_agent(event(123_456_789, UeChange::Deactivated));
     assert_eq!(pair.agent.counters().refused_ues, 2);
+}
+
+#[test]
+fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
+    let mut pair = pair(StreamFaults::delay(MS), 1);
+    (0..5).for_each(|imsi| pair.tell_agent(up(imsi)));
+    // Longer than the frames' numbers go without beginning again.
+    pair.run_until(at(11_000));
+    let check = |pair: &mut StreamPair<FlexranAgent, FlexranSession>, ues: usize, cqi: u32| {
+        let mut frames = std::collections::BTreeSet::new();
+        for event in pair.controller_events.drain(..) {
+            let FlexranEvent::Statistics(reply) = event else { continue };
+            assert_eq!(reply.ue_report.len(), ues);
+            let sfn = reply.cell_report[0].noise_inter_report.as_ref().unwrap().sfn_sf.unwrap();
+            for ue in &reply.ue_report {
+                let (dl, ul) = (ue.dl_cqi_report.as_ref().unwrap(), ue.ul_cqi_report.as_ref().unwrap());
+                assert_eq!((dl.sfn_sn, ul.sfn_sn), (Some(sfn), Some(sfn)));
+            }
+            let last = reply.ue_report.last().unwrap().dl_cqi_report.as_ref().unwrap();
+            let reported = last.csi_report[0].report.clone();
+            assert_eq!(
+                reported,
+                Some(ranlab_wire::flexran::Csi::P10(ranlab_wire::flexran::CsiP10 { wb_cqi: Some(cqi) }))
+            );
+            frames.insert(sfn);
+        }
+        frames.len()
+    };
+    assert!(check(&mut pair, 5, 15) > 190, "twenty a second, each of its own frame");
+    pair.tell_agent(event(4, UeChange::Updated(Radio { cqi: 7, ..Radio::default() })));
+    pair.run_until(at(12_000));
+    assert!(check(&mut pair, 5, 7) >= 19);
+    pair.tell_agent(event(4, UeChange::Deactivated));
+    pair.run_until(at(13_000));
+    assert!(check(&mut pair, 4, 15) >= 19);
 }

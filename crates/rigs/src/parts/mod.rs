@@ -5,6 +5,7 @@ pub(crate) mod meters;
 mod monitor;
 mod monitor_ric;
 mod ping;
+mod ping_flexran;
 mod ping_ric;
 mod pinger;
 mod pipeline;
@@ -24,12 +25,13 @@ pub(crate) use fleet::FleetPart;
 pub(crate) use monitor::MonitorPart;
 pub(crate) use monitor_ric::MonitorRicPart;
 pub(crate) use ping::PingPart;
+pub(crate) use ping_flexran::PingFlexranPart;
 pub(crate) use ping_ric::PingRicPart;
 pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
 pub(crate) use pipeline::PipelinePart;
 pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
-pub(crate) use southbound::{SouthControllerPart, SouthFleetPart};
+pub(crate) use southbound::{LOST, SouthControllerPart, SouthFleetPart};
 pub(crate) use xhaul::{LiveFlow, LiveSharing, Way, XhaulPart};
 
 /// A part of an experiment.
@@ -48,6 +50,8 @@ pub enum Part {
     Ping(PingPart),
     /// Our RIC with an iApp that pings.
     PingRic(PingRicPart),
+    /// A FlexRAN controller that pings.
+    PingFlexran(PingFlexranPart),
     /// Our RIC with an iApp that keeps statistics.
     MonitorRic(MonitorRicPart),
     /// A relay that decodes and encodes whatever passes.
@@ -100,6 +104,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
         Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
         Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
+        Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
         Part::MonitorRic(part) => Box::new(monitor_ric::MonitoringRic::start(&part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),

@@ -100,8 +100,20 @@ impl Pinger {
         &self.pace
     }
 
-    /// The next ping, encoded; `None` if too many are under way.
+    /// The next ping of the service model HW, encoded; `None` if too many are under way.
     pub(super) fn ping(&mut self, intended: Instant) -> Option<Bytes> {
+        let seq = self.number(intended)?;
+        let t_send_ns = ranlab_sdk::now().as_nanos();
+        encode(&hw::Ping { seq, t_send_ns, payload: self.payload() })
+    }
+
+    /// What every ping carries.
+    pub(super) fn payload(&self) -> Bytes {
+        self.payload.clone()
+    }
+
+    /// A ping is sent now: its number; `None` if too many are under way.
+    pub(super) fn number(&mut self, intended: Instant) -> Option<u32> {
         if self.under_way.len() >= UNDER_WAY_MAX {
             self.unsent += 1;
             return None;
@@ -109,21 +121,28 @@ impl Pinger {
         let seq = self.next;
         self.next = self.next.wrapping_add(1);
         let sent = Instant::now();
-        let t_send_ns = ranlab_sdk::now().as_nanos();
-        let message = encode(&hw::Ping { seq, t_send_ns, payload: self.payload.clone() })?;
         self.under_way.insert(seq, UnderWay { intended, sent });
         self.sent += 1;
         if self.inside(intended) {
             self.lateness_us.saturating_record(micros(sent.saturating_duration_since(intended)));
         }
-        Some(message)
+        Some(seq)
     }
 
-    /// An echo came; whether it was one that was waited for.
+    /// An echo of the service model HW came; whether it was one that was waited for.
     pub(super) fn echo(&mut self, message: &[u8]) -> bool {
         let done = Instant::now();
-        let Ok(ping) = per::decode::<hw::Ping>(Bytes::copy_from_slice(message)) else { return false };
-        let Some(ping) = self.under_way.remove(&ping.seq) else { return false };
+        let ping = per::decode::<hw::Ping>(Bytes::copy_from_slice(message));
+        ping.is_ok_and(|ping| self.done(ping.seq, done))
+    }
+
+    /// The echo of a ping came; whether it was waited for.
+    pub(super) fn returned(&mut self, number: u32) -> bool {
+        self.done(number, Instant::now())
+    }
+
+    fn done(&mut self, number: u32, done: Instant) -> bool {
+        let Some(ping) = self.under_way.remove(&number) else { return false };
         self.received += 1;
         if self.inside(ping.intended) {
             self.rtt_us.saturating_record(micros(done.saturating_duration_since(ping.intended)));

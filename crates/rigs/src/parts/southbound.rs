@@ -23,6 +23,9 @@ const LISTEN_WAIT: Duration = Duration::from_secs(20);
 /// A controller whose worker was killed so hard that it could not take it down ends by itself.
 const LIFE_MAX: &str = "24h";
 
+/// The controller's counter of messages that the published loop loses.
+pub(crate) const LOST: &str = "lost_at_batch_end";
+
 /// A reference controller of ours as a process of its own: `ranlab controller …`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SouthControllerPart {
@@ -121,10 +124,10 @@ impl Running for SouthController {
         self.at_begin = self.numbers();
     }
 
-    /// Counters as differences, states as they are.
+    /// Counters as differences, states as they are; what was lost while base stations came counts, too.
     fn end(&mut self, report: &mut Report) {
         for (name, now) in self.numbers() {
-            let state = matches!(name.as_str(), "agents" | "ues" | "queued" | "leaked_bytes");
+            let state = matches!(name.as_str(), "agents" | "ues" | "queued" | "leaked_bytes" | LOST);
             let then = if state { 0.0 } else { self.at_begin.get(&name).copied().unwrap_or(0.0) };
             report.numbers.insert(name, now - then);
         }

@@ -22,11 +22,13 @@ messages! {
     EchoRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
+        payload = 101 optional octets, "Octets that the reply repeats (an extension, to ping with a load).";
     }
     /// The echo.
     EchoReply {
         header = 1 optional message Header, "Version, type and transaction.";
         latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
+        payload = 101 optional octets, "Octets that the reply repeats (an extension, to ping with a load).";
     }
     /// Statistics.
     StatsReply {

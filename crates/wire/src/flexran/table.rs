@@ -23,7 +23,7 @@ macro_rules! scalar {
 }
 
 /// Structs from lines `name = tag label type, "meaning";`. Labels: `optional`, `repeated` (messages, strings),
-/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys).
+/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys). `octets` are `bytes`.
 macro_rules! messages {
     ($($(#[$meta:meta])* $name:ident { $($body:tt)* })*) => {
         $( messages!(@fields [$(#[$meta])* $name] [] $($body)*); )*
@@ -44,6 +44,10 @@ macro_rules! messages {
     (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt map $ty:ident, $doc:literal; $($rest:tt)*) => {
         messages!(@fields $head [$($out)* #[doc = $doc] #[prost(btree_map = "string, message", tag = $tag)]
             pub $field: std::collections::BTreeMap<String, $ty>,] $($rest)*);
+    };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt optional octets, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost(bytes = "bytes", optional, tag = $tag)]
+            pub $field: Option<::bytes::Bytes>,] $($rest)*);
     };
     (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt optional $kind:tt, $doc:literal; $($rest:tt)*) => {
         messages!(@fields $head [$($out)* #[doc = $doc] #[prost($kind, optional, tag = $tag)]

@@ -154,7 +154,12 @@ fn what_mosaic5g_added_travels_too() {
         HoCommand { rnti: Some(70), target_phy_cell_id: Some(2), ..HoCommand::default() }.into(),
         AgentReconfiguration { systems: vec![system], ..AgentReconfiguration::default() }.into(),
         Disconnect::default().into(),
-        EchoRequest { latency: Some(7), ..EchoRequest::default() }.into(),
+        EchoRequest {
+            latency: Some(7),
+            payload: Some(Bytes::from_static(b"ping")),
+            ..EchoRequest::default()
+        }
+        .into(),
         ControlDelegation { payload: Some(Bytes::from(vec![7; 203_000])), ..ControlDelegation::default() }
             .into(),
     ];
