@@ -54,6 +54,12 @@ code=0
 [[ $code == 2 ]] && grep -q "is offered" check.err
 "$RANLAB" bench check point.toml | grep -q "are fragmented"
 
+echo "== every scheduler has a bound, and is simulated within it"
+for scheduler in strict drr cbs ats; do
+    run --out "$scheduler" --set sut.scheduler=$scheduler >$scheduler.json || [[ $? == 1 ]]
+    holds $scheduler.json '0.05 < m["cell_ul.of_bound"] <= 1 and 0.05 < m["neighbour_ul.of_bound"] <= 1'
+done
+
 echo "== published orders hold"
 for name in reference pacing shared-direction; do
     "$RANLAB" bench run "$scenarios/xhaul/$name.toml" --quick --out "$name" >"$name.out" 2>&1 || { cat "$name.out"; exit 1; }
@@ -74,6 +80,31 @@ run --out live --set sut.tier=live --set sut.sharing=macvlan --set background.di
 holds live.json 'm["cell_dl.sent"] > 10000 and m["cell_dl.malformed"] == 0 and m["cell_dl.lost_ratio"] < 0.05'
 holds live.json 'm["cell_dl.at_midhaul_queue_us"] > 0 and m["cell_dl.tap_in_us_p99"] <= m["cell_dl.tap_out_us_p99"] <= m["cell_dl.delay_us_p99"] * 1.1'
 holds live.json 'm["live.rung"] >= 1 and m["neighbour_dl.sent"] > 500 and m["cost_ns_dl"] > 100'
+holds live.json '0.5 < m["cost_dl_of_port"] < 3 and 0.5 < m["cost_ul_of_port"] < 3'
+holds live.json 'any("live: 99 % within" in s for s in r["verdict"])'
+[[ $(ours) == 0 ]]
+
+# told FILE PROGRAM EXPRESSION: what a program beside our own probe measured, or that it is missing.
+told() {
+    if command -v "$2" >/dev/null; then holds "$1" "$3"; else holds "$1" "'install' in r['points'][0]['reason']"; fi
+}
+echo "== live: ping and iperf3 beside our own probe, taps on datagrams; nothing is left"
+run --out ping --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=ping \
+    --set user.interval=20ms --set live.ping=true --set measure.duration=1s >ping.json || [[ $? == 1 ]]
+told ping.json ping 'm["ping.sent"] == 50 and 0 < m["ping.rtt_ms"] < 1000 and m["rtt_ms"] > 0'
+run --out iperf3 --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=udp \
+    --set live.iperf3=true --set cells.split=7.1-if4p5-udp --set live.taps=true --set measure.duration=1s >iperf3.json || [[ $? == 1 ]]
+told iperf3.json iperf3 'm["iperf3.sent"] > 500 and m["iperf3.jitter_ms"] > 0 and m["iperf3.kernel_jitter_ms"] > 0'
+told iperf3.json iperf3 'm["cell_dl.tap_in_us_p99"] > 0 and m["jitter_ms_median"] > 0'
+[[ $(ours) == 0 ]]
+
+echo "== live: a quota holds the vBBU's threads, or what is missing is said; so it is of ipvlan"
+run --out quota --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set cu.busy_share=0.6 \
+    --set cu.cpu_quota=0.3 --set measure.duration=1s >quota.json || [[ $? == 1 ]]
+holds quota.json '"cgroup" in r["points"][0]["reason"] or m["cu.throttled_share"] > 0.05'
+run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.direction=none --set cells.split=2 \
+    --set live.cost_batches=0 --set measure.duration=300ms >ipvlan.json || [[ $? == 1 ]]
+holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
 
 echo "== live: what kill -9 leaves, the next run removes"

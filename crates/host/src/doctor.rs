@@ -44,6 +44,7 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
         sctp(facts),
         namespaces(facts),
         iproute2(facts),
+        network_probes(facts),
         virtual_functions(facts),
         cpus(facts),
         smt(facts),
@@ -96,6 +97,15 @@ fn iproute2(facts: &Facts) -> Check {
     let found = if facts.iproute2 { "ip and tc" } else { "not found" };
     let advice = "install iproute2 for experiments with emulated networks (rig xhaul, `sut.tier` live)";
     check("iproute2", found.to_owned(), (!facts.iproute2).then_some((Status::Fair, advice)))
+}
+
+fn network_probes(facts: &Facts) -> Check {
+    let found = match facts.network_probes.as_slice() {
+        [] => "none of ping and iperf3".to_owned(),
+        some => some.join(", "),
+    };
+    let advice = "install iputils-ping and iperf3 to run them beside our own probe (rig xhaul, `live.ping`, `live.iperf3`)";
+    check("network probes", found, (facts.network_probes.len() < 2).then_some((Status::Fair, advice)))
 }
 
 fn virtual_functions(facts: &Facts) -> Check {
@@ -222,6 +232,7 @@ mod tests {
             sctp: Sctp::Loaded,
             network_namespaces: true,
             iproute2: true,
+            network_probes: vec!["ping", "iperf3"],
             virtual_functions: vec!["eth0: 7".into()],
             cpus: 8,
             smt: Some(false),
@@ -250,7 +261,7 @@ mod tests {
     #[test]
     fn a_good_machine_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
-        assert_eq!(checks.len(), 16);
+        assert_eq!(checks.len(), 17);
         assert!(
             checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
             "{checks:#?}"
@@ -260,11 +271,12 @@ mod tests {
     #[test]
     fn each_lack_is_found_alone() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
-        let lacks: [(&str, Facts, Status); 14] = [
+        let lacks: [(&str, Facts, Status); 15] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
             ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
             ("network namespaces", Facts { network_namespaces: false, ..good() }, Status::Fair),
             ("iproute2", Facts { iproute2: false, ..good() }, Status::Fair),
+            ("network probes", Facts { network_probes: vec!["ping"], ..good() }, Status::Fair),
             ("SR-IOV", Facts { virtual_functions: Vec::new(), ..good() }, Status::Fair),
             ("CPUs", Facts { cpus: 1, ..good() }, Status::Fair),
             ("SMT", Facts { smt: Some(true), ..good() }, Status::Fair),

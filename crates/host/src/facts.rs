@@ -59,6 +59,8 @@ pub struct Facts {
     pub network_namespaces: bool,
     /// The commands `ip` and `tc` are installed.
     pub iproute2: bool,
+    /// Programs that measure networks and are installed: of `ping` and `iperf3`.
+    pub network_probes: Vec<&'static str>,
     /// Ports that can be divided into virtual functions (SR-IOV), as `name: how many`.
     pub virtual_functions: Vec<String>,
     /// Open files allowed to this process now.
@@ -139,17 +141,20 @@ impl Facts {
             sctp: sctp(root, kernel.as_deref()),
             network_namespaces: text("proc/self/status")
                 .is_some_and(|text| has_capability(&text, CAP_SYS_ADMIN)),
-            iproute2: ["ip", "tc"].iter().all(|tool| {
-                ["usr/sbin", "usr/bin", "sbin", "bin"]
-                    .iter()
-                    .any(|folder| root.join(folder).join(tool).exists())
-            }),
+            iproute2: ["ip", "tc"].iter().all(|tool| is_installed(root, tool)),
+            network_probes: ["ping", "iperf3"].into_iter().filter(|tool| is_installed(root, tool)).collect(),
             virtual_functions: virtual_functions(root),
             open_files_soft: open_files(&limits, 3),
             open_files_hard: open_files(&limits, 4),
             kernel,
         }
     }
+}
+
+fn is_installed(root: &Path, tool: &str) -> bool {
+    ["usr/sbin", "usr/bin", "usr/local/bin", "sbin", "bin"]
+        .iter()
+        .any(|folder| root.join(folder).join(tool).exists())
 }
 
 fn virtual_functions(root: &Path) -> Vec<String> {

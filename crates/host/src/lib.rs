@@ -7,11 +7,13 @@
 //! * [`traffic`]: messages, bytes and packets on the wire, each direction, told apart.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`netns`]: networks of namespaces, made and removed.
+//! * [`cgroup`]: a share of a CPU for some threads of this process.
 //! * [`doctor`]: what is missing here, and what to do about it.
 //!
 //! Everything is read from `/proc` and `/sys`; where the kernel does not say, the value is `None` and never a guess.
 #![deny(missing_docs)]
 
+pub mod cgroup;
 mod clock;
 pub mod doctor;
 mod facts;

@@ -1,18 +1,26 @@
-//! No simulation exceeds its bound: random feed-forward networks of every kind of stage that bounds know.
+//! No simulation exceeds its bound: random feed-forward networks of every kind of stage that bounds know. Schedulers that
+//! share by turns, by credit or behind regulators have networks of their own, mixed with the others.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use ranlab_model::xhaul::{
-    BoundError, Clock, Curves, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network, NetworkError,
-    Options, Pattern, Port, Ps, Scheduler, Simulation, Stage, StageId, US, bounds,
+    BoundError, CLASSES, Clock, Curves, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network,
+    NetworkError, Options, Pattern, Port, Ps, Scheduler, Simulation, Stage, StageId, TokenBucket, US, bounds,
 };
 
 const SCENARIOS: u64 = 1000;
+/// Networks with shaping schedulers.
+const SHAPED: u64 = 600;
 /// Random networks that are overloaded or never send a frame count as none of them; there are at most so many.
 const SEEDS_MAX: u64 = 3 * SCENARIOS;
 
-struct Random(ChaCha8Rng);
+/// With the schedulers that are drawn: the first so many.
+struct Random(ChaCha8Rng, u64);
+
+/// FIFO, strict priority, preemption, gates; and with round robin, credit and regulators.
+const PLAIN: u64 = 4;
+const ALL: u64 = 10;
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
@@ -32,10 +40,21 @@ impl Random {
     }
 
     fn scheduler(&mut self, rate_bps: u64) -> Scheduler {
-        match self.below(4) {
+        match self.below(self.1) {
             0 => Scheduler::Fifo,
             1 => Scheduler::StrictPriority,
             2 => Scheduler::Preemption { express_from: 1 + self.below(7) as u8 },
+            4 | 5 => {
+                let mut quanta = [0; CLASSES];
+                quanta.fill_with(|| 64 + self.below(6000) as u32);
+                Scheduler::DeficitRoundRobin { quanta }
+            }
+            6 | 7 => {
+                let mut idle_bps = [None; CLASSES];
+                idle_bps.fill_with(|| (self.below(2) == 0).then(|| rate_bps * (5 + self.below(45)) / 100));
+                Scheduler::CreditBased { idle_bps }
+            }
+            8 | 9 => Scheduler::Asynchronous,
             _ => {
                 let frame_ps = 1538 * 8 * (1_000_000_000_000 / rate_bps);
                 let count = 1 + self.below(3);
@@ -104,6 +123,10 @@ impl Random {
             3 => Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: self.below(gap_ps) },
             _ => Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: 0 },
         };
+        let regulator = (self.1 == ALL && self.below(3) > 0).then(|| TokenBucket {
+            burst_bytes: frame * (1 + self.below(2 * count) as u32).max(count as u32 / 2),
+            rate_bps: pattern.mean_bps().unwrap().max(1) * (102 + self.below(100)) / 100 + 1,
+        });
         Flow {
             name: format!("flow {index}"),
             class: self.below(8) as u8,
@@ -111,7 +134,7 @@ impl Random {
             pattern,
             offset_ps: 0,
             clock: self.clock(),
-            regulator: None,
+            regulator,
             budget_ps: None,
         }
     }
@@ -125,14 +148,16 @@ fn random_network(random: &mut Random) -> Network {
 }
 
 /// The greatest simulated share of each flow's bound over a few phases, or `None` if there are no bounds.
-fn shares(seed: u64) -> Option<Vec<f64>> {
-    let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
+fn shares(seed: u64, schedulers: u64) -> Option<Vec<f64>> {
+    let mut random = Random(ChaCha8Rng::seed_from_u64(seed), schedulers);
     let mut network = random_network(&mut random);
     let bound = match bounds(&network, Curves::Steps) {
         Ok(bound) => bound,
-        Err(BoundError::Overload { .. } | BoundError::Network(NetworkError::NeverSent { .. })) => {
-            return None;
-        }
+        Err(
+            BoundError::Overload { .. }
+            | BoundError::Unshaped { .. }
+            | BoundError::Network(NetworkError::NeverSent { .. }),
+        ) => return None,
         Err(other) => panic!("seed {seed}: {other}"),
     };
     let mut shares = vec![0.0_f64; network.flows.len()];
@@ -154,21 +179,21 @@ fn shares(seed: u64) -> Option<Vec<f64>> {
     Some(shares)
 }
 
-#[test]
-fn no_simulation_of_1000_random_networks_exceeds_its_bound() {
+/// Every share of so many networks, sorted.
+fn shares_of(scenarios: u64, schedulers: u64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
-    let mut scenarios = 0;
+    let mut found = 0;
     let mut seed: Ps = 0;
-    while scenarios < SCENARIOS {
-        assert!(seed < SEEDS_MAX, "only {scenarios} of {seed} random networks have bounds");
-        if let Some(shares) = shares(seed) {
-            scenarios += 1;
+    while found < scenarios {
+        assert!(seed < SEEDS_MAX, "only {found} of {seed} random networks have bounds");
+        if let Some(shares) = shares(seed, schedulers) {
+            found += 1;
             all.extend(shares);
         }
         seed += 1;
     }
     all.sort_by(f64::total_cmp);
-    let at = |share: f64| all[(share * (all.len() - 1) as f64) as usize];
+    let at = |share: f64| at(&all, share);
     println!(
         "{} flows in {scenarios} networks of {seed}: simulated maximum over bound: q10 {:.2}, median {:.2}, q90 {:.2}, max {:.4}",
         all.len(),
@@ -177,6 +202,118 @@ fn no_simulation_of_1000_random_networks_exceeds_its_bound() {
         at(0.9),
         at(1.0)
     );
+    all
+}
+
+fn at(sorted: &[f64], share: f64) -> f64 {
+    sorted[(share * (sorted.len() - 1) as f64) as usize]
+}
+
+#[test]
+fn no_simulation_of_1000_random_networks_exceeds_its_bound() {
+    let all = shares_of(SCENARIOS, PLAIN);
     // Four phases do not find every worst case; bounds without meaning would be far from them.
-    assert!(at(0.5) > 0.3 && at(1.0) > 0.99);
+    assert!(at(&all, 0.5) > 0.3 && at(&all, 1.0) > 0.99);
+}
+
+#[test]
+fn no_simulation_with_turns_credit_or_regulators_exceeds_its_bound() {
+    let all = shares_of(SHAPED, ALL);
+    assert!(at(&all, 0.5) > 0.2 && at(&all, 1.0) > 0.99);
+}
+
+fn port(scheduler: Scheduler) -> Stage {
+    Stage::Port(Port { scheduler, ..Port::new("port", 1_000_000_000) })
+}
+
+fn flow(class: u8, path: &[StageId], pattern: Pattern) -> Flow {
+    Flow {
+        name: format!("class {class}"),
+        class,
+        path: path.to_vec(),
+        pattern,
+        offset_ps: 0,
+        clock: Clock::default(),
+        regulator: None,
+        budget_ps: None,
+    }
+}
+
+/// The longest simulated delay of the first flow over its bound, over some phases of the others.
+fn reached(network: &Network) -> f64 {
+    let bound = bounds(network, Curves::Steps).unwrap()[0].delay_ps;
+    let mut most = 0;
+    for phase in 0..200_u64 {
+        let mut network = network.clone();
+        for (index, flow) in network.flows.iter_mut().enumerate().skip(1) {
+            flow.offset_ps = (phase * 7_919 * (index as u64 + 1) * NS * 10) % (200 * US);
+        }
+        network.flows[0].offset_ps = 100 * US;
+        let report = Simulation::new(&network, Options { duration_ps: 3 * MS, seed: phase }).unwrap().run();
+        most = most.max(report.flows[0].delays.max_ps());
+    }
+    assert!(most <= bound, "{most} of {bound}");
+    most as f64 / bound as f64
+}
+
+#[test]
+fn a_class_with_credit_comes_close_to_its_bound() {
+    let mut idle_bps = [None; CLASSES];
+    idle_bps[6] = Some(250_000_000);
+    let network = Network {
+        stages: vec![port(Scheduler::CreditBased { idle_bps })],
+        flows: vec![
+            flow(6, &[0], Pattern::burst(10 * MS, 40, 1250)),
+            flow(0, &[0], Pattern::constant(20 * US, 1250)),
+        ],
+    };
+    // 40 frames at a quarter of the rate, behind one that had begun: 1.6 ms.
+    assert!(reached(&network) > 0.95, "{}", reached(&network));
+}
+
+#[test]
+fn a_class_that_takes_turns_comes_close_to_its_bound() {
+    let quanta = [1_500; CLASSES];
+    let network = Network {
+        stages: vec![port(Scheduler::DeficitRoundRobin { quanta })],
+        flows: vec![
+            flow(5, &[0], Pattern::burst(2 * MS, 10, 1000)),
+            flow(3, &[0], Pattern::burst(2 * MS, 60, 1000)),
+            flow(1, &[0], Pattern::burst(2 * MS, 60, 1000)),
+        ],
+    };
+    assert!(reached(&network) > 0.8, "{}", reached(&network));
+}
+
+#[test]
+fn a_second_regulator_costs_nothing_and_one_behind_a_queue_has_no_bound() {
+    // Hardly more than the flow's mean: what one queue makes of it no longer conforms.
+    let bucket = Some(TokenBucket { burst_bytes: 5 * 1000, rate_bps: 40_400_000 });
+    let regulated = |class, path: &[StageId]| Flow {
+        regulator: bucket,
+        ..flow(class, path, Pattern::burst(MS, 5, 1000))
+    };
+    let of = |first: Scheduler, path: &[StageId]| {
+        let stages = vec![port(first.clone()), port(first), port(Scheduler::Asynchronous)];
+        let rest = flow(0, path, Pattern::constant(30 * US, 1500));
+        Network { stages, flows: vec![regulated(6, path), regulated(6, path), rest] }
+    };
+    let last = |network: &Network| bounds(network, Curves::Steps).map(|bounds| bounds[0].delay_ps);
+    // Regulators everywhere, or at the second hop alone: no more than the two queues.
+    let strict = last(&Network {
+        stages: vec![port(Scheduler::StrictPriority), port(Scheduler::StrictPriority)],
+        ..of(Scheduler::StrictPriority, &[0, 1])
+    });
+    let everywhere = of(Scheduler::Asynchronous, &[0, 2]);
+    assert!(last(&everywhere).unwrap() <= strict.clone().unwrap() * 2);
+    assert!(reached(&everywhere) > 0.4, "{}", reached(&everywhere));
+    assert!(last(&of(Scheduler::StrictPriority, &[0, 2])).is_ok());
+    let late = last(&of(Scheduler::StrictPriority, &[0, 1, 2]));
+    assert!(matches!(late, Err(BoundError::Unshaped { .. })), "{late:?}");
+    // With room in its bucket nobody ever waits.
+    let mut roomy = of(Scheduler::StrictPriority, &[0, 1, 2]);
+    for flow in &mut roomy.flows {
+        flow.regulator = flow.regulator.map(|bucket| TokenBucket { rate_bps: 100_000_000, ..bucket });
+    }
+    assert!(last(&roomy).is_ok());
 }

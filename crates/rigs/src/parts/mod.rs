@@ -32,7 +32,7 @@ pub(crate) use pipeline::PipelinePart;
 pub(crate) use process::{AttachPart, RicPart};
 pub(crate) use relay::{Language, RelayPart};
 pub(crate) use southbound::{LOST, SouthControllerPart, SouthFleetPart};
-pub(crate) use xhaul::{LiveFlow, LiveSharing, Way, XhaulPart};
+pub(crate) use xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]

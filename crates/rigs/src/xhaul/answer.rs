@@ -320,7 +320,7 @@ fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
     (wired, kept)
 }
 
-/// Records each role's bound, and how much of it the simulation reached. Schedulers and patterns without a bound have
+/// Records each role's bound, and how much of it the simulation reached. Patterns and regulators without a bound have
 /// none; a maximum above its bound would be our error, and is one.
 fn prove(
     plan: &Plan,
@@ -331,7 +331,7 @@ fn prove(
     let proven = match bounds(&network, Curves::Steps) {
         Ok(proven) => proven,
         Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
-        // A scheduler without a bound, or as much offered as a stage can handle.
+        // A pattern or a regulator without a bound, or as much offered as a stage can handle.
         Err(_) => return Ok(()),
     };
     let mut most: BTreeMap<&str, Ps> = BTreeMap::new();

@@ -11,7 +11,7 @@ use crate::{keys, noise};
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
 const SCHEDULERS: [&str; 7] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"];
-const SHARINGS: [&str; 5] = ["dedicated", "sr-iov", "macvlan", "bridge", "measured"];
+const SHARINGS: [&str; 6] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured"];
 const ROWS: [&str; 11] = [
     "custom",
     "baseline",
@@ -71,7 +71,7 @@ fn of_sut() -> Vec<Key> {
         count(
             "sut.sharing_cost_ns",
             (0, 1_000_000),
-            "of a frame, for sharing \"measured\" (ipvlan and others)",
+            "of a frame, simulated, for sharing \"measured\" and \"ipvlan\"",
             0,
         )
         .unit("ns"),
@@ -79,6 +79,12 @@ fn of_sut() -> Vec<Key> {
             .unit("ns"),
         Key::new("cu.busy_share", Kind::share(), "of the CU's core that vBBU processing takes first").or(0.0),
         Key::new("cu.busy_period", Kind::Span, "how often that work comes").or(Duration::from_millis(1)),
+        Key::new(
+            "cu.cpu_quota",
+            Kind::share(),
+            "live: of one CPU for the first vBBU's threads (sender, receiver, that work), by a cgroup; 0: none",
+        )
+        .or(0.0),
     ]
 }
 
@@ -189,7 +195,7 @@ fn of_simulation() -> Vec<Key> {
         count(
             "live.cost_batches",
             (0, 1_000_000),
-            "of 64 packets each way, for the cost of the path; 0: none",
+            "of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none",
             4000,
         ),
         Key::new(
@@ -198,7 +204,67 @@ fn of_simulation() -> Vec<Key> {
             "see the cell's frames at both ports of the switch too: where the delay is, for some more load",
         )
         .or(false),
+        Key::new(
+            "live.ping",
+            Kind::Bool,
+            "run the program ping beside `user.kind` \"ping\", with its size and interval",
+        )
+        .or(false),
+        Key::new(
+            "live.iperf3",
+            Kind::Bool,
+            "run the program iperf3 beside `user.kind` \"udp\", with its rate and size; its packets load the way too",
+        )
+        .or(false),
     ]
+}
+
+fn of_cost() -> Vec<Metric> {
+    [
+        ("cost_ns_dl", "ns", "live: CPU time of a packet's path from vBBU to DU, the least of many batches"),
+        ("cost_ns_ul", "ns", "live: the same from DU to vBBU"),
+        (
+            "cost_dl_of_port",
+            "",
+            "live: the first as a share of what a switch port of one's own costs, measured in turn: the clock cancels",
+        ),
+        ("cost_ul_of_port", "", "live: the same from DU to vBBU"),
+    ]
+    .into_iter()
+    .map(|(name, unit, comment)| Metric::new(name, unit, MetricKind::Scalar, Better::Lower, comment))
+    .collect()
+}
+
+/// What programs beside our own probe print, and what a quota does.
+fn of_tools() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    [
+        ("cu.throttled_share", "", Lower, "live: of the time, the vBBU's threads waited for their quota"),
+        ("ping.sent", "", Neither, "live: echo requests of the program ping"),
+        ("ping.lost_ratio", "", Lower, "live: those without answer"),
+        ("ping.rtt_ms", "ms", Lower, "live: mean round-trip time as ping prints it"),
+        ("ping.rtt_ms_min", "ms", Lower, "live: the shortest"),
+        ("ping.rtt_ms_max", "ms", Lower, "live: the longest"),
+        ("ping.rtt_ms_mdev", "ms", Lower, "live: what ping calls mdev, a standard deviation"),
+        ("iperf3.sent", "", Neither, "live: packets of the program iperf3"),
+        ("iperf3.lost_ratio", "", Lower, "live: those that did not arrive, by iperf3's count"),
+        ("iperf3.mbps", "Mbit/s", Higher, "live: what arrived"),
+        (
+            "iperf3.jitter_ms",
+            "ms",
+            Lower,
+            "live: RFC 3550 as iperf3 prints it: stamps of the program, last value",
+        ),
+        (
+            "iperf3.kernel_jitter_ms",
+            "ms",
+            Lower,
+            "live: the same formula over the same packets with the kernel's stamps of their arrival",
+        ),
+    ]
+    .into_iter()
+    .map(|(name, unit, better, comment)| Metric::new(name, unit, MetricKind::Scalar, better, comment))
+    .collect()
 }
 
 fn metrics() -> Vec<Metric> {
@@ -220,13 +286,6 @@ fn metrics() -> Vec<Metric> {
         scalar("rtt_ms", "ms", Lower, "mean round-trip time of echo requests"),
         scalar("rtt_ms_sd", "ms", Lower, "its standard deviation"),
         scalar(
-            "cost_ns_dl",
-            "ns",
-            Lower,
-            "live: CPU time of a packet's path from vBBU to DU, the least of many batches",
-        ),
-        scalar("cost_ns_ul", "ns", Lower, "live: the same from DU to vBBU"),
-        scalar(
             "live.rung",
             "",
             Higher,
@@ -243,6 +302,8 @@ fn metrics() -> Vec<Metric> {
         scalar("sim.mevents_per_s", "M/s", Higher, "of wall-clock time, all threads"),
         scalar("sim.digest", "", Neither, "fingerprint of every delivery: equal for equal point and seed"),
     ]);
+    all.extend(of_cost());
+    all.extend(of_tools());
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
             ("mbps", "Mbit/s", Neither, "what the CU's port let through"),

@@ -1,23 +1,27 @@
 //! The third answer: what a setup becomes in namespaces of this machine.
 
+use std::time::Duration;
+
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::RigError;
 use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
 
 use super::answer::role;
 use super::setup::{Setup, User};
-use crate::parts::{LiveFlow, LiveSharing, Way, XhaulPart};
+use crate::parts::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 use crate::worker::Report;
 
 /// Ethernet header, check sequence, preamble and gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
+/// Of these preamble and gap, which are in no frame.
+const GAP_BYTES: u32 = 20;
 const IP_BYTES: u32 = 20;
 const UDP_BYTES: u32 = 8;
 const IF4P5_BYTES: u32 = 12;
 const NS_PER_PS: u64 = 1000;
 
 /// The part that a worker brings up, or what live cannot do.
-pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
+pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
     let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
     if setup.cells.count != 1 {
         return cannot("one cell and a neighbour are driven; `cells.count` must be 1");
@@ -34,12 +38,17 @@ pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
         return cannot("no radio is driven; `air.on` must be false");
     }
     let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
-    if setup.taps && !(frames && setup.net.midhaul_switches == 1) {
+    if setup.taps && setup.net.midhaul_switches != 1 {
+        return cannot("`live.taps` looks at a switch's ports: `net.midhaul_switches` must be 1");
+    }
+    if setup.ipvlan && frames {
         return cannot(
-            "`live.taps` looks at a switch's ports for split \"7.1-if4p5\": one switch, that split",
+            "ipvlan tells containers apart by IP address, and frames of split \"7.1-if4p5\" have none: they reach no \
+             container; `cells.split` \"7.1-if4p5-udp\", or another `sut.sharing`",
         );
     }
     let sharing = match setup.sharing {
+        _ if setup.ipvlan => LiveSharing::Ipvlan,
         NicSharing::Dedicated | NicSharing::SrIov => LiveSharing::OwnPorts,
         NicSharing::Macvlan => LiveSharing::Macvlan,
         NicSharing::Bridge => LiveSharing::Bridge,
@@ -55,8 +64,36 @@ pub(super) fn part(setup: &Setup, plan: &Plan) -> Result<XhaulPart, RigError> {
         cost_batches: setup.cost_batches,
         taps: setup.taps,
         busy_ns: setup.contention.map(|(period, busy, _)| (period / NS_PER_PS, busy / NS_PER_PS)),
+        cpu_quota: (setup.cpu_quota > 0.0).then_some(setup.cpu_quota),
+        tools: tools(setup, duration)?,
         flows,
     })
+}
+
+/// Programs beside the user's flow, for as long as that is measured.
+fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
+    let mut tools = Vec::new();
+    let beside = |name: &str, kind: &str| {
+        RigError::Environment(format!(
+            "live: `live.{name}` runs beside a user's flow: set `user.kind` \"{kind}\""
+        ))
+    };
+    if setup.ping {
+        let User::Ping { bytes, interval_ps } = setup.user else { return Err(beside("ping", "ping")) };
+        let interval_ns = interval_ps / NS_PER_PS;
+        let count = duration.as_nanos() / u128::from(interval_ns.max(1));
+        let headers = FRAME_BYTES - GAP_BYTES + IP_BYTES + UDP_BYTES;
+        tools.push(Tool::Ping {
+            bytes: u32::from(bytes).saturating_sub(headers),
+            interval_ns,
+            count: u64::try_from(count).unwrap_or(u64::MAX).max(1),
+        });
+    }
+    if setup.iperf3 {
+        let User::Udp { bps, bytes, .. } = setup.user else { return Err(beside("iperf3", "udp")) };
+        tools.push(Tool::Iperf3 { bps, bytes: bytes.into(), seconds: duration.as_secs().max(1) });
+    }
+    Ok(tools)
 }
 
 fn live_flow(setup: &Setup, flow: &ranlab_model::xhaul::Flow) -> Option<LiveFlow> {

@@ -81,7 +81,7 @@ impl Rig for Xhaul {
         self.tear_down();
         let Planned::Runs(setup, plan) = planned(run)? else { return Ok(()) };
         if setup.tier == "live" {
-            let part = Part::Xhaul(Box::new(live::part(&setup, &plan)?));
+            let part = Part::Xhaul(Box::new(live::part(&setup, &plan, run.duration)?));
             self.network = Some(Worker::start(&self.lab, &Host::Local, "network", part, &run.stop)?);
         }
         Ok(())
@@ -139,6 +139,8 @@ impl Xhaul {
             network.look(&run.stop)?;
         }
         let report = network.end(&run.stop)?;
+        // A program beside our own probe may have found nothing.
+        network.look(&run.stop)?;
         live::record(&report, recorder);
         let lost = |role: &str| report.numbers.get(&format!("{role}.lost_ratio")).copied().unwrap_or(0.0);
         let late = |role: &str| report.numbers.get(&format!("{role}.late_ratio")).copied().unwrap_or(0.0);

@@ -21,6 +21,8 @@ pub(crate) struct Setup {
     pub(super) tier: String,
     pub(super) scheduler: String,
     pub(super) sharing: NicSharing,
+    /// Containers share the card by ipvlan: its cost is given where it is simulated, its device made where it is live.
+    pub(super) ipvlan: bool,
     pub(super) cells: Cells,
     /// Splits of the other vBBU, down and up, and its class.
     pub(super) neighbour: Option<(Split, Split, u8)>,
@@ -37,6 +39,11 @@ pub(crate) struct Setup {
     pub(super) search_rounds: u32,
     pub(super) cost_batches: u32,
     pub(super) taps: bool,
+    /// Of one CPU, for the vBBU's threads where it is live; 0: all that there is.
+    pub(super) cpu_quota: f64,
+    /// Programs that run beside our own probe.
+    pub(super) ping: bool,
+    pub(super) iperf3: bool,
     pub(super) pcap: Option<String>,
 }
 
@@ -150,6 +157,7 @@ impl Setup {
             tier: from.text("sut.tier")?,
             scheduler: from.text("sut.scheduler")?,
             sharing: sharing(&from.text("sut.sharing")?, from.int("sut.sharing_cost_ns")?),
+            ipvlan: from.text("sut.sharing")? == "ipvlan",
             neighbour: neighbour(&from)?,
             background: background(&from)?,
             air: air(&from)?,
@@ -162,12 +170,21 @@ impl Setup {
             search_rounds: from.int("sim.search_rounds")?,
             cost_batches: from.int("live.cost_batches")?,
             taps: from.flag("live.taps")?,
+            cpu_quota: from.number("cu.cpu_quota")?,
+            ping: from.flag("live.ping")?,
+            iperf3: from.flag("live.iperf3")?,
             pcap: look("sim.pcap").and_then(|value| value.text().map(str::to_owned)),
             cells,
             user,
         };
         if let Some(row) = row {
             row.apply(&mut setup, &from)?;
+        }
+        if setup.ipvlan && setup.tier == "sim" && setup.sharing == (NicSharing::Measured { cost_ns: 0 }) {
+            return Err(
+                "`sut.sharing` \"ipvlan\" is simulated with a measured cost: set `sut.sharing_cost_ns`"
+                    .to_owned(),
+            );
         }
         Ok(setup)
     }
@@ -209,7 +226,7 @@ impl Row {
     }
 
     fn apply(self, setup: &mut Setup, from: &Reader<'_>) -> Result<(), String> {
-        setup.sharing = self.sharing;
+        (setup.sharing, setup.ipvlan) = (self.sharing, false);
         (setup.background.up, setup.background.down) = (self.up, self.down);
         if self.baseline {
             setup.net.midhaul_switches = 0;
@@ -232,7 +249,7 @@ fn sharing(name: &str, cost_ns: u32) -> NicSharing {
         "sr-iov" => NicSharing::SrIov,
         "macvlan" => NicSharing::Macvlan,
         "bridge" => NicSharing::Bridge,
-        "measured" => NicSharing::Measured { cost_ns },
+        "measured" | "ipvlan" => NicSharing::Measured { cost_ns },
         _ => NicSharing::Dedicated,
     }
 }

@@ -124,13 +124,22 @@ fn breaking(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Which flow meets which budget: the longest delay, its bound, the classes that it keeps.
+/// Which flow meets which budget: the longest delay, its bound, the classes that it keeps; of a live network, whose longest
+/// delays are this machine's scheduling, what 99 % of the frames keep, beside what repeats differ by.
 fn budgets(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
+    let spread = |metric: &str| {
+        let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(metric)).collect();
+        aa_spread(&values, results.scenario.measure.seed)
+    };
     for point in &results.points {
         // Of a sweep over cells the first number says it; where options break is said elsewhere.
         let first = results.points.iter().find(|other| option(other) == option(point));
         if first.is_some_and(|first| first.point.index != point.point.index) {
+            continue;
+        }
+        if setting(point, "sut.tier").and_then(Value::text) == Some("live") {
+            sentences.extend(lived(point, &spread));
             continue;
         }
         let worst = |role: &'static str| {
@@ -140,11 +149,6 @@ fn budgets(results: &Results) -> Vec<String> {
         };
         let slower = ["cell_dl", "cell_ul"].into_iter().filter_map(worst).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((worst, role, longest, bound)) = slower else { continue };
-        let list = |keeps: bool| {
-            let names = CLASSES.iter().filter(|(limit, _)| (worst <= *limit) == keeps).map(|(_, name)| *name);
-            let names: Vec<&str> = names.collect();
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-        };
         let of = longest.map_or(String::new(), |us| format!(" took up to {} us", short(us)));
         let proven = bound.map_or_else(
             || " (no bound is known)".to_owned(),
@@ -153,11 +157,38 @@ fn budgets(results: &Results) -> Vec<String> {
         sentences.push(format!(
             "{}, {role}, the slower direction,{of}{proven}: meets {}; misses {}.",
             under(&option(point)),
-            list(true),
-            list(false)
+            classes(worst, true),
+            classes(worst, false)
         ));
     }
     sentences
+}
+
+/// The classes whose limit this delay keeps, or those whose it does not.
+fn classes(us: f64, keeps: bool) -> String {
+    let names = CLASSES.iter().filter(|(limit, _)| (us <= *limit) == keeps).map(|(_, name)| *name);
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// What 99 % of the slower direction's frames kept to at a live point.
+fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
+    let metric = |role: &str| format!("{role}.delay_us_p99");
+    let roles = ["cell_dl", "cell_ul"].into_iter();
+    let (p99, role) = roles
+        .filter_map(|role| Some((mean(point, &metric(role))?, role)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let differ = spread(&metric(role)).map_or_else(
+        || "too few repeats to say what they differ by".to_owned(),
+        |spread| format!("repeats of one setting differ by {} %", short((spread * 1000.0).round() / 10.0)),
+    );
+    Some(format!(
+        "{}, {role}, the slower direction, live: 99 % within {} us ({differ}): these meet {}; miss {}.",
+        under(&option(point)),
+        short(p99),
+        classes(p99, true),
+        classes(p99, false)
+    ))
 }
 
 /// Where the mean delay of the measured flow goes, at the first and the last point.
@@ -210,16 +241,29 @@ fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
     })
 }
 
-/// Differences between ways to share a card, or rows: only those above what repeats of one setting differ by.
+/// What may differ, and by which metric it is told: the first that was measured. Each axis is told with everything else the
+/// same, so the card's share stands apart from the core's.
+const DIFFERENCES: [(&str, &[&str]); 4] = [
+    ("net.row", &["jitter_ms_median", "rtt_ms", "cell_dl.delay_us_p99"]),
+    ("sut.sharing", &["jitter_ms_median", "rtt_ms", "cost_dl_of_port", "cell_dl.delay_us_p99"]),
+    ("cu.busy_share", &["jitter_ms_median", "rtt_ms", "cell_dl.sender_late_us_p99", "cell_dl.delay_us_p99"]),
+    ("cu.cpu_quota", &["cell_dl.sender_late_us_p99"]),
+];
+
+/// Differences between ways to share a card, rows, loads of the CU's core: only those above what repeats of one setting
+/// differ by.
 fn differences(results: &Results) -> Vec<String> {
-    let axis = ["net.row", "sut.sharing"].into_iter().find(|axis| {
+    let swept = |axis: &str| {
         results.points.first().is_some_and(|point| point.point.axes.iter().any(|(path, _)| path == axis))
-    });
-    let Some(axis) = axis else { return Vec::new() };
-    let metric = ["jitter_ms_median", "rtt_ms", "cost_ns", "cell_dl.delay_us_p99"]
-        .into_iter()
-        .find(|metric| results.points.iter().any(|point| mean(point, metric).is_some()));
-    let Some(metric) = metric else { return Vec::new() };
+    };
+    let measured = |metric: &&&str| results.points.iter().any(|point| mean(point, metric).is_some());
+    let axes = DIFFERENCES.iter().filter(|(axis, _)| swept(axis));
+    axes.filter_map(|(axis, metrics)| Some((*axis, *metrics.iter().find(measured)?)))
+        .flat_map(|(axis, metric)| differences_along(results, axis, metric))
+        .collect()
+}
+
+fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String> {
     let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(metric)).collect();
     let spread = aa_spread(&values, results.scenario.measure.seed);
     let mut sentences = Vec::new();
@@ -272,6 +316,12 @@ fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_keeps_the_classes_whose_limit_it_is_within() {
+        assert_eq!(classes(100.0, true), "802.1CM / High100, 250 us, High500");
+        assert_eq!((classes(100.0, false).as_str(), classes(3.0, false).as_str()), ("eCPRI High25", "none"));
+    }
 
     #[test]
     fn no_difference_is_claimed_below_what_repeats_differ_by() {

@@ -2,8 +2,8 @@
 
 use super::super::network::{Flow, Network, Stage, StageId};
 use super::super::pattern::Envelope;
-use super::super::scheduler::{Scheduler, WIRE_PREEMPTION_BYTES};
-use super::super::time::Ps;
+use super::super::scheduler::{Scheduler, TokenBucket, WIRE_PREEMPTION_BYTES};
+use super::super::time::{Ps, S};
 use super::{Curves, Guest};
 
 /// Rounding of clocks and of rates: a few steps of a picosecond.
@@ -35,6 +35,53 @@ impl Arrival {
     pub(super) fn later(mut self, more_ps: Ps) -> Self {
         self.envelope.jitter_ps += more_ps;
         self
+    }
+
+    /// Whether this never is more than `bucket` lets through at once: it passes a regulator without waiting.
+    pub(super) fn conforms(&self, bucket: TokenBucket) -> bool {
+        self.held_by(bucket) == Some(0)
+    }
+
+    /// The longest that a regulator with `bucket` for this flow alone holds a frame; `None`: ever longer.
+    pub(super) fn held_by(&self, bucket: TokenBucket) -> Option<Ps> {
+        let Envelope { bytes, period_ps, jitter_ps, .. } = self.envelope;
+        // Time that the bucket needs to refill for so many octets.
+        let refill =
+            |bytes: u64| (u128::from(bytes) * 8 * u128::from(S)).div_ceil(u128::from(bucket.rate_bps));
+        if refill(bytes) > u128::from(period_ps) {
+            return None;
+        }
+        // Behind the first step each further one comes later than the bucket refills for it.
+        let first = jitter_ps / period_ps + 1;
+        let held = [(bytes * first, 0), (bytes * (first + 1), first * period_ps - jitter_ps)].map(
+            |(sent, window)| {
+                let beyond = if self.straight {
+                    self.releases_times(bytes, window, false).saturating_sub(u64::from(bucket.burst_bytes))
+                } else {
+                    sent.saturating_sub(u64::from(bucket.burst_bytes))
+                };
+                refill(beyond).saturating_sub(u128::from(window))
+            },
+        );
+        Ps::try_from(held[0].max(held[1])).ok()
+    }
+
+    /// The curve behind a regulator that held frames up to `more_ps`: that much later, or what the bucket lets through
+    /// if that is less at once.
+    pub(super) fn regulated(self, bucket: TokenBucket, more_ps: Ps) -> Self {
+        let later = self.later(more_ps);
+        let Envelope { bytes, jitter_ps, period_ps, smallest, largest, .. } = later.envelope;
+        let at_once = bytes.saturating_mul(jitter_ps / period_ps + 1);
+        if at_once <= u64::from(bucket.burst_bytes) || smallest != largest {
+            return later;
+        }
+        // A straight line in releases of the bucket's burst: frames of one size, so work follows octets.
+        let frames = u64::from(bucket.burst_bytes).div_ceil(u64::from(largest));
+        let bytes = frames * u64::from(largest);
+        let refill = u128::from(bytes) * 8 * u128::from(S) / u128::from(bucket.rate_bps);
+        let period_ps = Ps::try_from(refill).unwrap_or(Ps::MAX).max(1);
+        let envelope = Envelope { bytes, frames, period_ps, jitter_ps: 0, ..later.envelope };
+        Self { envelope, straight: true }
     }
 
     /// `amount` for each release in any window of length `window_ps`; `open`: the window without its end.

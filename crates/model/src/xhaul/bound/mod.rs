@@ -11,10 +11,14 @@
 //! | strict priority | one frame of a lower class; higher classes until it starts | the same, 1.3 and 6.2 |
 //! | preemption | as above; express frames: at most 143 octets of a preemptable one; the others: 24 octets more for each express frame | IEEE 802.3 clause 99 |
 //! | gates | closed gates at the worst phase, the end of a window in which a frame no longer fits; nothing of that if all frames of the class are proved to meet an exclusive window | IEEE 802.1Q 8.6.8.4 |
+//! | deficit round robin | the turns of all other classes, or all that they bring | Tabatabaee and Le Boudec, Deficit Round-Robin: A Second Network Calculus Analysis (2021), theorem 1 |
+//! | credit-based shapers | the credit that a class may gather behind a frame that has begun and behind classes of more urgency, then its slope; unshaped classes: what shaped ones take by credit or by arrivals | IEEE 802.1Q 8.6.8.2; De Azua and Boyer, Complete modelling of AVB in Network Calculus Framework (2014) |
+//! | asynchronous shaping | as strict priority, behind regulators that add nothing to the longest delay of the stage before | IEEE 802.1Q 8.6.11; Le Boudec, A Theory of Traffic Regulators for Deterministic Networks (2018) |
 //! | host | the longest service; work that goes first at the worst phase; an interrupt | |
 
 mod curve;
 mod server;
+mod shaped;
 
 use super::error::NetworkError;
 use super::network::{Network, Stage, StageId};
@@ -72,8 +76,18 @@ pub enum BoundError {
         /// The class that suffers.
         class: u8,
     },
+    /// A regulator holds a flow that did not conform to it before the stage in front: there is no bound then, in general.
+    #[error(
+        "stage {stage}: flow {flow} exceeds its regulator where it enters the stage before, or for ever: shape it there"
+    )]
+    Unshaped {
+        /// Which flow.
+        flow: String,
+        /// Where it is shaped.
+        stage: String,
+    },
     /// A stage that is simulated only.
-    #[error("stage {stage}: bounds know hosts and ports with FIFO, strict priority, preemption or gates")]
+    #[error("stage {stage}: bounds know hosts and ports, not the air")]
     Simulated {
         /// Which stage.
         stage: String,
@@ -95,6 +109,10 @@ pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundErro
 struct Flow {
     arrival: Arrival,
     hop: usize,
+    /// Whether it kept to its regulator when it entered the queue of the stage that it left last.
+    conformed: bool,
+    /// The longest delay of that stage since then.
+    latest_ps: Ps,
     bound: Bound,
 }
 
@@ -119,25 +137,41 @@ impl<'n> Analysis<'n> {
         let flows = network.flows.iter().map(|flow| {
             let arrival = Arrival::of(flow, curves);
             let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
-            Ok(Flow { arrival, hop: 0, bound: Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new() } })
+            let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new() };
+            Ok(Flow { arrival, hop: 0, conformed: false, latest_ps: 0, bound })
         });
         Ok(Self { network, flows: flows.collect::<Result<_, BoundError>>()? })
     }
 
     /// Adds one stage to the bounds of the flows that pass it; all stages before it have been added.
     fn pass(&mut self, stage: StageId) -> Result<(), BoundError> {
-        let guests = self.guests(stage);
+        let mut guests = self.guests(stage);
+        let mut held = vec![0; guests.len()];
+        let config = &self.network.stages[usize::from(stage)];
+        let regulates = matches!(config, Stage::Port(port) if port.scheduler == Scheduler::Asynchronous);
+        if regulates {
+            held = shaped::regulate(self.network, stage, &self.flows, &mut guests)?;
+        }
+        let turns = matches!(config, Stage::Port(port) if matches!(port.scheduler, Scheduler::DeficitRoundRobin { .. }));
         let mut hops = Vec::with_capacity(guests.len());
         let mut waits = [0; CLASSES];
-        for guest in &guests {
-            hops.push(self.hop(stage, guest, &guests, &mut waits)?);
+        // Where no class is first, each is bounded again when all others are.
+        for _ in 0..=u8::from(turns) {
+            hops.clear();
+            for guest in &guests {
+                hops.push(self.hop(stage, guest, &guests, &mut waits)?);
+            }
         }
-        for (guest, (least, most)) in guests.iter().zip(hops) {
+        for ((guest, (least, most)), held) in guests.iter().zip(hops).zip(held) {
             let flow = &mut self.flows[guest.flow];
-            flow.arrival = flow.arrival.later(most - least);
+            let bucket = self.network.flows[guest.flow].regulator;
+            let source = flow.hop == 0 && bucket.is_some_and(|bucket| guest.arrival.conforms(bucket));
+            flow.conformed = regulates || source;
+            flow.latest_ps = most;
+            flow.arrival = guest.arrival.later(most - least);
             flow.hop += 1;
-            flow.bound.hops_ps.push(most);
-            flow.bound.delay_ps += most;
+            flow.bound.hops_ps.push(held + most);
+            flow.bound.delay_ps += held + most;
             flow.bound.least_ps += least;
         }
         Ok(())
@@ -163,7 +197,7 @@ impl<'n> Analysis<'n> {
     }
 
     /// The least and the greatest delay of a guest at `stage`, with cable and forwarding. `waits` holds the longest
-    /// delay of each more urgent class, without those, and takes that of this one.
+    /// delay of each class that is bounded yet, without those, and takes that of this one.
     fn hop(
         &self,
         stage: StageId,
@@ -174,14 +208,12 @@ impl<'n> Analysis<'n> {
         let config = &self.network.stages[usize::from(stage)];
         let overload = || BoundError::Overload { stage: config.name().to_owned(), class: guest.class };
         let unknown = || BoundError::Simulated { stage: config.name().to_owned() };
-        let server = match config {
-            Stage::Port(port) => {
-                Server::of_port(self.network, port, guest, guests, waits).ok_or_else(unknown)?
-            }
-            Stage::Host(host) => Server::of_host(self.network, host, guest, guests),
+        let servers = match config {
+            Stage::Port(port) => Server::of_port(self.network, port, guest, guests, waits),
+            Stage::Host(host) => vec![Server::of_host(self.network, host, guest, guests)],
             Stage::Air(_) => return Err(unknown()),
         };
-        let mut most = server.delay_ps().ok_or_else(overload)?;
+        let mut most = servers.iter().filter_map(Server::delay_ps).min().ok_or_else(overload)?;
         if let Stage::Port(port) = config
             && let Scheduler::Gates(gates) = &port.scheduler
         {

@@ -4,8 +4,8 @@ use super::super::network::{Host, Network, Port};
 use super::super::pattern::Pattern;
 use super::super::scheduler::{CLASSES, Gates, Scheduler};
 use super::super::time::Ps;
-use super::Guest;
 use super::curve::{Sum, Work, bytes, interrupting, is_express};
+use super::{Guest, shaped};
 
 /// Octets on the wire of a preemptable frame that an express frame waits for at most: a frame or a rest of 123 octets
 /// can no longer be divided into 60 and 64, and has a preamble and a gap.
@@ -22,34 +22,100 @@ const TRIES_MAX: u32 = 20_000;
 /// A stage as one guest sees it.
 pub(super) struct Server {
     /// Work that arrives before or with the frame in its own queue.
-    own: Sum,
+    pub(super) own: Sum,
     /// Work that goes first whenever it comes.
-    higher: Sum,
+    pub(super) higher: Sum,
     /// Work that has begun when the frame comes.
-    blocking: Ps,
+    pub(super) blocking: Ps,
     /// The smallest of the guest's frames, if nothing goes first once it has begun; zero otherwise.
-    undisturbed: Ps,
-    windows: Option<Windows>,
+    pub(super) undisturbed: Ps,
+    pub(super) service: Service,
     /// What a frame costs here.
-    work: Work,
+    pub(super) work: Work,
+}
+
+/// How much of its time a stage gives to the work that counts.
+#[derive(Debug)]
+pub(super) enum Service {
+    /// All.
+    Always,
+    /// Windows.
+    Windows(Windows),
+    /// A share of it, behind so much work.
+    Share { ahead: Ps, of: u64, all: u64 },
+    /// Turns of a round robin.
+    Turns(Turns),
 }
 
 /// Times at which a class is served: a gap, then a window, again and again.
 #[derive(Debug)]
-struct Windows {
+pub(super) struct Windows {
     pieces: Vec<(Ps, Ps)>,
 }
 
+/// Deficit round robin as one class sees it, in work: Tabatabaee and Le Boudec, "Deficit Round-Robin: A Second Network
+/// Calculus Analysis" (2021), theorem 1.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// Of the class itself.
+    pub(super) quantum: Ps,
+    /// The most that a turn leaves over: less than its longest frame.
+    pub(super) left: Ps,
+    /// The quanta of all others, and once what a turn left them over.
+    pub(super) others: Ps,
+    pub(super) others_left: Ps,
+}
+
+impl Service {
+    /// The longest time in which this much work is done; where frames are not interrupted, in which the next one begins.
+    fn time_for(&self, work: Ps) -> Ps {
+        match self {
+            Self::Always | Self::Turns(_) => work,
+            Self::Windows(windows) => windows.time_for(work),
+            Self::Share { ahead, of, all } => {
+                let time = (u128::from(work) + u128::from(*ahead)) * u128::from(*all);
+                Ps::try_from(time.div_ceil(u128::from((*of).max(1)))).unwrap_or(Ps::MAX)
+            }
+        }
+    }
+
+    /// So much work of one's own, with the turns of others that it brings.
+    fn with_turns(&self, own: Ps) -> Ps {
+        let Self::Turns(turns) = self else { return own };
+        let whole = own.saturating_add(turns.left) / turns.quantum.max(1);
+        let others = (whole + 1).saturating_mul(turns.others).saturating_add(turns.others_left);
+        own.saturating_add(others)
+    }
+
+    /// Whether it keeps up with so much work of one's own and so much that goes first, each second.
+    fn keeps_up(&self, own: f64, higher: f64) -> bool {
+        match self {
+            Self::Always => own + higher < 1.0,
+            Self::Windows(windows) => own + higher < windows.share(),
+            Self::Share { of, all, .. } => own + higher < *of as f64 / (*all).max(1) as f64,
+            Self::Turns(turns) => {
+                let round = (turns.quantum + turns.others) as f64;
+                own * round / turns.quantum.max(1) as f64 + higher < 1.0
+            }
+        }
+    }
+
+    /// Whether twice the work takes twice the time, but for what is ahead.
+    fn is_straight(&self) -> bool {
+        matches!(self, Self::Always | Self::Share { .. })
+    }
+}
+
 impl Server {
-    /// A port as `guest` sees it; `None`: for a scheduler without a bound. `waits`: the longest delay here of each
-    /// more urgent class.
+    /// A port as `guest` sees it, in every way that is known: each is a bound. `waits`: the longest delay here of each
+    /// class that it is known of, the more urgent ones first; 0: not known yet.
     pub(super) fn of_port(
         network: &Network,
         port: &Port,
         guest: &Guest,
         guests: &[Guest],
         waits: &[Ps; CLASSES],
-    ) -> Option<Self> {
+    ) -> Vec<Self> {
         let work = bytes(port.ps_per_byte());
         let sum = |of: &dyn Fn(u8) -> bool, work| {
             Sum::new(network, guests.iter().filter(|other| of(other.class)), work, 0)
@@ -61,28 +127,37 @@ impl Server {
             higher: sum(&|other| other > class, work),
             blocking: longest(guests, work, |other| other < class),
             undisturbed: smallest,
-            windows: None,
+            service: Service::Always,
             work,
         };
         match &port.scheduler {
             Scheduler::Fifo => {
-                Some(Self { own: sum(&|_| true, work), higher: Sum::default(), blocking: 0, ..base })
+                vec![Self { own: sum(&|_| true, work), higher: Sum::default(), blocking: 0, ..base }]
             }
-            Scheduler::StrictPriority => Some(base),
+            // Behind their regulators frames have priority as ever.
+            Scheduler::StrictPriority | Scheduler::Asynchronous => vec![base],
             Scheduler::Preemption { .. } => {
                 let express = |other| is_express(&port.scheduler, other);
                 if express(class) {
                     let undivided = UNDIVIDED_WIRE_BYTES * port.ps_per_byte();
                     let lower = longest(guests, work, |other| other < class && express(other));
                     let blocking = longest(guests, work, |other| !express(other)).min(undivided).max(lower);
-                    return Some(Self { blocking, ..base });
+                    return vec![Self { blocking, ..base }];
                 }
                 let between = sum(&|other| other > class && !express(other), work);
                 let higher = between.and(sum(&express, interrupting(port.ps_per_byte())));
-                Some(Self { higher, undisturbed: 0, ..base })
+                vec![Self { higher, undisturbed: 0, ..base }]
             }
-            Scheduler::Gates(gates) => Some(Self::behind_gates(network, gates, guest, guests, waits, base)),
-            _ => None,
+            Scheduler::Gates(gates) => {
+                vec![Self::behind_gates(network, gates, guest, guests, waits, base)]
+            }
+            Scheduler::DeficitRoundRobin { quanta } => {
+                shaped::round_robin(network, quanta, guest, guests, waits, base)
+            }
+            Scheduler::CreditBased { idle_bps } => {
+                let slopes = shaped::Slopes { idle_bps, link_bps: port.rate_bps };
+                shaped::credit_based(network, &slopes, guest, guests, waits, base)
+            }
         }
     }
 
@@ -114,7 +189,8 @@ impl Server {
         }
         let windows = Windows::of_gates(gates, usize::from(class), blocking, guard);
         let undisturbed = if windows.is_some() { 0 } else { base.undisturbed };
-        Self { higher, blocking, undisturbed, windows, ..base }
+        let service = windows.map_or(Service::Always, Service::Windows);
+        Self { higher, blocking, undisturbed, service, ..base }
     }
 
     /// A host as any guest sees it.
@@ -126,18 +202,19 @@ impl Server {
             higher: Sum::default(),
             blocking: 0,
             undisturbed: 0,
-            windows: host
-                .contention
-                .filter(|&(_, busy, _)| busy > 0)
-                .map(|(period, busy, _)| Windows { pieces: vec![(busy, period - busy)] }),
+            service: match host.contention {
+                Some((period, busy, _)) if busy > 0 => {
+                    Service::Windows(Windows { pieces: vec![(busy, period - busy)] })
+                }
+                _ => Service::Always,
+            },
             work,
         }
     }
 
     /// The longest time from arrival until the last bit is sent, or the work is done; `None`: no bound.
     pub(super) fn delay_ps(&self) -> Option<Ps> {
-        let share = self.windows.as_ref().map_or(1.0, Windows::share);
-        if self.own.utilisation() + self.higher.utilisation() >= share {
+        if !self.service.keeps_up(self.own.utilisation(), self.higher.utilisation()) {
             return None;
         }
         let busy = self.busy_ps()?;
@@ -146,7 +223,7 @@ impl Server {
             let (from, to) = (pair[0], pair[1]);
             let (first, last) = (self.end(self.own.at(from, false))?, self.end(self.own.at(to, true))?);
             best = best.max(first.saturating_sub(from)).max(last.saturating_sub(to));
-            let straight = self.higher.is_empty() && self.windows.is_none();
+            let straight = self.higher.is_empty() && self.service.is_straight();
             if !straight || to - from < 3 {
                 best = self.search(from, to, best)?;
             }
@@ -180,13 +257,15 @@ impl Server {
 
     /// When a frame is done of which `own` work has arrived since the busy period began, its own included.
     fn end(&self, own: Ps) -> Option<Ps> {
-        let ahead = own.saturating_sub(self.undisturbed).saturating_add(self.blocking);
+        let own = self.service.with_turns(own.saturating_sub(self.undisturbed));
+        let ahead = own.saturating_add(self.blocking);
         Some(self.least(|end| ahead.saturating_add(self.higher.at(end, false)))? + self.undisturbed)
     }
 
     /// The longest time without a pause.
     fn busy_ps(&self) -> Option<Ps> {
-        let all = |end| self.own.at(end, false).saturating_add(self.higher.at(end, false));
+        let own = |end| self.service.with_turns(self.own.at(end, false));
+        let all = |end| own(end).saturating_add(self.higher.at(end, false));
         self.least(|end| self.blocking.saturating_add(all(end)))
     }
 
@@ -195,7 +274,7 @@ impl Server {
         let mut end = 0;
         for _ in 0..STEPS_MAX {
             let work = arrived(end);
-            let next = self.windows.as_ref().map_or(work, |windows| windows.time_for(work));
+            let next = self.service.time_for(work);
             if next > DELAY_PS_MAX {
                 return None;
             }
@@ -209,7 +288,7 @@ impl Server {
 }
 
 /// The longest frame of the classes that `of` chooses.
-fn longest(guests: &[Guest], work: Work, of: impl Fn(u8) -> bool) -> Ps {
+pub(super) fn longest(guests: &[Guest], work: Work, of: impl Fn(u8) -> bool) -> Ps {
     let chosen = guests.iter().filter(|guest| of(guest.class));
     chosen.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
 }
@@ -303,7 +382,7 @@ pub(super) fn meets_window(
         higher: Sum::default(),
         blocking: 0,
         undisturbed: 0,
-        windows: None,
+        service: Service::Always,
     };
     let delay = server.delay_ps()?;
     let (windows, cycle) = (gates.windows(usize::from(class))?, gates.cycle_ps());

@@ -26,6 +26,9 @@ pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
 /// How long frames may still travel after the last one was sent; what is under way then is reported as unfinished.
 const DRAIN_PS_MAX: Ps = 10 * S;
 
+/// Numbers of reception ports: stages, and from here on sources.
+const SOURCES: u32 = 1 << 16;
+
 /// What a run is made of besides its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
@@ -334,10 +337,14 @@ impl<'n> Simulation<'n> {
         let flow = &self.network.flows[packet.flow as usize];
         let Some(&stage) = flow.path.get(usize::from(packet.hop)) else { return self.deliver(id) };
         let now = self.now;
+        // The reception port: that of the stage before, or of the flow's own source.
+        let from = match packet.hop.checked_sub(1) {
+            Some(before) => u32::from(flow.path[usize::from(before)]),
+            None => SOURCES + packet.flow,
+        };
         let kept = match &mut self.stages[usize::from(stage)] {
             StageState::Port(port) => {
-                let bucket = flow.regulator;
-                let kept = port.enqueue(now, id, bucket, &mut self.packets);
+                let kept = port.enqueue(now, id, (from, flow.regulator), &mut self.packets);
                 if kept && let Some((end, mark)) = port.preempt(now, id, &mut self.packets) {
                     self.plan(end, Kind::Done, u32::from(stage), mark);
                 }

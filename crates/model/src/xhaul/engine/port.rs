@@ -77,12 +77,12 @@ impl<'n> PortState<'n> {
         }
     }
 
-    /// Puts a packet into its queue; `false` if there is no room for it.
+    /// Puts a packet that comes `from` somewhere into its queue; `false` if there is no room for it.
     pub(super) fn enqueue(
         &mut self,
         now: Ps,
         id: u32,
-        bucket: Option<TokenBucket>,
+        from: (u32, Option<TokenBucket>),
         packets: &mut [Packet],
     ) -> bool {
         let packet = &mut packets[id as usize];
@@ -91,11 +91,19 @@ impl<'n> PortState<'n> {
             self.dropped += 1;
             return false;
         }
-        packet.eligible = self.shaping.eligible(now, packet, bucket);
+        packet.eligible = self.shaping.eligible(now, packet, from);
         self.shaping.enqueued(now, class, self.queues.by_class[class].is_empty());
         self.queued_bytes[class] += u64::from(packet.wire);
         self.backlog_max = self.backlog_max.max(self.queued_bytes[class]);
-        self.queues.push(class, id);
+        // Groups of several reception ports share a queue, which the first eligible frame leaves first.
+        let later = |other: &u32| packets[*other as usize].eligible > packets[id as usize].eligible;
+        let behind = match self.config.scheduler {
+            Scheduler::Asynchronous => {
+                self.queues.by_class[class].iter().rev().take_while(|other| later(other)).count()
+            }
+            _ => 0,
+        };
+        self.queues.push(class, id, behind);
         true
     }
 

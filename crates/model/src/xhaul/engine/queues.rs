@@ -17,8 +17,10 @@ impl Queues {
         self.by_class[class].front().copied()
     }
 
-    pub(super) fn push(&mut self, class: usize, id: u32) {
-        self.by_class[class].push_back(id);
+    /// Puts a packet before the last `behind` ones.
+    pub(super) fn push(&mut self, class: usize, id: u32, behind: usize) {
+        let queue = &mut self.by_class[class];
+        queue.insert(queue.len() - behind.min(queue.len()), id);
         self.filled |= 1 << class;
     }
 

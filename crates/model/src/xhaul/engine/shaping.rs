@@ -34,7 +34,9 @@ pub(super) enum Shaping {
     Gates(GateTable),
     Credits(Box<[Option<Credit>; CLASSES]>),
     Regulators {
-        last: [Ps; CLASSES],
+        /// When the last frame of each group was eligible.
+        last: BTreeMap<(u32, u8), Ps>,
+        /// When the bucket of each flow was empty.
         empty: BTreeMap<u32, i128>,
     },
 }
@@ -62,28 +64,34 @@ impl Shaping {
             Scheduler::CreditBased { idle_bps } => Self::Credits(Box::new(
                 idle_bps.map(|slope| slope.map(|slope| Credit::new(slope, port.rate_bps))),
             )),
-            Scheduler::Asynchronous => Self::Regulators { last: [0; CLASSES], empty: BTreeMap::new() },
+            Scheduler::Asynchronous => Self::Regulators { last: BTreeMap::new(), empty: BTreeMap::new() },
         }
     }
 
-    /// When a packet that arrives now may go: IEEE 802.1Qcr 8.6.11.3, with one group for each class of a port.
-    pub(super) fn eligible(&mut self, now: Ps, packet: &Packet, bucket: Option<TokenBucket>) -> Ps {
+    /// When a packet that arrives now `from` somewhere may go: IEEE 802.1Qcr 8.6.11.3, with one group for each reception
+    /// port and class, whose frames keep their order.
+    pub(super) fn eligible(
+        &mut self,
+        now: Ps,
+        packet: &Packet,
+        (from, bucket): (u32, Option<TokenBucket>),
+    ) -> Ps {
         let Self::Regulators { last, empty } = self else { return now };
-        let class = usize::from(packet.class);
+        let last = last.entry((from, packet.class)).or_insert(0);
         let Some(bucket) = bucket else {
-            last[class] = last[class].max(now);
-            return last[class];
+            *last = now.max(*last);
+            return *last;
         };
         let duration = |bytes: u32| i128::from(bytes) * 8 * i128::from(S) / i128::from(bucket.rate_bps);
         let filling = duration(bucket.burst_bytes);
         let emptied = empty.entry(packet.flow).or_insert(-filling);
         let conforming = *emptied + duration(packet.wire);
         let full = *emptied + filling;
-        let at = conforming.max(i128::from(now.max(last[class])));
+        let at = conforming.max(i128::from(now.max(*last)));
         *emptied = if at < full { conforming } else { conforming + at - full };
         // Times are below 2^63 ps as the simulated duration is bounded.
-        last[class] = at as Ps;
-        last[class]
+        *last = at as Ps;
+        *last
     }
 
     /// A packet joins the queue of `class`.

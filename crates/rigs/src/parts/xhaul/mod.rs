@@ -2,11 +2,12 @@
 //! splits' own frames, and receivers that take the kernel's time stamps.
 //!
 //! First, unshaped, the cost of the path for each packet: on veth the whole path runs in the sender's system call, so the
-//! least over many short batches is what the path costs, whatever else the machine does. Then every link is held to its
-//! rate and the flows run.
+//! least over many short batches is what the path costs, whatever else the machine does; a switch port of one's own is
+//! measured in turn with it. Then every link is held to its rate and the flows run.
 
 mod cost;
 mod tap;
+mod tools;
 mod topology;
 mod traffic;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::QueueCounters;
 use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,8 @@ use super::Running;
 use crate::worker::{Report, Trouble};
 use crate::xhaul::{jitter, numbers};
 use tap::{Seen, Taps};
+pub(crate) use tools::Tool;
+use tools::{Told, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
 
@@ -48,6 +52,10 @@ pub struct XhaulPart {
     pub taps: bool,
     /// Work on the CU's core: (period, busy), ns.
     pub busy_ns: Option<(u64, u64)>,
+    /// The share of one CPU that the first vBBU's threads get: its sender, its receiver, its processing.
+    pub cpu_quota: Option<f64>,
+    /// Programs beside our own probe.
+    pub tools: Vec<Tool>,
     /// What is sent.
     pub flows: Vec<LiveFlow>,
 }
@@ -62,6 +70,8 @@ pub enum LiveSharing {
     Macvlan,
     /// A software bridge with veth pairs on one port.
     Bridge,
+    /// ipvlan in layer-2 mode on one port: containers have its hardware address and are told apart by IP address.
+    Ipvlan,
 }
 
 /// A flow.
@@ -112,40 +122,62 @@ pub(super) struct Live {
     // Before the lab: sockets are closed, then the namespaces go.
     pairs: Vec<Pair>,
     taps: Option<Taps>,
+    /// Of iperf3, if it runs.
+    witness: Option<Witness>,
+    /// What holds the vBBU's threads.
+    quota: Option<Arc<CpuQuota>>,
     lab: Lab,
     part: XhaulPart,
     costs: Vec<(&'static str, f64)>,
     window: Option<Window>,
+    /// Why a program beside our own probe found nothing.
+    failed: Option<String>,
 }
 
 /// Threads of a window.
 struct Window {
     begun: Instant,
+    /// How long the quota had kept the vBBU's threads waiting before.
+    throttled_ns: u64,
     queues: Option<[QueueCounters; 2]>,
     sending: Arc<AtomicBool>,
     receiving: Arc<AtomicBool>,
     senders: Vec<JoinHandle<Departed>>,
     receivers: Vec<JoinHandle<Arrived>>,
     taps: Vec<JoinHandle<Seen>>,
+    tools: Vec<JoinHandle<Told>>,
+    witness: Option<JoinHandle<ranlab_model::xhaul::Delays>>,
     helpers: Vec<JoinHandle<()>>,
 }
 
 impl Live {
     pub(super) fn start(part: &XhaulPart) -> Result<Self, Trouble> {
+        part.tools.iter().try_for_each(Tool::find)?;
+        let quota = part.cpu_quota.map(CpuQuota::new).transpose();
+        let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let lab = Lab::build(part)?;
-        let costs = cost::measure(&lab, part.cost_batches)?;
+        let costs = cost::measure(&lab, part, part.cost_batches)?;
         lab.shape(part.rate_bps, part.queue_bytes)?;
         let pairs = part.flows.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
-        let taps = part.taps.then(|| Taps::open(&lab)).transpose()?;
-        Ok(Self { pairs, taps, lab, part: part.clone(), costs, window: None })
+        let raw = part.flows.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
+        let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
+        let witnessed = part.tools.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
+        let witness = witnessed.then(|| Witness::open(&lab)).transpose()?;
+        Ok(Self { pairs, taps, witness, quota, lab, part: part.clone(), costs, window: None, failed: None })
+    }
+
+    fn throttled_ns(&self) -> u64 {
+        self.quota.as_ref().and_then(|quota| quota.throttled_ns()).unwrap_or(0)
     }
 
     fn halt(&mut self) -> Option<Ended> {
         let window = self.window.take()?;
         let queues = window.queues.zip(self.lab.queues());
         let seconds = window.begun.elapsed().as_secs_f64();
+        let throttled_ns = self.throttled_ns().saturating_sub(window.throttled_ns);
         window.sending.store(false, Ordering::Relaxed);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
         std::thread::sleep(DRAIN);
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
@@ -153,7 +185,8 @@ impl Live {
         for helper in window.helpers {
             let _ = helper.join();
         }
-        Some(Ended { departed, arrived, seen, queues, seconds })
+        let witness = window.witness.and_then(|thread| thread.join().ok());
+        Some(Ended { departed, arrived, seen, told, witness, queues, throttled_ns, seconds })
     }
 }
 
@@ -162,12 +195,30 @@ struct Ended {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
     seen: Vec<Seen>,
+    told: Vec<Told>,
+    witness: Option<ranlab_model::xhaul::Delays>,
     /// Before and after.
     queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
+    throttled_ns: u64,
     seconds: f64,
 }
 
 impl Ended {
+    /// What programs beside our own probe printed; why one did not.
+    fn tools(&self, put: &mut dyn FnMut(String, f64)) -> Option<String> {
+        let mut failed = None;
+        for told in &self.told {
+            match told {
+                Ok(found) => found.iter().for_each(|(name, value)| put((*name).to_owned(), *value)),
+                Err(why) => failed = Some(why.clone()),
+            }
+        }
+        if let Some(delays) = self.witness.as_ref().filter(|delays| delays.count() > 0) {
+            put("iperf3.kernel_jitter_ms".to_owned(), delays.jitter_ps() / 1e9);
+        }
+        failed
+    }
+
     /// What the CU's two queues let through each second, and how often it had to wait.
     fn queues(&self, put: &mut dyn FnMut(String, f64)) {
         let Some((before, after)) = self.queues else { return };
@@ -183,34 +234,53 @@ impl Ended {
 }
 
 impl Running for Live {
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.failed.take().map_or(Ok(()), |why| Err(super::environment(why)))
+    }
+
     fn begin(&mut self) {
         let _ = self.halt();
         let flags = [true, true].map(|on| Arc::new(AtomicBool::new(on)));
         let [sending, receiving] = flags;
         let mut window = Window {
             begun: Instant::now(),
+            throttled_ns: self.throttled_ns(),
             queues: self.lab.queues(),
             sending: Arc::clone(&sending),
             receiving: Arc::clone(&receiving),
             senders: Vec::new(),
             receivers: Vec::new(),
             taps: Vec::new(),
+            tools: Vec::new(),
+            witness: self.witness.as_ref().map(|witness| witness.watch(&receiving)),
             helpers: Vec::new(),
         };
+        self.failed = None;
+        for tool in &self.part.tools {
+            match tool.begin(&self.lab, &sending) {
+                Ok(thread) => window.tools.push(thread),
+                Err(trouble) => self.failed = Some(trouble.what),
+            }
+        }
         let base_ns = ranlab_net::stamped::real_ns();
         if let Some(taps) = &self.taps {
             window.taps = taps.watch(base_ns, &receiving);
         }
         for pair in &self.pairs {
-            window.receivers.extend(pair.receive(base_ns, &receiving));
+            window.receivers.extend(pair.receive(base_ns, &receiving, self.quota.as_ref()));
             window.helpers.extend(pair.help(&receiving));
         }
         for pair in &self.pairs {
-            window.senders.push(pair.send(base_ns, &sending));
+            window.senders.push(pair.send(base_ns, &sending, self.quota.as_ref()));
         }
         if let Some((period, busy)) = self.part.busy_ns {
-            let stop = Arc::clone(&sending);
-            window.helpers.push(std::thread::spawn(move || burn(period, busy, &stop)));
+            let (stop, quota) = (Arc::clone(&sending), self.quota.clone());
+            window.helpers.push(std::thread::spawn(move || {
+                if let Some(quota) = quota {
+                    let _ = quota.hold_this_thread();
+                }
+                burn(period, busy, &stop);
+            }));
         }
         self.window = Some(window);
     }
@@ -220,6 +290,14 @@ impl Running for Live {
         ended.queues(&mut |name, value| {
             report.numbers.insert(name, value);
         });
+        let failed = ended.tools(&mut |name, value| {
+            report.numbers.insert(name, value);
+        });
+        self.failed = self.failed.take().or(failed);
+        if self.quota.is_some() {
+            let share = ended.throttled_ns as f64 / 1e9 / ended.seconds.max(1e-3);
+            report.numbers.insert("cu.throttled_share".to_owned(), share);
+        }
         let Ended { departed, arrived, seen, .. } = ended;
         for (name, value) in &self.costs {
             report.numbers.insert((*name).to_owned(), *value);
@@ -239,7 +317,7 @@ impl Running for Live {
             let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
             numbers(&got.delays, (sent.packets, lost), budget_ps, &mut put);
             put("malformed", got.malformed as f64);
-            if flow.raw && matches!(flow.way, Way::CellDown | Way::CellUp) {
+            if matches!(flow.way, Way::CellDown | Way::CellUp) {
                 let segments = tap::segments(&seen, flow.way == Way::CellDown, got.delays.mean_ps());
                 segments.into_iter().flatten().for_each(|(name, value)| put(name, value));
             }

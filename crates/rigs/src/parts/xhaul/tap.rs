@@ -1,5 +1,6 @@
 //! Taps at the ports of the midhaul switch: when each frame of the cell came in, and when it left after its queue.
 
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +10,9 @@ use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received, urgent_thread};
 use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 
+use super::Way;
 use super::topology::{Lab, in_namespace};
-use super::traffic::{BUFFER_BYTES, ETHERNET_BYTES, PRIORITIES, WAIT, numbers_of};
+use super::traffic::{BUFFER_BYTES, ETHERNET_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
 use crate::parts::{environment, rig};
 use crate::worker::Trouble;
 
@@ -21,9 +23,19 @@ const ENDS: (&str, &str) = ("v1", "du");
 pub(super) struct Taps {
     /// Towards the CU and towards the DU.
     ports: [Arc<OwnedFd>; 2],
-    /// Hardware addresses of vBBU and DU.
-    addresses: [[u8; 6]; 2],
+    ends: Ends,
 }
+
+/// By what the cell's packets are known.
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    /// IF4p5 frames: hardware addresses of vBBU and DU.
+    Frames([[u8; 6]; 2]),
+    /// Datagrams: IP addresses of both. Of one in fragments the first counts.
+    Datagrams([Ipv4Addr; 2]),
+}
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
 
 /// What a tap saw: time since sending, of frames down and up.
 #[derive(Debug)]
@@ -33,38 +45,49 @@ pub(super) struct Seen {
 }
 
 impl Taps {
-    pub(super) fn open(lab: &Lab) -> Result<Self, Trouble> {
+    /// Of a cell whose packets are `raw` frames or datagrams.
+    pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, Trouble> {
+        let ethertype = if raw { ETHERTYPE } else { ETHERTYPE_IPV4 };
         let tap = |node: &str| {
             let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;
             in_namespace(namespace, || {
-                let socket = open_tap(port, ETHERTYPE).map_err(environment)?;
+                let socket = open_tap(port, ethertype).map_err(environment)?;
                 stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
                 Ok(Arc::new(socket))
             })
         };
-        let addresses = [lab.hardware(ENDS.0)?, lab.hardware(ENDS.1)?];
-        Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], addresses })
+        let ends = if raw {
+            Ends::Frames([lab.hardware(ENDS.0)?, lab.hardware(ENDS.1)?])
+        } else {
+            Ends::Datagrams([lab.get(ENDS.0)?.ip, lab.get(ENDS.1)?.ip])
+        };
+        Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], ends })
     }
 
     /// Looks until told to stop: the port towards the CU, then the one towards the DU.
     pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<Seen>> {
         let watch = |socket: &Arc<OwnedFd>| {
-            let (socket, go, addresses) = (Arc::clone(socket), Arc::clone(go), self.addresses);
+            let (socket, go, ends) = (Arc::clone(socket), Arc::clone(go), self.ends);
             std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
-                look(&socket, addresses, base_ns, &go)
+                look(&socket, ends, base_ns, &go)
             })
         };
         self.ports.iter().map(watch).collect()
     }
 }
 
-fn look(socket: &OwnedFd, addresses: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Seen {
+fn look(socket: &OwnedFd, ends: Ends, base_ns: u64, go: &AtomicBool) -> Seen {
     let mut room = vec![0; 65_536];
     let mut seen = Seen { down: Delays::new(), up: Delays::new() };
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
-        let Some((down, sequence, sent_ns)) = cells(&room[..stamped.bytes], addresses) else { continue };
+        let packet = &room[..stamped.bytes];
+        let found = match ends {
+            Ends::Frames(ends) => cells(packet, ends),
+            Ends::Datagrams(ends) => datagrams(packet, ends),
+        };
+        let Some((down, sequence, sent_ns)) = found else { continue };
         let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
         let delays = if down { &mut seen.down } else { &mut seen.up };
         delays.record(sequence, sent_ns * 1000, at_ns * 1000, None);
@@ -83,6 +106,15 @@ fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
         _ => return None,
     };
     let (sequence, sent_ns) = numbers_of(&head[HEADER_SIZE..])?;
+    Some((down, sequence, sent_ns))
+}
+
+/// The same of a datagram.
+fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64)> {
+    let (from, to, port, payload) = datagram(packet)?;
+    let down = (from, to, port) == (vbbu, du, Way::CellDown.port());
+    let up = (from, to, port) == (du, vbbu, Way::CellUp.port());
+    let (sequence, sent_ns) = numbers_of(payload).filter(|_| down || up)?;
     Some((down, sequence, sent_ns))
 }
 
@@ -128,6 +160,26 @@ mod tests {
         assert_eq!(found(VBBU, DU, Kind::DownlinkFft), None);
         assert_eq!(found([2, 0, 0, 0, 0, 3], VBBU, Kind::DownlinkFft), None);
         assert_eq!(cells(&frame(DU, VBBU, Kind::DownlinkFft)[..40], [VBBU, DU]), None);
+    }
+
+    #[test]
+    fn datagrams_are_the_cells_by_address_and_port() {
+        let (vbbu, du) = (Ipv4Addr::new(10, 77, 0, 11), Ipv4Addr::new(10, 77, 0, 1));
+        let packet = |from: Ipv4Addr, to: Ipv4Addr, port: u16, offset: u8| {
+            let mut octets = [DU, VBBU].concat();
+            octets.extend([0x08, 0x00, 0x45, 0, 0, 60, 0, 0, 0x20, offset, 64, 17, 0, 0]);
+            octets.extend(from.octets().into_iter().chain(to.octets()));
+            octets.extend([0x99, 0x99].into_iter().chain(port.to_be_bytes()).chain([0; 4]));
+            octets.extend(7_u64.to_le_bytes().into_iter().chain(1234_u64.to_le_bytes()));
+            datagrams(&octets, [vbbu, du])
+        };
+        assert_eq!(packet(vbbu, du, Way::CellDown.port(), 0), Some((true, 7, 1234)));
+        assert_eq!(packet(du, vbbu, Way::CellUp.port(), 0), Some((false, 7, 1234)));
+        // Another direction, another flow, a later fragment.
+        assert_eq!(packet(du, vbbu, Way::CellDown.port(), 0), None);
+        assert_eq!(packet(vbbu, du, Way::User.port(), 0), None);
+        assert_eq!(packet(vbbu, du, Way::CellDown.port(), 185), None);
+        assert_eq!(datagrams(&[0; 30], [vbbu, du]), None);
     }
 
     #[test]

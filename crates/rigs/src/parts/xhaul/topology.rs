@@ -184,16 +184,17 @@ impl Lab {
             }
             let namespace = self.get(node)?.namespace.clone();
             let inner = format!("c-{node}");
-            if sharing == LiveSharing::Macvlan {
-                let made =
-                    ["link", "add", "link", "nic", "name", &inner, "type", "macvlan", "mode", "bridge"];
-                self.ip(&cu, &made)?;
-                self.ip(&cu, &["link", "set", &inner, "netns", &namespace, "name", interface])?;
-                self.ip(&namespace, &["link", "set", interface, "up"])?;
-            } else {
-                // Within the host: no cable, so no rate.
-                self.testbed.veth((&cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
-                self.ip(&cu, &["link", "set", &inner, "master", "br0"])?;
+            match upper_device(sharing, &inner) {
+                Some(made) => {
+                    self.ip(&cu, &made).map_err(|trouble| lacking(sharing, trouble))?;
+                    self.ip(&cu, &["link", "set", &inner, "netns", &namespace, "name", interface])?;
+                    self.ip(&namespace, &["link", "set", interface, "up"])?;
+                }
+                None => {
+                    // Within the host: no cable, so no rate.
+                    self.testbed.veth((&cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
+                    self.ip(&cu, &["link", "set", &inner, "master", "br0"])?;
+                }
             }
         }
         Ok(())
@@ -233,6 +234,33 @@ impl Lab {
     }
 }
 
+/// What `ip` is told so that the kernel's own device divides the card `nic`; `None` where a bridge does.
+fn upper_device(sharing: LiveSharing, inner: &str) -> Option<[&str; 10]> {
+    let (kind, mode) = match sharing {
+        LiveSharing::Macvlan => ("macvlan", "bridge"),
+        LiveSharing::Ipvlan => ("ipvlan", "l2"),
+        LiveSharing::Bridge | LiveSharing::OwnPorts => return None,
+    };
+    Some(["link", "add", "link", "nic", "name", inner, "type", kind, "mode", mode])
+}
+
+/// What a kernel without the device says, in words that help.
+fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
+    let module = match sharing {
+        LiveSharing::Macvlan => "macvlan (CONFIG_MACVLAN)",
+        LiveSharing::Ipvlan => "ipvlan (CONFIG_IPVLAN)",
+        LiveSharing::Bridge | LiveSharing::OwnPorts => return trouble,
+    };
+    let unknown = ["Unknown device type", "Operation not supported"];
+    if !unknown.iter().any(|said| trouble.what.contains(said)) {
+        return trouble;
+    }
+    environment(format!(
+        "live: this kernel has no {module}: another `sut.sharing`, or a kernel with it ({})",
+        trouble.what
+    ))
+}
+
 /// Does something in a namespace, in a thread of its own: what it opens stays there.
 pub(super) fn in_namespace<T: Send>(
     namespace: &str,
@@ -246,4 +274,32 @@ pub(super) fn in_namespace<T: Send>(
         });
         inside.join().map_err(|_| rig("a thread of the laboratory died"))?
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_is_divided_by_the_kernels_own_devices() {
+        let told = |sharing| upper_device(sharing, "c-v1").map(|words| words.join(" "));
+        let macvlan = "link add link nic name c-v1 type macvlan mode bridge";
+        assert_eq!(told(LiveSharing::Macvlan).as_deref(), Some(macvlan));
+        assert_eq!(
+            told(LiveSharing::Ipvlan).as_deref(),
+            Some("link add link nic name c-v1 type ipvlan mode l2")
+        );
+        assert_eq!((told(LiveSharing::Bridge), told(LiveSharing::OwnPorts)), (None, None));
+    }
+
+    #[test]
+    fn a_kernel_without_the_device_is_named() {
+        let said = |what: &str| lacking(LiveSharing::Ipvlan, environment(what)).what;
+        let told = said("`ip -n x link add` failed: Error: Unknown device type.");
+        assert!(
+            told.contains("this kernel has no ipvlan (CONFIG_IPVLAN)") && told.contains("ip -n x"),
+            "{told}"
+        );
+        assert_eq!(said("`ip` failed: File exists"), "`ip` failed: File exists");
+    }
 }

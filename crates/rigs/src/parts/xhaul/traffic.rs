@@ -1,12 +1,13 @@
 //! Paced senders, stamping receivers, a reflector.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_host::cgroup::CpuQuota;
 use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{
     Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
@@ -29,9 +30,13 @@ pub(super) const WAIT: Duration = Duration::from_millis(20);
 const LEAD: Duration = Duration::from_millis(20);
 /// Real-time priorities of receivers, senders, and senders of background.
 pub(super) const PRIORITIES: (i32, i32, i32) = (45, 40, 20);
+/// The node whose threads a quota holds.
+const VBBU: &str = "v1";
 /// The port of a flow's receiver, and of the reflector.
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
+/// The protocol's number in IPv4.
+const UDP: u8 = 17;
 
 /// Both ends of a flow.
 pub(super) struct Pair {
@@ -84,7 +89,7 @@ impl Way {
     }
 
     /// Flows between the same nodes do not share a port.
-    fn port(self) -> u16 {
+    pub(super) fn port(self) -> u16 {
         PORT + self as u16
     }
 }
@@ -146,23 +151,35 @@ impl Pair {
         Ok(Self { flow, sender, receiver, reflector })
     }
 
-    /// Sends at the flow's times until told to stop.
-    pub(super) fn send(&self, base_ns: u64, go: &Arc<AtomicBool>) -> JoinHandle<Departed> {
+    /// Sends at the flow's times until told to stop; what the first vBBU sends, held to its `quota`.
+    pub(super) fn send(
+        &self,
+        base_ns: u64,
+        go: &Arc<AtomicBool>,
+        quota: Option<&Arc<CpuQuota>>,
+    ) -> JoinHandle<Departed> {
+        let quota = quota.filter(|_| self.flow.way.nodes().0 == VBBU).cloned();
         let (flow, socket, go) = (self.flow.clone(), Arc::clone(&self.sender), Arc::clone(go));
         std::thread::spawn(move || {
             let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
             // Without the right to it the senders are later, and say so.
-            let _ = urgent_thread(priority);
+            hold(quota.as_deref(), priority);
             Sender::new(&flow, &socket, base_ns).run(&go)
         })
     }
 
-    /// Takes what arrives until told to stop.
-    pub(super) fn receive(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Option<JoinHandle<Arrived>> {
+    /// Takes what arrives until told to stop; at the first vBBU, held to its `quota`.
+    pub(super) fn receive(
+        &self,
+        base_ns: u64,
+        go: &Arc<AtomicBool>,
+        quota: Option<&Arc<CpuQuota>>,
+    ) -> Option<JoinHandle<Arrived>> {
+        let quota = quota.filter(|_| self.flow.way.nodes().1 == VBBU).cloned();
         let socket = Arc::clone(self.receiver.as_ref()?);
         let (flow, go) = (self.flow.clone(), Arc::clone(go));
         Some(std::thread::spawn(move || {
-            let _ = urgent_thread(PRIORITIES.0);
+            hold(quota.as_deref(), PRIORITIES.0);
             receive(&flow, &socket, base_ns, &go)
         }))
     }
@@ -182,6 +199,19 @@ impl Pair {
                 }
             }
         }))
+    }
+}
+
+/// Holds the calling thread to a quota, which real-time threads escape; without one it is urgent.
+fn hold(quota: Option<&CpuQuota>, priority: i32) {
+    match quota {
+        Some(quota) => {
+            ranlab_net::exact_timers();
+            let _ = quota.hold_this_thread();
+        }
+        None => {
+            let _ = urgent_thread(priority);
+        }
     }
 }
 
@@ -295,6 +325,21 @@ fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
         packet
     };
     numbers_of(payload)
+}
+
+/// Addresses, destination port and payload of a UDP datagram in an Ethernet frame; `None`: something else, or a fragment
+/// that is not the first.
+pub(super) fn datagram(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr, u16, &[u8])> {
+    let packet = frame.get(ETHERNET_BYTES..)?;
+    let header = usize::from(packet.first()? & 0x0F) * 4;
+    let first = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1FFF == 0;
+    if packet[0] >> 4 != 4 || header < 20 || !first || *packet.get(9)? != UDP {
+        return None;
+    }
+    let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
+    let udp = packet.get(header..)?;
+    let port = u16::from_be_bytes([*udp.get(2)?, *udp.get(3)?]);
+    Some((address(12)?, address(16)?, port, udp.get(8..)?))
 }
 
 /// What a payload begins with.

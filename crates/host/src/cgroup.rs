@@ -1,0 +1,256 @@
+//! A share of a CPU for some threads of this process, by a control group of its own: `cpu.max` of cgroup v2, or
+//! `cpu.cfs_quota_us` of v1. Real-time threads are not held by it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time in which a share is given, us: the kernel's default is ten times that, and a burst of a millisecond would see
+/// nothing of it.
+const PERIOD_US: u64 = 10_000;
+/// The least quota that the kernel takes, us.
+const QUOTA_US_MIN: u64 = 1_000;
+/// What the names of our groups begin with.
+const PREFIX: &str = "ranlab-";
+/// How often a group is tried to be removed, and the time between; the next one of another process removes what stays.
+const REMOVALS: u32 = 20;
+const REMOVAL: Duration = Duration::from_millis(5);
+
+/// Why there is no such group. The environment's fault.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CgroupError {
+    /// No controller for CPU time that could be written.
+    #[error(
+        "no cgroup with the cpu controller can be made here ({0}): run as root, with cgroup v2's cpu controller or v1's"
+    )]
+    Lacking(String),
+    /// The kernel refused a file.
+    #[error("{file}: {why}")]
+    File {
+        /// Which.
+        file: String,
+        /// The system's word.
+        why: String,
+    },
+}
+
+/// A group that gives its threads a share of one CPU; dropping it removes it, if no thread is left in it.
+#[derive(Debug)]
+pub struct CpuQuota {
+    folder: PathBuf,
+    /// Where a thread's number is written.
+    threads: PathBuf,
+}
+
+static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+
+impl CpuQuota {
+    /// A group below this process's own, for `share` of one CPU (above 0; a tenth of one is the least that is given).
+    ///
+    /// # Errors
+    /// This machine has no writable group with a cpu controller.
+    pub fn new(share: f64) -> Result<Self, CgroupError> {
+        Self::below(Path::new("/"), share)
+    }
+
+    fn below(root: &Path, share: f64) -> Result<Self, CgroupError> {
+        let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        let (mounts, groups) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
+        let (second, first) = (second(&mounts, &groups), first(&mounts, &groups));
+        let quota_us = ((share * PERIOD_US as f64) as u64).max(QUOTA_US_MIN);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let mut lacks = "none is mounted".to_owned();
+        for (parent, is_second) in [(second, true), (first, false)] {
+            let Some(parent) = parent.map(|parent| root.join(parent)) else { continue };
+            sweep(&parent);
+            let folder = parent.join(&name);
+            let made = if is_second {
+                Self::make_second(&parent, folder.clone(), quota_us)
+            } else {
+                Self::make_first(folder.clone(), quota_us)
+            };
+            match made {
+                Ok(made) => return Ok(made),
+                Err(why) => {
+                    let _ = fs::remove_dir(&folder);
+                    lacks = why.to_string();
+                }
+            }
+        }
+        Err(CgroupError::Lacking(lacks))
+    }
+
+    fn make_second(parent: &Path, folder: PathBuf, quota_us: u64) -> Result<Self, CgroupError> {
+        let controllers = parent.join("cgroup.controllers");
+        let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
+        if !has.split_whitespace().any(|controller| controller == "cpu") {
+            return Err(CgroupError::Lacking(format!("{} has no cpu", controllers.display())));
+        }
+        make(&folder)?;
+        // Threads of one process may be in groups of their own only below a threaded one.
+        write(&folder.join("cgroup.type"), "threaded")?;
+        write(&parent.join("cgroup.subtree_control"), "+cpu")?;
+        write(&folder.join("cpu.max"), &format!("{quota_us} {PERIOD_US}"))?;
+        Ok(Self { threads: folder.join("cgroup.threads"), folder })
+    }
+
+    fn make_first(folder: PathBuf, quota_us: u64) -> Result<Self, CgroupError> {
+        make(&folder)?;
+        write(&folder.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
+        write(&folder.join("cpu.cfs_quota_us"), &quota_us.to_string())?;
+        Ok(Self { threads: folder.join("tasks"), folder })
+    }
+
+    /// Holds the calling thread to it, until it ends.
+    ///
+    /// # Errors
+    /// The system's word.
+    pub fn hold_this_thread(&self) -> Result<(), CgroupError> {
+        let thread = fs::read_link("/proc/thread-self").unwrap_or_default();
+        let number = thread.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        write(&self.threads, &number)
+    }
+
+    /// How long its threads were kept from a CPU since it was made, ns; `None`: the kernel does not say.
+    pub fn throttled_ns(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
+        let value = |name: &str| -> Option<u64> {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        };
+        value("throttled_usec ").map(|us| us * 1000).or_else(|| value("throttled_time "))
+    }
+}
+
+impl Drop for CpuQuota {
+    fn drop(&mut self) {
+        // A thread that has ended for its owner may not have for the kernel.
+        for _ in 0..REMOVALS {
+            match fs::remove_dir(&self.folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(REMOVAL),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The group of this process in cgroup v2, below the root.
+fn second(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(joined(&mount(mounts, |kind, _| kind == "cgroup2")?, own))
+}
+
+/// The group of this process under v1's cpu controller.
+fn first(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let has_cpu = |list: &str| list.split(',').any(|controller| controller == "cpu");
+    let own = groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        parts.next().filter(|controllers| has_cpu(controllers)).and_then(|_| parts.next())
+    })?;
+    Some(joined(&mount(mounts, |kind, options| kind == "cgroup" && has_cpu(options))?, own))
+}
+
+fn joined(mount: &str, own: &str) -> PathBuf {
+    Path::new(mount.trim_start_matches('/')).join(own.trim_start_matches('/'))
+}
+
+/// Where a file system is mounted whose kind and options are wanted (proc(5), mountinfo).
+fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let (name, options) = (kind.next()?, kind.nth(1).unwrap_or(""));
+        wanted(name, options).then(|| place.split(' ').nth(4).map(str::to_owned))?
+    })
+}
+
+/// Removes the groups of processes that are no more.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn make(folder: &Path) -> Result<(), CgroupError> {
+    fs::create_dir(folder).map_err(|error| refused(folder, &error))
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CgroupError> {
+    fs::write(file, text).map_err(|error| refused(file, &error))
+}
+
+fn refused(file: &Path, error: &io::Error) -> CgroupError {
+    CgroupError::File { file: file.display().to_string(), why: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "24 1 0:22 / /proc rw - proc proc rw\n\
+        30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+        31 25 0:27 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+    const GROUPS: &str = "4:memory:/a\n1:cpu,cpuacct:/b/c\n0::/user.slice/me\n";
+
+    #[test]
+    fn the_process_finds_its_own_groups() {
+        let path = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(second(MOUNTS, GROUPS), path("sys/fs/cgroup/unified/user.slice/me"));
+        assert_eq!(first(MOUNTS, GROUPS), path("sys/fs/cgroup/cpu,cpuacct/b/c"));
+        assert_eq!((second("", GROUPS), first(MOUNTS, "0::/")), (None, None));
+    }
+
+    /// A tree of ordinary files in place of the kernel's: what is written where.
+    #[test]
+    fn a_group_of_the_second_version_is_threaded_and_has_a_quota() {
+        let root = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));
+        let own = root.join("sys/fs/cgroup/unified/user.slice/me");
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        fs::write(root.join("proc/self/mountinfo"), MOUNTS).unwrap();
+        fs::write(root.join("proc/self/cgroup"), GROUPS).unwrap();
+        fs::write(own.join("cgroup.controllers"), "cpuset memory\n").unwrap();
+        let error = CpuQuota::below(&root, 0.5).unwrap_err().to_string();
+        // The second version has no cpu here, the first one's folder is not there.
+        assert!(error.contains("no cgroup with the cpu controller"), "{error}");
+        fs::write(own.join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
+        let quota = CpuQuota::below(&root, 0.25).unwrap();
+        let told = |file: &str| fs::read_to_string(quota.folder.join(file)).unwrap();
+        assert_eq!((told("cgroup.type"), told("cpu.max")), ("threaded".into(), "2500 10000".into()));
+        assert_eq!(fs::read_to_string(own.join("cgroup.subtree_control")).unwrap(), "+cpu");
+        quota.hold_this_thread().unwrap();
+        assert!(told("cgroup.threads").parse::<u32>().unwrap() > 0);
+        fs::write(quota.folder.join("cpu.stat"), "usage_usec 9\nnr_throttled 2\nthrottled_usec 1500\n")
+            .unwrap();
+        assert_eq!(quota.throttled_ns(), Some(1_500_000));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_is_kept_to_its_share_where_that_is_possible() {
+        let quota = match CpuQuota::new(0.2) {
+            Ok(quota) => quota,
+            Err(why) => return println!("not tested here: {why}"),
+        };
+        let folder = quota.folder.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                quota.hold_this_thread().unwrap();
+                let begun = std::time::Instant::now();
+                while begun.elapsed() < Duration::from_millis(200) {
+                    std::hint::spin_loop();
+                }
+            });
+        });
+        assert!(quota.throttled_ns().is_some_and(|ns| ns > 0), "{:?}", quota.throttled_ns());
+        drop(quota);
+        assert!(!folder.exists());
+    }
+}

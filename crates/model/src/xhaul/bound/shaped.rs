@@ -1,0 +1,253 @@
+//! Ports that share by turns, by credit, or behind regulators.
+
+use super::super::network::{Network, StageId};
+use super::super::scheduler::CLASSES;
+use super::super::time::Ps;
+use super::curve::Sum;
+use super::server::{Server, Service, Turns, longest};
+use super::{BoundError, Flow, Guest};
+
+/// Credit is looked at in whole picoseconds.
+const ROUNDING_PS: Ps = 8;
+
+/// Deficit round robin: the turns that a class is sure of; the same with what classes bring that do not fill their turns;
+/// and what any scheduler that never rests promises to the last of its classes. `base` is strict priority.
+pub(super) fn round_robin(
+    network: &Network,
+    quanta: &[u32; CLASSES],
+    guest: &Guest,
+    guests: &[Guest],
+    waits: &[Ps; CLASSES],
+    base: Server,
+) -> Vec<Server> {
+    let (work, undisturbed) = (base.work, base.undisturbed);
+    let class = usize::from(guest.class);
+    let quantum = |class: usize| work.of_frame(quanta[class]);
+    // What a turn leaves is less than the frame that it was not enough for, in whole octets.
+    let left = |class: usize| {
+        longest(guests, work, |other| usize::from(other) == class).saturating_sub(work.of_frame(1))
+    };
+    let of_class = |class: usize| guests.iter().filter(move |guest| usize::from(guest.class) == class);
+    let others: Vec<usize> =
+        (0..CLASSES).filter(|&other| other != class && of_class(other).next().is_some()).collect();
+    // What leaves in a window came in one that is longer by the class's delay here.
+    let brought = |other: usize| Sum::new(network, of_class(other), work, waits[other]);
+    let fills = |other: usize| {
+        waits[other] == 0 || brought(other).at(0, false) >= quantum(other).saturating_add(left(other))
+    };
+    let by_turns = |with_turns: &dyn Fn(usize) -> bool| {
+        let turning = || others.iter().copied().filter(|&other| with_turns(other));
+        let higher = others.iter().filter(|&&other| !with_turns(other));
+        Server {
+            own: Sum::new(network, of_class(class), work, 0),
+            higher: higher.fold(Sum::default(), |sum, &other| sum.and(brought(other))),
+            blocking: 0,
+            undisturbed,
+            service: Service::Turns(Turns {
+                quantum: quantum(class),
+                left: left(class),
+                others: turning().map(quantum).sum(),
+                others_left: turning().map(left).sum(),
+            }),
+            work,
+        }
+    };
+    // As if all others went first: the line has nothing to do before, so nothing has begun.
+    let rest = guests.iter().filter(|other| other.class != guest.class);
+    let last = Server { higher: Sum::new(network, rest, work, 0), blocking: 0, ..base };
+    let mut servers = vec![by_turns(&|_| true), last];
+    if !others.iter().all(|&other| fills(other)) {
+        servers.push(by_turns(&fills));
+    }
+    servers
+}
+
+/// The idle slopes of a port.
+pub(super) struct Slopes<'p> {
+    pub(super) idle_bps: &'p [Option<u64>; CLASSES],
+    pub(super) link_bps: u64,
+}
+
+/// What classes of more urgency take of the line at most: so much at once, and a share of the time in bit/s.
+#[derive(Debug, Clone, Copy, Default)]
+struct Taken {
+    at_once: Ps,
+    bps: u64,
+}
+
+impl Slopes<'_> {
+    fn of(&self, class: u8) -> Option<u64> {
+        self.idle_bps[usize::from(class)]
+    }
+
+    /// What a shaped class takes by its credit: never more than its greatest credit, its slope, and one frame beyond.
+    fn by_credit(
+        &self,
+        class: u8,
+        idle: u64,
+        guests: &[Guest],
+        waits: &[Ps; CLASSES],
+        base: &Server,
+    ) -> Option<Taken> {
+        let frame = longest(guests, base.work, |other| other == class);
+        let debt = (u128::from(frame) * u128::from(self.link_bps - idle)).div_ceil(u128::from(self.link_bps));
+        let most = self.credit_max(class, idle, guests, waits, base)?;
+        // A frame's time in ps.
+        Some(Taken { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
+    }
+
+    /// What a class takes by its arrivals: what leaves in a window came in one that is longer by its delay here.
+    fn by_arrivals(&self, class: u8, guests: &[Guest], waits: &[Ps; CLASSES], base: &Server) -> Taken {
+        let mut taken = Taken::default();
+        for guest in guests.iter().filter(|guest| guest.class == class) {
+            let envelope = &guest.arrival.envelope;
+            let release = u128::from(base.work.of_release(envelope));
+            let period = u128::from(envelope.period_ps);
+            let longer = u128::from(envelope.jitter_ps.saturating_add(waits[usize::from(class)]));
+            let at_once = release + (release * longer).div_ceil(period);
+            taken.at_once = taken.at_once.saturating_add(Ps::try_from(at_once).unwrap_or(Ps::MAX));
+            let bps = (release * u128::from(self.link_bps)).div_ceil(period);
+            taken.bps = taken.bps.saturating_add(u64::try_from(bps).unwrap_or(u64::MAX));
+        }
+        taken
+    }
+
+    /// The greatest credit of a shaped class, in time on the line: it grows behind one frame that has begun and behind
+    /// classes of more urgency. `None`: those may take all that its own slope leaves.
+    fn credit_max(
+        &self,
+        class: u8,
+        idle: u64,
+        guests: &[Guest],
+        waits: &[Ps; CLASSES],
+        base: &Server,
+    ) -> Option<Ps> {
+        let lower = longest(guests, base.work, |other| other < class);
+        let urgent =
+            || (class + 1..CLASSES as u8).filter(|other| guests.iter().any(|guest| guest.class == *other));
+        let sum = |all: &dyn Fn(u8) -> Option<Taken>| -> Option<Ps> {
+            let (mut at_once, mut bps) = (lower, idle);
+            for other in urgent() {
+                let taken = all(other)?;
+                at_once = at_once.saturating_add(taken.at_once);
+                bps = bps.saturating_add(taken.bps);
+            }
+            (bps <= self.link_bps).then_some(at_once.saturating_add(ROUNDING_PS))
+        };
+        let arrivals = |other: u8| Some(self.by_arrivals(other, guests, waits, base));
+        let mixed = |other: u8| match self.of(other) {
+            Some(idle) => self.by_credit(other, idle, guests, waits, base),
+            None => arrivals(other),
+        };
+        [sum(&mixed), sum(&arrivals)].into_iter().flatten().min()
+    }
+}
+
+/// Credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network Calculus Framework"
+/// (2014), with the greatest credit of every class by what may go before it. `base` is strict priority.
+pub(super) fn credit_based(
+    network: &Network,
+    slopes: &Slopes<'_>,
+    guest: &Guest,
+    guests: &[Guest],
+    waits: &[Ps; CLASSES],
+    base: Server,
+) -> Vec<Server> {
+    let (class, work) = (guest.class, base.work);
+    let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
+    if let Some(idle) = slopes.of(class) {
+        // Since its queue was last empty without debt it was served its slope, but for the credit that it has.
+        let most = slopes.credit_max(class, idle, guests, waits, &base);
+        let server = most.map(|ahead| Server {
+            own: own(),
+            higher: Sum::default(),
+            blocking: 0,
+            service: Service::Share { ahead, of: idle, all: slopes.link_bps },
+            ..base
+        });
+        return server.into_iter().collect();
+    }
+    let unshaped = || {
+        let of = guests.iter().filter(|other| other.class > class && slopes.of(other.class).is_none());
+        Sum::new(network, of, work, 0)
+    };
+    let shaped: Vec<u8> = (class + 1..CLASSES as u8)
+        .filter(|&other| slopes.of(other).is_some() && guests.iter().any(|guest| guest.class == other))
+        .collect();
+    // By arrivals: a shaped class may have gathered frames before this one's queue began to fill.
+    let higher = shaped.iter().fold(unshaped(), |sum, &other| {
+        let of_class = guests.iter().filter(|guest| guest.class == other);
+        sum.and(Sum::new(network, of_class, work, waits[usize::from(other)]))
+    });
+    let (blocking, undisturbed) = (base.blocking, base.undisturbed);
+    let by_arrivals = Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work };
+    let taken: Option<Vec<Taken>> = shaped
+        .iter()
+        .map(|&other| slopes.by_credit(other, slopes.of(other)?, guests, waits, &base))
+        .collect();
+    let by_credit = taken.and_then(|taken| {
+        let bps = taken.iter().map(|taken| taken.bps).sum::<u64>();
+        let at_once = taken.iter().map(|taken| taken.at_once).fold(blocking, Ps::saturating_add);
+        let of = slopes.link_bps.checked_sub(bps).filter(|&of| of > 0)?;
+        let service = Service::Share { ahead: 0, of, all: slopes.link_bps };
+        Some(Server { own: own(), higher: unshaped(), blocking: at_once, undisturbed, service, work })
+    });
+    [Some(by_arrivals), by_credit].into_iter().flatten().collect()
+}
+
+/// What the regulators of an asynchronous shaper make of its guests: how much longer each may take until it is eligible.
+/// Behind a stage that keeps the order of frames they make none later than that stage's latest, if every flow conformed
+/// before it; and none at all if every flow still conforms. Le Boudec, "A Theory of Traffic Regulators for Deterministic
+/// Networks with Application to Interleaved Regulators" (2018).
+pub(super) fn regulate(
+    network: &Network,
+    stage: StageId,
+    flows: &[Flow],
+    guests: &mut [Guest],
+) -> Result<Vec<Ps>, BoundError> {
+    let before: Vec<Guest> = guests.to_vec();
+    let mut held = Vec::with_capacity(guests.len());
+    for guest in guests {
+        let bucket = network.flows[guest.flow].regulator;
+        let unshaped = |flow: usize| BoundError::Unshaped {
+            flow: network.flows[flow].name.clone(),
+            stage: network.stages[usize::from(stage)].name().to_owned(),
+        };
+        let more = match guest.from {
+            // A group of its own.
+            None => bucket
+                .map_or(Some(0), |bucket| guest.arrival.held_by(bucket))
+                .ok_or_else(|| unshaped(guest.flow))?,
+            Some(_) => {
+                let (from, class) = (guest.from, guest.class);
+                let of_group = |other: &&Guest| other.from == from && other.class == class;
+                let group = || before.iter().filter(of_group);
+                let waits = |other: &&Guest| {
+                    let bucket = network.flows[other.flow].regulator;
+                    bucket.is_some_and(|bucket| !other.arrival.conforms(bucket))
+                };
+                let unconformed = |other: &&Guest| {
+                    network.flows[other.flow].regulator.is_some() && !flows[other.flow].conformed
+                };
+                if group().any(|other| waits(&other)) {
+                    if let Some(other) = group().find(unconformed) {
+                        return Err(unshaped(other.flow));
+                    }
+                    // Frames that waited for one another leave at once: faster than the link that brought them.
+                    guest.from = None;
+                    let latest = group().map(|other| flows[other.flow].latest_ps).max().unwrap_or(0);
+                    latest - flows[guest.flow].latest_ps
+                } else {
+                    // Nobody waits.
+                    0
+                }
+            }
+        };
+        guest.arrival = match bucket {
+            Some(bucket) => guest.arrival.regulated(bucket, more),
+            None => guest.arrival.later(more),
+        };
+        held.push(more);
+    }
+    Ok(held)
+}

@@ -1,0 +1,313 @@
+//! ping and iperf3 beside our own probe: the programs that people know, what they print, and of iperf3's packets what the
+//! kernel's time stamps say.
+
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_model::xhaul::Delays;
+use ranlab_net::stamped::{open_tap, real_ns, receive_stamped, stamp_received, urgent_thread};
+use serde::{Deserialize, Serialize};
+
+use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
+use crate::parts::environment;
+use crate::worker::Trouble;
+
+/// iperf3's port.
+const PORT: u16 = 5301;
+/// How long a program may go on when the window is over.
+const GRACE: Duration = Duration::from_secs(3);
+/// How often it is looked whether it ended.
+const POLL: Duration = Duration::from_millis(10);
+/// Until iperf3's server listens, and how often a client that found none tries again.
+const LISTENING: Duration = Duration::from_millis(200);
+const ATTEMPTS: u32 = 5;
+const ETHERTYPE_IPV4: u16 = 0x0800;
+
+/// A program beside our own probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tool {
+    /// Echoes from the DU to the server.
+    Ping {
+        /// Octets behind the ICMP header.
+        bytes: u32,
+        /// Between two requests, ns.
+        interval_ns: u64,
+        /// Requests.
+        count: u64,
+    },
+    /// UDP from the server to the DU.
+    Iperf3 {
+        /// Payload, bit/s.
+        bps: u64,
+        /// Payload of a packet, octets.
+        bytes: u32,
+        /// How long.
+        seconds: u64,
+    },
+}
+
+/// What a program found: (metric, value), or why nothing.
+pub(super) type Told = Result<Vec<(&'static str, f64)>, String>;
+
+impl Tool {
+    fn program(&self) -> &'static str {
+        match self {
+            Self::Ping { .. } => "ping",
+            Self::Iperf3 { .. } => "iperf3",
+        }
+    }
+
+    /// Whether the program is there; if not, how to get it.
+    pub(super) fn find(&self) -> Result<(), Trouble> {
+        let program = self.program();
+        let package = if program == "ping" { "iputils-ping" } else { "iperf3" };
+        let mut command = Command::new(program);
+        let version = if program == "ping" { "-V" } else { "--version" };
+        let found = command.arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        found.map(drop).map_err(|error| {
+            environment(format!(
+                "`live.{program}`: the command `{program}` does not run ({error}): install {package}"
+            ))
+        })
+    }
+
+    /// The client's words, towards `to`.
+    fn words(&self, to: Ipv4Addr) -> Vec<String> {
+        let text = match self {
+            Self::Ping { bytes, interval_ns, count } => {
+                let interval = *interval_ns as f64 / 1e9;
+                format!("ping -n -q -c {count} -i {interval} -W 1 -s {bytes} {to}")
+            }
+            Self::Iperf3 { bps, bytes, seconds } => {
+                format!("iperf3 -c {to} -p {PORT} -u -b {bps} -l {bytes} -t {seconds} -i 0 --json")
+            }
+        };
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Begins; the thread ends with the program, at the latest some seconds after `go` is over.
+    pub(super) fn begin(&self, lab: &Lab, go: &Arc<AtomicBool>) -> Result<JoinHandle<Told>, Trouble> {
+        let (from, to) = match self {
+            Self::Ping { .. } => ("du", "server"),
+            Self::Iperf3 { .. } => ("server", "du"),
+        };
+        let (from, to) = (lab.get(from)?.clone(), lab.get(to)?.clone());
+        let (tool, go) = (self.clone(), Arc::clone(go));
+        Ok(std::thread::spawn(move || {
+            let client = || run(&from.namespace, &tool.words(to.ip), &go);
+            match &tool {
+                Self::Ping { .. } => ping(&client()?),
+                Self::Iperf3 { .. } => {
+                    let words = format!("iperf3 -s -1 -p {PORT} -B {}", to.ip);
+                    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+                    let mut server = spawn(&to.namespace, &words)?;
+                    let told = (0..ATTEMPTS).find_map(|attempt| {
+                        std::thread::sleep(LISTENING);
+                        let told = client().and_then(|text| iperf3(&text));
+                        let refused = told.as_ref().is_err_and(|why| why.contains("refused"));
+                        (!refused || attempt + 1 == ATTEMPTS).then_some(told)
+                    });
+                    let _ = server.kill();
+                    let _ = server.wait();
+                    told.unwrap_or_else(|| Err("iperf3: no attempt was made".to_owned()))
+                }
+            }
+        }))
+    }
+}
+
+fn spawn(namespace: &str, words: &[String]) -> Result<Child, String> {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]).args(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| format!("{}: {error}", words.join(" ")))
+}
+
+/// What the program printed; what it prints is short enough to wait in the pipe.
+fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, String> {
+    let said = |what: &str| format!("`{}`: {what}", words.join(" "));
+    let mut child = spawn(namespace, words)?;
+    let mut over: Option<Instant> = None;
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break,
+            Ok(None) => std::thread::sleep(POLL),
+            Err(error) => return Err(said(&error.to_string())),
+        }
+        if !go.load(Ordering::Relaxed) && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(said("did not end with the measurement"));
+        }
+    }
+    let output = child.wait_with_output().map_err(|error| said(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if text.trim().is_empty() {
+        return Err(said(String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(text)
+}
+
+/// Of ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms`. One
+/// without `mdev` (BusyBox) has no deviation.
+fn ping(text: &str) -> Told {
+    let unknown = || format!("ping: no summary in {:?}", text.chars().take(200).collect::<String>());
+    let count = |before: &str| -> Option<f64> {
+        let head = text.split(before).next().filter(|head| head.len() < text.len())?;
+        head.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let sent = count(" packets transmitted").ok_or_else(unknown)?;
+    let got = count(" received").or_else(|| count(" packets received")).ok_or_else(unknown)?;
+    let mut found = vec![("ping.sent", sent), ("ping.lost_ratio", 1.0 - got / sent.max(1.0))];
+    let times = text.split("min/avg/max").nth(1).and_then(|rest| rest.split(" = ").nth(1));
+    let times = times.and_then(|rest| rest.split(' ').next()).unwrap_or("");
+    let names = ["ping.rtt_ms_min", "ping.rtt_ms", "ping.rtt_ms_max", "ping.rtt_ms_mdev"];
+    found.extend(names.into_iter().zip(times.split('/').map_while(|word| word.trim().parse::<f64>().ok())));
+    Ok(found)
+}
+
+/// Of iperf3's JSON: what the receiver counted.
+fn iperf3(text: &str) -> Told {
+    let json: serde_json::Value = serde_json::from_str(text).map_err(|error| format!("iperf3: {error}"))?;
+    if let Some(why) = json.get("error").and_then(serde_json::Value::as_str) {
+        return Err(format!("iperf3: {why}"));
+    }
+    // Older ones have the receiver's numbers in `sum`.
+    let end = &json["end"];
+    let received = end.get("sum_received").filter(|sum| sum.get("jitter_ms").is_some());
+    let sum = received.unwrap_or_else(|| &end["sum"]);
+    let number = |name: &str| {
+        let value = sum.get(name).and_then(serde_json::Value::as_f64);
+        value.ok_or_else(|| format!("iperf3: its result has no `{name}`"))
+    };
+    Ok(vec![
+        ("iperf3.sent", number("packets")?),
+        ("iperf3.lost_ratio", number("lost_percent")? / 100.0),
+        ("iperf3.jitter_ms", number("jitter_ms")?),
+        ("iperf3.mbps", number("bits_per_second")? / 1e6),
+    ])
+}
+
+/// Sees iperf3's packets at the DU, with the kernel's stamps.
+pub(super) struct Witness(Arc<OwnedFd>);
+
+impl Witness {
+    pub(super) fn open(lab: &Lab) -> Result<Self, Trouble> {
+        in_namespace(&lab.get("du")?.namespace, || {
+            let socket = open_tap(MIDHAUL, ETHERTYPE_IPV4).map_err(environment)?;
+            stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
+            Ok(Self(Arc::new(socket)))
+        })
+    }
+
+    /// Looks until told to stop.
+    pub(super) fn watch(&self, go: &Arc<AtomicBool>) -> JoinHandle<Delays> {
+        let (socket, go) = (Arc::clone(&self.0), Arc::clone(go));
+        // Of the clock that iperf3 reads to the one that the kernel stamps with.
+        let between_ns = real_ns().saturating_sub(ranlab_net::monotonic_ns());
+        std::thread::spawn(move || {
+            let _ = urgent_thread(PRIORITIES.0);
+            let mut delays = Delays::new();
+            let mut room = vec![0; 65_536];
+            while go.load(Ordering::Relaxed) {
+                let Ok(stamped) = receive_stamped(&*socket, &mut room) else { continue };
+                let Some((.., PORT, payload)) = datagram(&room[..stamped.bytes]) else { continue };
+                let Some((sequence, sent_ns)) = mark(payload) else { continue };
+                // Before 3.8 or so it was the time of day.
+                let wall = sent_ns > between_ns;
+                let at_ns = if wall { stamped.at_ns } else { stamped.at_ns.saturating_sub(between_ns) };
+                let start = if wall { between_ns } else { 0 };
+                delays.record(sequence, (sent_ns - start) * 1000, (at_ns.saturating_sub(start)) * 1000, None);
+            }
+            delays
+        })
+    }
+}
+
+/// iperf3's header of a datagram: seconds, microseconds, number; the network's order.
+fn mark(payload: &[u8]) -> Option<(u64, u64)> {
+    let word = |at: usize| Some(u64::from(u32::from_be_bytes(payload.get(at..at + 4)?.try_into().ok()?)));
+    let (seconds, micros, number) = (word(0)?, word(4)?, word(8)?);
+    // The first datagram asks for the connection, and has none of them.
+    (micros < 1_000_000 && number < 1 << 31).then_some((number, seconds * 1_000_000_000 + micros * 1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PING: &str = "PING 10.78.0.1 (10.78.0.1) 956(984) bytes of data.\n\n--- 10.78.0.1 ping statistics ---\n\
+        50 packets transmitted, 48 received, 4% packet loss, time 222ms\nrtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms\n";
+    const BUSYBOX: &str = "--- 10.78.0.1 ping statistics ---\n3 packets transmitted, 3 packets received, 0% packet loss\n\
+        round-trip min/avg/max = 0.045/0.060/0.071 ms\n";
+    const IPERF3: &str = r#"{"start": {"version": "iperf 3.12"}, "intervals": [], "end": {"streams": [],
+        "sum": {"bits_per_second": 8931166.7, "jitter_ms": 0.0228, "lost_packets": 7, "packets": 700, "lost_percent": 1, "sender": true},
+        "sum_sent": {"bits_per_second": 8931166.7, "jitter_ms": 0, "lost_packets": 0, "packets": 700, "lost_percent": 0, "sender": true},
+        "sum_received": {"bits_per_second": 8895208.1, "jitter_ms": 0.0228, "lost_packets": 7, "packets": 700, "lost_percent": 1, "sender": false}}}"#;
+
+    fn close(found: &Told, name: &str, value: f64) {
+        let found = found.iter().flatten().find(|(of, _)| *of == name);
+        assert!(found.is_some_and(|(_, found)| (found - value).abs() < 1e-6), "{name}: {found:?}");
+    }
+
+    #[test]
+    fn a_summary_of_ping_is_read() {
+        let found = ping(PING);
+        close(&found, "ping.sent", 50.0);
+        close(&found, "ping.lost_ratio", 0.04);
+        for (name, value) in [("", 0.052), ("_min", 0.038), ("_max", 0.065), ("_mdev", 0.008)] {
+            close(&found, &format!("ping.rtt_ms{name}"), value);
+        }
+        let found = ping(BUSYBOX);
+        close(&found, "ping.rtt_ms_max", 0.071);
+        close(&found, "ping.lost_ratio", 0.0);
+        assert!(!found.unwrap().iter().any(|(name, _)| name.ends_with("mdev")));
+        let none = ping("5 packets transmitted, 0 received, 100% packet loss, time 4ms\n");
+        close(&none, "ping.lost_ratio", 1.0);
+        assert_eq!(none.unwrap().len(), 2);
+        assert!(ping("ping: unknown host").unwrap_err().contains("unknown host"));
+    }
+
+    #[test]
+    fn a_result_of_iperf3_is_read() {
+        let found = iperf3(IPERF3);
+        close(&found, "iperf3.jitter_ms", 0.0228);
+        close(&found, "iperf3.lost_ratio", 0.01);
+        close(&found, "iperf3.mbps", 8.8952081);
+        close(&found, "iperf3.sent", 700.0);
+        let refused = r#"{"end": {}, "error": "unable to connect to server: Connection refused"}"#;
+        assert!(iperf3(refused).unwrap_err().contains("refused"));
+        assert!(iperf3(r#"{"end": {"sum": {}}}"#).unwrap_err().contains("packets"));
+        assert!(iperf3("no json").is_err());
+    }
+
+    #[test]
+    fn a_datagram_of_iperf3_says_when_it_was_sent() {
+        let mut payload = vec![0; 1470];
+        payload[..4].copy_from_slice(&12_u32.to_be_bytes());
+        payload[4..8].copy_from_slice(&345_678_u32.to_be_bytes());
+        payload[8..12].copy_from_slice(&9_u32.to_be_bytes());
+        assert_eq!(mark(&payload), Some((9, 12_345_678_000)));
+        // Its first one: a number of its own, little endian on most machines.
+        assert_eq!(mark(&0x3936_3735_u32.to_be_bytes()), None);
+        payload[4..8].copy_from_slice(&1_000_000_u32.to_be_bytes());
+        assert_eq!(mark(&payload), None);
+    }
+
+    #[test]
+    fn programs_are_told_what_the_scenario_asks_for() {
+        let to = Ipv4Addr::new(10, 78, 0, 1);
+        let words = |tool: &Tool| tool.words(to).join(" ");
+        let ping = Tool::Ping { bytes: 954, interval_ns: 20_000_000, count: 50 };
+        assert_eq!(words(&ping), "ping -n -q -c 50 -i 0.02 -W 1 -s 954 10.78.0.1");
+        let iperf3 = Tool::Iperf3 { bps: 9_000_000, bytes: 1470, seconds: 2 };
+        assert_eq!(words(&iperf3), "iperf3 -c 10.78.0.1 -p 5301 -u -b 9000000 -l 1470 -t 2 -i 0 --json");
+    }
+}
