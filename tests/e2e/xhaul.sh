@@ -102,7 +102,7 @@ echo "== live: a quota holds the vBBU's threads, or what is missing is said; so 
 run --out quota --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set cu.busy_share=0.6 \
     --set cu.cpu_quota=0.3 --set measure.duration=1s >quota.json || [[ $? == 1 ]]
 holds quota.json '"cgroup" in r["points"][0]["reason"] or m["cu.throttled_share"] > 0.05'
-run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.direction=none --set cells.split=2 \
+run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.direction=none --set 'cells.split="2"' \
     --set live.cost_batches=0 --set measure.duration=300ms >ipvlan.json || [[ $? == 1 ]]
 holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
