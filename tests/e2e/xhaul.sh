@@ -91,10 +91,10 @@ told() {
 echo "== live: ping and iperf3 beside our own probe, taps on datagrams; nothing is left"
 run --out ping --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=ping \
     --set user.interval=20ms --set live.ping=true --set measure.duration=1s >ping.json || [[ $? == 1 ]]
-told ping.json ping 'm["ping.sent"] == 50 and 0 < m["ping.rtt_ms"] < 1000 and m["rtt_ms"] > 0'
+told ping.json ping 'm["ping.sent"] > 10 and 0 < m["ping.rtt_ms"] < 1000 and m["rtt_ms"] > 0'
 run --out iperf3 --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=udp \
     --set live.iperf3=true --set cells.split=7.1-if4p5-udp --set live.taps=true --set measure.duration=1s >iperf3.json || [[ $? == 1 ]]
-told iperf3.json iperf3 'm["iperf3.sent"] > 500 and m["iperf3.jitter_ms"] > 0 and m["iperf3.kernel_jitter_ms"] > 0'
+told iperf3.json iperf3 'm["iperf3.sent"] > 50 and m["iperf3.jitter_ms"] > 0 and m["iperf3.kernel_jitter_ms"] > 0'
 told iperf3.json iperf3 'm["cell_dl.tap_in_us_p99"] > 0 and m["jitter_ms_median"] > 0'
 [[ $(ours) == 0 ]]
 
