@@ -155,8 +155,8 @@ impl Server {
                 shaped::round_robin(network, quanta, guest, guests, waits, base)
             }
             Scheduler::CreditBased { idle_bps } => {
-                let slopes = shaped::Slopes { idle_bps, link_bps: port.rate_bps };
-                shaped::credit_based(network, &slopes, guest, guests, waits, base)
+                let slopes = shaped::Slopes { idle_bps, link_bps: port.rate_bps, guests, waits, work };
+                shaped::credit_based(network, &slopes, guest.class, base)
             }
         }
     }

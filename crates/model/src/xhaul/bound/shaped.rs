@@ -3,7 +3,7 @@
 use super::super::network::{Network, StageId};
 use super::super::scheduler::CLASSES;
 use super::super::time::Ps;
-use super::curve::Sum;
+use super::curve::{Sum, Work};
 use super::server::{Server, Service, Turns, longest};
 use super::{BoundError, Flow, Guest};
 
@@ -62,10 +62,14 @@ pub(super) fn round_robin(
     servers
 }
 
-/// The idle slopes of a port.
+/// The idle slopes of a port, and who shares its line.
 pub(super) struct Slopes<'p> {
     pub(super) idle_bps: &'p [Option<u64>; CLASSES],
     pub(super) link_bps: u64,
+    pub(super) guests: &'p [Guest],
+    /// The longest delay here of each class; 0: not known yet.
+    pub(super) waits: &'p [Ps; CLASSES],
+    pub(super) work: Work,
 }
 
 /// What classes of more urgency take of the line at most: so much at once, and a share of the time in bit/s.
@@ -81,29 +85,22 @@ impl Slopes<'_> {
     }
 
     /// What a shaped class takes by its credit: never more than its greatest credit, its slope, and one frame beyond.
-    fn by_credit(
-        &self,
-        class: u8,
-        idle: u64,
-        guests: &[Guest],
-        waits: &[Ps; CLASSES],
-        base: &Server,
-    ) -> Option<Taken> {
-        let frame = longest(guests, base.work, |other| other == class);
+    fn by_credit(&self, class: u8, idle: u64) -> Option<Taken> {
+        let frame = longest(self.guests, self.work, |other| other == class);
         let debt = (u128::from(frame) * u128::from(self.link_bps - idle)).div_ceil(u128::from(self.link_bps));
-        let most = self.credit_max(class, idle, guests, waits, base)?;
+        let most = self.credit_max(class, idle)?;
         // A frame's time in ps.
         Some(Taken { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
     }
 
     /// What a class takes by its arrivals: what leaves in a window came in one that is longer by its delay here.
-    fn by_arrivals(&self, class: u8, guests: &[Guest], waits: &[Ps; CLASSES], base: &Server) -> Taken {
+    fn by_arrivals(&self, class: u8) -> Taken {
         let mut taken = Taken::default();
-        for guest in guests.iter().filter(|guest| guest.class == class) {
+        for guest in self.guests.iter().filter(|guest| guest.class == class) {
             let envelope = &guest.arrival.envelope;
-            let release = u128::from(base.work.of_release(envelope));
+            let release = u128::from(self.work.of_release(envelope));
             let period = u128::from(envelope.period_ps);
-            let longer = u128::from(envelope.jitter_ps.saturating_add(waits[usize::from(class)]));
+            let longer = u128::from(envelope.jitter_ps.saturating_add(self.waits[usize::from(class)]));
             let at_once = release + (release * longer).div_ceil(period);
             taken.at_once = taken.at_once.saturating_add(Ps::try_from(at_once).unwrap_or(Ps::MAX));
             let bps = (release * u128::from(self.link_bps)).div_ceil(period);
@@ -114,17 +111,10 @@ impl Slopes<'_> {
 
     /// The greatest credit of a shaped class, in time on the line: it grows behind one frame that has begun and behind
     /// classes of more urgency. `None`: those may take all that its own slope leaves.
-    fn credit_max(
-        &self,
-        class: u8,
-        idle: u64,
-        guests: &[Guest],
-        waits: &[Ps; CLASSES],
-        base: &Server,
-    ) -> Option<Ps> {
-        let lower = longest(guests, base.work, |other| other < class);
-        let urgent =
-            || (class + 1..CLASSES as u8).filter(|other| guests.iter().any(|guest| guest.class == *other));
+    fn credit_max(&self, class: u8, idle: u64) -> Option<Ps> {
+        let lower = longest(self.guests, self.work, |other| other < class);
+        let has = |class| self.guests.iter().any(|guest| guest.class == class);
+        let urgent = || (class + 1..CLASSES as u8).filter(|&other| has(other));
         let sum = |all: &dyn Fn(u8) -> Option<Taken>| -> Option<Ps> {
             let (mut at_once, mut bps) = (lower, idle);
             for other in urgent() {
@@ -134,9 +124,9 @@ impl Slopes<'_> {
             }
             (bps <= self.link_bps).then_some(at_once.saturating_add(ROUNDING_PS))
         };
-        let arrivals = |other: u8| Some(self.by_arrivals(other, guests, waits, base));
+        let arrivals = |other: u8| Some(self.by_arrivals(other));
         let mixed = |other: u8| match self.of(other) {
-            Some(idle) => self.by_credit(other, idle, guests, waits, base),
+            Some(idle) => self.by_credit(other, idle),
             None => arrivals(other),
         };
         [sum(&mixed), sum(&arrivals)].into_iter().flatten().min()
@@ -145,19 +135,12 @@ impl Slopes<'_> {
 
 /// Credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network Calculus Framework"
 /// (2014), with the greatest credit of every class by what may go before it. `base` is strict priority.
-pub(super) fn credit_based(
-    network: &Network,
-    slopes: &Slopes<'_>,
-    guest: &Guest,
-    guests: &[Guest],
-    waits: &[Ps; CLASSES],
-    base: Server,
-) -> Vec<Server> {
-    let (class, work) = (guest.class, base.work);
+pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, base: Server) -> Vec<Server> {
+    let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
     if let Some(idle) = slopes.of(class) {
         // Since its queue was last empty without debt it was served its slope, but for the credit that it has.
-        let most = slopes.credit_max(class, idle, guests, waits, &base);
+        let most = slopes.credit_max(class, idle);
         let server = most.map(|ahead| Server {
             own: own(),
             higher: Sum::default(),
@@ -181,10 +164,8 @@ pub(super) fn credit_based(
     });
     let (blocking, undisturbed) = (base.blocking, base.undisturbed);
     let by_arrivals = Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work };
-    let taken: Option<Vec<Taken>> = shaped
-        .iter()
-        .map(|&other| slopes.by_credit(other, slopes.of(other)?, guests, waits, &base))
-        .collect();
+    let taken: Option<Vec<Taken>> =
+        shaped.iter().map(|&other| slopes.by_credit(other, slopes.of(other)?)).collect();
     let by_credit = taken.and_then(|taken| {
         let bps = taken.iter().map(|taken| taken.bps).sum::<u64>();
         let at_once = taken.iter().map(|taken| taken.at_once).fold(blocking, Ps::saturating_add);
