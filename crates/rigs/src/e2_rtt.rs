@@ -119,20 +119,7 @@ impl Pinging {
 fn base_station(run: &Run<'_>, kind: Pinging, connect: &str) -> Result<(Part, &'static str), RigError> {
     let connect = connect.to_owned();
     if kind == Pinging::Flexran {
-        let part = SouthFleetPart {
-            protocol: FLEXRAN.to_owned(),
-            connect,
-            nodes: 1,
-            first: 0,
-            ues: 0,
-            // As asked: nobody asks.
-            period_us: 0,
-            activation: "constant:0s".to_owned(),
-            holding: "constant:500s".to_owned(),
-            ramp_us: 0,
-            sources: String::new(),
-            seed: run.seed,
-        };
+        let part = SouthFleetPart::one(FLEXRAN, connect, run.seed);
         return Ok((Part::SouthFleet(part), "connected"));
     }
     let part = FleetPart {

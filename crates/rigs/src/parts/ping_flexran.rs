@@ -244,19 +244,7 @@ mod tests {
             let pace = Pace { size: 1_500, interval_us: 0, window: 4 };
             let part = PingFlexranPart { listen: "127.0.0.1:0".to_owned(), pace };
             let mut controller = PingingFlexran::start(part).await.map_err(|t| t.what).unwrap();
-            let part = SouthFleetPart {
-                protocol: "flexran".to_owned(),
-                connect: controller.addresses()["southbound"].clone(),
-                nodes: 1,
-                first: 0,
-                ues: 0,
-                period_us: 0,
-                activation: "constant:0s".to_owned(),
-                holding: "constant:500s".to_owned(),
-                ramp_us: 0,
-                sources: String::new(),
-                seed: 1,
-            };
+            let part = SouthFleetPart::one("flexran", controller.addresses()["southbound"].clone(), 1);
             let _agent = SouthFleet::start(&part).await.map_err(|t| t.what).unwrap();
             controller.begin();
             for _ in 0..1_000 {

@@ -169,6 +169,25 @@ pub struct SouthFleetPart {
     pub seed: u64,
 }
 
+impl SouthFleetPart {
+    /// One base station without UEs, which reports when it is asked.
+    pub fn one(protocol: &str, connect: String, seed: u64) -> Self {
+        Self {
+            protocol: protocol.to_owned(),
+            connect,
+            nodes: 1,
+            first: 0,
+            ues: 0,
+            period_us: 0,
+            activation: "constant:0s".to_owned(),
+            holding: "constant:500s".to_owned(),
+            ramp_us: 0,
+            sources: String::new(),
+            seed,
+        }
+    }
+}
+
 /// A fleet that runs.
 pub(super) struct SouthFleet {
     fleet: SouthboundFleet,
