@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -224,6 +225,42 @@ fn our_own_wrong_lengths_are_refused_before_anything_is_written() {
             assert!(matches!(error, WriteError::Length { index: 1, limit: 10, .. }), "{error}");
         }
         assert_eq!(FrameReader::default().fill(&far).unwrap(), ReadOutcome::WouldBlock);
+    });
+}
+
+#[test]
+fn every_task_that_waits_for_one_stream_is_woken() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("waiting");
+        for address in &addresses {
+            let (_listener, near, far) = pair(address, &narrow()).await;
+            let (near, far) = (Arc::new(near), Arc::new(far));
+            let waiting = |stream: &Arc<Stream>, to_write: bool| {
+                let stream = Arc::clone(stream);
+                tokio::spawn(async move {
+                    let wait = async { if to_write { stream.writable().await } else { stream.readable().await } };
+                    tokio::time::timeout(Duration::from_secs(10), wait).await
+                })
+            };
+            let readers = [(); 3].map(|()| waiting(&far, false));
+            tokio::task::yield_now().await;
+            // Filled until it stays full.
+            while tokio::time::timeout(Duration::from_millis(50), near.writable()).await.is_ok() {
+                let _ = near.try_write_vectored(&[IoSlice::new(&[0; 4096])]);
+            }
+            for reader in readers {
+                reader.await.unwrap().expect("a task that waits to read").unwrap();
+            }
+            let writers = [(); 3].map(|()| waiting(&near, true));
+            tokio::task::yield_now().await;
+            let mut read = BytesMut::with_capacity(1 << 20);
+            while tokio::time::timeout(Duration::from_millis(50), far.readable()).await.is_ok() {
+                let _ = far.try_read(&mut read);
+            }
+            for writer in writers {
+                writer.await.unwrap().expect("a task that waits to write").unwrap();
+            }
+        }
     });
 }
 

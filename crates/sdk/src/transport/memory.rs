@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -29,7 +30,7 @@ impl MemoryStream {
         if state.closed || !state.bytes.is_empty() {
             return Poll::Ready(());
         }
-        state.reader = Some(cx.waker().clone());
+        state.readers.add(cx.waker());
         Poll::Pending
     }
 
@@ -38,7 +39,7 @@ impl MemoryStream {
         if state.closed || state.bytes.len() < self.outgoing.capacity {
             return Poll::Ready(());
         }
-        state.writer = Some(cx.waker().clone());
+        state.writers.add(cx.waker());
         Poll::Pending
     }
 
@@ -55,9 +56,9 @@ impl MemoryStream {
             return if state.closed { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
         }
         state.bytes.drain(..moved);
-        let writer = state.writer.take();
+        let writers = mem::take(&mut state.writers);
         drop(state);
-        writer.into_iter().for_each(Waker::wake);
+        writers.wake();
         Ok(moved)
     }
 
@@ -76,9 +77,9 @@ impl MemoryStream {
             state.bytes.extend(taken);
             room -= taken.len();
         }
-        let reader = state.reader.take();
+        let readers = mem::take(&mut state.readers);
         drop(state);
-        reader.into_iter().for_each(Waker::wake);
+        readers.wake();
         Ok(before - room)
     }
 }
@@ -88,9 +89,9 @@ impl Drop for MemoryStream {
         for pipe in [&self.incoming, &self.outgoing] {
             let mut state = pipe.lock();
             state.closed = true;
-            let waiting = [state.reader.take(), state.writer.take()];
+            let waiting = [mem::take(&mut state.readers), mem::take(&mut state.writers)];
             drop(state);
-            waiting.into_iter().flatten().for_each(Waker::wake);
+            waiting.into_iter().for_each(Waiting::wake);
         }
     }
 }
@@ -106,8 +107,24 @@ struct PipeState {
     bytes: VecDeque<u8>,
     closed: bool,
     /// Who waits for bytes, and for room.
-    reader: Option<Waker>,
-    writer: Option<Waker>,
+    readers: Waiting,
+    writers: Waiting,
+}
+
+/// The tasks that wait; each once, so that their number bounds the list.
+#[derive(Debug, Default)]
+struct Waiting(Vec<Waker>);
+
+impl Waiting {
+    fn add(&mut self, waker: &Waker) {
+        if !self.0.iter().any(|waiting| waiting.will_wake(waker)) {
+            self.0.push(waker.clone());
+        }
+    }
+
+    fn wake(self) {
+        self.0.into_iter().for_each(Waker::wake);
+    }
 }
 
 impl Pipe {

@@ -26,17 +26,27 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. One task
-    /// may wait at a time; another one that begins to takes its place.
+    /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. Any number
+    /// of tasks may wait, and all of them are woken.
     pub async fn readable(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_readable(cx)).await
+        match self {
+            Self::Tcp(stream) => stream.readable().await,
+            Self::Unix(stream) => stream.readable().await,
+            Self::Memory(_) => poll_fn(|cx| self.poll_readable(cx)).await,
+        }
     }
 
     /// Resolves once a write may be taken; as [`readable`](Self::readable) otherwise.
     pub async fn writable(&self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_writable(cx)).await
+        match self {
+            Self::Tcp(stream) => stream.writable().await,
+            Self::Unix(stream) => stream.writable().await,
+            Self::Memory(_) => poll_fn(|cx| self.poll_writable(cx)).await,
+        }
     }
 
+    /// As [`readable`](Self::readable), without its list of waiting tasks: on a socket a task that begins to wait takes
+    /// the place of the one before.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(cx),
@@ -45,6 +55,7 @@ impl Stream {
         }
     }
 
+    /// As [`poll_readable`](Self::poll_readable).
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tcp(stream) => stream.poll_write_ready(cx),
