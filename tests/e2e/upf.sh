@@ -78,7 +78,7 @@ done
 echo "== conformance"
 down
 upf --n6 reflect
-"$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --smf "$net.0.3:0" --format json >check.json
+"$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --smf "$net.0.3:0" --patience 2s --format json >check.json
 holds check.json 'r["failed"] == 0 and sum(c["verdict"] == "passed" for c in r["checks"]) >= 18'
 down
 upf --n6 reflect --dialect open5gs
