@@ -57,6 +57,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         retransmission: Retransmission { t1: Duration::from_secs(10), n1: 0 },
         window: 1 << 12,
         heartbeat: None,
+        n3_io: N3Io::Sockets,
         uplink: None,
         downlink: None,
         smoke: true,

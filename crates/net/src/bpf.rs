@@ -13,6 +13,7 @@ const PROG_TEST_RUN: libc::c_long = 10;
 const MAP_LOOKUP_AND_DELETE: libc::c_long = 21;
 const LINK_CREATE: libc::c_long = 28;
 const MAP_TYPE_HASH: u32 = 1;
+const MAP_TYPE_XSK: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 /// Entries that are not there before they are needed: a map for a million sessions costs little while it is empty.
@@ -104,6 +105,16 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl BpfMap<4, 4> {
+    /// A table of AF_XDP sockets (`XSKMAP`): descriptors by queue, 0 to `queues` - 1.
+    pub fn sockets(queues: u32) -> io::Result<Self> {
+        let mut attributes = Attributes::new();
+        attributes.0[..4].copy_from_slice(&[MAP_TYPE_XSK, 4, 4, queues]);
+        // SAFETY: no pointers.
+        unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
     }
 }
 

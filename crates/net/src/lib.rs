@@ -4,6 +4,7 @@
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
+//! * [`XskSocket`], [`XskSteering`]: frames past the kernel's stack (AF_XDP); [`routes`]: where its tables would send them.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
 //! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
 //! * [`Rest`]: waiting for a deadline more exactly than timers are, which [`exact_timers`] makes as exact as they can be.
@@ -19,11 +20,13 @@ mod datagrams;
 mod limits;
 mod options;
 mod rest;
+pub mod routes;
 pub mod sctp;
 pub mod stamped;
 mod thread;
 mod timer;
 mod tun;
+mod xsk;
 
 pub use bpf::{BpfMap, XdpError, XdpProgram};
 pub use datagrams::{
@@ -36,3 +39,7 @@ pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};
 pub use timer::Timer;
 pub use tun::open_tun;
+pub use xsk::{
+    XSK_FRAME_BYTES, XSK_HEADROOM, XSK_RING, XskError, XskOptions, XskSocket, XskStatistics, XskSteering,
+    XskTarget,
+};

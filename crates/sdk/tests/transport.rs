@@ -238,7 +238,8 @@ fn every_task_that_waits_for_one_stream_is_woken() {
             let waiting = |stream: &Arc<Stream>, to_write: bool| {
                 let stream = Arc::clone(stream);
                 tokio::spawn(async move {
-                    let wait = async { if to_write { stream.writable().await } else { stream.readable().await } };
+                    let wait =
+                        async { if to_write { stream.writable().await } else { stream.readable().await } };
                     tokio::time::timeout(Duration::from_secs(10), wait).await
                 })
             };

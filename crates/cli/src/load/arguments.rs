@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use ranlab_emulator::load::{Arrivals, LoadConfig, LoadError, Loop, Mode, Network, Traffic};
+use ranlab_emulator::load::{Arrivals, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic};
 use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_wire::pfcp::BitRates;
 
@@ -53,6 +53,9 @@ pub struct UpfArguments {
     /// Threads that send and receive packets
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// How base stations' packets leave and come in: sockets, or af-xdp[:DEVICE][,native][,zero-copy] past the kernel's stack
+    #[arg(long, value_parser = n3_io, default_value = "sockets")]
+    io: N3Io,
     /// CPUs, in the order SMF, data threads, data network
     #[arg(long, value_delimiter = ',')]
     pin: Vec<usize>,
@@ -206,6 +209,34 @@ fn network(text: &str) -> Result<Network, String> {
     text.strip_prefix("routed://").ok_or_else(wrong).and_then(address).map(Network::Routed)
 }
 
+fn n3_io(text: &str) -> Result<N3Io, String> {
+    let wrong = || {
+        format!(
+            "\"{text}\" is no way for packets; allowed are sockets and af-xdp[:DEVICE][,native][,zero-copy]"
+        )
+    };
+    if text == "sockets" {
+        return Ok(N3Io::Sockets);
+    }
+    let mut parts = text.split(',');
+    let first = parts.next().and_then(|first| first.strip_prefix("af-xdp")).ok_or_else(wrong)?;
+    let interface = match first.strip_prefix(':') {
+        Some(device) if !device.is_empty() => Some(device.to_owned()),
+        None if first.is_empty() => None,
+        _ => return Err(wrong()),
+    };
+    let (mut native, mut zero_copy) = (false, false);
+    for part in parts {
+        match part {
+            "native" => native = true,
+            // Which is the driver's as well.
+            "zero-copy" => (native, zero_copy) = (true, true),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(N3Io::AfXdp { interface, native, zero_copy })
+}
+
 fn bits_per_s(text: &str) -> Result<f64, String> {
     let wrong = || format!("\"{text}\" is no bit rate; write a number and one of k, M, G, e.g. 10M");
     let (number, unit) = match text.chars().last() {
@@ -286,6 +317,10 @@ impl UpfArguments {
             Network::Routed(address) => address,
             _ => self.server,
         };
+        if self.io != N3Io::Sockets && (self.role == Role::DataNetwork || self.mode == ModeName::Calibrate) {
+            let why = "--io af-xdp is for base stations, which neither --role data-network nor --mode calibrate has";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         if server.is_ipv4() != self.ue.is_ipv4() {
             let why = format!("UEs ({}) and their server ({server}) are of different IP versions", self.ue);
             return Err(Failure::Usage(why));
@@ -315,6 +350,7 @@ impl UpfArguments {
             retransmission: Retransmission { t1: self.t1, n1: self.n1 },
             window: 1 << 16,
             heartbeat: (!self.heartbeat.is_zero()).then_some(self.heartbeat),
+            n3_io: self.io.clone(),
             uplink: traffic(self.uplink.or_else(|| (packets && self.downlink.is_none()).then_some(1_000.0))),
             downlink: traffic(self.downlink),
             smoke: !self.no_smoke && self.mode != ModeName::Calibrate,
@@ -386,6 +422,16 @@ mod tests {
             assert!(bits_per_s(text).unwrap_err().contains("10M"), "{text}");
         }
         assert!(packets_per_s("inf").unwrap_err().contains("max"));
+        let af_xdp = |interface: Option<&str>, native, zero_copy| {
+            Ok(N3Io::AfXdp { interface: interface.map(str::to_owned), native, zero_copy })
+        };
+        assert_eq!(n3_io("sockets"), Ok(N3Io::Sockets));
+        assert_eq!(n3_io("af-xdp"), af_xdp(None, false, false));
+        assert_eq!(n3_io("af-xdp:n3,native"), af_xdp(Some("n3"), true, false));
+        assert_eq!(n3_io("af-xdp,zero-copy"), af_xdp(None, true, true));
+        for text in ["", "socket", "af-xdp:", "af-xdpn3", "af-xdp:n3,fast", "sockets,native"] {
+            assert!(n3_io(text).unwrap_err().contains("af-xdp[:DEVICE]"), "{text}");
+        }
         assert!(network("tcp://x").unwrap_err().contains("routed"));
     }
 }

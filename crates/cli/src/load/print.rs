@@ -29,6 +29,22 @@ pub(super) fn report(
     for step in &report.steps {
         packets(output, step)?;
     }
+    if let Some(frames) = &report.af_xdp {
+        output.text(format_args!(
+            "AF_XDP on {} ({}, {}, {} queues): {} frames sent, {} received, {} around; lost: {} dropped, {} RX full, {} refused, {} by the device",
+            frames.interface,
+            if frames.native { "driver's XDP" } else { "generic XDP" },
+            if frames.zero_copy { "zero copy" } else { "copied" },
+            frames.queues,
+            frames.sent,
+            frames.received,
+            frames.around,
+            frames.rx_dropped,
+            frames.rx_ring_full,
+            frames.tx_invalid,
+            frames.tx_dropped
+        ))?;
+    }
     if let Some(cpu_s) = upf_cpu_s {
         output.text(format_args!("UPF: {cpu_s:.2} s of CPU time"))?;
     }

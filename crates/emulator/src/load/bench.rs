@@ -1,7 +1,9 @@
 //! Sockets, threads and sessions of a run.
+use super::carrier::{Carrier, Sockets};
 use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic, least_of};
 use super::flows::{Flows, MAX_FLOWS, UePool};
+use super::frames::{self, AfXdpSummary, N3Io};
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
@@ -14,7 +16,6 @@ use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams, monotonic_ns, thread_cpu_time};
 use ranlab_wire::pfcp::MAX_SEQUENCE;
 use std::io;
-use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -37,7 +38,8 @@ const TICK: Duration = Duration::from_millis(1);
 pub(super) struct Bench<'a> {
     config: &'a LoadConfig,
     flows: Arc<Flows>,
-    sockets: Vec<Arc<UdpSocket>>,
+    /// Of each data thread; with the thread while a step runs.
+    carriers: Vec<Carrier>,
     network: Option<NetworkThread>,
     pub(super) cycles: Vec<Cycles>,
     steps: u32,
@@ -54,6 +56,14 @@ impl<'a> Bench<'a> {
         };
         let sockets: Vec<_> =
             (0..if packets { config.gnbs } else { 0 }).map(gnb).collect::<Result<_, _>>()?;
+        let carriers = match config.n3_io {
+            N3Io::AfXdp { .. } if packets => frames::open(config, &sockets)
+                .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?,
+            _ => {
+                let sockets = |index| Box::new(Sockets::new(&sockets, index, config.threads));
+                (0..config.threads).map(|index| Carrier::Sockets(sockets(index))).collect()
+            }
+        };
         let plan = NetworkPlan {
             flows: Arc::clone(&flows),
             streams: flows.len() * config.threads,
@@ -83,7 +93,7 @@ impl<'a> Bench<'a> {
         for one in &mut cycles {
             one.n4.associate(ASSOCIATION)?;
         }
-        Ok(Self { config, flows, sockets, network, cycles, steps: 0 })
+        Ok(Self { config, flows, carriers, network, cycles, steps: 0 })
     }
 
     fn plan(&self, smf: usize) -> CyclePlan {
@@ -106,7 +116,6 @@ impl<'a> Bench<'a> {
         let config = self.config;
         Arc::new(Shared {
             flows: Arc::clone(&self.flows),
-            sockets: self.sockets.clone(),
             n3: config.n3,
             server: config.server,
             run: config.run.wrapping_add(self.steps),
@@ -122,20 +131,21 @@ impl<'a> Bench<'a> {
     /// One session, one packet each way: an accepted rule is no working rule.
     pub(super) fn smoke(&mut self) -> Result<Smoke, LoadError> {
         let plan = CyclePlan { cycles: Some(1), keep: true, flows: 0..1, ..self.plan(0) };
-        let (none, stop) = (|| false, LoadError::Panicked);
+        let none = || false;
         self.cycles[0].run(&CyclePlan { duration: Duration::from_secs(10), ..plan.clone() }, &none)?;
         if self.flows.live(0).is_none() {
             return Err(self.sessions_missing(1));
         }
         let shared = self.shared(true);
         let thread = self.flows.gnb(0) % self.config.threads;
-        let mut gnb = GnbThread::new(Arc::clone(&shared), thread, None).ok_or(stop)?;
+        // What comes back may come to any of them.
+        let mut gnbs = self.gnb_threads(&shared, None)?;
         if let Some(network) = &mut self.network {
             network.set_step(shared.run, None);
         }
         let mut smoke = Smoke::default();
         for _ in 0..SMOKE_TRIES {
-            gnb.send_one(0, 0)?;
+            gnbs[thread].send_one(0, 0)?;
             if let Some(network) = &mut self.network {
                 network.send_one(0, 0)?;
             }
@@ -144,12 +154,15 @@ impl<'a> Bench<'a> {
                 if let Some(network) = &mut self.network {
                     network.receive()?;
                 }
-                gnb.receive()?;
+                for gnb in &mut gnbs {
+                    gnb.receive()?;
+                }
                 self.cycles[0].n4.pump()?;
-                smoke = self.seen(&gnb);
+                smoke = self.seen(&gnbs);
                 std::thread::sleep(TICK / 4);
             }
         }
+        self.carriers = gnbs.into_iter().map(GnbThread::into_carrier).collect();
         self.cycles[0].delete_kept(&plan)?;
         self.cycles[0].restart_report();
         if let Some(network) = &mut self.network {
@@ -162,14 +175,14 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn seen(&self, gnb: &GnbThread) -> Smoke {
+    fn seen(&self, gnbs: &[GnbThread]) -> Smoke {
         let came = |tallies: &[super::Tally]| tallies.iter().any(|tally| tally.received > 0);
-        let back = came(&gnb.report().reflected);
+        let back = gnbs.iter().any(|gnb| came(&gnb.report().reflected));
+        let down = gnbs.iter().any(|gnb| came(&gnb.report().downlink));
         match &self.network {
-            Some(network) => Smoke {
-                uplink: Some(came(&network.report().uplink)),
-                downlink: Some(back || came(&gnb.report().downlink)),
-            },
+            Some(network) => {
+                Smoke { uplink: Some(came(&network.report().uplink)), downlink: Some(back || down) }
+            }
             // Only a UPF that reflects can be seen through; one that does not may still forward.
             None => Smoke { uplink: back.then_some(true), downlink: back.then_some(true) },
         }
@@ -405,6 +418,22 @@ impl<'a> Bench<'a> {
         Ok(done)
     }
 
+    /// The data threads, with the carriers.
+    fn gnb_threads(
+        &mut self,
+        shared: &Arc<Shared>,
+        up: Option<Traffic>,
+    ) -> Result<Vec<GnbThread>, LoadError> {
+        let carriers = std::mem::take(&mut self.carriers).into_iter().enumerate();
+        let gnbs = carriers.map(|(n, carrier)| GnbThread::new(Arc::clone(shared), n, up, carrier));
+        gnbs.collect::<Option<_>>().ok_or(LoadError::Profile)
+    }
+
+    /// What went by AF_XDP.
+    pub(super) fn af_xdp(&self) -> Option<AfXdpSummary> {
+        frames::summary(&self.carriers)
+    }
+
     /// Packets flow while `during` runs.
     fn step(
         &mut self,
@@ -418,9 +447,7 @@ impl<'a> Bench<'a> {
         if let Some(network) = &mut network {
             network.set_step(shared.run, down);
         }
-        let gnbs = (0..self.config.threads)
-            .map(|n| GnbThread::new(Arc::clone(&shared), n, up).ok_or(LoadError::Profile));
-        let gnbs: Vec<_> = gnbs.collect::<Result<_, _>>()?;
+        let gnbs = self.gnb_threads(&shared, up)?;
         let (result, seconds, threads, seen) = std::thread::scope(|scope| {
             let threads: Vec<_> = gnbs.into_iter().map(|gnb| scope.spawn(move || gnb.run())).collect();
             let network = network.take().map(|network| scope.spawn(|| network.run(&shared.go, &shared.stop)));
@@ -437,7 +464,9 @@ impl<'a> Bench<'a> {
         });
         let mut gnb = DataReport::new(self.flows.len(), self.config.threads);
         for ended in threads {
-            gnb.add(&ended.map_err(|_| LoadError::Panicked)??);
+            let (report, carrier) = ended.map_err(|_| LoadError::Panicked)??;
+            gnb.add(&report);
+            self.carriers.push(carrier);
         }
         let mut seen_by_network: Option<NetworkReport> = None;
         if let Some(ended) = seen {
@@ -521,7 +550,7 @@ fn summarise(
 /// UDP port of every UE.
 pub(super) const UE_PORT: u16 = 4_000;
 /// Octets of a packet of the QoS mode, unless said otherwise.
-const QOS_OCTETS: usize = 1_000;
+pub(super) const QOS_OCTETS: usize = 1_000;
 /// The first uplink TEID where the SMF chooses.
 pub(super) const FIRST_TEID: u32 = 0x0001_0000;
 

@@ -1,14 +1,14 @@
 //! Base stations: threads that send the sessions' uplink packets and receive their downlink packets.
+use super::carrier::Carrier;
 use super::flows::Flows;
 use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, least_packet, write_packet};
 use super::tally::Tally;
 use crate::upf::pin;
-use ranlab_net::{ReceiveBatch, SendBatch, monotonic_ns, thread_cpu_time, wait_readable};
+use ranlab_net::{monotonic_ns, thread_cpu_time};
 use ranlab_wire::gtpu::{GpduTemplate, Packet, PduSession, message_type};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub const MAX_THREADS: usize = 64;
 /// The longest user packet.
 pub(super) const MAX_PACKET: usize = 9_000;
 /// Packets that one turn sends at most, before receiving gets its turn.
-const TURN: usize = 64;
+pub(super) const TURN: usize = 64;
 /// Sessions that are looked at to find a live one.
 const LOOK: usize = 256;
 /// The longest rest.
@@ -73,7 +73,6 @@ pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) flows: Arc<Flows>,
-    pub(super) sockets: Vec<Arc<UdpSocket>>,
     pub(super) n3: SocketAddr,
     pub(super) server: SocketAddr,
     pub(super) run: u32,
@@ -159,29 +158,31 @@ pub(super) struct GnbThread {
     index: usize,
     traffic: Option<Traffic>,
     template: GpduTemplate,
-    received: ReceiveBatch,
-    /// By base station: a packet leaves from the address of its own.
-    batches: Vec<SendBatch>,
+    carrier: Carrier,
     cursor: usize,
     report: DataReport,
 }
 
 impl GnbThread {
-    pub(super) fn new(shared: Arc<Shared>, index: usize, traffic: Option<Traffic>) -> Option<Self> {
-        let batches = shared.sockets.iter().map(|_| SendBatch::new(TURN, MAX_PACKET + GpduTemplate::MAX_LEN));
+    /// `None` if the QoS flow's number is none.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        index: usize,
+        traffic: Option<Traffic>,
+        carrier: Carrier,
+    ) -> Option<Self> {
         Some(Self {
             index,
             traffic,
             template: GpduTemplate::new(Some(PduSession::ul(shared.qfi))).ok()?,
-            received: ReceiveBatch::new(64, MAX_PACKET + GpduTemplate::MAX_LEN),
-            batches: batches.collect(),
+            carrier,
             cursor: 0,
             report: DataReport::new(shared.flows.len(), shared.threads),
             shared,
         })
     }
 
-    pub(super) fn run(mut self) -> io::Result<DataReport> {
+    pub(super) fn run(mut self) -> io::Result<(DataReport, Carrier)> {
         pin(&self.shared.pin, self.index + 1);
         let mut pace = None;
         while !self.shared.stop.load(Relaxed) {
@@ -201,19 +202,20 @@ impl GnbThread {
                 self.rest(due_ns)?;
             }
         }
+        self.report.unsent += self.carrier.settle()?;
         self.report.cpu = thread_cpu_time();
-        Ok(self.report)
+        Ok((self.report, self.carrier))
     }
 
-    fn own_sockets(&self) -> impl Iterator<Item = &Arc<UdpSocket>> {
-        self.shared.sockets.iter().skip(self.index).step_by(self.shared.threads)
+    /// What carried the packets, for the next step.
+    pub(super) fn into_carrier(self) -> Carrier {
+        self.carrier
     }
 
     fn rest(&self, due_ns: u64) -> io::Result<()> {
         let until_ns = due_ns.saturating_sub(monotonic_ns());
         if until_ns > SPIN_NS {
-            let descriptors: Vec<_> = self.own_sockets().take(64).map(AsFd::as_fd).collect();
-            wait_readable(&descriptors, Duration::from_nanos(until_ns - SPIN_NS).min(REST))?;
+            self.carrier.wait(Duration::from_nanos(until_ns - SPIN_NS).min(REST))?;
         }
         Ok(())
     }
@@ -224,7 +226,8 @@ impl GnbThread {
         if let Some((teid, gnb)) = self.shared.flows.live(flow) {
             self.queue(&traffic, monotonic_ns(), flow, teid, gnb)?;
         }
-        (0..self.batches.len()).try_for_each(|gnb| self.send(gnb))
+        self.report.unsent += self.carrier.send_all()?;
+        Ok(())
     }
 
     /// What was seen so far.
@@ -247,9 +250,7 @@ impl GnbThread {
             self.queue(traffic, due_ns, flow, teid, gnb)?;
             self.report.lag.record(now_ns - due_ns);
         }
-        for gnb in 0..self.batches.len() {
-            self.send(gnb)?;
-        }
+        self.report.unsent += self.carrier.send_all()?;
         Ok(())
     }
 
@@ -278,24 +279,27 @@ impl GnbThread {
         teid: u32,
         gnb: usize,
     ) -> io::Result<()> {
-        let gnb = gnb % self.batches.len().max(1);
-        if self.batches.get(gnb).is_some_and(SendBatch::is_full) {
-            self.send(gnb)?;
+        let gnb = gnb % self.carrier.gnbs().max(1);
+        if self.carrier.is_full(gnb) {
+            self.report.unsent += self.carrier.send(gnb)?;
         }
-        let Self { shared, template, batches, report, .. } = self;
+        let Self { shared, template, carrier, report, .. } = self;
         let stream = flow * shared.threads + self.index;
         let Some(number) = report.sent.get_mut(stream) else { return Ok(()) };
+        if carrier.is_full(gnb) {
+            // Nothing got out to make room for it.
+            (*number, report.unsent) = (*number + 1, report.unsent + 1);
+            return Ok(());
+        }
         let reflect = traffic.reflect_every > 0 && number.is_multiple_of(traffic.reflect_every);
         let flags = if reflect { REFLECT } else { 0 };
         let probe =
             Probe { run: shared.run, flags, stream: stream as u32, number: *number, intended_ns: due_ns };
         let (ue, server, n3) = (shared.flows.ue(flow), shared.server, shared.n3);
-        let pushed = batches.get_mut(gnb).is_some_and(|batch| {
-            batch.push(Some(n3), |room| {
-                let (head, packet) = room.split_at_mut(template.len());
-                let len = write_packet(ue, server, traffic.octets, &probe, packet)?;
-                Some(template.write(teid, len, head)? + len)
-            })
+        let pushed = carrier.push(gnb, n3, |room| {
+            let (head, packet) = room.split_at_mut_checked(template.len())?;
+            let len = write_packet(ue, server, traffic.octets, &probe, packet)?;
+            Some(template.write(teid, len, head)? + len)
         });
         if pushed {
             *number += 1;
@@ -303,38 +307,16 @@ impl GnbThread {
         Ok(())
     }
 
-    fn send(&mut self, gnb: usize) -> io::Result<()> {
-        let Self { shared, batches, report, .. } = self;
-        if let (Some(batch), Some(socket)) = (batches.get_mut(gnb), shared.sockets.get(gnb))
-            && !batch.is_empty()
-        {
-            let waiting = batch.len();
-            let sent = batch.send(socket)?;
-            report.unsent += (waiting - sent.datagrams) as u64;
-            batch.clear();
-        }
-        Ok(())
-    }
-
     pub(super) fn receive(&mut self) -> io::Result<bool> {
-        let mut any = false;
-        let shared = Arc::clone(&self.shared);
-        for socket in shared.sockets.iter().skip(self.index).step_by(shared.threads) {
-            if self.received.receive(socket)? == 0 {
-                continue;
+        let Self { shared, carrier, report, .. } = self;
+        let upf = shared.n3.ip();
+        carrier.receive(|now_ns, from, datagram| {
+            if from == upf {
+                take(shared, report, now_ns, datagram);
+            } else {
+                report.strangers += 1;
             }
-            any = true;
-            let now_ns = monotonic_ns();
-            let Self { received, report, .. } = self;
-            for (from, datagram) in received.datagrams() {
-                if from.ip() == shared.n3.ip() {
-                    take(&shared, report, now_ns, datagram);
-                } else {
-                    report.strangers += 1;
-                }
-            }
-        }
-        Ok(any)
+        })
     }
 }
 

@@ -13,9 +13,11 @@ mod arrivals;
 mod bench;
 mod blind;
 mod calibrate;
+mod carrier;
 mod cycles;
 mod data;
 mod flows;
+mod frames;
 mod meter;
 mod n4;
 mod network;
@@ -31,6 +33,7 @@ pub use calibrate::{BareLoop, bare_loop};
 pub use cycles::{CyclePlan, Cycles, Loop};
 pub use data::{DataReport, MAX_THREADS, Traffic};
 pub use flows::{Flows, MAX_FLOWS, UePool};
+pub use frames::{AfXdpError, AfXdpSummary, N3Io};
 pub use meter::{Summary, Times};
 pub use n4::{N4, Traced};
 pub use network::{Network, NetworkReport};
@@ -158,6 +161,8 @@ pub struct LoadConfig {
     pub window: usize,
     /// Heartbeats, which also notice a restart.
     pub heartbeat: Option<Duration>,
+    /// How base stations' datagrams leave and come in.
+    pub n3_io: N3Io,
     /// Packets of base stations.
     pub uplink: Option<Traffic>,
     /// Packets of the data network.
@@ -185,6 +190,14 @@ pub enum LoadError {
         address: SocketAddr,
         /// Why.
         source: io::Error,
+    },
+    /// AF_XDP was asked for and is not to be had.
+    #[error("no AF_XDP towards {n3}: {why}; --io sockets needs none of it")]
+    AfXdp {
+        /// The UPF.
+        n3: SocketAddr,
+        /// Why.
+        why: Box<AfXdpError>,
     },
     /// A number is out of its bounds.
     #[error("{given} {what}; {least} to {most} are allowed")]

@@ -1,5 +1,6 @@
 //! What a load has found, in figures.
 use super::data::DataReport;
+use super::frames::AfXdpSummary;
 use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
@@ -351,6 +352,8 @@ pub struct LoadReport {
     pub control: ControlSummary,
     /// Setting up what has to be there before, apart from what is measured.
     pub set_up: Option<ControlSummary>,
+    /// What went by AF_XDP, where it was asked for.
+    pub af_xdp: Option<AfXdpSummary>,
     /// Packets.
     pub steps: Vec<StepSummary>,
     /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run.
@@ -400,6 +403,22 @@ impl LoadReport {
                     side.offered_pps,
                     side.asked_pps.unwrap_or(0.0)
                 ));
+            }
+        }
+        if let Some(frames) = &self.af_xdp {
+            let lost = frames.rx_dropped + frames.rx_ring_full;
+            if lost > 0 {
+                let warning = format!(
+                    "AF_XDP: {lost} frames came and were lost: the generator read too slowly, or they were too long"
+                );
+                self.warnings.push(warning);
+            }
+            if frames.around > 0 {
+                let warning = format!(
+                    "AF_XDP: {} packets came around, by the kernel's sockets: as fragments, or to other queues",
+                    frames.around
+                );
+                self.warnings.push(warning);
             }
         }
         if let Some([_, latency]) = control.drift

@@ -20,13 +20,14 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
     match &config.mode {
         Mode::Control { .. } => bench.control(stop, &mut report)?,
         Mode::Blind { delay, sessions } => {
-            report.control = blind::run(config, *delay, *sessions, bench.cycles, stop)?
+            report.control = blind::run(config, *delay, *sessions, std::mem::take(&mut bench.cycles), stop)?
         }
         Mode::Sessions { .. } | Mode::Mixed { .. } | Mode::Handover { .. } | Mode::Paging { .. } => {
             bench.packets(stop, &mut report)?;
         }
         Mode::Qos { .. } => bench.qos(stop, &mut report)?,
     }
+    report.af_xdp = bench.af_xdp();
     report.judge();
     Ok(report)
 }

@@ -1,0 +1,564 @@
+//! Base stations' datagrams as frames of AF_XDP: Ethernet, IP and UDP headers are written and read here, and what comes
+//! for a base station's address and port does not go through the kernel's stack.
+//!
+//! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has the sockets bound, so that what
+//! comes to a queue without an AF_XDP socket, or in fragments, arrives around them and is counted.
+use super::bench::QOS_OCTETS;
+use super::carrier::{Carrier, MAX_DATAGRAM, WAITED};
+use super::data::{TURN, least_of};
+use super::{LoadConfig, nth};
+use ranlab_net::routes::{self, Device};
+use ranlab_net::{
+    ReceiveBatch, XSK_FRAME_BYTES, XSK_HEADROOM, XdpError, XskError, XskOptions, XskSocket, XskStatistics,
+    XskSteering, XskTarget, monotonic_ns, wait_readable,
+};
+use ranlab_wire::gtpu::message_type;
+use ranlab_wire::packet::{
+    ETHERNET_BYTES, EtherType, Ethernet, IPV4_BYTES, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Mac,
+    Protocol, UDP_BYTES, Udp, UdpHeader, checksum, write_ethernet,
+};
+use serde::Serialize;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How base stations' datagrams leave and come in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum N3Io {
+    /// `sendmmsg` and `recvmmsg`.
+    #[default]
+    Sockets,
+    /// AF_XDP.
+    AfXdp {
+        /// The device towards the UPF; without it the one that the kernel's routes name.
+        interface: Option<String>,
+        /// The driver runs the program that picks our frames out; otherwise the kernel does, on socket buffers.
+        native: bool,
+        /// The driver reads and writes our memory itself. Only with `native`.
+        zero_copy: bool,
+    },
+}
+
+/// Why there is no AF_XDP towards the UPF.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AfXdpError {
+    /// The UPF is on this machine, in this namespace.
+    #[error("the address is this machine's own (loopback): no device carries frames there")]
+    Local,
+    /// The kernel knows no way.
+    #[error("the kernel knows no way there from {gnb}: {source}")]
+    NoRoute {
+        /// From where.
+        gnb: IpAddr,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The way is another one.
+    #[error("the way there leaves by the device \"{way}\", not by \"{asked}\"")]
+    Elsewhere {
+        /// What was asked for.
+        asked: String,
+        /// Where it leaves.
+        way: String,
+    },
+    /// The device has no Ethernet.
+    #[error("the device \"{0}\" is not Ethernet")]
+    NotEthernet(String),
+    /// Nobody answers for the next hop's address.
+    #[error("nobody answers for {hop} on \"{interface}\" (ARP, neighbour discovery) within {} s", .waited.as_secs())]
+    Neighbour {
+        /// The UPF, or the router towards it.
+        hop: IpAddr,
+        /// The device.
+        interface: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A frame cannot hold the packets.
+    #[error(
+        "user packets of {octets} octets do not fit a frame of \"{interface}\"; at most {most} are allowed (--octets)"
+    )]
+    TooLong {
+        /// Octets asked for.
+        octets: usize,
+        /// The device.
+        interface: String,
+        /// Octets at most.
+        most: usize,
+    },
+    /// A thread would have no queue.
+    #[error(
+        "{threads} data threads need a queue each, \"{interface}\" has {queues}; 1 to {queues} are allowed (--threads)"
+    )]
+    Threads {
+        /// Data threads asked for.
+        threads: usize,
+        /// The device.
+        interface: String,
+        /// Its queues.
+        queues: usize,
+    },
+    /// Base stations' addresses do not follow each other within 32 bits.
+    #[error(
+        "the addresses of base stations run over the last 32 bits of {first}; begin with a lower one (--gnb)"
+    )]
+    Addresses {
+        /// The first one.
+        first: IpAddr,
+    },
+    /// The kernel's tables cannot be asked.
+    #[error("the kernel's tables cannot be asked: {0}")]
+    Tables(io::Error),
+    /// No socket.
+    #[error(transparent)]
+    Socket(#[from] XskError),
+    /// No program.
+    #[error(transparent)]
+    Program(#[from] XdpError),
+    /// The kernel does not take a socket into its table.
+    #[error("the kernel does not take the socket into the program's table: {0}")]
+    Steer(io::Error),
+    /// A socket of a base station failed while the UPF's address was resolved.
+    #[error("a base station's socket failed: {0}")]
+    Probe(io::Error),
+}
+
+/// What went by AF_XDP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AfXdpSummary {
+    /// The device.
+    pub interface: String,
+    /// Whether its driver ran the program.
+    pub native: bool,
+    /// Whether its driver read and wrote our memory itself.
+    pub zero_copy: bool,
+    /// Queues with a socket of ours.
+    pub queues: usize,
+    /// Frames that were handed to the kernel.
+    pub sent: u64,
+    /// Frames that came.
+    pub received: u64,
+    /// G-PDUs that came around, by the kernel's sockets.
+    pub around: u64,
+    /// Frames that were no UDP datagram.
+    pub unreadable: u64,
+    /// Frames dropped by the kernel because they were too long or no memory was free.
+    pub rx_dropped: u64,
+    /// Frames dropped because the generator read too slowly.
+    pub rx_ring_full: u64,
+    /// Times that no memory was free for a frame.
+    pub fill_ring_empty: u64,
+    /// Frames that the kernel refused to send.
+    pub tx_invalid: u64,
+    /// Frames that the device refused.
+    pub tx_dropped: u64,
+}
+
+/// A neighbour is waited for so long, and asked for so often meanwhile.
+const NEIGHBOUR: Duration = Duration::from_secs(3);
+const ASK: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(5);
+/// Queues that get a socket at most; what comes to others comes around.
+const MAX_QUEUES: usize = 64;
+/// The sockets of base stations are looked at in turns, one each time.
+const AROUND_NS: u64 = 200_000;
+const HOP_LIMIT: u8 = 64;
+/// GTP-U with a PDU session container.
+const GTPU_BYTES: usize = 16;
+/// An echo request with number 0 (TS 29.281 clause 7.2.1).
+const ECHO_REQUEST: [u8; 12] = [0x32, message_type::ECHO_REQUEST, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// What all threads have in common; the program leaves the device with the last of them.
+#[derive(Debug)]
+struct Way {
+    steering: XskSteering,
+    device: Device,
+    zero_copy: bool,
+    queues: usize,
+}
+
+/// The headers of one base station's datagrams.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    ethernet: [u8; ETHERNET_BYTES],
+    from: SocketAddr,
+    to: SocketAddr,
+}
+
+impl Head {
+    fn new(own: [u8; 6], hop: [u8; 6], from: SocketAddr, to: SocketAddr) -> Self {
+        let kind = if to.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
+        Self { ethernet: write_ethernet(Mac(hop), Mac(own), kind), from, to }
+    }
+
+    /// Octets of the headers.
+    fn len(&self) -> usize {
+        ETHERNET_BYTES + UDP_BYTES + if self.to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+    }
+
+    /// Writes a frame: `fill` the datagram's payload, then the headers before it.
+    fn write(&self, frame: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<usize> {
+        let (head, room) = frame.split_at_mut_checked(self.len())?;
+        let len = fill(room)?;
+        let payload = room.get(..len)?;
+        let datagram = u16::try_from(UDP_BYTES + len).ok()?;
+        let (ethernet, rest) = head.split_at_mut_checked(ETHERNET_BYTES)?;
+        ethernet.copy_from_slice(&self.ethernet);
+        let (ports, protocol) = ((self.from.port(), self.to.port()), Protocol::UDP);
+        let mut udp =
+            UdpHeader { src_port: ports.0, dst_port: ports.1, payload_bytes: datagram - 8, checksum: 0 };
+        match (self.from.ip(), self.to.ip()) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let (traffic_class, ttl) = (0, HOP_LIMIT);
+                let ip = Ipv4Header { traffic_class, payload_bytes: datagram, ttl, protocol, src, dst };
+                // Without a UDP checksum, as TS 29.281 allows over IPv4.
+                rest.copy_from_slice([&ip.write()[..], &udp.write()].concat().as_slice());
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let (traffic_class, hop_limit, next_header) = (0, HOP_LIMIT, protocol);
+                let ip =
+                    Ipv6Header { traffic_class, payload_bytes: datagram, next_header, hop_limit, src, dst };
+                let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());
+                let sum = checksum::sum(payload, checksum::sum(&udp.write(), pseudo));
+                // 0 would say that there is none, which IPv6 does not allow.
+                udp.checksum = match !checksum::fold(sum) {
+                    0 => 0xffff,
+                    sum => sum,
+                };
+                rest.copy_from_slice([&ip.write()[..], &udp.write()].concat().as_slice());
+            }
+            _ => return None,
+        }
+        Some(self.len() + len)
+    }
+}
+
+/// Sender and payload of a frame. The UDP checksum is not looked at: between devices of one machine it is not there yet.
+fn read(frame: &[u8]) -> Option<(IpAddr, &[u8])> {
+    let ethernet = Ethernet::parse(frame).ok()?;
+    match ethernet.ether_type {
+        EtherType::IPV4 => {
+            let ip = Ipv4::parse(ethernet.payload).ok().filter(|ip| ip.protocol == Protocol::UDP)?;
+            Some((ip.src.into(), Udp::parse(ip.payload).ok()?.payload))
+        }
+        EtherType::IPV6 => {
+            let ip = Ipv6::parse(ethernet.payload).ok().filter(|ip| ip.next_header == Protocol::UDP)?;
+            Some((ip.src.into(), Udp::parse(ip.payload).ok()?.payload))
+        }
+        _ => None,
+    }
+}
+
+/// The frames of one data thread: it receives from the queues `index`, `index + threads` … and sends by the first of
+/// those, for every base station.
+#[derive(Debug)]
+pub(super) struct Frames {
+    sockets: Vec<XskSocket>,
+    way: Arc<Way>,
+    heads: Arc<Vec<Head>>,
+    around: Vec<Arc<UdpSocket>>,
+    received: ReceiveBatch,
+    looked_ns: u64,
+    next_look: usize,
+    /// Of the socket that sends, already counted.
+    never_left: u64,
+    /// Its frames that no call has got out yet.
+    left: usize,
+    counted: AfXdpSummary,
+}
+
+impl Frames {
+    pub(super) fn gnbs(&self) -> usize {
+        self.heads.len()
+    }
+
+    pub(super) fn is_full(&mut self) -> bool {
+        self.sockets.first_mut().is_none_or(XskSocket::is_full)
+    }
+
+    pub(super) fn push(&mut self, gnb: usize, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
+        let (Some(head), Some(socket)) = (self.heads.get(gnb), self.sockets.first_mut()) else {
+            return false;
+        };
+        let pushed = socket.push(|frame| head.write(frame, fill));
+        self.counted.sent += u64::from(pushed);
+        pushed
+    }
+
+    pub(super) fn send(&mut self) -> io::Result<u64> {
+        let Some(socket) = self.sockets.first_mut() else { return Ok(0) };
+        self.left = socket.send()?;
+        let before = std::mem::replace(&mut self.never_left, socket.dropped());
+        Ok(self.never_left - before)
+    }
+
+    pub(super) fn receive(&mut self, mut each: impl FnMut(u64, IpAddr, &[u8])) -> io::Result<bool> {
+        let Self { sockets, counted, .. } = self;
+        let mut came = 0;
+        for socket in sockets {
+            let now_ns = monotonic_ns();
+            came += socket.receive(TURN, |frame| match read(frame) {
+                Some((from, datagram)) => each(now_ns, from, datagram),
+                None => counted.unreadable += 1,
+            });
+        }
+        counted.received += came as u64;
+        let now_ns = monotonic_ns();
+        if now_ns - self.looked_ns > AROUND_NS {
+            self.looked_ns = now_ns;
+            self.look_around(now_ns, each)?;
+        }
+        Ok(came > 0)
+    }
+
+    fn look_around(&mut self, now_ns: u64, mut each: impl FnMut(u64, IpAddr, &[u8])) -> io::Result<()> {
+        self.next_look = (self.next_look + 1) % self.around.len().max(1);
+        let Some(socket) = self.around.get(self.next_look) else { return Ok(()) };
+        if self.received.receive(socket)? > 0 {
+            for (from, datagram) in self.received.datagrams() {
+                self.counted.around += u64::from(datagram.get(1) == Some(&message_type::G_PDU));
+                each(now_ns, from.ip(), datagram);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait(&self, most: Duration) -> io::Result<()> {
+        let descriptors: Vec<_> = self.sockets.iter().take(WAITED).map(AsFd::as_fd).collect();
+        wait_readable(&descriptors, most).map(drop)
+    }
+
+    pub(super) fn settle(&mut self) -> io::Result<u64> {
+        let dropped = self.send()?;
+        let invalid = self.statistics().tx_invalid;
+        let before = std::mem::replace(&mut self.counted.tx_invalid, invalid);
+        Ok(dropped + self.left as u64 + invalid.saturating_sub(before))
+    }
+
+    fn statistics(&self) -> XskStatistics {
+        let mut sum = XskStatistics::default();
+        // A socket that cannot tell is one that nothing was lost at, as far as anybody knows.
+        self.sockets.iter().filter_map(|socket| socket.statistics().ok()).for_each(|one| sum.add(&one));
+        sum
+    }
+
+    /// Adds what this thread's sockets have seen.
+    fn add_to(&self, sum: &mut AfXdpSummary) {
+        let (way, statistics) = (&self.way, self.statistics());
+        sum.interface.clone_from(&way.device.name);
+        (sum.native, sum.zero_copy, sum.queues) = (way.steering.is_native(), way.zero_copy, way.queues);
+        sum.sent += self.counted.sent;
+        sum.received += self.counted.received;
+        sum.around += self.counted.around;
+        sum.unreadable += self.counted.unreadable;
+        sum.rx_dropped += statistics.rx_dropped;
+        sum.rx_ring_full += statistics.rx_ring_full;
+        sum.fill_ring_empty += statistics.fill_ring_empty;
+        sum.tx_invalid += statistics.tx_invalid;
+        sum.tx_dropped += statistics.tx_dropped;
+    }
+}
+
+/// What went by AF_XDP in all, if anything could.
+pub(super) fn summary(carriers: &[Carrier]) -> Option<AfXdpSummary> {
+    let mut sum = None;
+    for carrier in carriers {
+        if let Carrier::Frames(frames) = carrier {
+            frames.add_to(sum.get_or_insert_default());
+        }
+    }
+    sum
+}
+
+/// A carrier for each data thread.
+pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Vec<Carrier>, AfXdpError> {
+    let N3Io::AfXdp { interface, native, zero_copy } = &config.n3_io else { return Ok(Vec::new()) };
+    let gnb = config.gnb.ip();
+    let target = target(config.gnb, config.gnbs)?;
+    let route = routes::route(gnb, config.n3.ip());
+    let route = route.map_err(|source| AfXdpError::NoRoute { gnb, source })?;
+    if route.local {
+        return Err(AfXdpError::Local);
+    }
+    let device = routes::device(route.device).map_err(AfXdpError::Tables)?;
+    if let Some(asked) = interface.as_ref().filter(|asked| **asked != device.name) {
+        return Err(AfXdpError::Elsewhere { asked: asked.clone(), way: device.name });
+    }
+    let own = device.mac.ok_or_else(|| AfXdpError::NotEthernet(device.name.clone()))?;
+    let frame_bytes = frame_bytes(config, &device)?;
+    let hop = resolve(config.n3, route.gateway.unwrap_or(config.n3.ip()), &device, sockets)?;
+    let options = XskOptions { frame_bytes, zero_copy: *zero_copy, ..XskOptions::default() };
+    let queues = bind_queues(device.index, options)?;
+    let (count, threads) = (queues.len(), config.threads);
+    if threads > count {
+        return Err(AfXdpError::Threads { threads, interface: device.name, queues: count });
+    }
+    // Zero copy is the driver's, and so is then the program.
+    let steering = XskSteering::attach(&device.name, target, count as u32, *native || *zero_copy)?;
+    for (queue, socket) in queues.iter().enumerate() {
+        steering.steer(queue as u32, socket).map_err(AfXdpError::Steer)?;
+    }
+    let heads = (0..config.gnbs).map(|n| Head::new(own, hop, nth(config.gnb, n), config.n3));
+    let heads = Arc::new(heads.collect::<Vec<_>>());
+    let way = Arc::new(Way { steering, device, zero_copy: *zero_copy, queues: count });
+    let mut threads_sockets: Vec<Vec<XskSocket>> = (0..threads).map(|_| Vec::new()).collect();
+    for (queue, socket) in queues.into_iter().enumerate() {
+        threads_sockets[queue % threads].push(socket);
+    }
+    let carriers = threads_sockets.into_iter().enumerate().map(|(index, own)| {
+        Carrier::Frames(Box::new(Frames {
+            sockets: own,
+            way: Arc::clone(&way),
+            heads: Arc::clone(&heads),
+            around: sockets.iter().skip(index).step_by(threads).cloned().collect(),
+            received: ReceiveBatch::new(TURN, MAX_DATAGRAM),
+            looked_ns: 0,
+            next_look: 0,
+            never_left: 0,
+            left: 0,
+            counted: AfXdpSummary::default(),
+        }))
+    });
+    Ok(carriers.collect())
+}
+
+fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
+    let (ip, count) = (first.ip(), count as u32);
+    let runs_over = match ip {
+        IpAddr::V4(v4) => u32::from(v4).checked_add(count - 1).is_none(),
+        IpAddr::V6(v6) => (u128::from(v6) as u32).checked_add(count - 1).is_none(),
+    };
+    if runs_over {
+        Err(AfXdpError::Addresses { first: ip })
+    } else {
+        Ok(XskTarget { first: ip, count, port: first.port() })
+    }
+}
+
+/// The least memory that holds a frame of the longest packets in either direction.
+fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> {
+    let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets);
+    let octets = least_of(asked.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
+    let headers = GTPU_BYTES + UDP_BYTES + if config.n3.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+    let holds = |frame: u32| ((frame - XSK_HEADROOM) as usize).saturating_sub(ETHERNET_BYTES);
+    let most = (device.mtu as usize).min(holds(XSK_FRAME_BYTES[1])).saturating_sub(headers);
+    let needed = octets + headers;
+    let fitting = XSK_FRAME_BYTES.into_iter().find(|frame| needed <= holds(*frame));
+    fitting.filter(|_| octets <= most).ok_or_else(|| AfXdpError::TooLong {
+        octets,
+        interface: device.name.clone(),
+        most,
+    })
+}
+
+/// The next hop's MAC address. The kernel asks for it when it has something to send: an echo request.
+fn resolve(
+    n3: SocketAddr,
+    hop: IpAddr,
+    device: &Device,
+    sockets: &[Arc<UdpSocket>],
+) -> Result<[u8; 6], AfXdpError> {
+    let begin = Instant::now();
+    let mut asked: Option<Instant> = None;
+    while begin.elapsed() < NEIGHBOUR {
+        if let Some(mac) = routes::neighbour(device.index, hop).map_err(AfXdpError::Tables)? {
+            return Ok(mac);
+        }
+        if asked.is_none_or(|asked| asked.elapsed() > ASK) {
+            asked = Some(Instant::now());
+            match sockets.first().map(|socket| socket.send_to(&ECHO_REQUEST, n3)) {
+                // Nobody answered an earlier one: the wait goes on, and ends by itself.
+                Some(Err(error)) if error.kind() != io::ErrorKind::HostUnreachable => {
+                    return Err(AfXdpError::Probe(error));
+                }
+                _ => {}
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    let interface = device.name.clone();
+    Err(AfXdpError::Neighbour { hop, interface, waited: NEIGHBOUR })
+}
+
+/// A socket at every queue of the device.
+fn bind_queues(device: u32, options: XskOptions) -> Result<Vec<XskSocket>, XskError> {
+    let mut sockets = Vec::new();
+    while sockets.len() < MAX_QUEUES {
+        match XskSocket::bind(device, sockets.len() as u32, options) {
+            Ok(socket) => sockets.push(socket),
+            Err(XskError::NoQueue { .. }) if !sockets.is_empty() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sockets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
+    const HOP: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+    fn frame(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
+        let head = Head::new(OWN, HOP, from.parse().unwrap(), to.parse().unwrap());
+        let mut frame = vec![0xaa; 200];
+        let fill = |room: &mut [u8]| {
+            room.get_mut(..payload.len())?.copy_from_slice(payload);
+            Some(payload.len())
+        };
+        let len = head.write(&mut frame, fill).unwrap();
+        frame.truncate(len);
+        frame
+    }
+
+    #[test]
+    fn frames_are_read_as_they_were_written() {
+        for (from, to) in [("10.3.0.11:2152", "10.3.0.2:2153"), ("[fd00::11]:2152", "[fd00::2]:2153")] {
+            let written = frame(from, to, b"payload");
+            assert_eq!(written[..12], [HOP, OWN].concat());
+            let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
+            assert_eq!(read(&written), Some((from.ip(), &b"payload"[..])));
+            // Padding of short frames is no payload.
+            let padded = [&written[..], &[0; 20]].concat();
+            assert_eq!(read(&padded), Some((from.ip(), &b"payload"[..])));
+            for cut in 0..written.len() {
+                assert_eq!(read(&written[..cut]), None, "{cut}");
+            }
+            let ip = &written[ETHERNET_BYTES..];
+            let datagram = &ip[if to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }..];
+            let udp = Udp::parse(datagram).unwrap();
+            assert_eq!((udp.src_port, udp.dst_port), (from.port(), to.port()));
+        }
+    }
+
+    #[test]
+    fn headers_add_up() {
+        let v4 = frame("10.3.0.11:2152", "10.3.0.2:2152", &[1, 2, 3]);
+        let ip = Ipv4::parse(&v4[ETHERNET_BYTES..]).unwrap();
+        assert!(ip.checksum_ok && ip.dont_fragment && Udp::parse(ip.payload).unwrap().checksum == 0);
+        // Payloads until one makes the sum that would be written as 0.
+        let mut zero = false;
+        for n in 0..=u16::MAX {
+            let v6 = frame("[fd00::11]:2152", "[fd00::2]:2152", &n.to_be_bytes());
+            let ip = Ipv6::parse(&v6[ETHERNET_BYTES..]).unwrap();
+            let pseudo = checksum::pseudo_ipv6(ip.src.octets(), ip.dst.octets(), 17, ip.payload.len() as u32);
+            assert_eq!(checksum::fold(checksum::sum(ip.payload, pseudo)), 0xffff);
+            let sum = Udp::parse(ip.payload).unwrap().checksum;
+            assert_ne!(sum, 0);
+            zero |= sum == 0xffff;
+        }
+        assert!(zero);
+    }
+
+    #[test]
+    fn addresses_that_run_over_are_refused() {
+        let target = |first: &str, count| target(first.parse().unwrap(), count);
+        assert!(target("255.255.255.250:2152", 6).is_ok() && target("255.255.255.250:2152", 7).is_err());
+        assert!(target("[fd00::ffff:ffff]:2152", 1).is_ok() && target("[fd00::ffff:ffff]:2152", 2).is_err());
+        assert_eq!(target("10.0.0.255:1", 3).unwrap().port, 1);
+    }
+}

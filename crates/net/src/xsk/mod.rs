@@ -1,0 +1,483 @@
+//! AF_XDP: frames between a queue of a network device and this process, past the kernel's stack.
+//!
+//! The process gives the kernel memory (UMEM) in frames of one size. Four rings say whose each frame is: FILL (free, for
+//! the kernel to receive into), RX (received), TX (to be sent), COMPLETION (sent, free again). Half of the frames receive,
+//! half send. A program at the device says which frames come here ([`XskSteering`]); the kernel has the rest.
+//!
+//! Without the driver's help the kernel copies (copy mode), which any Ethernet device can; zero copy has to be asked for.
+#![allow(unsafe_code)]
+
+mod redirect;
+mod ring;
+
+pub use redirect::{XskSteering, XskTarget};
+
+use ring::{Consumer, Layout, Mapping, Producer};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Octets that one frame's memory may have: the kernel takes powers of two from 2,048 to a page.
+pub const XSK_FRAME_BYTES: [u32; 2] = [2_048, 4_096];
+/// Octets that the kernel keeps for itself before a received frame (`XDP_PACKET_HEADROOM`).
+pub const XSK_HEADROOM: u32 = 256;
+/// Entries of a ring at least, and at most.
+pub const XSK_RING: [u32; 2] = [64, 1 << 15];
+/// System calls in a row that may take nothing, before what is left waits for the next sending.
+const FRUITLESS_CALLS: u32 = 16;
+/// Frames that one call of the copy mode may send, where the kernel lets a process choose (Linux 6.17).
+const CALL_BUDGET: libc::c_int = 64;
+/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h.
+const MAX_TX_SKB_BUDGET: libc::c_int = 9;
+
+/// How a socket is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XskOptions {
+    /// Octets of memory for a frame: one of [`XSK_FRAME_BYTES`].
+    pub frame_bytes: u32,
+    /// Entries of each ring, a power of two within [`XSK_RING`]. The memory is twice as many frames.
+    pub ring: u32,
+    /// The driver reads and writes the memory itself (`XDP_ZEROCOPY`); an error where it cannot.
+    pub zero_copy: bool,
+}
+
+impl Default for XskOptions {
+    /// 8 MiB of memory, copied.
+    fn default() -> Self {
+        Self { frame_bytes: 2_048, ring: 2_048, zero_copy: false }
+    }
+}
+
+/// Why there is no AF_XDP socket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum XskError {
+    /// A size that the rings cannot have.
+    #[error("{given} {what}; {allowed} are allowed")]
+    Size {
+        /// Of what.
+        what: &'static str,
+        /// The number.
+        given: u32,
+        /// Allowed numbers.
+        allowed: &'static str,
+    },
+    /// The kernel has none.
+    #[error("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS, Linux 5.4)")]
+    Absent,
+    /// The process may have none.
+    #[error("AF_XDP sockets need the capability CAP_NET_RAW")]
+    Privilege,
+    /// The memory may not be locked.
+    #[error(
+        "the kernel may not lock {octets} octets for this process; raise `ulimit -l`, or run with CAP_IPC_LOCK"
+    )]
+    Memory {
+        /// Octets asked for.
+        octets: usize,
+    },
+    /// The queue is not there.
+    #[error("device {device} has no queue {queue}")]
+    NoQueue {
+        /// Index of the device.
+        device: u32,
+        /// The queue.
+        queue: u32,
+    },
+    /// Somebody else has the queue.
+    #[error("queue {queue} of device {device} has an AF_XDP socket already")]
+    Busy {
+        /// Index of the device.
+        device: u32,
+        /// The queue.
+        queue: u32,
+    },
+    /// The driver does not do what was asked for.
+    #[error("the driver of device {device} cannot do this{}: {source}", if *.zero_copy { " (zero copy)" } else { "" })]
+    Driver {
+        /// Index of the device.
+        device: u32,
+        /// Whether zero copy was asked for.
+        zero_copy: bool,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// Another step failed.
+    #[error("{step} failed: {source}")]
+    Step {
+        /// Which.
+        step: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What a socket could not do, since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct XskStatistics {
+    /// Frames for this socket that the kernel dropped: too long, or no frame free and no ring room (old kernels).
+    pub rx_dropped: u64,
+    /// Frames dropped because RX was full: this process reads too slowly.
+    pub rx_ring_full: u64,
+    /// Times that the kernel found no free frame in FILL.
+    pub fill_ring_empty: u64,
+    /// Entries of FILL that the kernel refused.
+    pub rx_invalid: u64,
+    /// Entries of TX that the kernel refused: those frames never left.
+    pub tx_invalid: u64,
+    /// Frames that the device refused after the kernel had taken them.
+    pub tx_dropped: u64,
+}
+
+impl XskStatistics {
+    /// Adds another socket's.
+    pub fn add(&mut self, other: &Self) {
+        self.rx_dropped += other.rx_dropped;
+        self.rx_ring_full += other.rx_ring_full;
+        self.fill_ring_empty += other.fill_ring_empty;
+        self.rx_invalid += other.rx_invalid;
+        self.tx_invalid += other.tx_invalid;
+        self.tx_dropped += other.tx_dropped;
+    }
+}
+
+/// A socket at one queue of one device. Its rings and memory go with it.
+#[derive(Debug)]
+pub struct XskSocket {
+    /// Before the memory: the kernel lets go of that when this is closed.
+    socket: OwnedFd,
+    fill: Producer<u64>,
+    received: Consumer<libc::xdp_desc>,
+    to_send: Producer<libc::xdp_desc>,
+    completed: Consumer<u64>,
+    memory: Mapping,
+    /// Where frames are that may be written for sending.
+    free: Vec<u64>,
+    frame_bytes: u32,
+    zero_copy: bool,
+    tx_dropped: u64,
+}
+
+impl XskSocket {
+    /// A socket at queue `queue` of the device with index `device`, in the calling thread's namespace.
+    pub fn bind(device: u32, queue: u32, options: XskOptions) -> Result<Self, XskError> {
+        check(&options)?;
+        // SAFETY: plain arguments; a result that is no error is a new descriptor that nobody else owns.
+        let raw = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if raw < 0 {
+            return Err(match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => XskError::Absent,
+                error if error.raw_os_error() == Some(libc::EPERM) => XskError::Privilege,
+                source => XskError::Step { step: "making an AF_XDP socket", source },
+            });
+        }
+        // SAFETY: as said.
+        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        let octets = 2 * options.ring as usize * options.frame_bytes as usize;
+        let step = |step| move |source| XskError::Step { step, source };
+        let memory = Mapping::anonymous(octets).map_err(step("mapping the frames' memory"))?;
+        register(&socket, &memory, octets, options.frame_bytes)?;
+        let mut rings = rings(&socket, options.ring)?;
+        let frame = |n: u32| u64::from(n) * u64::from(options.frame_bytes);
+        (0..options.ring).for_each(|n| {
+            rings.fill.push(frame(n));
+        });
+        rings.fill.publish();
+        // A kernel without the option sends 32 frames for a call.
+        let _ = set(&socket, MAX_TX_SKB_BUDGET, &CALL_BUDGET);
+        attach(&socket, device, queue, options.zero_copy)?;
+        let Rings { fill, received, to_send, completed } = rings;
+        let free = (options.ring..2 * options.ring).map(frame).collect();
+        let (frame_bytes, zero_copy) = (options.frame_bytes, options.zero_copy);
+        Ok(Self {
+            socket,
+            fill,
+            received,
+            to_send,
+            completed,
+            memory,
+            free,
+            frame_bytes,
+            zero_copy,
+            tx_dropped: 0,
+        })
+    }
+
+    /// Whether no frame can be added before a [`send`](Self::send) that gets some out.
+    pub fn is_full(&mut self) -> bool {
+        if self.free.is_empty() {
+            self.reclaim();
+        }
+        self.free.is_empty() || self.to_send.room() == 0
+    }
+
+    /// Adds a frame to be sent: `fill` writes it, Ethernet header and all, and answers its length, `None` to add nothing.
+    /// `false` if no frame is free or nothing was written.
+    pub fn push(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let Some(&at) = self.free.last() else { return false };
+        let written = self.memory.octets(at as usize, self.frame_bytes as usize).and_then(fill);
+        let Some(len) = written.filter(|len| (1..=self.frame_bytes as usize).contains(len)) else {
+            return false;
+        };
+        self.free.pop();
+        self.to_send.push(libc::xdp_desc { addr: at, len: len as u32, options: 0 })
+    }
+
+    /// Has the kernel send what was added, as far as it takes it; frames that stay go with the next call. How many stay.
+    pub fn send(&mut self) -> io::Result<usize> {
+        self.to_send.publish();
+        let (mut waiting, mut fruitless) = (self.to_send.waiting(), 0);
+        while waiting > 0 && fruitless < FRUITLESS_CALLS && self.to_send.needs_wakeup() {
+            self.wake()?;
+            let left = self.to_send.waiting();
+            fruitless = if left < waiting { 0 } else { fruitless + 1 };
+            waiting = left;
+            if self.zero_copy {
+                // The driver sends when it gets to it.
+                break;
+            }
+        }
+        self.reclaim();
+        Ok(waiting as usize)
+    }
+
+    /// The copy mode sends within this call.
+    fn wake(&mut self) -> io::Result<()> {
+        // SAFETY: no data and no address; the descriptor is open.
+        let result = unsafe {
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                std::ptr::null(),
+                0,
+                libc::MSG_DONTWAIT,
+                std::ptr::null(),
+                0,
+            )
+        };
+        if result >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // It ends the call at the one frame that the device dropped.
+            Some(libc::EBUSY) => self.tx_dropped += 1,
+            // Its budget is used up, or frames sent before are still under way.
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => {}
+            _ => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn reclaim(&mut self) {
+        let before = self.free.len();
+        while let Some(at) = self.completed.pop() {
+            self.free.push(at);
+        }
+        if self.free.len() > before {
+            self.completed.release();
+        }
+    }
+
+    /// Shows `each` at most `most` of the frames that have come before the call, and gives them back; how many there were.
+    pub fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
+        // What comes meanwhile is left for the next call: the caller's time is that of before.
+        let count = most.min(self.received.available() as usize);
+        for _ in 0..count {
+            let Some(entry) = self.received.pop() else { break };
+            if let Some(frame) = self.memory.octets(entry.addr as usize, entry.len as usize) {
+                each(frame);
+            }
+            // FILL has room for every frame that receives.
+            self.fill.push(entry.addr & !u64::from(self.frame_bytes - 1));
+        }
+        if count > 0 {
+            self.received.release();
+            self.fill.publish();
+        }
+        if self.fill.needs_wakeup() {
+            // SAFETY: no room and no address; the descriptor is open. It only wakes the driver, and says nothing of use.
+            unsafe {
+                let (none, no_address) = (std::ptr::null_mut(), std::ptr::null_mut());
+                libc::recvfrom(
+                    self.socket.as_raw_fd(),
+                    none,
+                    0,
+                    libc::MSG_DONTWAIT,
+                    no_address,
+                    std::ptr::null_mut(),
+                );
+            }
+        }
+        count
+    }
+
+    /// Frames that the device refused so far, after the kernel had taken them.
+    pub fn dropped(&self) -> u64 {
+        self.tx_dropped
+    }
+
+    /// What got lost here.
+    pub fn statistics(&self) -> io::Result<XskStatistics> {
+        // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer leaves the rest so.
+        let mut told: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        get(&self.socket, libc::XDP_STATISTICS, &mut told)?;
+        Ok(XskStatistics {
+            rx_dropped: told.rx_dropped,
+            rx_ring_full: told.rx_ring_full,
+            fill_ring_empty: told.rx_fill_ring_empty_descs,
+            rx_invalid: told.rx_invalid_descs,
+            tx_invalid: told.tx_invalid_descs,
+            tx_dropped: self.tx_dropped,
+        })
+    }
+}
+
+impl AsFd for XskSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn check(options: &XskOptions) -> Result<(), XskError> {
+    let (frame, ring) = (options.frame_bytes, options.ring);
+    if !XSK_FRAME_BYTES.contains(&frame) {
+        return Err(XskError::Size { what: "octets for a frame", given: frame, allowed: "2048 and 4096" });
+    }
+    if !(ring.is_power_of_two() && (XSK_RING[0]..=XSK_RING[1]).contains(&ring)) {
+        return Err(XskError::Size {
+            what: "entries of a ring",
+            given: ring,
+            allowed: "powers of two from 64 to 32768",
+        });
+    }
+    Ok(())
+}
+
+fn register(socket: &OwnedFd, memory: &Mapping, octets: usize, frame_bytes: u32) -> Result<(), XskError> {
+    let area = libc::xdp_umem_reg {
+        addr: memory.address(),
+        len: octets as u64,
+        chunk_size: frame_bytes,
+        headroom: 0,
+        flags: 0,
+        tx_metadata_len: 0,
+    };
+    set(socket, libc::XDP_UMEM_REG, &area).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOBUFS) => XskError::Memory { octets },
+        _ => XskError::Step { step: "giving the kernel the frames' memory", source },
+    })
+}
+
+struct Rings {
+    fill: Producer<u64>,
+    received: Consumer<libc::xdp_desc>,
+    to_send: Producer<libc::xdp_desc>,
+    completed: Consumer<u64>,
+}
+
+fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
+    let step = |step| move |source| XskError::Step { step, source };
+    let size_of_ring = libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX);
+    for ring in
+        [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING]
+    {
+        set(socket, ring, &size_of_ring).map_err(step("making a ring"))?;
+    }
+    // SAFETY: integers, for which all zeroes is a valid value.
+    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
+    let told = get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
+    if told != size_of_val(&offsets) {
+        // Before Linux 5.4 there are no flags, and no wish to be woken.
+        return Err(XskError::Absent);
+    }
+    let producer = |told: &libc::xdp_ring_offset| Layout::from(told);
+    let failed = step("mapping a ring");
+    let map = |octets: Option<usize>, offset: u64| {
+        let octets = octets.ok_or(io::ErrorKind::InvalidData)?;
+        Mapping::of(socket.as_fd(), octets, offset)
+    };
+    let build = || {
+        let [fr, cr, rx, tx] = [&offsets.fr, &offsets.cr, &offsets.rx, &offsets.tx].map(producer);
+        let fill = map(Producer::<u64>::octets(&fr, size), libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        let completed = map(Consumer::<u64>::octets(&cr, size), libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        let received = map(Consumer::<libc::xdp_desc>::octets(&rx, size), libc::XDP_PGOFF_RX_RING as u64)?;
+        let to_send = map(Producer::<libc::xdp_desc>::octets(&tx, size), libc::XDP_PGOFF_TX_RING as u64)?;
+        Ok(Rings {
+            fill: Producer::new(fill, fr, size)?,
+            completed: Consumer::new(completed, cr, size)?,
+            received: Consumer::new(received, rx, size)?,
+            to_send: Producer::new(to_send, tx, size)?,
+        })
+    };
+    build().map_err(failed)
+}
+
+fn attach(socket: &OwnedFd, device: u32, queue: u32, zero_copy: bool) -> Result<(), XskError> {
+    let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: mode | libc::XDP_USE_NEED_WAKEUP,
+        sxdp_ifindex: device,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: 0,
+    };
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is initialised, of the size given, and outlives the call.
+    if unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) } == 0 {
+        return Ok(());
+    }
+    let source = io::Error::last_os_error();
+    Err(match source.raw_os_error() {
+        Some(libc::EINVAL) => XskError::NoQueue { device, queue },
+        Some(libc::EBUSY) => XskError::Busy { device, queue },
+        Some(libc::EOPNOTSUPP) => XskError::Driver { device, zero_copy, source },
+        _ => XskError::Step { step: "binding to the device's queue", source },
+    })
+}
+
+fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is initialised, of the size given, and outlives the call, which reads it.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, std::ptr::from_ref(value).cast(), size)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Octets that the kernel has written. `T` is a structure of integers.
+fn get<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<usize> {
+    let mut size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` octets of a structure of integers that outlives the call.
+    let result = unsafe {
+        let to = std::ptr::from_mut(value).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, to, &raw mut size)
+    };
+    if result == 0 { Ok(size as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_rings_cannot_have_are_named() {
+        let bind = |options| XskSocket::bind(1, 0, options).unwrap_err().to_string();
+        assert!(bind(XskOptions { frame_bytes: 1_500, ..Default::default() }).contains("2048 and 4096"));
+        for ring in [0, 32, 100, 1 << 16] {
+            assert!(bind(XskOptions { ring, ..Default::default() }).contains("powers of two"), "{ring}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_has_no_socket() {
+        match XskSocket::bind(0x7fff_ffff, 0, XskOptions::default()) {
+            Err(XskError::Absent | XskError::Privilege | XskError::Memory { .. }) => {
+                eprintln!("left out: no AF_XDP for this user here");
+            }
+            Err(XskError::Step { source, .. }) => assert_eq!(source.raw_os_error(), Some(libc::ENODEV)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
