@@ -113,6 +113,10 @@ holds killed.json 'r["control"]["restarts"] == 1 and r["control"]["restarted"] >
 holds killed.json 'r["control"]["completed"] > 200 and r["control"]["balanced"]'
 holds upf.json 'r["sessions_left"] == 0 and r["requests"] > 100'
 
+echo "== AF_XDP has no way over loopback, and says what has"
+if load --mode sessions --io af-xdp 2>frames.err; then exit 1; fi
+grep -q "loopback.*--io sockets" frames.err
+
 if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     echo "== in namespaces: base stations, UPF with a TUN device, data network behind the kernel's routing"
     ran=ranlab-ran-$$ core=ranlab-upf-$$ dnn=ranlab-dn-$$
@@ -155,6 +159,26 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     echo "== the same with the data plane in the kernel"
     through --design dp-offload --xdp n3,n6
     holds upf.json 'r["xdp"]["uplink"] > 1000 and r["xdp"]["downlink"] > 1000 and r["xdp"]["refused"] == 0'
+    echo "== base stations' packets past the kernel's stack"
+    ip netns exec "$core" "$RANLAB" upf --format ndjson --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --n6 reflect >upf.json 2>upf.err &
+    upf=$!
+    pids+=("$upf")
+    sleep 0.5
+    frames=0
+    for io in af-xdp af-xdp:n3,native; do
+        ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 50 --uplink 2000 --io "$io" --duration 1s \
+            --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 >frames.json
+        holds frames.json 'r["unexplained"] == 0 and r["smoke"] == {"uplink": True, "downlink": True}'
+        # Every packet: sent, and came back reflected or was lost where a count says so; none came around.
+        holds frames.json 'r["af_xdp"]["sent"] >= r["steps"][0]["uplink"]["sent"] > 1000 and r["af_xdp"]["around"] == 0'
+        holds frames.json 'r["steps"][0]["uplink"]["lost"] <= r["af_xdp"]["rx_dropped"] + r["af_xdp"]["rx_ring_full"]'
+        holds frames.json 'r["af_xdp"]["interface"] == "n3" and r["af_xdp"]["unreadable"] == r["af_xdp"]["tx_invalid"] == 0'
+        frames=$((frames + $(python3 -c 'import json; f = json.load(open("frames.json"))["af_xdp"]; print(f["sent"] - f["tx_dropped"])')))
+        # The program has left the device.
+        if ip -n "$ran" link show n3 | grep xdp; then exit 1; fi
+    done
+    down
+    holds upf.json "r['n3_received'] == $frames"
 else
     echo "network namespaces: this user may not make them; left out"
 fi

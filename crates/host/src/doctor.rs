@@ -42,6 +42,7 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
     let mut checks = vec![
         open_files(facts),
         sctp(facts),
+        af_xdp(facts),
         namespaces(facts),
         iproute2(facts),
         network_probes(facts),
@@ -81,6 +82,12 @@ fn sctp(facts: &Facts) -> Check {
         Sctp::Absent => ("not in this kernel", Some((Status::Fair, "use tcp:// or unix:// addresses"))),
     };
     check("SCTP", found.to_owned(), bad)
+}
+
+fn af_xdp(facts: &Facts) -> Check {
+    let found = if facts.af_xdp { "in the kernel" } else { "not in this kernel" };
+    let advice = "`ranlab load upf --io sockets` needs none";
+    check("AF_XDP", found.to_owned(), (!facts.af_xdp).then_some((Status::Fair, advice)))
 }
 
 fn namespaces(facts: &Facts) -> Check {
@@ -230,6 +237,7 @@ mod tests {
     fn good() -> Facts {
         Facts {
             sctp: Sctp::Loaded,
+            af_xdp: true,
             network_namespaces: true,
             iproute2: true,
             network_probes: vec!["ping", "iperf3"],
@@ -261,7 +269,7 @@ mod tests {
     #[test]
     fn a_good_machine_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
-        assert_eq!(checks.len(), 17);
+        assert_eq!(checks.len(), 18);
         assert!(
             checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
             "{checks:#?}"
@@ -271,9 +279,10 @@ mod tests {
     #[test]
     fn each_lack_is_found_alone() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
-        let lacks: [(&str, Facts, Status); 15] = [
+        let lacks: [(&str, Facts, Status); 16] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
             ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
+            ("AF_XDP", Facts { af_xdp: false, ..good() }, Status::Fair),
             ("network namespaces", Facts { network_namespaces: false, ..good() }, Status::Fair),
             ("iproute2", Facts { iproute2: false, ..good() }, Status::Fair),
             ("network probes", Facts { network_probes: vec!["ping"], ..good() }, Status::Fair),

@@ -53,6 +53,8 @@ pub struct Facts {
     pub huge_page_bytes: Option<u64>,
     /// The mode of transparent huge pages.
     pub transparent_huge_pages: Option<String>,
+    /// AF_XDP sockets in the kernel.
+    pub af_xdp: bool,
     /// SCTP in the kernel.
     pub sctp: Sctp,
     /// This process may make network namespaces (it has CAP_SYS_ADMIN).
@@ -138,6 +140,7 @@ impl Facts {
             huge_page_bytes: field(&memory, "Hugepagesize").map(|kilobytes| kilobytes * 1024),
             transparent_huge_pages: word("sys/kernel/mm/transparent_hugepage/enabled")
                 .and_then(|text| chosen(&text)),
+            af_xdp: af_xdp(root),
             sctp: sctp(root, kernel.as_deref()),
             network_namespaces: text("proc/self/status")
                 .is_some_and(|text| has_capability(&text, CAP_SYS_ADMIN)),
@@ -227,6 +230,12 @@ fn nodes(root: &Path) -> usize {
     names.filter(|entry| entry.file_name().to_str().is_some_and(number)).count()
 }
 
+/// The kernel lists its protocols by the names that their sockets have.
+fn af_xdp(root: &Path) -> bool {
+    let listed = |text: String| text.lines().any(|line| line.split_whitespace().next() == Some("XDP"));
+    fs::read_to_string(root.join("proc/net/protocols")).is_ok_and(listed)
+}
+
 fn sctp(root: &Path, kernel: Option<&str>) -> Sctp {
     let holds = |path: PathBuf, word: &str| fs::read_to_string(path).is_ok_and(|text| text.contains(word));
     if holds(root.join("proc/net/protocols"), "SCTP") {
@@ -310,6 +319,10 @@ mod tests {
                     "proc/self/limits",
                     "Limit Soft Hard Units\nMax open files            1024       524288    files\n",
                 ),
+                (
+                    "proc/net/protocols",
+                    "protocol  size sockets\nXDP       1088      0\nUDP       1344      4\n",
+                ),
                 ("lib/modules/6.18.1/modules.dep", "kernel/net/sctp/sctp.ko.xz: kernel/lib/crc32.ko\n"),
             ],
         );
@@ -323,6 +336,7 @@ mod tests {
         assert_eq!((facts.smt, facts.governor, facts.isolated_cpus), (Some(true), None, None));
         assert_eq!(facts.transparent_huge_pages.as_deref(), Some("madvise"));
         assert_eq!((facts.sctp, facts.network_namespaces), (Sctp::Loadable, true));
+        assert!(facts.af_xdp);
         assert_eq!((facts.open_files_soft, facts.open_files_hard), (Some(1024), Some(524_288)));
     }
 
@@ -378,6 +392,7 @@ mod tests {
         let facts = Facts::read_below(&Machine::with("none", &[("empty", "")]).0);
         assert_eq!((facts.kernel, facts.smt, facts.open_files_soft, facts.cpus), (None, None, None, 0));
         assert_eq!((facts.sctp, facts.network_namespaces), (Sctp::Absent, false));
+        assert!(!facts.af_xdp);
     }
 
     #[test]

@@ -119,6 +119,7 @@ impl UpfRig {
             ("load.smf", "--smf"),
             ("load.gnb", "--gnb"),
             ("load.pin", "--pin"),
+            ("load.io", "--io"),
         ] {
             if let Some(text) = run.text(key) {
                 command.arg(flag).arg(text);
@@ -376,6 +377,12 @@ fn keys_of_load() -> Vec<Key> {
         Key::new("load.netns", Kind::Text, "network namespace of the load, made before").optional(),
         Key::new("load.smf", Kind::Text, "address and port of the first SMF").optional(),
         Key::new("load.gnb", Kind::Text, "address and port of the first base station").optional(),
+        Key::new(
+            "load.io",
+            Kind::Text,
+            "of base stations' packets: sockets, af-xdp[:DEVICE][,native][,zero-copy]",
+        )
+        .optional(),
         text("load.n6", "own, none, or routed://ADDRESS where the kernel routes", "own"),
         text("load.network", "our data network's end of N6", "127.8.0.10:2153"),
     ]

@@ -113,8 +113,13 @@ pub enum AfXdpError {
     #[error("the kernel's tables cannot be asked: {0}")]
     Tables(io::Error),
     /// No socket.
-    #[error(transparent)]
-    Socket(#[from] XskError),
+    #[error("\"{interface}\": {source}")]
+    Socket {
+        /// The device.
+        interface: String,
+        /// Why.
+        source: XskError,
+    },
     /// No program.
     #[error(transparent)]
     Program(#[from] XdpError),
@@ -389,9 +394,10 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     }
     let own = device.mac.ok_or_else(|| AfXdpError::NotEthernet(device.name.clone()))?;
     let frame_bytes = frame_bytes(config, &device)?;
-    let hop = resolve(config.n3, route.gateway.unwrap_or(config.n3.ip()), &device, sockets)?;
+    let hop = resolve(config.n3, route.gateway.unwrap_or_else(|| config.n3.ip()), &device, sockets)?;
     let options = XskOptions { frame_bytes, zero_copy: *zero_copy, ..XskOptions::default() };
-    let queues = bind_queues(device.index, options)?;
+    let queues = bind_queues(device.index, options)
+        .map_err(|source| AfXdpError::Socket { interface: device.name.clone(), source })?;
     let (count, threads) = (queues.len(), config.threads);
     if threads > count {
         return Err(AfXdpError::Threads { threads, interface: device.name, queues: count });

@@ -76,7 +76,7 @@ pub enum XskError {
         octets: usize,
     },
     /// The queue is not there.
-    #[error("device {device} has no queue {queue}")]
+    #[error("there is no queue {queue}")]
     NoQueue {
         /// Index of the device.
         device: u32,
@@ -84,7 +84,7 @@ pub enum XskError {
         queue: u32,
     },
     /// Somebody else has the queue.
-    #[error("queue {queue} of device {device} has an AF_XDP socket already")]
+    #[error("queue {queue} has an AF_XDP socket already")]
     Busy {
         /// Index of the device.
         device: u32,
@@ -92,7 +92,7 @@ pub enum XskError {
         queue: u32,
     },
     /// The driver does not do what was asked for.
-    #[error("the driver of device {device} cannot do this{}: {source}", if *.zero_copy { " (zero copy)" } else { "" })]
+    #[error("the driver cannot do this{}: {source}", if *.zero_copy { " (zero copy)" } else { "" })]
     Driver {
         /// Index of the device.
         device: u32,
@@ -114,11 +114,11 @@ pub enum XskError {
 /// What a socket could not do, since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XskStatistics {
-    /// Frames for this socket that the kernel dropped: too long, or no frame free and no ring room (old kernels).
+    /// Frames for this socket that the kernel dropped: too long, or no frame free in FILL.
     pub rx_dropped: u64,
     /// Frames dropped because RX was full: this process reads too slowly.
     pub rx_ring_full: u64,
-    /// Times that the kernel found no free frame in FILL.
+    /// Times that the kernel found no free frame in FILL: this process reads too slowly.
     pub fill_ring_empty: u64,
     /// Entries of FILL that the kernel refused.
     pub rx_invalid: u64,
@@ -129,6 +129,12 @@ pub struct XskStatistics {
 }
 
 impl XskStatistics {
+    /// Frames that came for this socket and that it never saw.
+    pub fn lost(&self) -> u64 {
+        // `fill_ring_empty` is a reason of `rx_dropped`.
+        self.rx_dropped + self.rx_ring_full
+    }
+
     /// Adds another socket's.
     pub fn add(&mut self, other: &Self) {
         self.rx_dropped += other.rx_dropped;
