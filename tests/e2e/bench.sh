@@ -62,7 +62,7 @@ assert metrics["loss_ratio"]["mean"] == 0
 # Messages are counted on any socket; packets are TCP'"'"'s.
 assert metrics["e2_tx_messages_per_s"]["mean"] > 100 and "e2_tx_packets_per_s" not in metrics
 # What the base station counted is what the codec says.
-up = metrics["e2_kbps_up"]["mean"] / metrics["pings_per_s"]["mean"] * 1000 / 8
+up = metrics["e2_kbps_up"]["mean"] / metrics["e2_rx_messages_per_s"]["mean"] * 1000 / 8
 assert abs(up / metrics["e2_bytes_per_indication"]["mean"] - 1) < 0.1, up
 '
 done
