@@ -17,7 +17,7 @@ for script in "$PWD"/tests/e2e/*.sh; do
     for attempt in ok FLAKY; do
         folder=$(mktemp -d)
         start=$SECONDS
-        if (cd "$folder" && "$script" >output.txt 2>&1); then 
+        if (cd "$folder" && "$script" >output.txt 2>&1); then
             verdict=$attempt
             # What a script has left behind may still take its own files away.
             rm -rf "$folder"
