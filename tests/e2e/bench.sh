@@ -28,7 +28,7 @@ for point in result["points"]:
     assert point["metrics"]["latency_us_n"]["mean"] > 0
     # Messages, bytes and packets are three things, in each direction: reports come, acknowledgements of TCP go.
     of = lambda name: point["metrics"][name]["mean"]
-    assert abs(of("e2_rx_messages_per_s") / metric["mean"] - 1) < 0.2, point["metrics"]
+    assert abs(of("e2_rx_messages_per_s") / metric["mean"] - 1) < 0.5, point["metrics"]
     assert of("e2_rx_packets_per_s") >= of("e2_rx_data_packets_per_s") > 0 and of("e2_rx_kbps") > 0
     assert of("e2_tx_packets_per_s") > of("e2_tx_messages_per_s") and of("e2_tx_data_packets_per_s") < of("e2_tx_packets_per_s")
     assert of("e42_tx_messages_per_s") > 0 and of("e42_tx_kbps") > of("e42_rx_kbps")
