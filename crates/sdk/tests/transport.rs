@@ -237,12 +237,14 @@ fn every_task_that_waits_for_one_stream_is_woken() {
             let (near, far) = (Arc::new(near), Arc::new(far));
             let waiting = |stream: &Arc<Stream>, to_write: bool| {
                 let stream = Arc::clone(stream);
-                tokio::spawn(async move {
-                    let wait =
-                        async { if to_write { stream.writable().await } else { stream.readable().await } };
-                    tokio::time::timeout(Duration::from_secs(10), wait).await
-                })
+                let task = tokio::spawn(async move {
+                    if to_write { stream.writable().await } else { stream.readable().await }
+                });
+                // The patience is not the task's own: its end would wake it.
+                tokio::time::timeout(Duration::from_secs(10), task)
             };
+            // A new socket counts as readable until a read has found nothing.
+            assert_eq!(far.try_read(&mut BytesMut::new()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
             let readers = [(); 3].map(|()| waiting(&far, false));
             tokio::task::yield_now().await;
             // Filled until it stays full.
@@ -250,7 +252,7 @@ fn every_task_that_waits_for_one_stream_is_woken() {
                 let _ = near.try_write_vectored(&[IoSlice::new(&[0; 4096])]);
             }
             for reader in readers {
-                reader.await.unwrap().expect("a task that waits to read").unwrap();
+                reader.await.expect("a task that waits to read").unwrap().unwrap();
             }
             let writers = [(); 3].map(|()| waiting(&near, true));
             tokio::task::yield_now().await;
@@ -259,7 +261,7 @@ fn every_task_that_waits_for_one_stream_is_woken() {
                 let _ = far.try_read(&mut read);
             }
             for writer in writers {
-                writer.await.unwrap().expect("a task that waits to write").unwrap();
+                writer.await.expect("a task that waits to write").unwrap().unwrap();
             }
         }
     });
