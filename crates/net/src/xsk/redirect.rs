@@ -93,7 +93,7 @@ impl Code {
     }
 
     /// Register 5 = octets of the packet; to the end if they are not `value`.
-    fn expect(&mut self, load: u8, at: i16, value: i32) {
+    fn require(&mut self, load: u8, at: i16, value: i32) {
         self.load(load, 5, 2, at);
         self.leave_if(IF_NOT, value);
     }
@@ -131,26 +131,26 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
     code.put(0x2d, 4, 3, 0, 0);
     match target.first {
         IpAddr::V4(first) => {
-            code.expect(TWO, 12, network16(0x0800));
-            code.expect(ONE, 14, 0x45);
+            code.require(TWO, 12, network16(0x0800));
+            code.require(ONE, 14, 0x45);
             // No fragment.
             code.load(TWO, 5, 2, 20);
             code.put(0x57, 5, 0, 0, network16(0x3fff));
             code.leave_if(IF_NOT, 0);
-            code.expect(ONE, 23, UDP);
+            code.require(ONE, 23, UDP);
             in_range(&mut code, destination, u32::from(first), target.count);
         }
         IpAddr::V6(first) => {
-            code.expect(TWO, 12, network16(0x86dd));
-            code.expect(ONE, 20, UDP);
+            code.require(TWO, 12, network16(0x86dd));
+            code.require(ONE, 20, UDP);
             let [a, b, c, last] = std::array::from_fn(|n| (u128::from(first) >> (96 - 32 * n)) as u32);
             for (word, at) in [a, b, c].into_iter().zip([38, 42, 46]) {
-                code.expect(FOUR, at, i32::from_ne_bytes(word.to_be_bytes()));
+                code.require(FOUR, at, i32::from_ne_bytes(word.to_be_bytes()));
             }
             in_range(&mut code, destination + 12, last, target.count);
         }
     }
-    code.expect(TWO, ETHERNET + ip_bytes + 2, network16(target.port));
+    code.require(TWO, ETHERNET + ip_bytes + 2, network16(target.port));
     // bpf_redirect_map(table, queue, what to do without an entry)
     code.load(FOUR, 2, 6, RX_QUEUE);
     code.put(0x18, 1, 1, 0, map);
