@@ -1,14 +1,14 @@
 //! Sockets, threads and sessions of a run.
 use super::carrier::{Carrier, Sockets};
 use super::cycles::{CyclePlan, Cycles, Loop};
-use super::data::{DataReport, GnbThread, Shared, Traffic, least_of};
+use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::frames::{self, AfXdpSummary, N3Io};
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
-use super::run::capacity;
+use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::{ntp_seconds, pin};
 use ranlab_machines::Time;
@@ -58,7 +58,10 @@ impl<'a> Bench<'a> {
             (0..if packets { config.gnbs } else { 0 }).map(gnb).collect::<Result<_, _>>()?;
         let carriers = match config.n3_io {
             N3Io::AfXdp { .. } if packets => frames::open(config, &sockets)
-                .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?,
+                .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?
+                .into_iter()
+                .map(|frames| Carrier::Frames(Box::new(frames)))
+                .collect(),
             _ => {
                 let sockets = |index| Box::new(Sockets::new(&sockets, index, config.threads));
                 (0..config.threads).map(|index| Carrier::Sockets(sockets(index))).collect()
@@ -431,7 +434,7 @@ impl<'a> Bench<'a> {
 
     /// What went by AF_XDP.
     pub(super) fn af_xdp(&self) -> Option<AfXdpSummary> {
-        frames::summary(&self.carriers)
+        Carrier::af_xdp(&self.carriers)
     }
 
     /// Packets flow while `during` runs.
@@ -549,8 +552,6 @@ fn summarise(
 
 /// UDP port of every UE.
 pub(super) const UE_PORT: u16 = 4_000;
-/// Octets of a packet of the QoS mode, unless said otherwise.
-pub(super) const QOS_OCTETS: usize = 1_000;
 /// The first uplink TEID where the SMF chooses.
 pub(super) const FIRST_TEID: u32 = 0x0001_0000;
 

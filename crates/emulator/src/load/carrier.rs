@@ -1,18 +1,12 @@
 //! How a data thread's datagrams leave and come in: by sockets, or as frames past the kernel's stack.
-use super::data::{MAX_PACKET, TURN};
-use super::frames::Frames;
+use super::frames::{AfXdpSummary, Frames};
+use super::sizes::{MAX_DATAGRAM, TURN, WAITED};
 use ranlab_net::{ReceiveBatch, SendBatch, monotonic_ns, wait_readable};
-use ranlab_wire::gtpu::GpduTemplate;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The longest datagram.
-pub(super) const MAX_DATAGRAM: usize = MAX_PACKET + GpduTemplate::MAX_LEN;
-/// Descriptors that are waited for at most.
-pub(super) const WAITED: usize = 64;
 
 /// What carries the datagrams of one data thread.
 #[derive(Debug)]
@@ -24,6 +18,17 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
+    /// What all of them brought by AF_XDP, where it was asked for.
+    pub(super) fn af_xdp(all: &[Self]) -> Option<AfXdpSummary> {
+        let mut sum = None;
+        for carrier in all {
+            if let Self::Frames(frames) = carrier {
+                frames.add_to(sum.get_or_insert_default());
+            }
+        }
+        sum
+    }
+
     /// Base stations that it sends for.
     pub(super) fn gnbs(&self) -> usize {
         match self {

@@ -2,7 +2,8 @@
 use super::carrier::Carrier;
 use super::flows::Flows;
 use super::meter::Times;
-use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, least_packet, write_packet};
+use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, write_packet};
+use super::sizes::TURN;
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
@@ -15,10 +16,6 @@ use std::time::Duration;
 
 /// Data threads at most: a stream's name has the sender's number in it.
 pub const MAX_THREADS: usize = 64;
-/// The longest user packet.
-pub(super) const MAX_PACKET: usize = 9_000;
-/// Packets that one turn sends at most, before receiving gets its turn.
-pub(super) const TURN: usize = 64;
 /// Sessions that are looked at to find a live one.
 const LOOK: usize = 256;
 /// The longest rest.
@@ -62,11 +59,6 @@ impl Pace {
     pub(super) fn is_flat_out(&self) -> bool {
         self.interval_ns == 0.0
     }
-}
-
-/// Octets of a packet as it is sent: it has room for its probe.
-pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
-    octets.max(least_packet(ipv6))
 }
 
 /// What all data threads share.

@@ -3,9 +3,7 @@
 //!
 //! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has the sockets bound, so that what
 //! comes to a queue without an AF_XDP socket, or in fragments, arrives around them and is counted.
-use super::bench::QOS_OCTETS;
-use super::carrier::{Carrier, MAX_DATAGRAM, WAITED};
-use super::data::{TURN, least_of};
+use super::sizes::{MAX_DATAGRAM, QOS_OCTETS, TURN, WAITED, least_of};
 use super::{LoadConfig, nth};
 use ranlab_net::routes::{self, Device};
 use ranlab_net::{
@@ -351,7 +349,7 @@ impl Frames {
     }
 
     /// Adds what this thread's sockets have seen.
-    fn add_to(&self, sum: &mut AfXdpSummary) {
+    pub(super) fn add_to(&self, sum: &mut AfXdpSummary) {
         let (way, statistics) = (&self.way, self.statistics());
         sum.interface.clone_from(&way.device.name);
         (sum.native, sum.zero_copy, sum.queues) = (way.steering.is_native(), way.zero_copy, way.queues);
@@ -367,19 +365,8 @@ impl Frames {
     }
 }
 
-/// What went by AF_XDP in all, if anything could.
-pub(super) fn summary(carriers: &[Carrier]) -> Option<AfXdpSummary> {
-    let mut sum = None;
-    for carrier in carriers {
-        if let Carrier::Frames(frames) = carrier {
-            frames.add_to(sum.get_or_insert_default());
-        }
-    }
-    sum
-}
-
-/// A carrier for each data thread.
-pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Vec<Carrier>, AfXdpError> {
+/// The frames of each data thread.
+pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Vec<Frames>, AfXdpError> {
     let N3Io::AfXdp { interface, native, zero_copy } = &config.n3_io else { return Ok(Vec::new()) };
     let gnb = config.gnb.ip();
     let target = target(config.gnb, config.gnbs)?;
@@ -414,21 +401,19 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     for (queue, socket) in queues.into_iter().enumerate() {
         threads_sockets[queue % threads].push(socket);
     }
-    let carriers = threads_sockets.into_iter().enumerate().map(|(index, own)| {
-        Carrier::Frames(Box::new(Frames {
-            sockets: own,
-            way: Arc::clone(&way),
-            heads: Arc::clone(&heads),
-            around: sockets.iter().skip(index).step_by(threads).cloned().collect(),
-            received: ReceiveBatch::new(TURN, MAX_DATAGRAM),
-            looked_ns: 0,
-            next_look: 0,
-            never_left: 0,
-            left: 0,
-            counted: AfXdpSummary::default(),
-        }))
+    let frames = threads_sockets.into_iter().enumerate().map(|(index, own)| Frames {
+        sockets: own,
+        way: Arc::clone(&way),
+        heads: Arc::clone(&heads),
+        around: sockets.iter().skip(index).step_by(threads).cloned().collect(),
+        received: ReceiveBatch::new(TURN, MAX_DATAGRAM),
+        looked_ns: 0,
+        next_look: 0,
+        never_left: 0,
+        left: 0,
+        counted: AfXdpSummary::default(),
     });
-    Ok(carriers.collect())
+    Ok(frames.collect())
 }
 
 fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {

@@ -25,6 +25,7 @@ mod outcome;
 mod probe;
 mod report;
 mod run;
+mod sizes;
 mod table;
 mod tally;
 

@@ -1,9 +1,10 @@
 //! The data network: a sink that counts, a reflector, and a sender at a pace.
 use super::LoadError;
-use super::data::{MAX_PACKET, Pace, Traffic};
+use super::data::{Pace, Traffic};
 use super::flows::Flows;
 use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
+use super::sizes::MAX_PACKET;
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{

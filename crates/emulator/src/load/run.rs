@@ -1,10 +1,10 @@
 //! A run: what is asked for is checked, a bench is built, the mode's steps are done, the report is judged.
 use super::bench::Bench;
-use super::cycles::Loop;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::report::LoadReport;
+use super::sizes::capacity;
 use super::{LoadConfig, LoadError, MAX_GNBS, MAX_SMFS, Mode, blind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,32 +42,6 @@ fn name(mode: &Mode) -> &'static str {
         Mode::Paging { .. } => "paging",
         Mode::Qos { .. } => "qos",
     }
-}
-
-/// Sessions that are there at most.
-pub(super) fn capacity(config: &LoadConfig) -> usize {
-    match config.mode {
-        Mode::Control { begin, live, .. } => {
-            let coming = match begin {
-                Loop::Closed { window } => window,
-                Loop::Rounds { sessions, .. } => 2 * sessions,
-                // As many as a thousandth of the most can wait for answers; with holds, what the rate makes.
-                Loop::Open(_) => open_capacity(config),
-            };
-            live + coming + config.smfs
-        }
-        Mode::Blind { .. } => 1,
-        Mode::Sessions { sessions, .. } | Mode::Handover { sessions, .. } => sessions,
-        Mode::Paging { sessions, .. } | Mode::Qos { sessions, .. } => sessions,
-        // A round's last answers come after the next one's first.
-        Mode::Mixed { fixed, dynamic, .. } => fixed + 2 * dynamic,
-    }
-}
-
-fn open_capacity(config: &LoadConfig) -> usize {
-    let Mode::Control { begin: Loop::Open(arrivals), hold, duration, .. } = config.mode else { return 0 };
-    let rate = arrivals.rate_at(0.0).max(arrivals.rate_at(duration.as_secs_f64()));
-    config.window.max(1) * config.smfs + (rate * hold.as_secs_f64() * 1.5) as usize + 1_000
 }
 
 fn check(config: &LoadConfig) -> Result<(), LoadError> {
