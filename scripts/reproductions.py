@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproductions.md"
 # In the order in which a reader wants to know them.
-VERDICTS = ("holds", "differs", "fails", "unmeasurable")
+VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable")
 
 HEAD = """# Reproductions
 
@@ -23,7 +23,8 @@ HEAD = """# Reproductions
 Every figure and table of five works that shows a result, with the scenario that measures it again. Values come from the
 works' texts; where a figure's curves carry no number in the text, its law is given (an order, a ratio, a shape).
 
-An absolute value from other hardware is shown beside ours and never tuned to. A law either holds here or it does not.
+An absolute value from other hardware is shown beside ours and never tuned to. A law either holds here or it does not;
+*inconclusive*: our interval is wider than the tolerance, so this run cannot tell.
 *not yet*: no scenario. *not run*: a scenario without a stored result; `scripts/reproduce.py scenarios/NAME.toml` runs it and
 keeps what came out. How each run was made, every expectation with its verdict, and what stood in the way: [below](#runs).
 """
@@ -91,7 +92,7 @@ def ours(names):
         words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
         text = f"[**{', '.join(words) or 'nothing expected'}**](results/{name}.json)"
         # What does not hold is worth its words here; what holds stands in the report.
-        for expect in [expect for expect in expects if expect["verdict"] in ("differs", "fails")][:2]:
+        for expect in [expect for expect in expects if expect["verdict"] in ("differs", "inconclusive", "fails")][:2]:
             text += f"; {expect['metric']} {expect.get('where', '')}: {expect['ours']} against {expect['paper']}"
         told.append(text)
     return "<br>".join(dict.fromkeys(told)) if len(names) > 1 else told[0]

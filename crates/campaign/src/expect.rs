@@ -18,6 +18,8 @@ pub enum Verdict {
     Holds,
     /// It does not, and need not: an absolute value from other hardware. Never tuned to.
     Differs,
+    /// Our interval is wider than the tolerance and touches it: more or quieter repeats would tell.
+    Inconclusive,
     /// Something is missing; the reason says what.
     Unmeasurable,
     /// It does not, and was marked `required`.
@@ -25,11 +27,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, in the order in which a reader wants to know them.
+    pub const ALL: [Self; 5] =
+        [Self::Holds, Self::Differs, Self::Inconclusive, Self::Fails, Self::Unmeasurable];
+
     /// As results spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::Differs => "differs",
+            Self::Inconclusive => "inconclusive",
             Self::Unmeasurable => "unmeasurable",
             Self::Fails => "fails",
         }
@@ -61,8 +68,8 @@ pub fn judge(results: &Results) -> Vec<Judged> {
     results.scenario.expects.iter().map(|expect| judge_one(results, expect)).collect()
 }
 
-/// Whether a law holds, what was measured, and why not; `Err`: what is missing.
-type Finding = Result<(bool, String), String>;
+/// Whether a law holds (`None`: the measurement is too wide to tell) and what was measured; `Err`: what is missing.
+type Finding = Result<(Option<bool>, String), String>;
 
 fn judge_one(results: &Results, expect: &Expect) -> Judged {
     let finding = if results.scenario.quick && !expect.required {
@@ -72,9 +79,14 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     };
     let (verdict, ours, reason) = match finding {
         Err(missing) => (Verdict::Unmeasurable, "-".to_owned(), missing),
-        Ok((true, ours)) => (Verdict::Holds, ours, String::new()),
-        Ok((false, ours)) if expect.required => (Verdict::Fails, ours, "required, and not so".to_owned()),
-        Ok((false, ours)) => {
+        Ok((Some(true), ours)) => (Verdict::Holds, ours, String::new()),
+        Ok((None, ours)) => {
+            (Verdict::Inconclusive, ours, "our interval is wider than the tolerance".to_owned())
+        }
+        Ok((Some(false), ours)) if expect.required => {
+            (Verdict::Fails, ours, "required, and not so".to_owned())
+        }
+        Ok((Some(false), ours)) => {
             (Verdict::Differs, ours, "other hardware or software than the paper's".to_owned())
         }
     };
@@ -143,11 +155,14 @@ fn find(results: &Results, expect: &Expect) -> Finding {
     match &expect.law {
         Law::Value { value, tolerance } => every(results, expect, |summary| {
             let (low, high) = summary.interval();
-            low <= value + tolerance * value.abs() && high >= value - tolerance * value.abs()
+            let within = tolerance * value.abs();
+            let meets = low <= value + within && high >= value - within;
+            // An interval that meets the tolerance and is wider would meet nearly anything.
+            (!meets || summary.half_width.is_none_or(|half| half <= within)).then_some(meets)
         }),
         Law::Bounds { at_least, at_most } => every(results, expect, |summary| {
-            at_least.is_none_or(|bound| summary.mean >= bound)
-                && at_most.is_none_or(|bound| summary.mean <= bound)
+            let above = at_least.is_none_or(|bound| summary.mean >= bound);
+            Some(above && at_most.is_none_or(|bound| summary.mean <= bound))
         }),
         Law::Ratio { against, ratio, tolerance, at_least, at_most } => {
             let mut filter = expect.filter.clone();
@@ -161,7 +176,7 @@ fn find(results: &Results, expect: &Expect) -> Finding {
             let holds = ratio.is_none_or(|ratio| (by - ratio).abs() <= tolerance * ratio.abs())
                 && at_least.is_none_or(|bound| by >= bound)
                 && at_most.is_none_or(|bound| by <= bound);
-            Ok((holds, format!("{} times", short(by))))
+            Ok((Some(holds), format!("{} times", short(by))))
         }
         Law::Order { along, order } => {
             let mut means = Vec::with_capacity(order.len());
@@ -173,15 +188,17 @@ fn find(results: &Results, expect: &Expect) -> Finding {
             let holds = means.windows(2).all(|pair| pair[0] > pair[1]);
             let ours: Vec<String> =
                 order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", short(*mean))).collect();
-            Ok((holds, ours.join(", ")))
+            Ok((Some(holds), ours.join(", ")))
         }
         Law::Shape { along, shape, tolerance } => shaped(results, expect, along, *shape, *tolerance),
     }
 }
 
-/// All matching points must hold; shown is the first that does not.
-fn every(results: &Results, expect: &Expect, holds: impl Fn(&Summary) -> bool) -> Finding {
-    let mut shown: Option<(bool, String)> = None;
+/// All matching points must hold; shown is the first that does not, or else the first that cannot be told.
+fn every(results: &Results, expect: &Expect, holds: impl Fn(&Summary) -> Option<bool>) -> Finding {
+    // How much a finding matters: a law is broken by one point that breaks it.
+    let weight = |held: Option<bool>| held.map_or(1, |held| if held { 0 } else { 2 });
+    let mut shown: Option<(Option<bool>, String)> = None;
     let mut points = 0;
     for point in results.matching(&expect.filter) {
         points += 1;
@@ -193,7 +210,7 @@ fn every(results: &Results, expect: &Expect, holds: impl Fn(&Summary) -> bool) -
         };
         let ours = with_interval(summary.mean, summary.half_width);
         let held = holds(&summary);
-        if shown.as_ref().is_none_or(|(earlier, _)| *earlier && !held) {
+        if shown.as_ref().is_none_or(|(earlier, _)| weight(held) > weight(*earlier)) {
             shown =
                 Some((held, if points > 1 { format!("{ours} at {}", point.point.label()) } else { ours }));
         }
@@ -246,21 +263,21 @@ fn shaped(results: &Results, expect: &Expect, along: &str, shape: Shape, toleran
     let (first, last) = (ys[0], ys[ys.len() - 1]);
     let exponent = growth(&points, 0.95).map(|growth| growth.exponent);
     let grows = |holds: &dyn Fn(f64) -> bool| match exponent {
-        Some(exponent) => Ok((holds(exponent), format!("exponent {}", short(exponent)))),
+        Some(exponent) => Ok((Some(holds(exponent)), format!("exponent {}", short(exponent)))),
         None => Err("a growth exponent needs numbers above 0 at two loads".to_owned()),
     };
     let ends = format!("{} to {}", short(first), short(last));
     match shape {
-        Shape::Increasing => Ok((rises(&ys) && last > first, ends)),
-        Shape::Decreasing => Ok((falls(&ys) && last < first, ends)),
-        Shape::Flat => Ok((ys.iter().all(|y| (y - mean).abs() <= tolerance * mean.abs()), ends)),
+        Shape::Increasing => Ok((Some(rises(&ys) && last > first), ends)),
+        Shape::Decreasing => Ok((Some(falls(&ys) && last < first), ends)),
+        Shape::Flat => Ok((Some(ys.iter().all(|y| (y - mean).abs() <= tolerance * mean.abs())), ends)),
         Shape::Linear => grows(&|exponent| (exponent - 1.0).abs() <= tolerance),
         Shape::Sublinear => grows(&|exponent| exponent < 1.0 - tolerance),
         Shape::Superlinear => grows(&|exponent| exponent > 1.0 + tolerance),
         Shape::Peaked => {
             let top = ys.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(index, _)| index);
             let holds = top > 0 && top + 1 < ys.len() && rises(&ys[..=top]) && falls(&ys[top..]);
-            Ok((holds, format!("largest, {}, at {}", short(ys[top]), short(points[top].0))))
+            Ok((Some(holds), format!("largest, {}, at {}", short(ys[top]), short(points[top].0))))
         }
     }
 }
@@ -275,8 +292,12 @@ mod tests {
     use crate::scenario::{Overrides, Scenario};
 
     fn verdicts(quick: bool, expects: &str) -> Vec<(Verdict, String)> {
+        verdicts_at(0.0, quick, expects)
+    }
+
+    fn verdicts_at(noise: f64, quick: bool, expects: &str) -> Vec<(Verdict, String)> {
         let text = format!(
-            "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
+            "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = {noise:?}\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
              \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\"]\n[measure]\nrepeats = 2\n{expects}"
         );
         let rig = MockRig::default();
@@ -316,6 +337,23 @@ mod tests {
         );
         assert!(verdicts[3].1.contains("exited with signal 11"));
         assert!(verdicts[8].1.contains("no point of the sweep has load.workers = 3"));
+    }
+
+    /// Two repeats of a noisy system: an interval wider than the mean itself says nothing about 900 or 1,200 within a
+    /// thousandth, and would be said to hold for both.
+    #[test]
+    fn an_interval_wider_than_the_tolerance_tells_nothing() {
+        let at = |value: f64, tolerance: f64| {
+            format!(
+                "[[expect]]\nwhere = {{ \"load.fails\" = \"never\", \"load.workers\" = 1 }}\nmetric = \"throughput\"\n\
+                 value = {value:?}\ntolerance = {tolerance:?}\nrequired = true\n"
+            )
+        };
+        let expects = [at(900.0, 0.001), at(1200.0, 0.001), at(1000.0, 100.0), at(1e6, 0.001)].concat();
+        let told: Vec<Verdict> =
+            verdicts_at(0.2, false, &expects).into_iter().map(|(verdict, _)| verdict).collect();
+        use Verdict::{Fails, Holds, Inconclusive};
+        assert_eq!(told, [Inconclusive, Inconclusive, Holds, Fails]);
     }
 
     #[test]

@@ -31,6 +31,7 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
     let parts = [
         (Verdict::Holds, if results.scenario.paper.is_some() { "as published" } else { "as expected" }),
         (Verdict::Differs, "different (an absolute value from other hardware may be)"),
+        (Verdict::Inconclusive, "not told by this run (its interval is wider than the tolerance)"),
         (Verdict::Fails, "failed, which must hold on any machine"),
         (Verdict::Unmeasurable, "not measurable here"),
     ];

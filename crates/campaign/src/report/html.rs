@@ -40,7 +40,7 @@ figcaption{color:var(--soft);font-size:14px;margin-top:6px}figcaption table{marg
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:6px 10px;
 border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;
 font-variant-numeric:tabular-nums}td.n span{white-space:nowrap}.points{font-size:13px}.points th,.points td{padding:5px 7px}.holds{color:var(--good)}.fails{color:var(--bad);font-weight:700}
-.differs,.unmeasurable{color:var(--mild)}pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;
+.differs,.inconclusive,.unmeasurable{color:var(--mild)}pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}summary{cursor:pointer;color:var(--accent);margin:8px 0}
 @media print{:root{--ink:#000;--soft:#444;--ground:#fff;--panel:#fff;--line:#bbb;--good:#1f7a4d;--bad:#b3261e;--mild:#8a5a00;
 color-scheme:light}@page{margin:14mm}body{font-size:13px}main{max-width:none;padding:0}nav{display:none}
@@ -143,13 +143,13 @@ fn cards(page: &mut String, results: &Results, judged: &[Judged]) {
     for (outcome, count) in results.outcomes() {
         let _ = write!(page, "<div><b>{count}</b>{}</div>", outcome_words(outcome));
     }
-    for verdict in [Verdict::Holds, Verdict::Differs, Verdict::Fails, Verdict::Unmeasurable] {
+    for verdict in Verdict::ALL {
         let count = judged.iter().filter(|judged| judged.verdict == verdict).count();
         if count > 0 {
             let name = verdict.name();
             let (statements, verb) = match (verdict, count) {
-                (Verdict::Unmeasurable, 1) => ("statement", "unmeasurable"),
-                (Verdict::Unmeasurable, _) => ("statements", "unmeasurable"),
+                (Verdict::Unmeasurable | Verdict::Inconclusive, 1) => ("statement", name),
+                (Verdict::Unmeasurable | Verdict::Inconclusive, _) => ("statements", name),
                 (_, 1) => ("statement", name),
                 (_, _) => ("statements", name.trim_end_matches('s')),
             };
