@@ -277,7 +277,7 @@ fn record(
     copy(recorder, "latency_us", monitor, "latency_us");
     copy(recorder, "tool.lateness_us", fleet, "lateness_us");
     let reconnects = number(fleet, "reconnects") + number(monitor, "disconnects");
-    if skipped_ratio > SKIPPED_AT_MOST && run.text(noise::WHEN_NOISY) != Some("warn") {
+    if skipped_ratio > SKIPPED_AT_MOST && noise::refused(run) {
         Outcome::Invalid
     } else if arrived == 0.0 || delivered < OVERLOADED_BELOW {
         Outcome::Overloaded

@@ -377,7 +377,7 @@ fn record(
     {
         copy(recorder, name, pings, theirs);
     }
-    Ok(if skipped_ratio > UNSENT_AT_MOST && run.text(noise::WHEN_NOISY) != Some("warn") {
+    Ok(if skipped_ratio > UNSENT_AT_MOST && noise::refused(run) {
         Outcome::Invalid
     } else if received == 0.0 {
         Outcome::Overloaded

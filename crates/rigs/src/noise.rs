@@ -12,6 +12,11 @@ use crate::worker::Report;
 /// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
 pub const WHEN_NOISY: &str = "host.when_noisy";
 
+/// Whether a repeat that was disturbed, or whose load came late, is no result.
+pub(crate) fn refused(run: &Run<'_>) -> bool {
+    run.text(WHEN_NOISY) != Some("warn")
+}
+
 const STEAL: &str = "host.steal_share";
 const FOREIGN: &str = "host.foreign_cores";
 const FOREIGN_SHARE: &str = "host.foreign_share";
@@ -62,7 +67,7 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
     let noisy = steal > at_most("host.steal_at_most") || share > at_most("host.foreign_at_most");
-    (noisy && run.text(WHEN_NOISY) != Some("warn")).then_some(Outcome::Invalid)
+    (noisy && refused(run)).then_some(Outcome::Invalid)
 }
 
 /// Several workers at one destination are one machine.

@@ -329,7 +329,7 @@ impl Rig for Southbound {
             None
         };
         let mut outcome =
-            record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
+            record(run, recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
         if !readback::record(run, recorder)? && outcome == Outcome::Ok {
             outcome = Outcome::Degraded;
         }
@@ -383,6 +383,7 @@ fn metrics() -> Vec<Metric> {
 }
 
 fn record(
+    run: &Run<'_>,
     recorder: &mut Recorder,
     nodes: f64,
     load: &Report,
@@ -439,12 +440,11 @@ fn record(
     }
     recorder.scalar("tool.cpu_cores", load.process.as_ref().map_or(0.0, |process| process.cpu_s) / seconds);
     recorder.scalar("tool.lateness_us_p99", lateness_us_p99(load));
-    let due = of("reports") + of("skipped");
-    let skipped = if due > 0.0 { of("skipped") / due } else { 0.0 };
+    let skipped = of("skipped") / (of("reports") + of("skipped")).max(1.0);
     recorder.scalar("tool.skipped_ratio", skipped);
     if overloaded {
         Outcome::Overloaded
-    } else if skipped > SKIPPED_AT_MOST {
+    } else if skipped > SKIPPED_AT_MOST && noise::refused(run) {
         Outcome::Invalid
     } else if of("dropped") > 0.0 || of("reconnects") > 0.0 || alive < 1.0 {
         Outcome::Degraded

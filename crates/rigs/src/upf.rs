@@ -487,7 +487,7 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
         || report["on_schedule"].as_bool() == Some(false);
     // A closed loop has no schedule to be late for.
     let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
-    if late && open && run.text(noise::WHEN_NOISY) != Some("warn") {
+    if late && open && noise::refused(run) {
         Outcome::Invalid
     } else if sent > 0.0 && lost / sent > 0.5 {
         Outcome::Overloaded
