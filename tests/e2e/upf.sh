@@ -65,18 +65,17 @@ holds mixed.json 'r["control"]["completed"] >= 40 and r["unexplained"] == 0'
 load --mode blind --sessions 1000 --delay 200us --n6 "udp://$dn,$n6" >blind.json
 holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 and r["control"]["balanced"]'
 
-echo "== 10 Mbit/s are 10 Mbit/s"
-# Where the machine takes the CPU away, packets are lost before the policer sees them: one undisturbed try of five is enough.
-# That the policer is exact is tested in virtual time.
-policed='all(abs((s["uplink"] or s["downlink"])["received_bps"] / min(s["qos"][1:]) - 1) < 0.05 for s in r["steps"])'
-for try in 1 2 3 4 5; do
-    load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
-    if (holds qos.json "$policed"); then break; fi
-    ((try < 5))
-done
+echo "== 10 Mbit/s are at most 10 Mbit/s"
+# That the policer is exact is tested in virtual time, and that it is so here on a quiet machine is scenarios/upf/qos.toml: what
+# a busy one loses before the policer sees it is no fault of anybody. What is offered within the rate is not held back to it.
+load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
+holds qos.json '[s["qos"] for s in r["steps"]] == [[way, bps, 1e7] for way in ("uplink", "downlink") for bps in (7e6, 3e7)]'
+holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * min(s["qos"][1:]) for s in r["steps"])'
+
+down
+holds upf.json 'r["dropped"]["rate"] > 100'
 
 echo "== conformance"
-down
 upf --n6 reflect
 "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --smf "$net.0.3:0" --patience 2s --format json >check.json
 holds check.json 'r["failed"] == 0 and sum(c["verdict"] == "passed" for c in r["checks"]) >= 18'
