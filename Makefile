@@ -31,7 +31,7 @@ lint:            ## formatting, clippy, documentation, purity of the lower floor
 	@scripts/need.sh build lint
 	@scripts/lint.sh
 
-e2e:             ## the release binary against the scripts in tests/e2e
+e2e:             ## the scripts in tests/e2e against the release binary, or the one that RANLAB names
 	@scripts/need.sh build
 	@tests/e2e.sh
 
@@ -40,6 +40,6 @@ bench:           ## the promised ratios, each beside its bar; fails if one is mi
 	cargo build --release -p ranlab -p ranlab-benches
 	target/release/ranlab-benches
 
-nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default) and soaks
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e and soaks
 	@scripts/need.sh build fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for every push: fuzzing and soaks. FUZZ_SECONDS for each fuzz target.
+# What takes too long for every push: fuzzing, the end-to-end scripts with the release binary, and soaks.
+# FUZZ_SECONDS for each fuzz target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,6 +56,8 @@ miri --test equals_oracle -- portfwd || failed+=("Miri on packets")
 
 cargo build --release -p ranlab
 export RANLAB=$PWD/target/release/ranlab
+echo "== end to end, the release binary"
+tests/e2e.sh || failed+=("end to end")
 soaks=0
 for soak in "$PWD"/scripts/soak/*.sh; do
     [[ -x $soak ]] || continue

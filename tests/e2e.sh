@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Builds the release binary and runs every executable tests/e2e/*.sh against it, each in a folder of its own; or those
-# that are named: tests/e2e.sh upf xhaul.
+# Builds the release binary, unless $RANLAB names another, and runs every executable tests/e2e/*.sh against it, each in a
+# folder of its own; or those that are named: tests/e2e.sh upf xhaul.
 # A script finds the binary in $RANLAB, and fails by its exit code. One that fails is run once more, since a shared machine
 # may stop for a second where a script waits for less: what it printed is told, and two failures are a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --release -p ranlab
-export RANLAB=$PWD/target/release/ranlab
+if [[ -z ${RANLAB:-} ]]; then
+    cargo build --release -p ranlab
+    export RANLAB=$PWD/target/release/ranlab
+fi
+[[ -x $RANLAB ]] || { echo "RANLAB names no program: $RANLAB" >&2; exit 3; }
 
 run=0 failed=0 odd=()
 for script in "$PWD"/tests/e2e/*.sh; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The release binary as FlexRAN's and 5G-EmPOWER's controller and base stations: who was emulated is read back over REST.
+# As FlexRAN's and 5G-EmPOWER's controller and base stations: who was emulated is read back over REST.
 set -euo pipefail
 
 started=()
