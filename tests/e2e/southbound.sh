@@ -54,11 +54,18 @@ wait "$fleet"
 started+=($!)
 mapfile -t at < <(ports short.txt)
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 20 --ues 100 --activation constant:0s \
-    --duration 6s --format json >fleet.txt
-fetch "${at[1]}" /v1/counters >counters.txt
-for sign in drops 'memory grows' 'starves its applications'; do
+    --duration 60s --format json >fleet.txt &
+started+=($!)
+signs=(drops 'memory grows' 'starves its applications')
+for _ in $(seq 150); do
+    sleep 0.2
+    fetch "${at[1]}" /v1/counters >counters.txt
+    [[ $(printf '"%s"\n' "${signs[@]}" | grep -cFf - <(tr , '\n' <counters.txt)) -lt 3 ]] || break
+done
+for sign in "${signs[@]}"; do
     grep -q "\"$sign\"" counters.txt || { echo "no sign of: $sign"; cat counters.txt; exit 1; }
 done
+kill "${started[-1]}"
 # A controller that a campaign did not start is asked over REST what it knows.
 "$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >strange.txt &
 started+=($!)
