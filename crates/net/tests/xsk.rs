@@ -99,12 +99,14 @@ fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Datagrams that are there, and come within a short while.
+/// Datagrams that are there, and come within a while: the first may take its time on a busy machine.
 fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     let (mut buffer, mut came) = ([0; 2_048], Vec::new());
-    while wait_readable(&[socket.as_fd()], Duration::from_millis(100)).unwrap() {
+    let mut patience = Duration::from_secs(2);
+    while wait_readable(&[socket.as_fd()], patience).unwrap() {
         let len = socket.recv(&mut buffer).unwrap();
         came.push(buffer[..len].to_vec());
+        patience = Duration::from_millis(500);
     }
     came
 }
