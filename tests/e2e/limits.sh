@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# A RIC that has as many base stations as it may says so to the next ones, to whoever watches it, and when it ends.
+set -euo pipefail
+"$RANLAB" ric --max-nodes 3 --e2 "unix://$PWD/a" --e42 "unix://$PWD/b" --format ndjson >ric.txt 2>ric.err &
+ric=$! fleet=
+trap 'kill $ric $fleet 2>/dev/null || true' EXIT
+for _ in $(seq 100); do [[ -S b ]] && break; sleep 0.05; done
+# One is refused in words; of the rest the connections are closed.
+"$RANLAB" emulate --connect "unix://$PWD/a" --nodes 9 --ues 1 --duration 60s >/dev/null 2>&1 &
+fleet=$!
+for _ in $(seq 100); do
+    grep -q '3 nodes are connected, no more are allowed' ric.txt && grep -q 'one connection too many' ric.txt && break
+    sleep 0.1
+done
+[[ $(grep -c '"+ gnb' ric.txt) == 3 ]] || { echo "not three base stations"; cat ric.txt; exit 1; }
+kill -INT $ric
+wait $ric
+grep -q 'were refused, for 3 are connected: --max-nodes allows more' ric.err || { cat ric.txt ric.err; exit 1; }
+tail -n 1 ric.txt | grep -q '"nodes":3,"setups":3,"refused":[1-9]' || { tail -n 1 ric.txt; exit 1; }
+echo "a bound is kept, and told to everybody"
