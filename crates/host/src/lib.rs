@@ -6,6 +6,7 @@
 //! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
 //! * [`traffic`]: messages, bytes and packets on the wire, each direction, told apart.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
+//! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
 //! * [`cgroup`]: a share of a CPU for some threads of this process.
 //! * [`doctor`]: what is missing here, and what to do about it.
@@ -19,6 +20,7 @@ pub mod doctor;
 mod facts;
 mod machine;
 pub mod netns;
+pub mod placement;
 mod process;
 mod subject;
 mod threads;

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use clap::Subcommand;
-use ranlab_emulator::load::{LoadError, LoadReport, bare_loop, data_network, run as run_load};
+use ranlab_emulator::load::{LoadConfig, LoadError, LoadReport, bare_loop, data_network, run as run_load};
 use ranlab_emulator::upf::{InMemory, in_memory};
+use ranlab_net::routes;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -71,22 +72,36 @@ fn load(arguments: &UpfArguments, format: Format) -> Result<(), Failure> {
     let config = arguments.config()?;
     let meter = arguments.upf_pid().map(ranlab_host::ProcessMeter::new);
     let cpu = || meter.as_ref().and_then(|meter| meter.sample().ok()).map(|sample| sample.cpu_s());
+    let remarks = placement(arguments, &config);
+    for remark in &remarks {
+        eprintln!("ranlab: {remark}");
+    }
     let before = cpu();
     let report = run_load(&config, &stopped())?;
     let upf_cpu_s = before.zip(cpu()).map(|(before, after)| after - before);
     let mut output = Output::new(format);
     print::report(&mut output, &report, upf_cpu_s)?;
-    output.finish(&Summary { upf_cpu_s, report: &report })?;
+    output.finish(&Summary { upf_cpu_s, remarks, report: &report })?;
     if report.unexplained > 0 {
         return Err(Failure::Check(format!("{} requests or responses are unexplained", report.unexplained)));
     }
     Ok(())
 }
 
+/// What --pin has put where it costs: beside the UPF's threads, or far from the device that base stations' packets leave by.
+fn placement(arguments: &UpfArguments, config: &LoadConfig) -> Vec<String> {
+    let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
+    let device = route.and_then(|route| routes::device(route.device).ok());
+    let device = device.as_ref().map(|device| device.name.as_str());
+    ranlab_host::placement::remarks(arguments.pins(), arguments.upf_pid(), device)
+}
+
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     /// CPU time of the process named by --upf-pid, set-up and taking down included.
     upf_cpu_s: Option<f64>,
+    /// Where threads were pinned that should not be together, or not so far from each other.
+    remarks: Vec<String>,
     #[serde(flatten)]
     report: &'a LoadReport,
 }
