@@ -242,8 +242,8 @@ fn mgw() {
             "handover":10,"fluct-server":3,"decomposition":"chain","rate-limit":1000000000,"fakedrop":false}"#,
         r#"{"name":"mgw","user":2,"fluct-user":5,"fluct-server":9,"rate-limit":1000000000}"#,
         r#"{"name":"mgw","user":300,"bst":40,"server":400,"nhop":8,"family":"dual","fluct-user":50,"handover":100,
-            "rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
-        r#"{"name":"mgw","user":60,"bst":4,"server":4,"family":"ipv6","tunneling-method":"vxlan",
+            "fluct-server":30,"rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
+        r#"{"name":"mgw","user":60,"bst":4,"server":4,"family":"ipv6","tunneling-method":"vxlan","fluct-server":9,
             "decomposition":"chain","rate-limit":1000000000,"fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit, Metered]);
@@ -260,7 +260,7 @@ fn bng() {
         r#"{"name":"bng","user":100,"cpe":20,"server":50,"user-conn":4,"fw-rules":60,"fluct-user":20,
             "fluct-server":20,"family":"dual","rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
         r#"{"name":"bng","user":30,"cpe":3,"family":"ipv6","tunneling-method":"vxlan","decomposition":"chain",
-            "fluct-user":9,"rate-limit":1000000000,"fakedrop":false}"#,
+            "fluct-user":9,"fluct-server":30,"rate-limit":1000000000,"fakedrop":false}"#,
     ]);
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit, Metered]);
 }

@@ -65,6 +65,11 @@ pub(super) const fn server6(index: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_u128 << 32 | index as u128) << 64 | 2)
 }
 
+/// An IPv6 server that comes and goes: of 2001:dbc::/32.
+pub(super) const fn fluct_server6(index: u32) -> Ipv6Addr {
+    Ipv6Addr::from_bits((0x2001_0dbc_u128 << 32 | index as u128) << 64 | 2)
+}
+
 /// An address of an IPv6 user.
 pub(super) const fn host6(upper: u64, lower: u64) -> Ipv6Addr {
     Ipv6Addr::from_bits((upper as u128) << 64 | lower as u128)

@@ -252,7 +252,7 @@ impl Bng {
     }
 
     pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        let server = |i, present| vec![gateway::server_change(i, self.nhop, present)];
+        let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let mut list: Vec<_> =
             (0..self.fluct_user).map(|i| (Happening::UserArrives(i), self.user_changes(i, true))).collect();
         list.extend((0..self.fluct_server).map(|i| (Happening::ServerArrives(i), server(i, true))));
@@ -265,7 +265,7 @@ impl Bng {
         let (outward, inward) = gateway::translations(self.family, self.user, self.user_conn);
         let mut oracle = BngOracle {
             users: Subscribers::default(),
-            servers: Servers::new(self.server, self.nhop),
+            servers: Servers::new(self.family, self.server, self.nhop),
             rules: [self.firewall(Direction::Uplink), self.firewall(Direction::Downlink)],
             outward: outward.entries.into_iter().collect(),
             inward: inward.entries.into_iter().collect(),
@@ -306,7 +306,7 @@ impl Reference for BngOracle {
             let to = *self.outward.get(&nat_key(frame, Side::Source)?).ok_or(DropReason::Miss)?;
             translate(frame, Side::Source, to)?;
             let to = destination(frame)?;
-            return self.servers.forward_any(frame, to);
+            return self.servers.forward(frame, to);
         }
         let to = *self.inward.get(&nat_key(frame, Side::Destination)?).ok_or(DropReason::Miss)?;
         translate(frame, Side::Destination, to)?;

@@ -148,7 +148,7 @@ impl Dcgw {
             users.insert(Subscriber { address, tunnel_key: vm + 1, station, bucket });
         }
         let (outward, inward) = gateway::translations(self.family, self.vm, self.vm_conn);
-        let servers = Servers::new(self.server, self.nhop);
+        let servers = Servers::new(self.family, self.server, self.nhop);
         DcgwOracle { parameters: self.clone(), users, servers, outward, inward }
     }
 }
@@ -177,7 +177,7 @@ impl Reference for DcgwOracle {
             let to = lookup(&self.outward, nat_key(frame, Side::Source)?)?;
             translate(frame, Side::Source, to)?;
             let to = destination(frame)?;
-            return self.servers.forward_any(frame, to);
+            return self.servers.forward(frame, to);
         }
         let to = lookup(&self.inward, nat_key(frame, Side::Destination)?)?;
         translate(frame, Side::Destination, to)?;

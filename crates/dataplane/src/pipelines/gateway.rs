@@ -10,7 +10,7 @@ use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop, user_key}
 use crate::trace::frames::Endpoint;
 use ranlab_wire::packet::{Mac, Protocol};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Address of the gateway as published.
 pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
@@ -60,14 +60,18 @@ pub(super) fn server_routes(servers: u32, next_hops: u32) -> RouteTable {
 
 /// The same with IPv6 routes beside them.
 pub(super) fn dual_server_routes(servers: u32, next_hops: u32) -> RouteTable {
-    let route = |i| (Prefix6 { address: addressing::server6(i), length: 64 }, NextHopId(i % next_hops));
+    let route = |i| (server_prefix6(addressing::server6(i)), NextHopId(i % next_hops));
     RouteTable { ipv6: (0..servers).map(route).collect(), ..server_routes(servers, next_hops) }
 }
 
-/// The change that adds or removes server `index` of those that come and go.
-pub(super) fn server_change(index: u32, next_hops: u32, present: bool) -> Change {
+/// What adds or removes server `index` of those that come and go: its route in each version that users have.
+pub(super) fn server_changes(family: Family, index: u32, next_hops: u32, present: bool) -> Vec<Change> {
+    let (table, next_hop) = (RouteId(0), present.then_some(NextHopId(index % next_hops)));
     let prefix = server_prefix(addressing::fluct_server(index));
-    Change::Route4 { table: RouteId(0), prefix, next_hop: present.then_some(NextHopId(index % next_hops)) }
+    let prefix6 = server_prefix6(addressing::fluct_server6(index));
+    let ipv4 = (family != Family::Ipv6).then_some(Change::Route4 { table, prefix, next_hop });
+    let ipv6 = (family != Family::Ipv4).then_some(Change::Route6 { table, prefix: prefix6, next_hop });
+    ipv4.into_iter().chain(ipv6).collect()
 }
 
 /// The group table.
@@ -89,39 +93,37 @@ fn server_prefix(server: Ipv4Addr) -> Prefix4 {
     Prefix4 { address: Ipv4Addr::from_bits(server.to_bits() & 0xffff_ff00), length: 24 }
 }
 
+fn server_prefix6(server: Ipv6Addr) -> Prefix6 {
+    Prefix6 { address: Ipv6Addr::from_bits(server.to_bits() >> 64 << 64), length: 64 }
+}
+
 /// Reference of the network side.
 pub(super) struct Servers {
-    routes: Vec<(Prefix4, u32)>,
-    static_servers: u32,
+    ipv4: Vec<(Prefix4, u32)>,
+    ipv6: Vec<(Prefix6, u32)>,
+    family: Family,
     next_hops: u32,
 }
 
 impl Servers {
-    pub(super) fn new(servers: u32, next_hops: u32) -> Self {
-        let route = |i| (server_prefix(addressing::server(i)), i % next_hops);
-        Self { routes: (0..servers).map(route).collect(), static_servers: servers, next_hops }
+    pub(super) fn new(family: Family, servers: u32, next_hops: u32) -> Self {
+        let ipv4 = |i| (server_prefix(addressing::server(i)), i % next_hops);
+        let ipv6 = |i| (server_prefix6(addressing::server6(i)), i % next_hops);
+        Self {
+            ipv4: (0..servers).map(ipv4).collect(),
+            ipv6: (0..servers).map(ipv6).collect(),
+            family,
+            next_hops,
+        }
     }
 
     /// Routes and forwards a packet to the network.
-    pub(super) fn forward(&self, frame: &mut [u8], to: Ipv4Addr) -> Step<Port> {
-        let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
-        let (_, next_hop) = route.ok_or(DropReason::Miss)?;
-        Self::through(frame, *next_hop)
-    }
-
-    /// The same of a packet of either version.
-    pub(super) fn forward_any(&self, frame: &mut [u8], to: IpAddr) -> Step<Port> {
-        let to = match to {
-            IpAddr::V4(to) => return self.forward(frame, to),
-            IpAddr::V6(to) => to,
+    pub(super) fn forward(&self, frame: &mut [u8], to: IpAddr) -> Step<Port> {
+        let next_hop = match to {
+            IpAddr::V4(to) => found(&self.ipv4, |prefix| prefix.contains(to)),
+            IpAddr::V6(to) => found(&self.ipv6, |prefix| prefix.contains(to)),
         };
-        let server = (0..self.static_servers)
-            .find(|i| addressing::server6(*i).to_bits() >> 64 == to.to_bits() >> 64)
-            .ok_or(DropReason::Miss)?;
-        Self::through(frame, server % self.next_hops)
-    }
-
-    fn through(frame: &mut [u8], next_hop: u32) -> Step<Port> {
+        let next_hop = next_hop.ok_or(DropReason::Miss)?;
         spend_hop(frame)?;
         let (dst, src) = addressing::next_hop(next_hop);
         readdress(frame, dst, src);
@@ -130,13 +132,25 @@ impl Servers {
 
     pub(super) fn arrive(&mut self, index: u32) {
         self.depart(index);
-        self.routes.push((server_prefix(addressing::fluct_server(index)), index % self.next_hops));
+        let next_hop = index % self.next_hops;
+        if self.family != Family::Ipv6 {
+            self.ipv4.push((server_prefix(addressing::fluct_server(index)), next_hop));
+        }
+        if self.family != Family::Ipv4 {
+            self.ipv6.push((server_prefix6(addressing::fluct_server6(index)), next_hop));
+        }
     }
 
     pub(super) fn depart(&mut self, index: u32) {
         let gone = server_prefix(addressing::fluct_server(index));
-        self.routes.retain(|(prefix, _)| *prefix != gone);
+        self.ipv4.retain(|(prefix, _)| *prefix != gone);
+        let gone = server_prefix6(addressing::fluct_server6(index));
+        self.ipv6.retain(|(prefix, _)| *prefix != gone);
     }
+}
+
+fn found<P>(routes: &[(P, u32)], matches: impl Fn(&P) -> bool) -> Option<u32> {
+    routes.iter().find(|(prefix, _)| matches(prefix)).map(|(_, next_hop)| *next_hop)
 }
 
 /// A user as its reference knows it.

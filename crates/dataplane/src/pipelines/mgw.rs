@@ -215,7 +215,7 @@ impl Mgw {
             ];
             (Happening::UserDeparts(i), changes)
         };
-        let server = |i, present| vec![gateway::server_change(i, self.nhop, present)];
+        let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let handover = |i: u32| {
             // As published, handover i of a second shifts by i + 1 from the user's first base station; seconds differ.
             let number = (second as u32).wrapping_mul(self.handover).wrapping_add(i);
@@ -234,7 +234,7 @@ impl Mgw {
 
     pub(super) fn oracle(&self) -> MgwOracle {
         let mut oracle = MgwOracle {
-            servers: Servers::new(self.server, self.nhop),
+            servers: Servers::new(self.family, self.server, self.nhop),
             users: Subscribers::default(),
             parameters: self.clone(),
         };
@@ -266,7 +266,7 @@ impl Reference for MgwOracle {
             let teid = decap(frame, kind, gw_ip, ipv6)?;
             self.users.by_key(teid)?.bucket.charge(now_ns, frame)?;
             let to = destination(frame)?;
-            return self.servers.forward_any(frame, to);
+            return self.servers.forward(frame, to);
         }
         let to = destination(frame)?;
         let user = self.users.by_address(to)?;

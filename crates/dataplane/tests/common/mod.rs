@@ -11,7 +11,7 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
     let has_header = frame.len() >= header + 20 && frame[header] >> 4 == 4;
     let has_header6 = frame.len() >= header + 48 && frame[header] >> 4 == 6;
     let field = |random: &mut Random| random.next() as u8;
-    match random.below(28) {
+    match random.below(30) {
         0 => frame.truncate(random.below(frame.len() as u64 + 1) as usize),
         1 => frame.truncate(14 + random.below(60) as usize),
         2 => {
@@ -59,6 +59,12 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
         26 if has_header6 => frame[header + 46..header + 48].fill(0),
         // Ports.
         27 if has_header6 => frame[header + 40 + random.below(4) as usize] = field(random) & 1,
+        // A gateway's server that comes and goes.
+        28 if has_header => set(frame, header, 16, &[5, 0, 1 + random.below(30) as u8, 2]),
+        29 if has_header6 => {
+            let upper = [0x20, 1, 0x0d, 0xbc, 0, 0, 0, random.below(30) as u8];
+            frame[header + 24..header + 32].copy_from_slice(&upper);
+        }
         _ => {}
     }
 }
