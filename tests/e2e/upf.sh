@@ -67,7 +67,7 @@ holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 an
 
 echo "== 10 Mbit/s are at most 10 Mbit/s"
 # That the policer is exact is tested in virtual time, and that it is so here on a quiet machine is scenarios/upf/qos.toml: what
-# a busy one loses before the policer sees it is no fault of anybody. What is offered within the rate is not held back to it.
+# a busy one loses before the policer sees it is no fault of anybody.
 load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
 holds qos.json '[s["qos"] for s in r["steps"]] == [[way, bps, 1e7] for way in ("uplink", "downlink") for bps in (7e6, 3e7)]'
 holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * min(s["qos"][1:]) for s in r["steps"])'
