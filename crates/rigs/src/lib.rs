@@ -79,3 +79,29 @@ pub fn preview(rig: &str, settings: &BTreeMap<String, Value>) -> Option<Result<S
 pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
     all(lab).iter().map(|rig| rig.describe()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_campaign::plan::Plan;
+    use ranlab_campaign::scenario::{Overrides, Scenario, template};
+
+    /// `bench new RIG` and then `bench check` of it: what a newcomer does first.
+    #[test]
+    fn the_scenario_that_each_rig_starts_with_can_be_run() {
+        let rigs = descriptions(&Lab::new(std::path::PathBuf::from("ranlab")));
+        for rig in &rigs {
+            let text = template(rig);
+            let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &rigs)
+                .unwrap_or_else(|errors| panic!("{}: {errors}\n{text}", rig.name));
+            for axis in &scenario.sweep.axes {
+                assert_eq!(axis.values.len(), 3, "{}: {}", rig.name, axis.path);
+            }
+            for point in &Plan::new(&scenario, rig).points {
+                if let Some(Err(why)) = preview(&rig.name, &point.settings) {
+                    panic!("{}: {} cannot run: {why}", rig.name, point.label());
+                }
+            }
+        }
+    }
+}

@@ -84,7 +84,7 @@ fn example(kind: &Kind) -> String {
     }
 }
 
-/// An axis that the reader can edit: the first number of the load.
+/// An axis that the reader can edit.
 fn sweep(text: &mut String, rig: &RigDescription) {
     text.push_str(
         "\n[sweep]\nmode = \"outer\"                       # outer: every combination; joint: zipped; none\n",
@@ -105,13 +105,14 @@ fn sweep(text: &mut String, rig: &RigDescription) {
     }
 }
 
-/// The default and two larger values that the key allows.
+/// The default (or 1 where that is 0) and two larger values, as far as the key allows them.
 fn axis_values(key: &Key, start: f64) -> Vec<String> {
-    let candidates = [1.0, 2.0, 4.0].map(|factor| start.max(1e-9) * factor);
-    candidates
+    let start = if start > 0.0 { start } else { 1.0 };
+    [1.0, 2.0, 4.0]
+        .map(|factor| start * factor)
         .into_iter()
         .map(|number| match key.kind {
-            Kind::Int { .. } => crate::value::Value::Int(number.max(1.0) as i64),
+            Kind::Int { .. } => crate::value::Value::Int(number as i64),
             _ => crate::value::Value::Float(number),
         })
         .filter(|value| key.kind.accept(value).is_ok())
@@ -119,6 +120,7 @@ fn axis_values(key: &Key, start: f64) -> Vec<String> {
         .collect()
 }
 
+/// The first number of the load; else the first one that is not off by default.
 fn first_number(rig: &RigDescription) -> Option<&Key> {
     let number = |key: &&Key| {
         matches!(key.kind, Kind::Int { .. } | Kind::Float { .. }) && applies_by_default(key, rig)
@@ -127,7 +129,12 @@ fn first_number(rig: &RigDescription) -> Option<&Key> {
         .iter()
         .filter(number)
         .find(|key| key.section() == "load")
+        .or_else(|| rig.keys.iter().filter(number).find(|key| is_on(key)))
         .or_else(|| rig.keys.iter().find(number))
+}
+
+fn is_on(key: &Key) -> bool {
+    matches!(&key.presence, Presence::Default(value) if value.number().is_some_and(|number| number > 0.0))
 }
 
 fn plot(text: &mut String, rig: &RigDescription) {
@@ -135,7 +142,9 @@ fn plot(text: &mut String, rig: &RigDescription) {
     for metric in &rig.metrics {
         let _ = writeln!(text, "#   {:<28} {} [{}]", metric.names().join(", "), metric.comment, metric.unit);
     }
-    let (Some(metric), Some(key)) = (rig.metrics.first(), first_number(rig)) else { return };
+    // What others did on the machine is nobody's first question.
+    let metric = rig.metrics.iter().find(|metric| !metric.name.starts_with("host."));
+    let (Some(metric), Some(key)) = (metric, first_number(rig)) else { return };
     let y = match metric.kind {
         MetricKind::Histogram => format!("{}_p99", metric.name),
         MetricKind::Scalar | MetricKind::Series => metric.name.clone(),
