@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::metric::DISTURBED;
 use crate::results::Results;
 use crate::scaling::growth;
 use crate::scenario::{Expect, Law, Shape};
@@ -18,7 +19,8 @@ pub enum Verdict {
     Holds,
     /// It does not, and need not: an absolute value from other hardware. Never tuned to.
     Differs,
-    /// Our interval is wider than the tolerance and touches it: more or quieter repeats would tell.
+    /// Our interval is wider than the tolerance and touches it, or other work disturbed repeats that the scenario keeps
+    /// all the same: more or quieter repeats would tell.
     Inconclusive,
     /// Something is missing; the reason says what.
     Unmeasurable,
@@ -68,6 +70,9 @@ pub fn judge(results: &Results) -> Vec<Judged> {
     results.scenario.expects.iter().map(|expect| judge_one(results, expect)).collect()
 }
 
+/// Of an expectation that does not hold in repeats that should not count.
+const DISTURBED_WHY: &str = "not so, but other work disturbed the repeats: a quiet machine would tell";
+
 /// Whether a law holds (`None`: the measurement is too wide to tell) and what was measured; `Err`: what is missing.
 type Finding = Result<(Option<bool>, String), String>;
 
@@ -82,6 +87,9 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
         Ok((Some(true), ours)) => (Verdict::Holds, ours, String::new()),
         Ok((None, ours)) => {
             (Verdict::Inconclusive, ours, "our interval is wider than the tolerance".to_owned())
+        }
+        Ok((Some(false), ours)) if disturbed(results, expect) => {
+            (Verdict::Inconclusive, ours, DISTURBED_WHY.to_owned())
         }
         Ok((Some(false), ours)) if expect.required => {
             (Verdict::Fails, ours, "required, and not so".to_owned())
@@ -100,6 +108,20 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
         reason,
         source: expect.source.clone(),
     }
+}
+
+/// Whether other work disturbed one of the repeats that an expectation is judged by: they cannot refute it.
+fn disturbed(results: &Results, expect: &Expect) -> bool {
+    let mut filters = vec![expect.filter.clone()];
+    if let Law::Ratio { against, .. } = &expect.law {
+        let mut filter = expect.filter.clone();
+        filter.extend(against.clone());
+        filters.push(filter);
+    }
+    filters.iter().any(|filter| {
+        let mut runs = results.matching(filter).flat_map(|point| &point.runs);
+        runs.any(|run| run.recording.metrics.get(DISTURBED).is_some_and(|share| *share > 0.0))
+    })
 }
 
 fn words(filter: &BTreeMap<String, Value>) -> String {
@@ -298,7 +320,7 @@ mod tests {
     fn verdicts_at(noise: f64, quick: bool, expects: &str) -> Vec<(Verdict, String)> {
         let text = format!(
             "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = {noise:?}\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
-             \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\"]\n[measure]\nrepeats = 2\n{expects}"
+             \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\", \"disturbed\"]\n[measure]\nrepeats = 2\n{expects}"
         );
         let rig = MockRig::default();
         let over = Overrides { sets: Vec::new(), quick };
@@ -354,6 +376,26 @@ mod tests {
             verdicts_at(0.2, false, &expects).into_iter().map(|(verdict, _)| verdict).collect();
         use Verdict::{Fails, Holds, Inconclusive};
         assert_eq!(told, [Inconclusive, Inconclusive, Holds, Fails]);
+    }
+
+    /// What somebody else's work did to a repeat that was kept is no failure of the system.
+    #[test]
+    fn disturbed_repeats_refute_nothing() {
+        let at = |fails: &str, value: f64| {
+            format!(
+                "[[expect]]\nwhere = {{ \"load.fails\" = \"{fails}\", \"load.workers\" = 1 }}\nmetric = \"throughput\"\n\
+                 value = {value:?}\nrequired = true\n"
+            )
+        };
+        let ratio = "[[expect]]\nwhere = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\n\
+                     against = { \"load.fails\" = \"disturbed\" }\nmetric = \"throughput\"\nat_least = 5.0\nrequired = true\n";
+        let expects =
+            [at("never", 1.0), at("disturbed", 1.0), at("disturbed", 1000.0), ratio.to_owned()].concat();
+        let told = verdicts(false, &expects);
+        use Verdict::{Fails, Holds, Inconclusive};
+        let names: Vec<Verdict> = told.iter().map(|(verdict, _)| *verdict).collect();
+        assert_eq!(names, [Fails, Inconclusive, Holds, Inconclusive], "{told:#?}");
+        assert!(told[1].1.contains("other work disturbed"), "{told:#?}");
     }
 
     #[test]

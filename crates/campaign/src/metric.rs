@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The metric by which a rig says that other work disturbed a repeat (1) which the scenario asked to keep all the same.
+/// Such a repeat cannot refute an expectation: the verdict is then [`Inconclusive`](crate::expect::Verdict).
+pub const DISTURBED: &str = "host.disturbed";
+
 /// Something that a rig measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 
 use crate::record::Recorder;
-use crate::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use crate::rig::{Better, DISTURBED, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use crate::schema::{Key, Kind};
 use crate::usl::Usl;
 
@@ -56,7 +56,7 @@ impl Rig for MockRig {
                 Key::new("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO),
                 Key::new(
                     "load.fails",
-                    Kind::choice(&["never", "crash", "hang", "panic", "missing"]),
+                    Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed"]),
                     "what goes wrong",
                 )
                 .or("never"),
@@ -87,6 +87,7 @@ impl Rig for MockRig {
             // Stands for a defect of a rig.
             #[allow(clippy::panic)]
             Some("panic") => panic!("a defect of the rig"),
+            Some("disturbed") => recorder.scalar(DISTURBED, 1.0),
             _ => {}
         }
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);

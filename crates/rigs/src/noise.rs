@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Run};
+use ranlab_campaign::rig::{Better, DISTURBED, Metric, MetricKind, Outcome, Run};
 
 use crate::lab::Host;
 use crate::worker::Report;
@@ -31,6 +31,11 @@ pub(crate) fn metrics() -> Vec<Metric> {
         scalar(FOREIGN, "cores", "cores busy with work that is not the experiment's, worst machine"),
         scalar(FOREIGN_SHARE, "", "the same as a share of that machine"),
         scalar(PRESSURE, "", "share of time in which something waited for a CPU, worst machine"),
+        scalar(
+            DISTURBED,
+            "",
+            "1: others took more than the bounds allow, and the repeat is kept with a warning",
+        ),
     ]
 }
 
@@ -67,6 +72,9 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
     let noisy = steal > at_most("host.steal_at_most") || share > at_most("host.foreign_at_most");
+    if noisy && !refused(run) {
+        recorder.scalar(DISTURBED, 1.0);
+    }
     (noisy && refused(run)).then_some(Outcome::Invalid)
 }
 
