@@ -1,5 +1,6 @@
 //! `bench run`: measures, keeps, judges, reports.
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
 use ranlab_campaign::expect::{Judged, Verdict, judge, short};
 use ranlab_campaign::plan::Plan;
@@ -32,7 +33,7 @@ const SHOWN_MAX: usize = 40;
 pub(crate) struct Arguments {
     #[command(flatten)]
     reading: Reading,
-    /// Folder of the campaign and its report [default: results/NAME of the scenario]
+    /// Folder of the campaign and its report [default: results/ and the path of the scenario]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Say what would be measured, and measure nothing
@@ -50,7 +51,13 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let lab = lab()?;
     let (scenario, description) = arguments.reading.read(&lab)?;
     let plan = Plan::new(&scenario, &description);
-    let folder = arguments.out.clone().unwrap_or_else(|| default_folder(&arguments.reading));
+    let folder = match &arguments.out {
+        Some(folder) => folder.clone(),
+        None => {
+            let here = std::env::current_dir().unwrap_or_default();
+            default_folder(&arguments.reading.scenario, &here, arguments.reading.quick)
+        }
+    };
     if arguments.dry_run {
         let mut output = Output::new(format);
         output.text(&scenario.title)?;
@@ -132,10 +139,23 @@ fn of_run(error: RunError) -> Failure {
     }
 }
 
-/// `results/fig9b` or, of a smoke run, `results/fig9b.quick`.
-fn default_folder(reading: &Reading) -> PathBuf {
-    let name = reading.scenario.file_stem().unwrap_or_default().to_string_lossy();
-    PathBuf::from("results").join(if reading.quick { format!("{name}.quick") } else { name.into_owned() })
+/// `results/` and the path of the scenario, so that two of one name do not meet: `results/marc/fig7` of
+/// `scenarios/marc/fig7.toml`, `results/my` of `my.toml`; of a smoke run `results/my.quick`.
+///
+/// What leads to a folder `scenarios` is left out, as is the working directory.
+fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> PathBuf {
+    let near = scenario.strip_prefix(working_directory).unwrap_or(scenario);
+    let names = |path: &Path| -> Vec<OsString> {
+        let normal = |part| if let Component::Normal(name) = part { Some(name.to_owned()) } else { None };
+        path.components().filter_map(normal).collect()
+    };
+    let parents = near.parent().map(names).unwrap_or_default();
+    let below = parents.iter().rposition(|name| name == "scenarios").map_or(0, |at| at + 1);
+    let mut name = near.file_stem().unwrap_or_default().to_owned();
+    if quick {
+        name.push(".quick");
+    }
+    parents[below..].iter().fold(PathBuf::from("results"), |folder, parent| folder.join(parent)).join(name)
 }
 
 /// Judges, draws and writes.
@@ -306,4 +326,27 @@ fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         String::new()
     };
     Err(Failure::Check(format!("no point could be measured: {why}{hint}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn campaigns_of_two_scenarios_do_not_meet_in_one_folder() {
+        for (scenario, quick, folder) in [
+            ("my.toml", false, "results/my"),
+            ("./my.toml", true, "results/my.quick"),
+            ("scenarios/flexric/fig7.toml", false, "results/flexric/fig7"),
+            ("scenarios/marc/fig7.toml", false, "results/marc/fig7"),
+            ("../checkout/scenarios/xhaul/fig7.toml", true, "results/xhaul/fig7.quick"),
+            ("scenarios/upf/modes/a.b.toml", false, "results/upf/modes/a.b"),
+            ("/home/me/studies/fig7.toml", false, "results/studies/fig7"),
+            ("/home/you/fig7.toml", false, "results/home/you/fig7"),
+            ("scenarios/quickstart.toml", false, "results/quickstart"),
+        ] {
+            let found = default_folder(Path::new(scenario), Path::new("/home/me"), quick);
+            assert_eq!(found, Path::new(folder), "{scenario}");
+        }
+    }
 }
