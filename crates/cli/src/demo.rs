@@ -1,8 +1,11 @@
 //! `ranlab demo`: a RIC, base stations and two xApps as processes of this machine, watched for a while.
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_host::ProcessMeter;
@@ -18,8 +21,14 @@ use crate::output::{Format, Output};
 const LOOK: Duration = Duration::from_millis(500);
 /// In a pipe, between two lines.
 const LINE: Duration = Duration::from_secs(2);
-/// How long a process may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a part may take until it serves, and until it has ended: other work may leave us a tenth of a CPU.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A part that nobody asks to end, since the demo was killed, ends by itself so long after the time to watch.
+const LIFE_BEYOND: Duration = Duration::from_secs(300);
+/// Less than this share of what the base stations should report: the machine is too busy, and the demo says so.
+const BUSY_BELOW: f64 = 0.9;
+/// What the xApp subscribes at each base station.
+const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "pdcp", "gtp"];
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
@@ -44,10 +53,28 @@ struct Part {
     name: &'static str,
     child: Child,
     meter: ProcessMeter,
-    latest: Arc<Mutex<Value>>,
+    latest: Arc<Mutex<Said>>,
+    reader: Option<JoinHandle<()>>,
     cpu_s: f64,
+    /// When watching began.
+    cpu_s_before: f64,
     cpu_share: f64,
     rss_mb: f64,
+}
+
+/// An object of a part's output.
+#[derive(Debug, Clone)]
+struct Said {
+    value: Value,
+    at: Instant,
+}
+
+/// All of it, in the order of starting.
+struct Scene {
+    ric: Part,
+    fleet: Part,
+    monitor: Part,
+    ping: Part,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,10 +82,15 @@ struct Summary {
     nodes: u64,
     indications: u64,
     indications_per_s: f64,
+    /// What the base stations report if nothing keeps them from it.
+    expected_per_s: f64,
     lost: Option<u64>,
     dropped: u64,
+    reconnects: u64,
     latency_us_p50: u64,
     latency_us_p99: u64,
+    pings: u64,
+    pings_answered: u64,
     ping_us_p50: f64,
     ping_us_p99: f64,
     parts: Vec<PartSummary>,
@@ -71,46 +103,65 @@ struct PartSummary {
     rss_peak_mb: f64,
 }
 
-/// Runs the demo; fails with code 1 if nothing arrived or something was lost.
+/// Runs the demo; fails with code 1 if nothing arrived or something was lost that nobody dropped.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let folder =
-        live::runtime_folder().map_err(|e| Failure::Environment(format!("no folder for sockets: {e}")))?;
-    let socket = |name: &str| {
-        format!("unix://{}", folder.join(format!("demo-{}-{name}", std::process::id())).display())
-    };
-    let (e2, e42) = (socket("e2"), socket("e42"));
-    let seconds = arguments.duration.as_secs_f64();
-    let lasting = |more: f64| format!("{}ms", ((seconds + more) * 1_000.0) as u64);
-    let nodes = arguments.nodes.to_string();
-    let ues = arguments.ues.to_string();
-    let period = format!("{}ms", arguments.period.as_millis());
-    let pings = ((seconds - 1.0).max(1.0) * 90.0).to_string();
-    let pings = pings.split('.').next().unwrap_or("90");
-    let mut parts =
-        vec![Part::start("ric", &["ric", "--e2", &e2, "--e42", &e42, "--duration", &lasting(3.0)])?];
-    wait_for(&e42)?;
-    let fleet = ["emulate", "--connect", &e2, "--nodes", &nodes, "--ues", &ues, "--duration", &lasting(1.0)];
-    parts.push(Part::start("base stations", &fleet)?);
-    let sm = "mac,rlc,pdcp,gtp";
-    let monitor =
-        ["xapp", "monitor", "--connect", &e42, "--sm", sm, "--period", &period, "--duration", &lasting(0.0)];
-    parts.push(Part::start("xapp monitor", &monitor)?);
-    parts.push(Part::start(
-        "xapp ping",
-        &["xapp", "ping", "--connect", &e42, "--interval", "10ms", "--count", pings],
-    )?);
-    watch(&mut parts, arguments.duration, format == Format::Text);
-    let summary = finish(parts, seconds)?;
+    let mut scene = Scene::start(arguments, format == Format::Text)?;
+    let (before, begin) = (scene.monitor.said(), Instant::now());
+    scene.watch(arguments.duration, format == Format::Text)?;
+    let watched = begin.elapsed();
+    scene.end()?;
+    let summary = scene.summary(arguments, &before, watched);
     print(&summary, format)?;
-    if summary.indications == 0 {
-        return Err(Failure::Check("no indication reached the xApp".to_owned()));
-    }
     match summary.lost {
-        Some(lost) if lost > summary.dropped => Err(Failure::Check(format!(
+        // What a lost connection held, nobody counts.
+        Some(lost) if lost > summary.dropped && summary.reconnects == 0 => Err(Failure::Check(format!(
             "{lost} indications are lost, only {} were dropped on purpose",
             summary.dropped
         ))),
         _ => Ok(()),
+    }
+}
+
+impl Scene {
+    /// Starts the parts one after the other; returns when statistics arrive.
+    fn start(arguments: &Arguments, talk: bool) -> Result<Self, Failure> {
+        let folder = live::runtime_folder()
+            .map_err(|e| Failure::Environment(format!("no folder for sockets: {e}")))?;
+        let socket = |name: &str| folder.join(format!("demo-{}-{name}", std::process::id()));
+        let (e2, e42) = (socket("e2"), socket("e42"));
+        let address = |socket: &Path| format!("unix://{}", socket.display());
+        let life = format!("{}s", (arguments.duration + LIFE_BEYOND).as_secs());
+        let millis = |time: Duration| format!("{}ms", time.as_millis());
+        let (nodes, ues) = (arguments.nodes.to_string(), arguments.ues.to_string());
+        let (to_e2, to_e42, sm) = (address(&e2), address(&e42), SERVICE_MODELS.join(","));
+        let period = millis(arguments.period);
+        if talk {
+            println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");
+        }
+        let mut ric = Part::start("ric", &["ric", "--e2", &to_e2, "--e42", &to_e42, "--duration", &life])?;
+        ric.wait_until("listens", |_| [&e2, &e42].iter().all(|path| UnixStream::connect(path).is_ok()))?;
+        let fleet = ["emulate", "--connect", &to_e2, "--nodes", &nodes, "--ues", &ues, "--duration", &life];
+        let mut fleet = Part::start("base stations", &fleet)?;
+        fleet.wait_until("connected", |fleet| fleet.number("/alive") == u64::from(arguments.nodes))?;
+        let monitor = ["xapp", "monitor", "--connect", &to_e42, "--sm", &sm, "--period", &period];
+        let mut monitor = Part::start("xapp monitor", &[&monitor[..], &["--duration", &life]].concat())?;
+        monitor.wait_until("received an indication", |monitor| monitor.number("/indications") > 0)?;
+        let ping = ["xapp", "ping", "--connect", &to_e42, "--interval", "10ms", "--duration", &life];
+        let ping = Part::start("xapp ping", &ping)?;
+        Ok(Self { ric, fleet, monitor, ping })
+    }
+
+    fn parts(&self) -> [&Part; 4] {
+        [&self.ric, &self.fleet, &self.monitor, &self.ping]
+    }
+
+    fn parts_mut(&mut self) -> [&mut Part; 4] {
+        [&mut self.ric, &mut self.fleet, &mut self.monitor, &mut self.ping]
+    }
+
+    /// Ends the parts: xApps first, so that nobody is left without whom it talks to.
+    fn end(&mut self) -> Result<(), Failure> {
+        self.parts_mut().into_iter().rev().try_for_each(Part::end)
     }
 }
 
@@ -121,19 +172,67 @@ impl Part {
         let mut command = Command::new(program);
         command.args(arguments).args(["--format", "ndjson"]).stdin(Stdio::null());
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(lacking)?;
-        let latest = Arc::new(Mutex::new(Value::Null));
-        if let Some(stdout) = child.stdout.take() {
-            let heard = latest.clone();
+        let latest = Arc::new(Mutex::new(Said { value: Value::Null, at: Instant::now() }));
+        let heard = latest.clone();
+        let reader = child.stdout.take().map(|stdout| {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                     if let Ok(value @ Value::Object(_)) = serde_json::from_str(&line) {
-                        *heard.lock().unwrap_or_else(PoisonError::into_inner) = value;
+                        *heard.lock().unwrap_or_else(PoisonError::into_inner) =
+                            Said { value, at: Instant::now() };
                     }
                 }
-            });
-        }
+            })
+        });
         let meter = ProcessMeter::new(child.id());
-        Ok(Self { name, child, meter, latest, cpu_s: 0.0, cpu_share: 0.0, rss_mb: 0.0 })
+        let (cpu_s, cpu_s_before, cpu_share, rss_mb) = Default::default();
+        Ok(Self { name, child, meter, latest, reader, cpu_s, cpu_s_before, cpu_share, rss_mb })
+    }
+
+    /// Waits with [`PATIENCE`] for what it should have done.
+    fn wait_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        while !done(self) {
+            self.must_live()?;
+            if Instant::now() > deadline {
+                let (name, seconds) = (self.name, PATIENCE.as_secs());
+                return Err(Failure::Check(format!("{name} has not {what} within {seconds} s")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What it said on the standard error stands above.
+    fn must_live(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(Failure::Check(format!("{} ended too early: {status}", self.name))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks it to end and waits for its last words.
+    fn end(&mut self) -> Result<(), Failure> {
+        self.must_live()?;
+        let failed = |why: String| Failure::Check(format!("{} did not end well: {why}", self.name));
+        ranlab_host::ask_to_end(self.child.id()).map_err(|error| failed(error.to_string()))?;
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+                Ok(None) => return Err(failed(format!("it took more than {} s", PATIENCE.as_secs()))),
+                Err(error) => return Err(failed(error.to_string())),
+            }
+        };
+        if !status.success() {
+            return Err(failed(status.to_string()));
+        }
+        if let Some(reader) = self.reader.take() {
+            // The reader ends with the output of the process, which has ended.
+            let _ = reader.join();
+        }
+        Ok(())
     }
 
     /// Looks at the meters; what has ended keeps its last figures.
@@ -145,9 +244,12 @@ impl Part {
         }
     }
 
+    fn said(&self) -> Said {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn says(&self, pointer: &str) -> Value {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.pointer(pointer).cloned().unwrap_or(Value::Null)
+        self.said().value.pointer(pointer).cloned().unwrap_or(Value::Null)
     }
 
     fn number(&self, pointer: &str) -> u64 {
@@ -163,55 +265,82 @@ impl Drop for Part {
     }
 }
 
-fn wait_for(address: &str) -> Result<(), Failure> {
-    let path = address.trim_start_matches("unix://");
-    let deadline = Instant::now() + GRACE;
-    while std::os::unix::net::UnixStream::connect(path).is_err() {
-        if Instant::now() > deadline {
-            return Err(Failure::Environment(format!("the RIC does not listen at {address}")));
+impl Scene {
+    /// Draws until the time is over: in place on a terminal, line by line elsewhere.
+    fn watch(&mut self, duration: Duration, talk: bool) -> Result<(), Failure> {
+        let begin = Instant::now();
+        let terminal = std::io::stdout().is_terminal();
+        let (mut looked, mut lined, mut drawn_lines) = (begin, begin, 0);
+        let mut before = self.monitor.number("/indications");
+        for part in self.parts_mut() {
+            part.look(Duration::ZERO);
+            part.cpu_s_before = part.cpu_s;
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// Draws until the time is over: in place on a terminal, line by line elsewhere.
-fn watch(parts: &mut [Part], duration: Duration, talk: bool) {
-    let begin = Instant::now();
-    let terminal = std::io::stdout().is_terminal();
-    let (mut looked, mut lined, mut drawn_lines) = (begin, begin, 0);
-    let mut indications = 0;
-    while begin.elapsed() < duration {
-        std::thread::sleep(LOOK);
-        let since = looked.elapsed();
-        looked = Instant::now();
-        parts.iter_mut().for_each(|part| part.look(since));
-        let monitor = &parts[2];
-        let now = monitor.number("/indications");
-        if now > indications || terminal {
-            let rate = (now.saturating_sub(indications)) as f64 / since.as_secs_f64();
-            let view = if terminal {
-                block(parts, begin.elapsed(), duration, rate)
-            } else {
-                one_line(parts, begin.elapsed())
-            };
-            if talk && (terminal || lined.elapsed() >= LINE) {
-                lined = Instant::now();
-                if drawn_lines > 0 && terminal {
-                    print!("\x1b[{drawn_lines}A");
-                }
-                print!("{view}");
-                // A closed terminal is no reason to stop the demo; its end will tell.
-                let _ = std::io::stdout().flush();
-                drawn_lines = view.lines().count();
+        while begin.elapsed() < duration {
+            std::thread::sleep(LOOK);
+            let since = looked.elapsed();
+            looked = Instant::now();
+            self.parts_mut().into_iter().try_for_each(|part| {
+                part.look(since);
+                part.must_live()
+            })?;
+            let indications = self.monitor.number("/indications");
+            let rate = indications.saturating_sub(before) as f64 / since.as_secs_f64();
+            before = indications;
+            if !talk || !terminal && lined.elapsed() < LINE {
+                continue;
             }
-            indications = now;
+            lined = Instant::now();
+            let view = if terminal {
+                block(self, begin.elapsed(), duration, rate)
+            } else {
+                one_line(self, begin.elapsed())
+            };
+            if drawn_lines > 0 && terminal {
+                print!("\x1b[{drawn_lines}A");
+            }
+            print!("{view}");
+            // A closed terminal is no reason to stop the demo; its end will tell.
+            let _ = std::io::stdout().flush();
+            drawn_lines = view.lines().count();
+        }
+        Ok(())
+    }
+
+    /// What the parts said at their end; rates since the monitor said `before`.
+    fn summary(&self, arguments: &Arguments, before: &Said, watched: Duration) -> Summary {
+        let Self { ric, fleet, monitor, ping } = self;
+        let float = |part: &Part, pointer: &str| part.says(pointer).as_f64().unwrap_or(0.0);
+        let earlier = before.value.pointer("/indications").and_then(Value::as_u64).unwrap_or(0);
+        let indications = monitor.number("/indications");
+        let seconds = monitor.said().at.duration_since(before.at).as_secs_f64().max(1e-3);
+        let reports_per_s = SERVICE_MODELS.len() as f64 / arguments.period.as_secs_f64();
+        let part = |p: &Part| PartSummary {
+            name: p.name,
+            cpu_cores: (p.cpu_s - p.cpu_s_before) / watched.as_secs_f64(),
+            rss_peak_mb: p.rss_mb,
+        };
+        Summary {
+            nodes: monitor.number("/nodes"),
+            indications,
+            indications_per_s: indications.saturating_sub(earlier) as f64 / seconds,
+            expected_per_s: f64::from(arguments.nodes) * reports_per_s,
+            lost: monitor.says("/lost").as_u64(),
+            dropped: ric.number("/dropped") + fleet.number("/dropped"),
+            reconnects: fleet.number("/reconnects") + monitor.number("/restored"),
+            latency_us_p50: monitor.number("/latency_us/p50"),
+            latency_us_p99: monitor.number("/latency_us/p99"),
+            pings: ping.number("/sent"),
+            pings_answered: ping.number("/received"),
+            ping_us_p50: float(ping, "/rtt_us/p50"),
+            ping_us_p99: float(ping, "/rtt_us/p99"),
+            parts: self.parts().map(part).into(),
         }
     }
 }
 
-fn one_line(parts: &[Part], elapsed: Duration) -> String {
-    let monitor = &parts[2];
+fn one_line(scene: &Scene, elapsed: Duration) -> String {
+    let Scene { ric, monitor, .. } = scene;
     format!(
         "{:4.0} s  {} nodes  {} indications  {} lost  latency p99 {} us  RIC {:.0} % of a core, {:.1} MB\n",
         elapsed.as_secs_f64(),
@@ -219,14 +348,14 @@ fn one_line(parts: &[Part], elapsed: Duration) -> String {
         monitor.number("/indications"),
         monitor.says("/lost"),
         monitor.number("/latency_us/p99"),
-        parts[0].cpu_share * 100.0,
-        parts[0].rss_mb
+        ric.cpu_share * 100.0,
+        ric.rss_mb
     )
 }
 
-fn block(parts: &[Part], elapsed: Duration, duration: Duration, rate: f64) -> String {
+fn block(scene: &Scene, elapsed: Duration, duration: Duration, rate: f64) -> String {
     const WIDTH: usize = 40;
-    let monitor = &parts[2];
+    let monitor = &scene.monitor;
     let done = (elapsed.as_secs_f64() / duration.as_secs_f64()).clamp(0.0, 1.0);
     let filled = (done * WIDTH as f64) as usize;
     let mut view = String::new();
@@ -246,7 +375,7 @@ fn block(parts: &[Part], elapsed: Duration, duration: Duration, rate: f64) -> St
         monitor.number("/latency_us/p50"),
         monitor.number("/latency_us/p99")
     );
-    for part in parts {
+    for part in scene.parts() {
         let bar = (part.cpu_share.clamp(0.0, 1.0) * 20.0) as usize;
         let _ = writeln!(
             view,
@@ -258,43 +387,6 @@ fn block(parts: &[Part], elapsed: Duration, duration: Duration, rate: f64) -> St
         );
     }
     view
-}
-
-/// Waits for the ends, in the order xApps, base stations, RIC, and puts together what they said.
-fn finish(mut parts: Vec<Part>, seconds: f64) -> Result<Summary, Failure> {
-    let deadline = Instant::now() + GRACE;
-    for part in parts.iter_mut().rev() {
-        let ended = loop {
-            match part.child.try_wait() {
-                Ok(Some(status)) => break Some(status),
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
-                _ => break None,
-            }
-        };
-        if ended.is_none_or(|status| !status.success()) {
-            return Err(Failure::Check(format!("{} did not end well", part.name)));
-        }
-    }
-    // The readers' last lines.
-    std::thread::sleep(Duration::from_millis(50));
-    let [ric, fleet, monitor, ping] = &parts[..] else { unreachable!("four parts were started") };
-    let float = |part: &Part, pointer: &str| part.says(pointer).as_f64().unwrap_or(0.0);
-    let indications = monitor.number("/indications");
-    Ok(Summary {
-        nodes: monitor.number("/nodes"),
-        indications,
-        indications_per_s: indications as f64 / seconds,
-        lost: monitor.says("/lost").as_u64(),
-        dropped: ric.number("/dropped") + fleet.number("/dropped"),
-        latency_us_p50: monitor.number("/latency_us/p50"),
-        latency_us_p99: monitor.number("/latency_us/p99"),
-        ping_us_p50: float(ping, "/rtt_us/p50"),
-        ping_us_p99: float(ping, "/rtt_us/p99"),
-        parts: parts
-            .iter()
-            .map(|p| PartSummary { name: p.name, cpu_cores: p.cpu_s / seconds, rss_peak_mb: p.rss_mb })
-            .collect(),
-    })
 }
 
 fn print(s: &Summary, format: Format) -> Result<(), Failure> {
@@ -310,12 +402,24 @@ fn print(s: &Summary, format: Format) -> Result<(), Failure> {
     output.text(format_args!("  base station to xApp, p99        {:>9} us", s.latency_us_p99))?;
     output.text(format_args!("  ping xApp - RIC - node, median   {:>9.1} us", s.ping_us_p50))?;
     output.text(format_args!("  ping xApp - RIC - node, p99      {:>9.1} us", s.ping_us_p99))?;
+    output.text(format_args!(
+        "  pings sent / answered            {:>12}",
+        format!("{} / {}", s.pings, s.pings_answered)
+    ))?;
     output.text("")?;
     output.text("  process            CPU (cores)   memory peak")?;
     for part in &s.parts {
         output.text(format_args!(
             "  {:16} {:>12.3} {:>10.1} MB",
             part.name, part.cpu_cores, part.rss_peak_mb
+        ))?;
+    }
+    if s.indications_per_s < BUSY_BELOW * s.expected_per_s {
+        output.text(format_args!(
+            "\n  This machine was too busy for all of it: {:.0} % of {:.0} indications a second arrived. The figures above are\n  \
+             of a busy machine; `ranlab demo --period 100ms` asks for less.",
+            s.indications_per_s / s.expected_per_s * 100.0,
+            s.expected_per_s
         ))?;
     }
     output.finish(s)
