@@ -96,6 +96,17 @@ mod tests {
         }
     }
 
+    /// By scipy.stats.t.sf, doubled.
+    #[test]
+    fn tails_agree_with_an_independent_program() {
+        for (t, freedom, p) in
+            [(0.5, 3.3, 0.648_535_076_400), (2.0, 1.5, 0.224_188_330_356), (4.0, 27.9, 0.000_422_337_878)]
+        {
+            let ours = student_p(t, freedom);
+            assert!((ours - p).abs() < 1e-9, "P(|T| >= {t}) with {freedom} = {ours}, not {p}");
+        }
+    }
+
     #[test]
     fn gamma_of_whole_and_half_numbers() {
         assert!((ln_gamma(5.0) - 24.0_f64.ln()).abs() < 1e-10);
