@@ -15,6 +15,37 @@ const PRBS: u8 = 6;
 /// Slices at most, as announced.
 const MAX_SLICES: u16 = 8;
 
+/// What a slice has.
+#[derive(Debug, Clone, Copy)]
+struct Slice {
+    rbgs: u16,
+    sched_id: u32,
+}
+
+impl Slice {
+    /// The slice that every base station has, with all resource blocks and the round-robin scheduler.
+    const DEFAULT: Self = Self { rbgs: PRBS as u16, sched_id: 0x8000_0001 };
+
+    /// With what a command names; the rest stays.
+    fn with(mut self, tlvs: &[Tlv]) -> Self {
+        for tlv in tlvs {
+            match tlv {
+                Tlv::SliceRbgs(SliceRbgs { rbgs }) => self.rbgs = *rbgs,
+                Tlv::SliceScheduler(SliceScheduler { sched_id }) => self.sched_id = *sched_id,
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// What is told of it: never its UEs. The published controller takes a list of C-RNTIs as an order to move whoever is
+    /// not in it and sends one command for each, so that an agent that gives its own list back is asked without end.
+    fn tlvs(self) -> Vec<Tlv> {
+        let Self { rbgs, sched_id } = self;
+        vec![Tlv::SliceRbgs(SliceRbgs { rbgs }), Tlv::SliceScheduler(SliceScheduler { sched_id })]
+    }
+}
+
 /// The machine: see the [module](super).
 #[derive(Debug)]
 pub struct EmpowerAgent1 {
@@ -22,19 +53,14 @@ pub struct EmpowerAgent1 {
     core: Core,
     /// Transaction of the UE reports, once they were asked for.
     report_xid: Option<u32>,
-    slices: BTreeMap<u8, (SliceId, Vec<Tlv>)>,
+    slices: BTreeMap<u8, Slice>,
     used_prbs: (u32, u32),
 }
 
 impl EmpowerAgent1 {
     /// An agent at rest, with the default slice.
     pub fn new(settings: EmpowerAgentSettings) -> Self {
-        let default = SliceId { plmn: settings.plmn, dscp: 0, padding: [0; 3] };
-        let tlvs = vec![
-            Tlv::SliceRbgs(SliceRbgs { rbgs: PRBS.into() }),
-            Tlv::SliceScheduler(SliceScheduler { sched_id: 0x8000_0001 }),
-        ];
-        let slices = BTreeMap::from([(0, (default, tlvs))]);
+        let slices = BTreeMap::from([(0, Slice::DEFAULT)]);
         Self { core: Core::new(settings.max_ues), report_xid: None, slices, used_prbs: (0, 0), settings }
     }
 
@@ -91,7 +117,7 @@ impl EmpowerAgent1 {
                     self.send(Timing::Triggered, Opcode::Success, xid, Body::UeReport(vec![ue]), None);
                 }
             }
-            Body::SliceRequest(slice, tlvs) => self.slice(now, xid, pdu.opcode, slice, tlvs),
+            Body::SliceRequest(slice, tlvs) => self.slice(now, xid, pdu.opcode, slice, &tlvs),
             Body::CellMeasureRequest(_) => match pdu.opcode {
                 Opcode::Remove => self.core.cell = None,
                 _ => {
@@ -146,34 +172,32 @@ impl EmpowerAgent1 {
         Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
     }
 
-    fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, slice: SliceId, tlvs: Vec<Tlv>) {
+    /// As the published agents: questions and SET are answered, ADD and REM are not. The published controller answers what
+    /// it hears of a slice that it does not know with another REM.
+    fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
         self.core.requested(now);
-        let full = self.slices.len() >= usize::from(MAX_SLICES) && !self.slices.contains_key(&slice.dscp);
-        match opcode {
-            Opcode::Add | Opcode::Set if full => {
-                let body = Body::SliceResponse(slice, Vec::new());
-                return self.send(Timing::Single, Opcode::Fail, xid, body, None);
+        let known = self.slices.get(&id.dscp).copied();
+        let (opcode, tlvs) = match (opcode, known) {
+            (Opcode::Remove, _) => {
+                self.slices.remove(&id.dscp);
+                return self.slice_event(id.dscp, 0);
             }
-            Opcode::Add | Opcode::Set => {
-                let rbgs = tlvs.iter().find_map(|tlv| match tlv {
-                    Tlv::SliceRbgs(slice) => Some(slice.rbgs),
-                    _ => None,
-                });
-                self.slice_event(slice.dscp, rbgs.unwrap_or(0));
-                self.slices.insert(slice.dscp, (slice, tlvs));
+            (Opcode::Add | Opcode::Set, None) if self.slices.len() >= usize::from(MAX_SLICES) => {
+                (Opcode::Fail, Vec::new())
             }
-            Opcode::Remove => {
-                self.slices.remove(&slice.dscp);
-                self.slice_event(slice.dscp, 0);
+            (Opcode::Add | Opcode::Set, _) => {
+                let slice = known.unwrap_or(Slice { rbgs: 0, ..Slice::DEFAULT }).with(tlvs);
+                self.slices.insert(id.dscp, slice);
+                self.slice_event(id.dscp, slice.rbgs);
+                if opcode == Opcode::Add {
+                    return;
+                }
+                (Opcode::Unspecified, slice.tlvs())
             }
-            _ => {}
-        }
-        let (opcode, tlvs) = match (self.slices.get(&slice.dscp), opcode) {
-            (Some((_, tlvs)), _) => (Opcode::Unspecified, tlvs.clone()),
-            (None, Opcode::Remove) => (Opcode::Success, Vec::new()),
-            (None, _) => (Opcode::Fail, Vec::new()),
+            (_, Some(slice)) => (Opcode::Unspecified, slice.tlvs()),
+            (_, None) => (Opcode::Fail, Vec::new()),
         };
-        self.send(Timing::Single, opcode, xid, Body::SliceResponse(slice, tlvs), None);
+        self.send(Timing::Single, opcode, xid, Body::SliceResponse(id, tlvs), None);
     }
 
     fn slice_event(&mut self, dscp: u8, rbgs: u16) {

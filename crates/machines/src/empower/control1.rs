@@ -201,9 +201,7 @@ impl EmpowerSession1 {
             self.send(Timing::Triggered, Opcode::Add, self.report_xid, Body::UeReportRequest(0));
         }
         if slicing {
-            let slice = SliceId { plmn: self.settings.plmn, dscp: 0, padding: [0; 3] };
-            let xid = self.next_xid();
-            self.send(Timing::Single, Opcode::Unspecified, xid, Body::SliceRequest(slice, Vec::new()));
+            self.request_slice(0);
             if let Some(rbgs) = self.settings.slice_rbgs {
                 self.set_slice(0, rbgs, &[]);
             }
@@ -244,7 +242,14 @@ impl EmpowerSession1 {
         self.send(Timing::Triggered, Opcode::Add, xid, body);
     }
 
-    /// Sets a slice: code point, resource block groups, UEs.
+    /// Asks what a slice has; comes back as [`EmpowerEvent::Slice`].
+    pub fn request_slice(&mut self, dscp: u8) {
+        let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
+        let xid = self.next_xid();
+        self.send(Timing::Single, Opcode::Unspecified, xid, Body::SliceRequest(slice, Vec::new()));
+    }
+
+    /// Sets a slice, which base stations do not answer: code point, resource block groups, UEs.
     pub fn set_slice(&mut self, dscp: u8, rbgs: u16, rntis: &[u16]) {
         let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
         let tlvs = vec![

@@ -205,4 +205,6 @@ impl crate::southbound::SouthboundAgent for EmpowerAgent {
 }
 
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod tests;

@@ -99,6 +99,7 @@ fn slices_and_handovers_of_version_1() {
     pair.run_until(at(20));
     pair.agent_events.clear();
     pair.controller.set_slice(8, 2, &[61]);
+    pair.controller.request_slice(8);
     pair.controller.hand_over(61, Mac::local(2), 4);
     pair.controller.remove_slice(8);
     pair.run_until(at(40));
