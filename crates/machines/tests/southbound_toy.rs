@@ -94,6 +94,9 @@ impl SouthboundAgent for ToyAgent {
     fn ues(&self) -> usize {
         self.ues.len()
     }
+    fn announced_ues(&self) -> usize {
+        self.ues.len()
+    }
 }
 
 #[derive(Default)]

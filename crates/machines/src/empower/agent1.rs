@@ -340,6 +340,10 @@ impl SouthboundAgent for EmpowerAgent1 {
         self.core.ues.len()
     }
 
+    fn announced_ues(&self) -> usize {
+        self.report_xid.map_or(0, |_| self.core.ues.len())
+    }
+
     fn ue(&self, rnti: u16) -> Option<Ue> {
         self.core.ues.get(rnti).copied()
     }

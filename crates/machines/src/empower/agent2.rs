@@ -232,6 +232,10 @@ impl SouthboundAgent for EmpowerAgent2 {
         self.core.ues.len()
     }
 
+    fn announced_ues(&self) -> usize {
+        self.report_xid.map_or(0, |_| self.core.ues.len())
+    }
+
     fn ue(&self, rnti: u16) -> Option<Ue> {
         self.core.ues.get(rnti).copied()
     }

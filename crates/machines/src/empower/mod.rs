@@ -196,6 +196,12 @@ impl crate::southbound::SouthboundAgent for EmpowerAgent {
             Self::V2(agent) => agent.ues(),
         }
     }
+    fn announced_ues(&self) -> usize {
+        match self {
+            Self::V1(agent) => agent.announced_ues(),
+            Self::V2(agent) => agent.announced_ues(),
+        }
+    }
     fn ue(&self, rnti: u16) -> Option<crate::southbound::Ue> {
         match self {
             Self::V1(agent) => agent.ue(rnti),

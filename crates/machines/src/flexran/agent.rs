@@ -11,6 +11,9 @@ use ranlab_wire::flexran::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// UEs that were here before the connection and are activated before the controller's first question about them.
+const ANNOUNCED_AT_ONCE: usize = 4;
+
 /// Which FlexRAN an agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FlexranDialect {
@@ -58,7 +61,12 @@ pub struct FlexranAgent {
     delegated: bool,
     connecting_at: Time,
     requested_at: Option<Time>,
+    /// The controller has this connection's UEs, and hears of each change.
     announced: bool,
+    /// But for these, which it is still to be told of.
+    unannounced: VecDeque<u16>,
+    /// It asked for the configuration since the last report.
+    asked: bool,
     reporting: Option<Reporting>,
     replies: Replies,
 }
@@ -76,6 +84,8 @@ impl FlexranAgent {
             connecting_at: Time::ZERO,
             requested_at: None,
             announced: false,
+            unannounced: VecDeque::new(),
+            asked: false,
             reporting: None,
             replies: Replies::default(),
             settings,
@@ -86,22 +96,30 @@ impl FlexranAgent {
         self.settings.dialect == FlexranDialect::Mosaic
     }
 
-    fn send(&mut self, direction: Option<Direction>, message: impl Into<Message>, due: Option<Time>) {
+    /// Whether it could be said.
+    fn send(&mut self, direction: Option<Direction>, message: impl Into<Message>, due: Option<Time>) -> bool {
         if !self.connected {
-            return;
+            return false;
         }
         let envelope = Envelope { msg_dir: direction.map(i32::from), msg: Some(message.into()) };
         let mut octets = Vec::new();
         match encode_frame(&envelope, &mut octets) {
-            Ok(()) => self.push(octets, due),
+            Ok(()) => {
+                self.push(octets, due);
+                true
+            }
             // Too many UEs for one body: what ends a real agent is a fault that is told here.
-            Err(error) => self.fault(format!("a message of ours: {error}")),
+            Err(error) => {
+                self.fault(format!("a message of ours: {error}"));
+                false
+            }
         }
     }
 
     fn push(&mut self, octets: Vec<u8>, due: Option<Time>) {
         self.counters.sent += 1;
         self.counters.sent_bytes += octets.len() as u64;
+        self.counters.reports += u64::from(due.is_some());
         self.outputs.push_back(AgentOutput::Send { octets, due });
     }
 
@@ -145,15 +163,10 @@ impl FlexranAgent {
                 let enb_id = Some(self.settings.station);
                 let reply = EnbConfigReply { header, enb_id, cell_config, ..EnbConfigReply::default() };
                 self.send(None, reply, None);
-                self.announced = true;
             }
             Message::UeConfigRequest(request) => {
                 self.requested_at = Some(now);
-                let header = reply_header(Kind::UeConfigReply, request.header);
-                let mosaic = self.mosaic();
-                let ue_config =
-                    self.ues.iter().map(|(rnti, ue)| report::ue_config(rnti, ue, mosaic)).collect();
-                self.send(None, UeConfigReply { header, ue_config }, None);
+                self.configure_ues(request.header);
             }
             Message::LcConfigRequest(request) => {
                 if self.reporting.is_some() {
@@ -165,6 +178,8 @@ impl FlexranAgent {
                 // The controller replaces what it knows, so every UE is in every reply.
                 let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
                 self.send(None, LcConfigReply { header, lc_ue_config }, None);
+                self.asked = true;
+                self.announce(1);
             }
             Message::StatsRequest(request) => self.stats(now, request),
             Message::EchoRequest(request) => {
@@ -202,6 +217,33 @@ impl FlexranAgent {
             hello.capabilities = (0..=i32::from(BsCapability::S1ap)).collect();
         }
         self.send(Some(Direction::Successful), hello, None);
+    }
+
+    /// Every UE, in one reply. FlexRAN 0.x makes UEs of it; Mosaic5G 2.x only changes those that it knows and makes UEs of
+    /// activations alone, so each is activated once on each connection.
+    fn configure_ues(&mut self, request: Option<Header>) {
+        let header = reply_header(Kind::UeConfigReply, request);
+        let mosaic = self.mosaic();
+        let ue_config = self.ues.iter().map(|(rnti, ue)| report::ue_config(rnti, ue, mosaic)).collect();
+        let said = self.send(None, UeConfigReply { header, ue_config }, None);
+        if !std::mem::replace(&mut self.announced, true) && (mosaic || !said) {
+            self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
+            self.announce(ANNOUNCED_AT_ONCE);
+        }
+    }
+
+    /// Activates UEs that were here before the connection. The controller asks for the configuration of all UEs after each
+    /// one, so the next waits for that: all at once would be answered with the square of their number.
+    fn announce(&mut self, most: usize) {
+        for rnti in self.unannounced.drain(..most.min(self.unannounced.len())).collect::<Vec<_>>() {
+            let Some(ue) = self.ues.get(rnti) else { continue };
+            self.change(UeChange::Activated, report::ue_config(rnti, ue, self.mosaic()));
+        }
+    }
+
+    fn change(&mut self, kind: UeChange, config: UeConfig) {
+        let header = Some(Header::of(Kind::UeStateChange, 0));
+        self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
     }
 
     /// Mosaic5G 2.x sends slices to an agent in the message in which the agent reports them.
@@ -266,7 +308,6 @@ impl FlexranAgent {
             return;
         }
         let sfn = sfn_sf(now.as_nanos() / 1_000_000);
-        self.counters.reports += 1;
         if let Some(octets) = self.replies.of(sfn) {
             return self.push(octets, Some(due));
         }
@@ -303,6 +344,9 @@ impl FlexranAgent {
         let due = beat.due;
         self.counters.skipped += beat.advance(now);
         let reporting = *reporting;
+        if !std::mem::take(&mut self.asked) {
+            self.announce(1);
+        }
         if !self.delegated {
             self.report(now, reporting, due);
         }
@@ -327,6 +371,10 @@ impl FlexranAgent {
             },
             Change::Deactivated => match self.ues.remove(event.imsi) {
                 Some((rnti, _)) => {
+                    if let Some(at) = self.unannounced.iter().position(|waiting| *waiting == rnti) {
+                        self.unannounced.remove(at);
+                        return;
+                    }
                     (UeChange::Deactivated, UeConfig { rnti: Some(rnti.into()), ..UeConfig::default() })
                 }
                 None => {
@@ -335,10 +383,9 @@ impl FlexranAgent {
                 }
             },
         };
-        // Before the base station is known its UEs are in the configuration that it will be asked for.
+        // Before, its UEs are in the configuration that it will be asked for.
         if self.announced {
-            let header = Some(Header::of(Kind::UeStateChange, 0));
-            self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
+            self.change(kind, config);
         }
     }
 }
@@ -359,6 +406,7 @@ impl SouthboundAgent for FlexranAgent {
             AgentInput::Closed => {
                 self.connected = false;
                 self.announced = false;
+                self.unannounced.clear();
                 self.reporting = None;
                 self.requested_at = None;
                 self.buffer.clear();
@@ -388,6 +436,10 @@ impl SouthboundAgent for FlexranAgent {
 
     fn ues(&self) -> usize {
         self.ues.len()
+    }
+
+    fn announced_ues(&self) -> usize {
+        if self.announced { self.ues.len() - self.unannounced.len() } else { 0 }
     }
 
     fn ue(&self, rnti: u16) -> Option<Ue> {

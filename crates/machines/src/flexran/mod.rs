@@ -8,4 +8,6 @@ pub use agent::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 pub use session::{FlexranEvent, FlexranSession, SessionSettings};
 
 #[cfg(test)]
+mod published;
+#[cfg(test)]
 mod tests;

@@ -108,11 +108,11 @@ pub struct AgentCounters {
     pub connections: u64,
     /// Times that the controller asked for reports.
     pub initialised: u64,
-    /// Messages sent, reports counted.
+    /// Messages made for the stream, reports among them; what became of them the driver knows.
     pub sent: u64,
     /// Their octets.
     pub sent_bytes: u64,
-    /// Periodical reports sent.
+    /// Periodical reports among them.
     pub reports: u64,
     /// Reports whose time passed unused because the driver came late.
     pub skipped: u64,
@@ -147,6 +147,8 @@ pub trait SouthboundAgent {
     fn counters(&self) -> &AgentCounters;
     /// UEs active now.
     fn ues(&self) -> usize;
+    /// UEs among them that the controller was told of on this connection.
+    fn announced_ues(&self) -> usize;
     /// The UE with a C-RNTI; protocols without handover need not say.
     fn ue(&self, _rnti: u16) -> Option<Ue> {
         None
@@ -171,6 +173,9 @@ impl<A: SouthboundAgent + ?Sized> SouthboundAgent for Box<A> {
     }
     fn ues(&self) -> usize {
         (**self).ues()
+    }
+    fn announced_ues(&self) -> usize {
+        (**self).announced_ues()
     }
     fn ue(&self, rnti: u16) -> Option<Ue> {
         (**self).ue(rnti)

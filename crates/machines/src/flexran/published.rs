@@ -1,0 +1,181 @@
+//! The habits of Mosaic5G's controller (2.4.1) about UEs: an activation makes one, a configuration only changes those that
+//! there are, and after each activation it asks for the whole configuration again. A connection that ends takes them along.
+use super::*;
+use crate::Time;
+use crate::southbound::{
+    AgentInput, ControllerInput, ControllerOutput, Radio, ReportPeriod, SouthboundAgent,
+    SouthboundController, StreamBuffer, StreamFaults, StreamPair, Ue, UeChange as Change, UeEvent,
+};
+use bytes::Bytes;
+use ranlab_wire::flexran::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Default)]
+struct Mosaic {
+    buffer: StreamBuffer,
+    outputs: VecDeque<ControllerOutput<()>>,
+    /// UEs and the reports of each.
+    ues: BTreeMap<u32, u64>,
+    /// Rounds of configuration that it asked for and has not been given: now, and at most.
+    open: u64,
+    open_max: u64,
+    activations: u64,
+    /// Whether it asks again after an activation.
+    incurious: bool,
+}
+
+impl Mosaic {
+    fn send(&mut self, message: impl Into<Message>) {
+        let mut octets = Vec::new();
+        encode_frame(&Envelope::new(Direction::Initiating, message), &mut octets).unwrap();
+        self.outputs.push_back(ControllerOutput::Send(octets));
+    }
+
+    fn ask_for_configuration(&mut self) {
+        self.open += 1;
+        self.open_max = self.open_max.max(self.open);
+        let header = |kind, xid| Some(Header::of(kind, xid));
+        self.send(EnbConfigRequest { header: header(Kind::EnbConfigRequest, 0) });
+        self.send(UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
+        self.send(LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Hello(_) => {
+                self.ask_for_configuration();
+                let body = CompleteStatsRequest {
+                    report_frequency: Some(ReportFrequency::Periodical.into()),
+                    sf: Some(100),
+                    ue_report_flags: Some(UeFlags::PUBLISHED),
+                    ..CompleteStatsRequest::default()
+                };
+                let header = Some(Header::of(Kind::StatsRequest, 0));
+                let body = Some(StatsRequestBody::Complete(body));
+                self.send(StatsRequest { header, kind: Some(0), body });
+            }
+            Message::LcConfigReply(_) => self.open -= 1,
+            Message::UeStateChange(change) => {
+                let rnti = change.config.and_then(|config| config.rnti).unwrap();
+                if change.kind == Some(UeChange::Activated.into()) {
+                    self.activations += 1;
+                    self.ues.entry(rnti).or_default();
+                    if !self.incurious {
+                        self.ask_for_configuration();
+                    }
+                } else if change.kind == Some(UeChange::Deactivated.into()) {
+                    assert!(self.ues.remove(&rnti).is_some(), "{rnti} was never here");
+                }
+            }
+            Message::StatsReply(reply) => {
+                for report in reply.ue_report {
+                    if let Some(reports) = report.rnti.and_then(|rnti| self.ues.get_mut(&rnti)) {
+                        *reports += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl SouthboundController for Mosaic {
+    type Event = ();
+
+    fn handle(&mut self, _: Time, input: ControllerInput<'_>) {
+        match input {
+            ControllerInput::Connected => {
+                let header = Some(Header::of(Kind::Hello, 0));
+                self.send(Hello { header, ..Hello::default() });
+            }
+            ControllerInput::Received(octets) => {
+                self.buffer.extend(octets);
+                while let Some(frame) = self.buffer.next(frame_bytes).unwrap() {
+                    let body = Bytes::copy_from_slice(&frame[LENGTH_BYTES..]);
+                    self.take(decode(body).unwrap().msg.unwrap());
+                }
+            }
+            ControllerInput::Closed => *self = Self { incurious: self.incurious, ..Self::default() },
+            ControllerInput::Wake => {}
+        }
+    }
+
+    fn poll(&mut self) -> Option<ControllerOutput<()>> {
+        self.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        None
+    }
+}
+
+fn up(imsi: u64) -> AgentInput<'static> {
+    let ue = Ue { imsi, tmsi: 1, radio: Radio::default() };
+    AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change: Change::Activated(ue) })
+}
+
+fn down(imsi: u64) -> AgentInput<'static> {
+    AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change: Change::Deactivated })
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_nanos(ms * 1_000_000)
+}
+
+/// A base station whose UEs were there before the connection.
+fn pair(ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
+    let mut agent = FlexranAgent::new(FlexranAgentSettings {
+        station: 7,
+        pci: 3,
+        period: ReportPeriod::Override(50 * MS),
+        dialect: FlexranDialect::Mosaic,
+        max_ues: 4_000,
+        phase: Duration::ZERO,
+    });
+    (0..ues).for_each(|imsi| agent.handle(Time::ZERO, up(imsi)));
+    assert_eq!(agent.announced_ues(), 0, "nobody has heard of them");
+    StreamPair::new(agent, controller, StreamFaults::delay(MS), 1)
+}
+
+#[test]
+fn a_mosaic_controller_hears_of_every_ue_on_each_connection() {
+    let mut pair = pair(30, Mosaic::default());
+    pair.run_until(at(500));
+    assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
+    pair.tell_agent(up(30));
+    pair.tell_agent(down(4));
+    pair.run_until(at(1_000));
+    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 31));
+    assert!(pair.controller.ues.values().all(|reports| *reports >= 8), "{:?}", pair.controller.ues);
+    // The controller starts again, and UEs come and go meanwhile.
+    pair.reset();
+    assert_eq!((pair.agent.ues(), pair.agent.announced_ues()), (30, 0));
+    pair.tell_agent(up(31));
+    pair.tell_agent(down(5));
+    pair.run_until(at(2_000));
+    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "each once");
+    assert_eq!((pair.agent.ues(), pair.agent.announced_ues(), pair.agent.counters().faults), (30, 30, 0));
+}
+
+#[test]
+fn many_ues_are_announced_one_after_the_other() {
+    let mut pair = pair(1_000, Mosaic::default());
+    // Some leave before they were announced.
+    pair.run_until(at(100));
+    let announced = pair.agent.announced_ues();
+    assert!((20..900).contains(&announced), "{announced}");
+    (900..1_000).for_each(|imsi| pair.tell_agent(down(imsi)));
+    pair.run_until(at(5_000));
+    assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (900, 900));
+    assert!(pair.controller.open_max <= 6, "{} rounds at once", pair.controller.open_max);
+}
+
+#[test]
+fn a_controller_that_asks_nothing_more_hears_of_every_ue_all_the_same() {
+    let mut pair = pair(30, Mosaic { incurious: true, ..Mosaic::default() });
+    pair.run_until(at(3_000));
+    assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
+}
