@@ -1,6 +1,7 @@
 //! Socket system calls that std lacks; the only floor-0 crate with `unsafe`, each block with its reason.
 //!
-//! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves.
+//! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves;
+//!   [`unacknowledged`]: how much it has.
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
@@ -33,7 +34,7 @@ pub use datagrams::{
     DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, receive_buffer, wait_readable,
 };
 pub use limits::{OpenFiles, raise_open_files};
-pub use options::{bound_buffers, limit_unsent};
+pub use options::{bound_buffers, limit_unsent, unacknowledged};
 pub use rest::Rest;
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};

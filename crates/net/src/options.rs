@@ -1,7 +1,8 @@
-//! Bounds on what the kernel keeps for a socket.
+//! Bounds on what the kernel keeps for a socket, and how much that is.
+#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
 
@@ -22,10 +23,47 @@ pub fn limit_unsent(socket: &impl AsFd, unsent_bytes: u32) -> io::Result<()> {
     SockRef::from(socket).set_tcp_notsent_lowat(unsent_bytes)
 }
 
+/// Octets that a TCP socket was given and the other host has not acknowledged yet (`SIOCOUTQ`, tcp(7)): those on their way
+/// and those that wait for their first transmission. What was acknowledged may still wait there for its reader.
+///
+/// # Errors
+/// The descriptor is no TCP socket.
+pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u64> {
+    let mut octets: libc::c_int = 0;
+    // SAFETY: the descriptor is open as long as `socket` is borrowed, and the kernel writes one int to a valid one.
+    let result = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &mut octets) };
+    match result {
+        0 => Ok(u64::try_from(octets).unwrap_or(0)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn what_the_reader_leaves_is_told_once_its_buffer_is_full() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        bound_buffers(&listener, 4 << 10, 4 << 10).unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut reader, _) = listener.accept().unwrap();
+        assert_eq!(unacknowledged(&sender).unwrap(), 0);
+        sender.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        while let Ok(taken) = sender.write(&[7; 4 << 10]) {
+            sent += taken as u64;
+        }
+        let left = unacknowledged(&sender).unwrap();
+        assert!(left > 0 && left < sent, "{left} of {sent}");
+        let mut read = vec![0; usize::try_from(sent).unwrap()];
+        reader.read_exact(&mut read).unwrap();
+        while unacknowledged(&sender).unwrap() > 0 {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn bounds_reach_the_kernel() {

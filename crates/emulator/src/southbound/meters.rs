@@ -1,8 +1,12 @@
 //! What a fleet did, summed over its base stations.
+use super::line::{Backlog, Line};
 use hdrhistogram::Histogram;
+use ranlab_machines::Time;
 use ranlab_machines::southbound::AgentCounters;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// Greatest time that is told apart: ten minutes.
 const TIME_US_MAX: u64 = 600_000_000;
@@ -27,18 +31,32 @@ pub struct SouthboundReport {
     pub alive: u32,
     /// UEs active now.
     pub ues: u64,
+    /// UEs among them that their controller was told of on this connection.
+    pub announced_ues: u64,
     /// Connections made again after a loss.
     pub reconnects: u64,
     /// Connections that could not be made.
     pub refused: u64,
-    /// Messages handed to the sockets.
+    /// Connections on which the controller asked for reports.
+    pub initialised: u64,
+    /// Messages that the base stations made: sent, dropped or waiting.
+    pub offered: u64,
+    /// Messages that the kernel took whole.
     pub sent: u64,
-    /// Their octets.
+    /// Octets that the kernel took.
     pub sent_bytes: u64,
-    /// Periodical reports among them.
+    /// Periodical reports among those messages.
     pub reports: u64,
-    /// Reports dropped because the controller did not take them.
+    /// Messages given up: reports that found no room because the controller did not take those before, and what waited when a
+    /// connection ended.
     pub dropped: u64,
+    /// Messages that wait because the kernel takes no more for the controller.
+    pub waiting: u64,
+    /// Their octets.
+    pub waiting_bytes: u64,
+    /// Octets that the kernel took and the controller's host has not acknowledged. What it acknowledged may still wait there
+    /// to be read: that nobody sees from here.
+    pub unacknowledged_bytes: u64,
     /// Reports whose time passed unused because the emulator was late.
     pub skipped: u64,
     /// Messages received.
@@ -55,7 +73,8 @@ pub struct SouthboundReport {
     pub refused_ues: u64,
     /// Handovers commanded and carried out.
     pub handovers: u64,
-    /// How late reports left, 99th percentile in microseconds.
+    /// Time from when reports were due until the kernel took their last octet, 99th percentile in microseconds; reports that
+    /// still wait count as late as they are by now.
     pub lateness_us_p99: u64,
     /// Initialisation as MARC measures it, median and maximum in microseconds.
     pub init_requests_us: (u64, u64),
@@ -69,9 +88,16 @@ pub(super) struct Meters {
     pub(super) connected: Cell<u32>,
     pub(super) alive: Cell<u32>,
     pub(super) ues: Cell<u64>,
+    pub(super) announced_ues: Cell<u64>,
+    sent: Cell<u64>,
+    pub(super) sent_bytes: Cell<u64>,
+    reports: Cell<u64>,
     pub(super) losses: Cell<u64>,
-    pub(super) refused: Cell<u64>,
-    pub(super) dropped: Cell<u64>,
+    refused: Cell<u64>,
+    dropped: Cell<u64>,
+    /// How the first attempt to connect ended.
+    first_word: RefCell<Option<Result<(), String>>>,
+    spoken: Notify,
     pub(super) handovers: Cell<u64>,
     lateness: RefCell<Histogram<u64>>,
     init_requests: RefCell<Histogram<u64>>,
@@ -89,9 +115,15 @@ impl Default for Meters {
             connected: Cell::default(),
             alive: Cell::default(),
             ues: Cell::default(),
+            announced_ues: Cell::default(),
+            sent: Cell::default(),
+            sent_bytes: Cell::default(),
+            reports: Cell::default(),
             losses: Cell::default(),
             refused: Cell::default(),
             dropped: Cell::default(),
+            first_word: RefCell::default(),
+            spoken: Notify::new(),
             handovers: Cell::default(),
             lateness: histogram(),
             init_requests: histogram(),
@@ -105,8 +137,39 @@ fn micros(time: Duration) -> u64 {
 }
 
 impl Meters {
-    pub(super) fn late(&self, time: Duration) {
-        self.lateness.borrow_mut().saturating_record(micros(time));
+    /// A connection stands, or could not be made.
+    pub(super) fn connecting_ended(&self, result: Result<(), String>) {
+        match result {
+            Ok(()) => self.connected.set(self.connected.get() + 1),
+            Err(_) => self.refused.set(self.refused.get() + 1),
+        }
+        self.first_word.borrow_mut().get_or_insert(result);
+        self.spoken.notify_waiters();
+    }
+
+    /// How the first attempt to connect ended, as soon as one did.
+    pub(super) async fn first_word(&self) -> Result<(), String> {
+        loop {
+            let spoken = self.spoken.notified();
+            if let Some(word) = &*self.first_word.borrow() {
+                return word.clone();
+            }
+            spoken.await;
+        }
+    }
+
+    /// The kernel took a message's last octet; a report was due then.
+    pub(super) fn sent(&self, now: Time, due: Option<Time>) {
+        self.sent.set(self.sent.get() + 1);
+        if let Some(due) = due {
+            self.reports.set(self.reports.get() + 1);
+            self.lateness.borrow_mut().saturating_record(micros(now.since(due)));
+        }
+    }
+
+    /// Messages were given up.
+    pub(super) fn drop_messages(&self, messages: u64) {
+        self.dropped.set(self.dropped.get() + messages);
     }
 
     pub(super) fn initialised(&self, delays: Delays) {
@@ -117,9 +180,8 @@ impl Meters {
     /// Adds what an agent counted since `before`.
     pub(super) fn add(&self, before: &AgentCounters, now: &AgentCounters) {
         let mut totals = self.totals.borrow_mut();
+        totals.initialised += now.initialised - before.initialised;
         totals.sent += now.sent - before.sent;
-        totals.sent_bytes += now.sent_bytes - before.sent_bytes;
-        totals.reports += now.reports - before.reports;
         totals.skipped += now.skipped - before.skipped;
         totals.received += now.received - before.received;
         totals.received_bytes += now.received_bytes - before.received_bytes;
@@ -135,24 +197,42 @@ impl Meters {
         }
     }
 
-    pub(super) fn report(&self, nodes: u32) -> SouthboundReport {
+    /// What happened so far, and what waits on the lines of all base stations.
+    pub(super) fn report(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> SouthboundReport {
         let totals = self.totals.borrow();
-        let at = |histogram: &RefCell<Histogram<u64>>, quantile: f64| {
-            let histogram = histogram.borrow();
+        let mut lateness = self.lateness.borrow().clone();
+        let mut backlog = Backlog::default();
+        for line in lines {
+            let line = line.borrow();
+            backlog.add(line.backlog());
+            for due in line.overdue() {
+                lateness.saturating_record(micros(now.since(due)));
+            }
+        }
+        let at = |histogram: &Histogram<u64>, quantile: f64| {
             if histogram.is_empty() { 0 } else { histogram.value_at_quantile(quantile) }
         };
-        let init = |histogram| (at(histogram, 0.5), at(histogram, 1.0));
+        let init = |histogram: &RefCell<Histogram<u64>>| {
+            let histogram = histogram.borrow();
+            (at(&histogram, 0.5), at(&histogram, 1.0))
+        };
         SouthboundReport {
-            nodes,
+            nodes: u32::try_from(lines.len()).unwrap_or(u32::MAX),
             connected: self.connected.get(),
             alive: self.alive.get(),
             ues: self.ues.get(),
+            announced_ues: self.announced_ues.get(),
             reconnects: self.losses.get(),
             refused: self.refused.get(),
-            sent: totals.sent,
-            sent_bytes: totals.sent_bytes,
-            reports: totals.reports,
+            initialised: totals.initialised,
+            offered: totals.sent,
+            sent: self.sent.get(),
+            sent_bytes: self.sent_bytes.get(),
+            reports: self.reports.get(),
             dropped: self.dropped.get(),
+            waiting: backlog.messages,
+            waiting_bytes: backlog.octets,
+            unacknowledged_bytes: backlog.unacknowledged,
             skipped: totals.skipped,
             received: totals.received,
             received_bytes: totals.received_bytes,
@@ -161,7 +241,7 @@ impl Meters {
             faults: totals.faults,
             refused_ues: totals.refused_ues,
             handovers: self.handovers.get(),
-            lateness_us_p99: at(&self.lateness, 0.99),
+            lateness_us_p99: at(&lateness, 0.99),
             init_requests_us: init(&self.init_requests),
             init_reporting_us: init(&self.init_reporting),
         }

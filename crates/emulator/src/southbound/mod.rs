@@ -4,6 +4,7 @@
 //! [`ranlab_model::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
 mod deadlines;
 mod identity;
+mod line;
 mod live;
 mod meters;
 mod node;
@@ -12,7 +13,8 @@ pub use identity::{Identity, SourcePool, SourcePoolError};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
-use deadlines::Deadlines;
+use deadlines::{Deadlines, now};
+use line::Line;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
@@ -158,6 +160,7 @@ pub struct SouthboundFleet {
     config: SouthboundConfig,
     directory: Directory,
     nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
+    lines: Vec<Rc<RefCell<Line>>>,
     meters: Rc<Meters>,
     deadlines: Rc<Deadlines>,
     keeper: Option<JoinHandle<()>>,
@@ -170,6 +173,7 @@ impl SouthboundFleet {
             config,
             directory: Directory::default(),
             nodes: Vec::new(),
+            lines: Vec::new(),
             meters: Rc::new(Meters::default()),
             deadlines: Rc::new(Deadlines::default()),
             keeper: None,
@@ -200,6 +204,7 @@ impl SouthboundFleet {
             task.abort();
             // What it counted is taken back when it is dropped; an error says that it was aborted.
             let _ = task.await;
+            self.lines.pop();
         }
         delays.ok()?.ok()
     }
@@ -218,11 +223,14 @@ impl SouthboundFleet {
         let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
         let agent = self.config.agent(identity);
         let log = self.config.log.clone().map(|log| (number, log));
+        let line = Rc::new(RefCell::new(Line::default()));
+        self.lines.push(line.clone());
         let shared = Shared {
             meters: self.meters.clone(),
             directory: self.directory.clone(),
             deadlines: self.deadlines.clone(),
             log,
+            line,
         };
         let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
         let (controller, source, deaf) =
@@ -232,6 +240,14 @@ impl SouthboundFleet {
         self.nodes.push((sender, task));
     }
 
+    /// Waits until the first base station is connected, or could not be: the error says why. A controller that nobody reaches
+    /// is found without a connection besides the base stations' own; published controllers give that one a place in their
+    /// data base.
+    pub fn first_word(&self) -> impl Future<Output = Result<(), String>> + use<> {
+        let meters = self.meters.clone();
+        async move { meters.first_word().await }
+    }
+
     /// Where events of another program go.
     pub fn live(&self) -> LiveEvents {
         LiveEvents::new(self.directory.clone(), self.config.first, self.config.nodes)
@@ -239,7 +255,7 @@ impl SouthboundFleet {
 
     /// What happened so far.
     pub fn report(&self) -> SouthboundReport {
-        self.meters.report(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX))
+        self.meters.report(&self.lines, now())
     }
 
     /// Forgets lateness and delays: a measurement begins.

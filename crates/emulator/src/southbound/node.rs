@@ -1,5 +1,6 @@
 //! One base station: its agent, its UEs, its connection.
 use super::deadlines::{Deadlines, now};
+use super::line::{Fate, Line};
 use super::meters::{Delays, Meters};
 use super::{Directory, EventLog, Identity};
 use ranlab_machines::Time;
@@ -7,6 +8,7 @@ use ranlab_machines::southbound::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Radio, SouthboundAgent, Ue, UeChange, UeEvent,
 };
 use ranlab_model::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,8 +17,8 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
-/// Octets that may wait to be written; beyond, reports are dropped and counted.
-const UNWRITTEN_BYTES: usize = 1 << 20;
+/// Octets that the kernel may hold unsent: what waits longer waits here, where it is seen.
+const UNSENT_BYTES: u32 = 16 << 10;
 /// Octets read at once.
 const READ_BYTES: usize = 16 << 10;
 /// How long a connection may take.
@@ -62,12 +64,13 @@ impl Events {
     }
 }
 
-/// What all base stations of a fleet have in common.
+/// What a base station has in common with its fleet.
 pub(super) struct Shared {
     pub(super) meters: Rc<Meters>,
     pub(super) directory: Directory,
     pub(super) deadlines: Rc<Deadlines>,
     pub(super) log: Option<(u32, EventLog)>,
+    pub(super) line: Rc<RefCell<Line>>,
 }
 
 pub(super) struct Node {
@@ -84,8 +87,8 @@ pub(super) struct Node {
     counted_ues: u64,
     alive: bool,
     connected: bool,
-    unwritten: Vec<u8>,
-    written: usize,
+    counted_announced: u64,
+    line: Rc<RefCell<Line>>,
 }
 
 /// What the model says of a UE as agents report it.
@@ -112,7 +115,7 @@ impl Node {
         shared: Shared,
         probe: Option<oneshot::Sender<Delays>>,
     ) -> Self {
-        let Shared { meters, directory, deadlines, log } = shared;
+        let Shared { meters, directory, deadlines, log, line } = shared;
         Self {
             identity,
             agent,
@@ -127,8 +130,8 @@ impl Node {
             counted_ues: 0,
             alive: false,
             connected: false,
-            unwritten: Vec::new(),
-            written: 0,
+            counted_announced: 0,
+            line,
         }
     }
 
@@ -145,21 +148,22 @@ impl Node {
             match connect(controller, source).await {
                 Ok(stream) => {
                     pause = FIRST_PAUSE;
-                    self.meters.connected.set(self.meters.connected.get() + 1);
+                    self.meters.connecting_ended(Ok(()));
                     self.connected = true;
+                    let stream = Rc::new(stream);
+                    self.line.borrow_mut().stream = Some(stream.clone());
                     self.agent.handle(now(), AgentInput::Connected);
                     self.talk(&stream, deaf, &mut commands).await;
                     self.meters.connected.set(self.meters.connected.get() - 1);
                     self.connected = false;
                     self.meters.losses.set(self.meters.losses.get() + 1);
                     self.agent.handle(now(), AgentInput::Closed);
-                    self.unwritten.clear();
-                    self.written = 0;
+                    self.give_up();
                     self.count();
                 }
                 Err(error) => {
                     tracing::debug!(station = self.identity.station, %error, "cannot connect");
-                    self.meters.refused.set(self.meters.refused.get() + 1);
+                    self.meters.connecting_ended(Err(error.to_string()));
                 }
             }
             tokio::time::sleep(pause).await;
@@ -180,6 +184,7 @@ impl Node {
             self.count();
             let event = self.events.next_at().map(|at| self.began + at);
             let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
+            let waiting = self.line.borrow().is_waiting();
             // Without any deadline the socket alone decides.
             let due = async {
                 match deadline {
@@ -199,7 +204,7 @@ impl Node {
                         Err(_) => return,
                     }
                 }
-                ready = stream.writable(), if self.written < self.unwritten.len() => {
+                ready = stream.writable(), if waiting => {
                     if ready.is_err() {
                         return;
                     }
@@ -250,21 +255,14 @@ impl Node {
     fn pump(&mut self) -> io::Result<()> {
         while let Some(output) = self.agent.poll() {
             match output {
-                AgentOutput::Send { octets, due } => {
-                    let waiting = self.unwritten.len() - self.written;
-                    match due {
-                        Some(_) if waiting + octets.len() > UNWRITTEN_BYTES => {
-                            self.meters.dropped.set(self.meters.dropped.get() + 1);
-                        }
-                        None if waiting > 2 * UNWRITTEN_BYTES => return Err(io::ErrorKind::TimedOut.into()),
-                        due => {
-                            if let Some(due) = due {
-                                self.meters.late(now().since(due));
-                            }
-                            self.unwritten.extend_from_slice(&octets);
-                        }
+                AgentOutput::Send { octets, due } => match self.line.borrow_mut().push(&octets, due) {
+                    Fate::Waits => {}
+                    Fate::Dropped => self.meters.drop_messages(1),
+                    Fate::Stuck => {
+                        self.meters.drop_messages(1);
+                        return Err(io::ErrorKind::TimedOut.into());
                     }
-                }
+                },
                 AgentOutput::Close => return Err(io::ErrorKind::InvalidData.into()),
                 AgentOutput::Event(event) => self.event(event),
             }
@@ -302,21 +300,20 @@ impl Node {
     }
 
     fn write(&mut self, stream: &TcpStream) -> io::Result<()> {
-        while self.written < self.unwritten.len() {
-            match stream.try_write(&self.unwritten[self.written..]) {
-                Ok(written) => self.written += written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+        self.line.borrow_mut().write(&self.meters, now, |octets| stream.try_write(octets))
+    }
+
+    /// The connection ended: nothing that was meant for it goes to the next one.
+    fn give_up(&mut self) {
+        let mut given_up = self.line.borrow_mut().end();
+        while let Some(output) = self.agent.poll() {
+            match output {
+                AgentOutput::Send { .. } => given_up += 1,
+                AgentOutput::Close => {}
+                AgentOutput::Event(event) => self.event(event),
             }
         }
-        if self.written == self.unwritten.len() {
-            self.unwritten.clear();
-            self.written = 0;
-        } else if self.written > UNWRITTEN_BYTES / 2 {
-            self.unwritten.drain(..self.written);
-            self.written = 0;
-        }
-        Ok(())
+        self.meters.drop_messages(given_up);
     }
 
     fn count(&mut self) {
@@ -326,6 +323,9 @@ impl Node {
         let ues = self.agent.ues() as u64;
         self.meters.ues.set(self.meters.ues.get() + ues - self.counted_ues);
         self.counted_ues = ues;
+        let announced = self.agent.announced_ues() as u64;
+        self.meters.announced_ues.set(self.meters.announced_ues.get() + announced - self.counted_announced);
+        self.counted_announced = announced;
         let alive = self.agent.is_reporting();
         if alive != self.alive {
             let now = self.meters.alive.get();
@@ -345,6 +345,9 @@ impl Drop for Node {
             self.meters.connected.set(self.meters.connected.get().saturating_sub(1));
         }
         self.meters.ues.set(self.meters.ues.get().saturating_sub(self.counted_ues));
+        let announced = self.meters.announced_ues.get().saturating_sub(self.counted_announced);
+        self.meters.announced_ues.set(announced);
+        self.meters.drop_messages(self.line.borrow_mut().end());
     }
 }
 
@@ -354,6 +357,7 @@ async fn connect(controller: SocketAddr, source: Option<IpAddr>) -> io::Result<T
         socket.bind(SocketAddr::new(source, 0))?;
     }
     socket.set_nodelay(true)?;
+    ranlab_net::limit_unsent(&socket, UNSENT_BYTES)?;
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, socket.connect(controller)).await??;
     // A port of the ephemeral range connects to itself in the end.
     if stream.local_addr()? == stream.peer_addr()? {

@@ -4,7 +4,8 @@ use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Reg
 use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
 use ranlab_controllers::flexran::{FlexranControllerSettings, RibShare};
 use ranlab_model::arrivals::Law;
-use tokio::io::AsyncWriteExt;
+use std::cell::Cell;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn at_once(config: SouthboundConfig) -> SouthboundConfig {
     let population = PopulationConfig { activation: Law::Constant(Duration::ZERO), ..config.population };
@@ -45,6 +46,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
             assert!(delays.to_requests <= delays.to_reporting);
             let report = fleet.report();
             assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
+            assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was, too");
             assert!(report.init_reporting_us.0 > 0 && report.reports > 0);
             drop(fleet);
             until(|| server.read(|c| c.seen().agents == 0)).await;
@@ -138,7 +140,69 @@ fn controllers_that_fail_are_told_apart_and_survived() {
         fleet.ramp_up().await;
         until(|| fleet.report().refused >= 4).await;
         assert_eq!(fleet.report().connected, 0);
+        assert!(fleet.first_word().await.unwrap_err().contains("refused"));
         assert_eq!(fleet.probe(Duration::from_millis(300)).await, None);
+    });
+}
+
+/// A controller that asks one base station for reports, and reads only while it is told to.
+async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
+    use ranlab_machines::flexran::{FlexranSession, SessionSettings};
+    use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut session = FlexranSession::new(SessionSettings::default());
+    session.handle(now(), ControllerInput::Connected);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        while let Some(output) = session.poll() {
+            if let ControllerOutput::Send(octets) = output {
+                stream.write_all(&octets).await.unwrap();
+            }
+        }
+        while !reading.get() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let len = stream.read(&mut buffer).await.unwrap();
+        session.handle(now(), ControllerInput::Received(&buffer[..len]));
+    }
+}
+
+#[test]
+fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
+    ranlab_sdk::run(async {
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        ranlab_net::bound_buffers(&listener, 8 << 10, 8 << 10).unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 100, 1);
+        let period = ReportPeriod::Override(Duration::from_millis(5));
+        let mut fleet = SouthboundFleet::new(at_once(SouthboundConfig { period, ..config }));
+        let reading = Rc::new(Cell::new(true));
+        let controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
+        fleet.ramp_up().await;
+        until(|| fleet.report().reports >= 10).await;
+        assert_eq!(fleet.first_word().await, Ok(()));
+        reading.set(false);
+        until(|| fleet.report().dropped >= 100).await;
+        let stopped = fleet.report();
+        until(|| fleet.report().dropped >= 200).await;
+        let report = fleet.report();
+        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "nobody reads");
+        assert!(report.offered >= stopped.offered + 100);
+        // A MiB of 9 kB reports waits, half a second of them.
+        assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
+        assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
+        assert_eq!(report.offered, report.sent + report.dropped + report.waiting);
+        reading.set(true);
+        until(|| fleet.report().waiting == 0).await;
+        let report = fleet.report();
+        assert!(report.sent >= stopped.sent + 100 && report.lateness_us_p99 > 500_000, "{report:?}");
+        // What waits when the connection ends is given up, and does not go to the next one.
+        reading.set(false);
+        until(|| fleet.report().waiting > 0).await;
+        controller.abort();
+        until(|| fleet.report().refused > 0).await;
+        let report = fleet.report();
+        assert_eq!((report.waiting, report.offered), (0, report.sent + report.dropped), "{report:?}");
+        assert_eq!((report.connected, report.announced_ues, report.ues), (0, 0, 100));
     });
 }
 
