@@ -352,8 +352,10 @@ fn metrics() -> Vec<Metric> {
     let mut metrics = sut::metrics();
     metrics.extend([
         scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
-        scalar("rx_messages_per_s", "1/s", Neither, "protocol messages to the controller, not packets"),
+        scalar("rx_messages_per_s", "1/s", Neither, "protocol messages that the kernel took for the controller, not packets"),
         scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
+        scalar("offered_messages_per_s", "1/s", Neither, "messages that the base stations made for it, sent or not"),
+        scalar("unread_kb", "kB", Lower, "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it"),
         scalar("rx_bytes_per_message", "B", Neither, "octets of a message to the controller, on average"),
         scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
         scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
@@ -368,12 +370,16 @@ fn metrics() -> Vec<Metric> {
         scalar("declared_dead", "", Lower, "base stations that were declared dead though connected"),
         scalar("app_runs_per_s", "1/s", Higher, "runs of the controller's applications"),
         scalar("reconnects", "", Lower, "connections that base stations lost"),
+        scalar("nodes_connected_ratio", "", Higher, "base stations connected at the end, of all"),
+        scalar("refused", "", Lower, "connections that could not be made"),
+        scalar("faults", "", Lower, "breaches of the protocol by the controller, and messages that it cannot carry"),
+        scalar("ues_announced_ratio", "", Higher, "UEs that the controller was told of, of those active"),
         scalar("overload_drops", "", Neither, "1 if it drops messages"),
         scalar("overload_declares_dead", "", Neither, "1 if it declares base stations dead"),
         scalar("overload_memory_grows", "", Neither, "1 if its memory grows without bound"),
         scalar("overload_starves", "", Neither, "1 if its applications wait in more cycles than they run"),
         scalar("tool.cpu_cores", "cores", Neither, "cores that the base stations kept busy"),
-        scalar("tool.lateness_us_p99", "us", Neither, "how late reports left, 99th percentile"),
+        scalar("tool.lateness_us_p99", "us", Neither, "time from when reports were due until the kernel took them, 99th percentile; those that still wait count as late as they are at the end"),
         scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late"),
     ]);
     metrics.extend(wire::packets("", "base stations"));
@@ -412,6 +418,7 @@ fn record(
     if let Some(process) = controller.process.as_ref().filter(|_| of("sent") > 0.0) {
         recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / of("sent"));
     }
+    record_shortfall(recorder, nodes, load);
     let mut overloaded = alive < ALIVE_AT_LEAST;
     if let Some(delays) = probe {
         let (reporting, requests) = delays.map_or((patience_ms, patience_ms), |(a, b)| (a * 1e-3, b * 1e-3));
@@ -442,13 +449,79 @@ fn record(
     recorder.scalar("tool.lateness_us_p99", lateness_us_p99(load));
     let skipped = of("skipped") / (of("reports") + of("skipped")).max(1.0);
     recorder.scalar("tool.skipped_ratio", skipped);
-    if overloaded {
-        Outcome::Overloaded
-    } else if skipped > SKIPPED_AT_MOST && noise::refused(run) {
-        Outcome::Invalid
-    } else if of("dropped") > 0.0 || of("reconnects") > 0.0 || alive < 1.0 {
-        Outcome::Degraded
+    match unloaded(load, controller) {
+        Some(outcome) => outcome,
+        None if overloaded => Outcome::Overloaded,
+        None if skipped > SKIPPED_AT_MOST && noise::refused(run) => Outcome::Invalid,
+        None if short(load) || of("reconnects") > 0.0 || alive < 1.0 => Outcome::Degraded,
+        None => Outcome::Ok,
+    }
+}
+
+/// What of the load did not reach the controller. Base stations of E2 do not say.
+fn record_shortfall(recorder: &mut Recorder, nodes: f64, load: &Report) {
+    let of = |name: &str| number(&load.numbers, name);
+    if !load.numbers.contains_key("offered") {
+        return;
+    }
+    recorder.scalar("offered_messages_per_s", of("offered") / load.wall_s.max(1e-3));
+    recorder.scalar("unread_kb", (of("waiting_bytes") + of("unacknowledged_bytes")) * 1e-3);
+    recorder.scalar("nodes_connected_ratio", of("connected") / nodes.max(1.0));
+    recorder.scalar("refused", of("refused"));
+    recorder.scalar("faults", of("faults"));
+    recorder
+        .scalar("ues_announced_ratio", if of("ues") > 0.0 { of("announced_ues") / of("ues") } else { 1.0 });
+}
+
+/// Whether less was sent than was meant to be.
+fn short(load: &Report) -> bool {
+    let of = |name: &str| number(&load.numbers, name);
+    let unannounced = load.numbers.get("announced_ues").is_some_and(|told| *told < of("ues"));
+    of("dropped") > 0.0 || of("faults") > 0.0 || unannounced
+}
+
+/// A run in which nothing reached the controller measured nothing: it took nothing, refused everybody, or there was no load.
+fn unloaded(load: &Report, controller: &Report) -> Option<Outcome> {
+    let of = |name: &str| number(&load.numbers, name);
+    let offered = load.numbers.get("offered").copied().unwrap_or_else(|| of("sent"));
+    if of("connected") == 0.0 && of("refused") > 0.0 {
+        Some(Outcome::SutFailed)
+    } else if of("sent") == 0.0 && offered + of("dropped") + of("waiting") > 0.0 {
+        Some(Outcome::Overloaded)
+    } else if of("sent") == 0.0 || (of("alive") > 0.0 && load.numbers.get("reports") == Some(&0.0)) {
+        Some(Outcome::Invalid)
     } else {
-        Outcome::Ok
+        (controller.numbers.get("processed") == Some(&0.0)).then_some(Outcome::Overloaded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(numbers: &[(&str, f64)]) -> Report {
+        let numbers = numbers.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Report { numbers, ..Report::default() }
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
+        let strange = Report::default();
+        let judged = |numbers: &[(&str, f64)]| unloaded(&report(numbers), &strange);
+        let fine = [("connected", 1.0), ("offered", 9.0), ("sent", 9.0), ("reports", 8.0)];
+        assert_eq!(judged(&fine), None);
+        // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
+        assert_eq!(judged(&[("connected", 0.0), ("refused", 12.0)]), Some(Outcome::SutFailed));
+        let unread = [("connected", 1.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
+        assert_eq!(judged(&unread), Some(Outcome::Overloaded));
+        assert_eq!(judged(&[("connected", 1.0), ("faults", 160.0)]), Some(Outcome::Invalid));
+        let hellos = [("alive", 1.0), ("offered", 2.0), ("sent", 2.0), ("reports", 0.0)];
+        assert_eq!(judged(&hellos), Some(Outcome::Invalid));
+        let ours = report(&[("processed", 0.0)]);
+        assert_eq!(unloaded(&report(&fine), &ours), Some(Outcome::Overloaded));
+        // Base stations of E2 count less.
+        assert_eq!(judged(&[("sent", 9.0)]), None);
+        assert!(short(&report(&[("faults", 1.0)])) && !short(&report(&fine)));
+        assert!(short(&report(&[("ues", 2.0), ("announced_ues", 1.0)])));
     }
 }

@@ -95,6 +95,7 @@ pub(super) struct Meters {
     pub(super) losses: Cell<u64>,
     refused: Cell<u64>,
     dropped: Cell<u64>,
+    pub(super) last_fault: RefCell<Option<String>>,
     /// How the first attempt to connect ended.
     first_word: RefCell<Option<Result<(), String>>>,
     spoken: Notify,
@@ -122,6 +123,7 @@ impl Default for Meters {
             losses: Cell::default(),
             refused: Cell::default(),
             dropped: Cell::default(),
+            last_fault: RefCell::default(),
             first_word: RefCell::default(),
             spoken: Notify::new(),
             handovers: Cell::default(),

@@ -258,6 +258,11 @@ impl SouthboundFleet {
         self.meters.report(&self.lines, now())
     }
 
+    /// What the last fault was, if there was one.
+    pub fn last_fault(&self) -> Option<String> {
+        self.meters.last_fault.borrow().clone()
+    }
+
     /// Forgets lateness and delays: a measurement begins.
     pub fn reset_meters(&self) {
         self.meters.reset();

@@ -289,7 +289,10 @@ impl Node {
                     self.meters.handovers.set(self.meters.handovers.get() + 1);
                 }
             }
-            AgentEvent::Fault(what) => tracing::debug!(station = self.identity.station, what, "fault"),
+            AgentEvent::Fault(what) => {
+                tracing::debug!(station = self.identity.station, what, "fault");
+                self.meters.last_fault.replace(Some(what));
+            }
             _ => {}
         }
     }

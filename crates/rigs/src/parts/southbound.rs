@@ -228,13 +228,16 @@ impl SouthFleet {
             ramp: Duration::from_micros(part.ramp_us),
             ..marc
         };
-        // A controller that nobody reaches is the environment's fault, and found now.
-        tokio::net::TcpStream::connect(controller)
-            .await
-            .map_err(|error| environment(format!("cannot connect to {controller}: {error}")))?;
         let mut fleet = SouthboundFleet::new(config);
         let started = Instant::now();
-        fleet.ramp_up().await;
+        // A controller that nobody reaches is the environment's fault, and found now.
+        let first_word = fleet.first_word();
+        let unreached = |error| environment(format!("cannot connect to {controller}: {error}"));
+        let ramp_up = async {
+            fleet.ramp_up().await;
+            Ok(())
+        };
+        tokio::try_join!(async { first_word.await.map_err(unreached) }, ramp_up)?;
         Ok(Self { fleet, at_begin: SouthboundReport::default(), nodes: part.nodes, started, set_up_us: 0 })
     }
 }
@@ -268,6 +271,12 @@ impl Running for SouthFleet {
             ("alive", f64::from(now.alive)),
             ("connected", f64::from(now.connected)),
             ("ues", now.ues as f64),
+            ("announced_ues", now.announced_ues as f64),
+            ("offered", (now.offered - then.offered) as f64),
+            ("waiting", now.waiting as f64),
+            ("waiting_bytes", now.waiting_bytes as f64),
+            ("unacknowledged_bytes", now.unacknowledged_bytes as f64),
+            ("refused", (now.refused - then.refused) as f64),
             ("sent", (now.sent - then.sent) as f64),
             ("sent_bytes", (now.sent_bytes - then.sent_bytes) as f64),
             ("reports", (now.reports - then.reports) as f64),
