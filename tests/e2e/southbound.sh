@@ -26,7 +26,17 @@ fetch "${at[1]}" /stats_manager/all >all.txt
 # Dead agents stay in the RIB as published, so those of the fleet that has ended are there: ten, and the probe.
 [[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB has not eleven agents"; exit 1; }
 [[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
-fetch "${at[1]}" /v1/counters | grep -q '"overload":\[\]' || { echo "overload at ten base stations"; exit 1; }
+fetch "${at[1]}" /v1/counters >counters.txt
+grep -q '"overload":\[\]' counters.txt || { echo "overload at ten base stations"; exit 1; }
+# Nobody looked first whether it is there: published controllers give that connection an identity of its own.
+[[ $(field connections <counters.txt) == 11 ]] || { echo "not eleven connections"; cat counters.txt; exit 1; }
+# Reports of 3,000 UEs are too long for the protocol. No load is no success, and why is told.
+if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 1 --ues 3000 --activation constant:0s \
+    --duration 3s >none.txt 2>none.err; then
+    echo "no report left, and all was well"; cat none.txt; exit 1
+fi
+grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
+    { echo "it is not told why no report left"; cat none.txt none.err; exit 1; }
 
 "$RANLAB" emulate --protocol empower --nodes 8 --identities >vbses.txt
 [[ $(wc -l <vbses.txt) == 8 ]]

@@ -43,7 +43,8 @@ pub struct Southern {
     /// Take events while running, in the same form: - is the standard input, IP:PORT waits there for one connection
     #[arg(long, value_name = "-|IP:PORT")]
     events: Option<String>,
-    /// Connect from these addresses in turn, e.g. 127.0.1.1-127.0.1.50
+    /// Connect from these addresses in turn, e.g. 127.0.1.1-127.0.1.50; with --openempower 2 the published controller keeps
+    /// one connection of each address, so that as many are needed as base stations
     #[arg(long, value_name = "FIRST-LAST", default_value = "")]
     sources: Sources,
     /// FlexRAN: speak Mosaic5G 2.x
@@ -119,12 +120,18 @@ struct Summary {
     connected: u32,
     alive: u32,
     ues: u64,
+    announced_ues: u64,
     reconnects: u64,
     refused: u64,
+    initialised: u64,
+    offered: u64,
     sent: u64,
     sent_bytes: u64,
     reports: u64,
     dropped: u64,
+    waiting: u64,
+    waiting_bytes: u64,
+    unacknowledged_bytes: u64,
     skipped: u64,
     received: u64,
     received_bytes: u64,
@@ -149,12 +156,18 @@ impl Summary {
             connected: r.connected,
             alive: r.alive,
             ues: r.ues,
+            announced_ues: r.announced_ues,
             reconnects: r.reconnects,
             refused: r.refused,
+            initialised: r.initialised,
+            offered: r.offered,
             sent: r.sent,
             sent_bytes: r.sent_bytes,
             reports: r.reports,
             dropped: r.dropped,
+            waiting: r.waiting,
+            waiting_bytes: r.waiting_bytes,
+            unacknowledged_bytes: r.unacknowledged_bytes,
             skipped: r.skipped,
             received: r.received,
             received_bytes: r.received_bytes,
@@ -201,12 +214,14 @@ pub async fn run(
         return output.finish(&serde_json::json!({ "nodes": common.nodes }));
     }
     let config = config(protocol, &common, &southern)?;
+    let controller = config.controller;
     let mut fleet = SouthboundFleet::new(config);
     let end = live::end(common.duration);
     tokio::pin!(end);
     tokio::select! {
         () = &mut end => {}
-        () = fleet.ramp_up() => {
+        begun = begin(&mut fleet, controller) => {
+            begun?;
             if let Some(place) = &southern.events {
                 play(&fleet, place).await?;
             }
@@ -227,19 +242,77 @@ pub async fn run(
             }
         }
     }
-    output.text(format_args!(
-        "{} nodes, {} alive, {} UEs, {} reconnects, {} messages sent, {} reports, {} dropped, {} skipped, lateness p99 {} us",
+    output.text(last_line(&report))?;
+    output.finish(&Summary::new(&report, probe))?;
+    judge(&report, fleet.last_fault())
+}
+
+/// Starts the base stations. They try for ever; a typing error should not.
+async fn begin(fleet: &mut SouthboundFleet, controller: SocketAddr) -> Result<(), Failure> {
+    let first_word = fleet.first_word();
+    let reached = async {
+        let unreached = |error| Failure::Environment(format!("cannot connect to {controller}: {error}"));
+        first_word.await.map_err(unreached)
+    };
+    let started = async {
+        fleet.ramp_up().await;
+        Ok(())
+    };
+    tokio::try_join!(reached, started).map(|_| ())
+}
+
+fn last_line(report: &SouthboundReport) -> String {
+    format!(
+        "{} nodes, {} connected, {} alive, {} UEs, {} reconnects, {} connections refused, {} faults, {} messages sent, \
+         {} reports, {} dropped, {} skipped, lateness p99 {} us{}",
         report.nodes,
+        report.connected,
         report.alive,
         report.ues,
         report.reconnects,
+        report.refused,
+        report.faults,
         report.sent,
         report.reports,
         report.dropped,
         report.skipped,
-        report.lateness_us_p99
-    ))?;
-    output.finish(&Summary::new(&report, probe))
+        report.lateness_us_p99,
+        shortfall(report)
+    )
+}
+
+/// What of the load has not reached the controller, if anything.
+fn shortfall(report: &SouthboundReport) -> String {
+    let mut text = String::new();
+    let unannounced = report.ues.saturating_sub(report.announced_ues);
+    if unannounced > 0 {
+        text.push_str(&format!(", {unannounced} UEs not announced to it"));
+    }
+    if report.waiting > 0 {
+        text.push_str(&format!(
+            ", {} messages ({} kB) wait until it reads, {} kB more in the kernel",
+            report.waiting,
+            report.waiting_bytes / 1_000,
+            report.unacknowledged_bytes / 1_000
+        ));
+    }
+    text
+}
+
+/// A run without a load is no success.
+fn judge(report: &SouthboundReport, last_fault: Option<String>) -> Result<(), Failure> {
+    let what = if report.nodes > 0 && report.initialised == 0 {
+        "no base station was asked for reports"
+    } else if report.initialised > 0 && report.reports == 0 && report.faults + report.dropped > 0 {
+        "no report left"
+    } else {
+        return Ok(());
+    };
+    let SouthboundReport { nodes, connected, refused, faults, dropped, .. } = *report;
+    let last = last_fault.map_or(String::new(), |fault| format!(", the last: {fault}"));
+    Err(Failure::Check(format!(
+        "{what}: {connected} of {nodes} connected, {refused} connections refused, {dropped} messages dropped, {faults} faults{last}"
+    )))
 }
 
 fn config(protocol: Southbound, common: &Common, southern: &Southern) -> Result<SouthboundConfig, Failure> {
@@ -281,12 +354,7 @@ fn controller(protocol: Southbound, connect: &[Address]) -> Result<SocketAddr, F
         return Err(Failure::Usage(format!("{address} is not TCP, which is all that this protocol has")));
     };
     let resolved = (host.as_str(), *port).to_socket_addrs().ok().and_then(|mut found| found.next());
-    let resolved =
-        resolved.ok_or_else(|| Failure::Environment(format!("the host of {address} has no address")))?;
-    // Base stations try for ever; a typing error should not.
-    std::net::TcpStream::connect_timeout(&resolved, Duration::from_secs(5))
-        .map(|_| resolved)
-        .map_err(|error| Failure::Environment(format!("cannot connect to {address}: {error}")))
+    resolved.ok_or_else(|| Failure::Environment(format!("the host of {address} has no address")))
 }
 
 fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, Failure> {
@@ -347,13 +415,15 @@ async fn watch(
         let report = fleet.report();
         let mbit = (report.sent_bytes - before.sent_bytes) as f64 * 8e-6;
         output.text(format_args!(
-            "{}/{} alive  {} UEs  {} messages/s  {mbit:.1} Mbit/s  {} dropped  lateness p99 {} us",
+            "{}/{} alive  {} UEs  {} messages/s  {mbit:.1} Mbit/s  {} dropped  {} faults  lateness p99 {} us{}",
             report.alive,
             report.nodes,
             report.ues,
             report.sent - before.sent,
             report.dropped,
-            report.lateness_us_p99
+            report.faults,
+            report.lateness_us_p99,
+            shortfall(&report)
         ))?;
         output.item(&Summary::new(&report, None))?;
         output.flush()?;
