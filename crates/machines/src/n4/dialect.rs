@@ -21,6 +21,8 @@ pub struct Dialect {
 pub struct Sends {
     /// Octets of Apply Action: 1 until Release 15, 2 since Release 16.
     pub apply_action_octets: u8,
+    /// Octets of Reporting Triggers: 2 until Release 15, 3 since Release 16.
+    pub reporting_triggers_octets: u8,
     /// How Network Instance and APN/DNN are written.
     pub name_form: NameForm,
     /// 3GPP Interface Type (IE 160) in detection information and forwarding parameters.
@@ -71,6 +73,8 @@ pub enum TeidChoice {
 pub struct Demands {
     /// Apply Action with fewer octets makes a request go unanswered.
     pub apply_action_least: u8,
+    /// Reporting Triggers with fewer octets make a request go unanswered.
+    pub reporting_triggers_least: u8,
     /// A network instance that is no DNS labels is refused with cause 75.
     pub labels: bool,
     /// Without interface types uplink packets are dropped, silently.
@@ -95,6 +99,7 @@ impl Dialect {
         name: "strict-rel15",
         sends: Sends {
             apply_action_octets: 1,
+            reporting_triggers_octets: 2,
             name_form: NameForm::Labels,
             interface_type: false,
             node_id_in_deletion: false,
@@ -105,6 +110,7 @@ impl Dialect {
         },
         demands: Demands {
             apply_action_least: 1,
+            reporting_triggers_least: 2,
             labels: false,
             interface_type: false,
             no_node_id_in_deletion: false,
@@ -116,11 +122,12 @@ impl Dialect {
         },
     };
 
-    /// Release 17 to the letter: two octets of Apply Action, interface types, PDN type.
+    /// Release 17 to the letter: two octets of Apply Action, three of Reporting Triggers, interface types, PDN type.
     pub const STRICT_REL17: Self = Self {
         name: "strict-rel17",
         sends: Sends {
             apply_action_octets: 2,
+            reporting_triggers_octets: 3,
             interface_type: true,
             pdn_type: true,
             teid: TeidChoice::Upf,
@@ -134,6 +141,7 @@ impl Dialect {
         name: "open5gs",
         sends: Sends {
             apply_action_octets: 2,
+            reporting_triggers_octets: 3,
             interface_type: true,
             pdn_type: true,
             teid: TeidChoice::Smf,
@@ -142,6 +150,7 @@ impl Dialect {
         },
         demands: Demands {
             apply_action_least: 2,
+            reporting_triggers_least: 3,
             labels: true,
             interface_type: true,
             no_node_id_in_deletion: true,
@@ -158,6 +167,7 @@ impl Dialect {
         name: "eupf",
         sends: Sends {
             apply_action_octets: 2,
+            reporting_triggers_octets: 3,
             interface_type: true,
             pdn_type: true,
             ..Self::STRICT_REL15.sends

@@ -226,7 +226,10 @@ fn establishment(
     let urr = |octets| CreateUrr {
         urr_id: UrrId(1),
         measurement_method: MeasurementMethod::new(MeasurementMethod::VOLUM),
-        reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH),
+        reporting_triggers: ReportingTriggers::in_octets(
+            ReportingTriggers::VOLTH,
+            sends.reporting_triggers_octets,
+        ),
         volume_threshold: Some(Volume { total: Some(octets), ..Default::default() }),
         ..Default::default()
     };

@@ -1,4 +1,4 @@
-//! The eight traps: each is a setting, and each setting has its bite.
+//! The nine traps: each is a setting, and each setting has its bite.
 use super::*;
 use ranlab_wire::pfcp::Cause;
 
@@ -149,4 +149,24 @@ fn trap_8_only_some_choose_the_tunnel() {
     assert!(pair.upf.upf().by_tunnel(teid).is_some());
     let (_, ended) = establish(&mut associated(choosing, Dialect::EUPF));
     assert_eq!(ended, [(Kind::Establishment, Outcome::Rejected(Cause::INVALID_F_TEID_ALLOCATION))]);
+}
+
+#[test]
+fn trap_9_reporting_triggers_of_two_octets_go_unanswered() {
+    let measured = SessionProfile { volume_threshold: Some(1 << 30), ..profile() };
+    let ended = |sends: Dialect, demands| {
+        let mut pair = associated(sends, demands);
+        pair.smf = Smf::new(smf_settings(sends), measured.clone()).unwrap();
+        pair.smf.associate(pair.now).unwrap();
+        outcomes(&mut pair, 1);
+        establish(&mut pair).1
+    };
+    let narrow = speaking(|sends| sends.reporting_triggers_octets = 2);
+    assert_eq!(ended(narrow, Dialect::OPEN5GS), [(Kind::Establishment, Outcome::Lost)]);
+    // Release 15 had two, and ours takes both.
+    assert_eq!(ended(narrow, Dialect::STRICT_REL17), [(Kind::Establishment, Outcome::Ok)]);
+    for dialect in Dialect::ALL {
+        assert_eq!(ended(dialect, dialect), [(Kind::Establishment, Outcome::Ok)], "{}", dialect.name);
+    }
+    assert_eq!(ended(Dialect::STRICT_REL17, Dialect::OPEN5GS), [(Kind::Establishment, Outcome::Ok)]);
 }

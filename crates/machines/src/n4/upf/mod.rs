@@ -377,7 +377,8 @@ impl Upf {
         let demands = self.settings.dialect.demands;
         let cp_seid = request.cp_f_seid.seid;
         let narrow = |far: &CreateFar| far.apply_action.octets() < demands.apply_action_least;
-        if request.create_fars.iter().any(narrow) {
+        let short = |urr: &CreateUrr| urr.reporting_triggers.octets() < demands.reporting_triggers_least;
+        if request.create_fars.iter().any(narrow) || request.create_urrs.iter().any(short) {
             return Reply::Silence;
         }
         let node_id: NodeId = self.settings.node.into();

@@ -88,8 +88,8 @@ flags! {
         /// Duplicate.
         DUPL = 4;
     }
-    /// Reporting Triggers (IE 37): when a URR reports.
-    ReportingTriggers(2, 3) {
+    /// Reporting Triggers (IE 37): when a URR reports. Three octets since Release 16 (§8.2.19); a peer may insist on them.
+    ReportingTriggers(3, 3) {
         /// Periodically.
         PERIO = 0;
         /// At a volume threshold.
@@ -268,6 +268,7 @@ mod tests {
         assert_eq!(ApplyAction::new(ApplyAction::FORW).octets(), 2);
         assert_eq!(UpFunctionFeatures::new(UpFunctionFeatures::UEIP).octets(), 3);
         assert_eq!(ReportType::default().octets(), 1);
+        assert_eq!(ReportingTriggers::new(ReportingTriggers::VOLTH).octets(), 3);
         let narrow = ApplyAction::in_octets(0x1ff, 1);
         assert_eq!((narrow.bits(), narrow.octets()), (0xff, 1));
         assert_eq!(ApplyAction::in_octets(u128::MAX, 16).bits(), u128::MAX);
