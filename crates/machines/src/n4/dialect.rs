@@ -68,6 +68,21 @@ pub enum TeidChoice {
     Upf,
 }
 
+/// When a user plane deletes the sessions of an SMF that comes anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purges {
+    /// At an association setup where one stands (§6.2.6.2.2), and at a changed recovery time stamp (§19A of TS 23.007).
+    Standard,
+    /// At a heartbeat with a newer recovery time stamp than the heartbeat before; a setup changes nothing.
+    NewerHeartbeat,
+    /// Never.
+    Never,
+}
+
+/// The port that requests go to (TS 29.244 §4.2.2). They may come from any port, and answers go back there; not every
+/// user plane does so.
+pub const PFCP_PORT: u16 = 8_805;
+
 /// What the UPF insists on, and how it shows its displeasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demands {
@@ -81,8 +96,12 @@ pub struct Demands {
     pub interface_type: bool,
     /// A deletion with a Node ID goes unanswered.
     pub no_node_id_in_deletion: bool,
-    /// A changed recovery time stamp of the SMF deletes its sessions (as the standard says, §19A of TS 23.007).
-    pub purges_on_recovery: bool,
+    /// What deletes an SMF's sessions.
+    pub purges: Purges,
+    /// Association releases go unanswered, and the association stands.
+    pub ignores_release: bool,
+    /// An SMF is known by its address, and every answer goes to this port of it, whichever port asked.
+    pub answers_to: Option<u16>,
     /// Without PDN Type the UE's address is not bound: downlink packets find no session.
     pub pdn_type: bool,
     /// Whether it chooses TEIDs (feature FTUP).
@@ -114,7 +133,9 @@ impl Dialect {
             labels: false,
             interface_type: false,
             no_node_id_in_deletion: false,
-            purges_on_recovery: true,
+            purges: Purges::Standard,
+            ignores_release: false,
+            answers_to: None,
             pdn_type: false,
             chooses_teid: true,
             holding: Duration::from_secs(9),
@@ -154,7 +175,9 @@ impl Dialect {
             labels: true,
             interface_type: true,
             no_node_id_in_deletion: true,
-            purges_on_recovery: true,
+            purges: Purges::NewerHeartbeat,
+            ignores_release: true,
+            answers_to: Some(PFCP_PORT),
             pdn_type: true,
             chooses_teid: true,
             holding: Duration::from_millis(7_500),
@@ -162,7 +185,8 @@ impl Dialect {
         },
     };
 
-    /// eUPF of June 2025, as observed: no choice of TEIDs unless it is told to, heartbeats every 5 s.
+    /// eUPF of June 2025, as observed: no choice of TEIDs unless it is told to, heartbeats every 5 s, and sessions that
+    /// only their deletion or silence ends.
     pub const EUPF: Self = Self {
         name: "eupf",
         sends: Sends {
@@ -174,6 +198,8 @@ impl Dialect {
         },
         demands: Demands {
             chooses_teid: false,
+            purges: Purges::Never,
+            ignores_release: true,
             heartbeat: Some((Duration::from_secs(5), 3)),
             ..Self::STRICT_REL15.demands
         },

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// Heartbeat.
     Heartbeat,
-    /// Association setup, update and release.
+    /// Association setup and update.
     Association,
+    /// Association release, which not every user plane answers.
+    Release,
     /// Session establishment.
     Establishment,
     /// Session modification.
@@ -22,9 +24,10 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of [`Ledger::by_kind`].
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Heartbeat,
         Self::Association,
+        Self::Release,
         Self::Establishment,
         Self::Modification,
         Self::Deletion,
@@ -35,9 +38,10 @@ impl Kind {
     pub fn answered_by(self, response: u8) -> bool {
         self == match response {
             message_type::HEARTBEAT_RESPONSE => Self::Heartbeat,
-            message_type::ASSOCIATION_SETUP_RESPONSE
-            | message_type::ASSOCIATION_UPDATE_RESPONSE
-            | message_type::ASSOCIATION_RELEASE_RESPONSE => Self::Association,
+            message_type::ASSOCIATION_SETUP_RESPONSE | message_type::ASSOCIATION_UPDATE_RESPONSE => {
+                Self::Association
+            }
+            message_type::ASSOCIATION_RELEASE_RESPONSE => Self::Release,
             message_type::SESSION_ESTABLISHMENT_RESPONSE => Self::Establishment,
             message_type::SESSION_MODIFICATION_RESPONSE => Self::Modification,
             message_type::SESSION_DELETION_RESPONSE => Self::Deletion,
@@ -122,7 +126,7 @@ impl Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     /// Indexed by [`Kind`], see [`Ledger::of`].
-    pub by_kind: [Counts; 6],
+    pub by_kind: [Counts; 7],
     /// Refusals and late answers by cause.
     pub causes: BTreeMap<u8, u64>,
     /// Responses received, whatever became of them.

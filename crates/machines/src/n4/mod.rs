@@ -20,7 +20,7 @@ mod session;
 mod smf;
 mod upf;
 
-pub use dialect::{Demands, Dialect, NameForm, Sends, TeidChoice};
+pub use dialect::{Demands, Dialect, NameForm, PFCP_PORT, Purges, Sends, TeidChoice};
 pub use ledger::{Counts, Done, Kind, Ledger, Outcome};
 pub use link::{Impairments, Link};
 pub use mock::{Mock, MockSettings};

@@ -134,6 +134,11 @@ impl<T: Copy> Requests<T> {
         Ok(sequence)
     }
 
+    /// Further sendings at least; T1 stays, since deadlines come in the order of sending.
+    pub(super) fn retransmit_at_least(&mut self, n1: u8) {
+        self.policy.n1 = self.policy.n1.max(n1);
+    }
+
     /// Whether a number's place holds a request without an answer.
     fn is_waiting(&self, sequence: u32) -> bool {
         self.slots[self.place(sequence)].as_ref().is_some_and(|slot| slot.phase == Phase::Waiting)
@@ -238,7 +243,8 @@ impl<T: Copy> Requests<T> {
             // `waits` has seen the slot.
             let Some(slot) = &mut self.slots[at] else { continue };
             let counts = &mut self.ledger.by_kind[slot.kind as usize];
-            if slot.attempts <= self.policy.n1 {
+            // Nothing is kept of what was sent before retransmission was turned on.
+            if slot.attempts <= self.policy.n1 && !slot.datagram.is_empty() {
                 slot.attempts += 1;
                 counts.retransmissions += 1;
                 let again = Expired::Again(slot.datagram.clone(), slot.about);

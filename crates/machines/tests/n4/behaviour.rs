@@ -220,7 +220,7 @@ fn a_release_ends_the_sessions_on_both_sides() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     session(&mut pair, 1);
     pair.smf.release(pair.now).unwrap();
-    assert_eq!(outcomes(&mut pair, 1), [(Kind::Association, Outcome::Ok)]);
+    assert_eq!(outcomes(&mut pair, 1), [(Kind::Release, Outcome::Ok)]);
     assert_eq!((pair.smf.live_sessions(), pair.upf.upf().sessions()), (0, 0));
     assert!(pair.upf_events.contains(&UpfEvent::Released(Pair::SMF_ADDRESS, 1)));
 }
@@ -246,4 +246,112 @@ fn a_deletion_is_answered_with_what_the_session_has_used() {
     let (pdu, _) = decode(&sent.unwrap()).unwrap();
     let Message::SessionDeletionResponse(response) = pdu.message else { panic!() };
     assert_eq!(response.usage_reports, [report]);
+}
+
+/// The next run at an address, against a user plane that holds what the run before left.
+fn next_run(pair: &mut Pair, change: impl FnOnce(&mut SmfSettings)) {
+    let mut settings = SmfSettings { first_sequence: 5_000, ..smf_settings(Dialect::OPEN5GS) };
+    change(&mut settings);
+    pair.smf = Smf::new(settings, profile()).unwrap();
+    pair.smf.associate(pair.now).unwrap();
+    outcomes(pair, 1);
+}
+
+/// A run with a heartbeat, one session left behind, and a release that nobody answers.
+fn left_behind(demands: Dialect) -> Pair {
+    let mut pair = associated(Dialect::OPEN5GS, demands);
+    pair.smf.heartbeat(pair.now).unwrap();
+    outcomes(&mut pair, 1);
+    session(&mut pair, 1);
+    pair.smf.release(pair.now).unwrap();
+    pair
+}
+
+#[test]
+fn an_unanswered_release_is_lost_as_a_release_and_the_association_stands() {
+    let mut pair = left_behind(Dialect::OPEN5GS);
+    assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Release, Outcome::Lost)]);
+    assert_eq!(
+        (pair.smf.ledger().of(Kind::Release).lost, pair.smf.ledger().of(Kind::Association).lost),
+        (1, 0)
+    );
+    assert_eq!(pair.upf.upf().sessions(), 1);
+}
+
+#[test]
+fn a_second_run_keeps_its_sessions_with_the_same_stamp_and_loses_them_with_a_newer_one() {
+    for (newer, kept) in [(0, 2), (1, 0)] {
+        let mut pair = left_behind(Dialect::OPEN5GS);
+        outcomes(&mut pair, 1_000);
+        next_run(&mut pair, |settings| {
+            settings.recovery_time_stamp += newer;
+            settings.first_generation = 77;
+        });
+        session(&mut pair, 2);
+        pair.smf.heartbeat(pair.now).unwrap();
+        assert_eq!(outcomes(&mut pair, 1), [(Kind::Heartbeat, Outcome::Ok)]);
+        assert_eq!(pair.upf.upf().sessions(), kept, "a stamp newer by {newer}");
+    }
+}
+
+#[test]
+fn an_association_set_up_anew_deletes_what_the_one_before_left() {
+    let mut pair = left_behind(Dialect::STRICT_REL17);
+    // The release is lost; the next run has the same time stamp.
+    next_run(&mut pair, |_| {});
+    assert_eq!(pair.upf.upf().sessions(), 0);
+    assert!(
+        Dialect::ALL
+            .iter()
+            .all(|dialect| dialect.demands.purges != Purges::Standard || !dialect.demands.ignores_release)
+    );
+}
+
+#[test]
+fn seids_of_two_runs_have_nothing_in_common() {
+    let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
+    let (first, _) = session(&mut pair, 1);
+    next_run(&mut pair, |settings| settings.first_generation = 9);
+    let (second, _) = session(&mut pair, 2);
+    assert_eq!((first, second), (SessionId(1 << 32 | 1), SessionId(9 << 32 | 1)));
+}
+
+#[test]
+fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
+    let settings = SmfSettings {
+        retransmission: Retransmission { t1: Duration::from_millis(100), n1: 0 },
+        ..smf_settings(Dialect::STRICT_REL17)
+    };
+    let deaf = MockSettings { crash_after: Some(3), ..Default::default() };
+    let mut pair = pair_of(settings, upf_settings(Dialect::STRICT_REL17), deaf, Impairments::delay(DELAY));
+    pair.smf.associate(pair.now).unwrap();
+    outcomes(&mut pair, 1);
+    let (one, two) = (spec(1), spec(2));
+    let ids = [one, two].map(|spec| pair.smf.establish(pair.now, pair.now, spec).unwrap());
+    outcomes(&mut pair, 1);
+    assert_eq!(pair.smf.deletable(), ids);
+    pair.smf.delete(pair.now, pair.now, ids[0]).unwrap();
+    pair.smf.retransmit_at_least(2);
+    pair.smf.delete(pair.now, pair.now, ids[1]).unwrap();
+    assert_eq!(pair.smf.deletable(), []);
+    assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Deletion, Outcome::Lost); 2]);
+    assert_eq!(pair.smf.ledger().of(Kind::Deletion).retransmissions, 2);
+    assert_eq!(pair.smf.deletable(), ids);
+}
+
+#[test]
+fn answers_may_go_to_the_port_of_pfcp_whoever_asked() {
+    let mut smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
+    smf.associate(at(0)).unwrap();
+    let Some(SmfOutput::Send(setup)) = smf.poll() else { panic!() };
+    let from = std::net::SocketAddr::new(NODE.into(), 40_000);
+    for (dialect, port) in [(Dialect::OPEN5GS, PFCP_PORT), (Dialect::STRICT_REL17, 40_000)] {
+        let mut upf = Upf::new(upf_settings(dialect));
+        upf.handle(at(0), UpfInput::Received(from, &setup));
+        let to = std::iter::from_fn(|| upf.poll()).find_map(|output| match output {
+            UpfOutput::Send(to, _) => Some(to.port()),
+            UpfOutput::Event(_) => None,
+        });
+        assert_eq!(to, Some(port), "{}", dialect.name);
+    }
 }

@@ -115,6 +115,18 @@ impl Smf {
         self.live
     }
 
+    /// Sessions that are established and about which nothing is under way: each can be deleted.
+    pub fn deletable(&self) -> Vec<SessionId> {
+        let places = self.places.iter().enumerate();
+        let live = places.filter(|(_, place)| matches!(place.state, State::Live(_)));
+        live.map(|(index, place)| SessionId::new(place.generation, index as u32)).collect()
+    }
+
+    /// Requests from now on are sent again at least so often (N1), those under way as before.
+    pub fn retransmit_at_least(&mut self, n1: u8) {
+        self.requests.retransmit_at_least(n1);
+    }
+
     /// Whether an association stands.
     pub fn is_associated(&self) -> bool {
         self.associated
@@ -140,7 +152,7 @@ impl Smf {
     pub fn release(&mut self, now: Time) -> Result<(), Refused> {
         let request =
             AssociationReleaseRequestMessage { node_id: self.settings.node.into(), ..Default::default() };
-        self.ask(now, Kind::Association, request)
+        self.ask(now, Kind::Release, request)
     }
 
     /// Sends a heartbeat.
@@ -156,10 +168,12 @@ impl Smf {
         }
         let (index, generation) = match self.free.last() {
             Some(&index) => (index, self.places[index as usize].generation),
-            None if self.places.len() < self.settings.max_sessions => (self.places.len() as u32, 1),
+            None if self.places.len() < self.settings.max_sessions => {
+                (self.places.len() as u32, self.settings.first_generation.max(1))
+            }
             None => return Err(Refused::Sessions { limit: self.settings.max_sessions }),
         };
-        let id = SessionId((u64::from(generation) << 32) | (u64::from(index) + 1));
+        let id = SessionId::new(generation, index);
         let mut out = self.buffer();
         // The number is patched in when everything else is known to fit.
         if !self.templates.write_establishment(0, id.0, spec, &mut out) {

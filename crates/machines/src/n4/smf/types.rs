@@ -11,8 +11,8 @@ use std::time::Duration;
 pub struct SmfSettings {
     /// Its address, also its node id.
     pub node: IpAddr,
-    /// When it started, seconds since 1900. One value for association and heartbeats: a user plane that sees another
-    /// one deletes the sessions.
+    /// When it started, seconds since 1900. One value for association and heartbeats, and for every run at an address:
+    /// a user plane that sees another one deletes the sessions, some of them in the middle of the next run.
     pub recovery_time_stamp: u32,
     /// The UPF's habits.
     pub dialect: Dialect,
@@ -28,6 +28,9 @@ pub struct SmfSettings {
     /// The first sequence number. Where the dialect asks for fresh ones, take one that the run before did not use,
     /// such as the start time's lower bits.
     pub first_sequence: u32,
+    /// Upper half of the first sessions' SEIDs. A user plane that still holds sessions of a run before takes a repeated
+    /// SEID for the same session: take a number that no such run used.
+    pub first_generation: u32,
 }
 
 impl SmfSettings {
@@ -42,6 +45,7 @@ impl SmfSettings {
             max_sessions: 1 << 20,
             heartbeat: None,
             first_sequence: 1,
+            first_generation: 1,
         }
     }
 }
@@ -50,6 +54,12 @@ impl SmfSettings {
 /// that what is said about a session that is gone is not taken for its successor's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
+
+impl SessionId {
+    pub(super) fn new(generation: u32, index: u32) -> Self {
+        Self((u64::from(generation) << 32) | (u64::from(index) + 1))
+    }
+}
 
 /// What happens to an [`Smf`](super::Smf).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -102,7 +102,11 @@ impl Upf {
         input: UpfInput<'_>,
         usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
     ) {
-        if let UpfInput::Received(from, datagram) = input {
+        if let UpfInput::Received(mut from, datagram) = input {
+            // Whoever is answered at one port is known by it as well.
+            if let Some(port) = self.settings.dialect.demands.answers_to {
+                from.set_port(port);
+            }
             self.receive(now, from, datagram, usage);
         }
         while let Some(expired) = self.requests.expired(now) {
@@ -308,6 +312,9 @@ impl Upf {
                     AssociationUpdateResponse { node_id, cause, ..Default::default() }.into(),
                     None,
                 )
+            }
+            Message::AssociationReleaseRequestMessage(_) if self.settings.dialect.demands.ignores_release => {
+                Reply::Silence
             }
             Message::AssociationReleaseRequestMessage(_) => {
                 let cause = self.if_associated(from);

@@ -1,6 +1,7 @@
 //! SMFs that come, prove that they live, start anew, and go.
 use super::{Association, Reply, Upf, UpfEvent, UpfOutput};
 use crate::Time;
+use crate::n4::dialect::Purges;
 use crate::n4::ledger::{Done, Kind};
 use ranlab_wire::pfcp::*;
 use std::net::SocketAddr;
@@ -47,9 +48,15 @@ impl Upf {
         let room = known || self.associations.len() < self.settings.max_associations;
         let demands = self.settings.dialect.demands;
         if room {
-            self.note_recovery(from, request.recovery_time_stamp);
+            let standing = match demands.purges {
+                Purges::Standard => {
+                    self.delete_all(from);
+                    None
+                }
+                _ => self.associations.get(&from).map(|standing| standing.recovery),
+            };
+            let recovery = standing.unwrap_or(request.recovery_time_stamp);
             let next_heartbeat = demands.heartbeat.map(|(interval, _)| now + interval);
-            let recovery = request.recovery_time_stamp;
             self.associations.insert(from, Association { recovery, next_heartbeat, unanswered: 0 });
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Associated(from)));
         } else {
@@ -69,9 +76,13 @@ impl Upf {
     /// An SMF that has started anew knows no session: its sessions go, if the dialect minds.
     pub(super) fn note_recovery(&mut self, peer: SocketAddr, recovery: RecoveryTimeStamp) {
         let Some(association) = self.associations.get_mut(&peer) else { return };
-        let changed = association.recovery != recovery;
-        association.recovery = recovery;
-        if changed && self.settings.dialect.demands.purges_on_recovery {
+        let before = std::mem::replace(&mut association.recovery, recovery);
+        let purges = match self.settings.dialect.demands.purges {
+            Purges::Standard => before != recovery,
+            Purges::NewerHeartbeat => before < recovery,
+            Purges::Never => false,
+        };
+        if purges {
             self.delete_all(peer);
         }
     }
