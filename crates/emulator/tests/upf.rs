@@ -15,6 +15,10 @@ fn at(test: u8, host: u8, port: u16) -> SocketAddr {
 }
 
 fn upf(test: u8, design: Design, mock: MockSettings) -> UpfServer {
+    upf_of(test, design, mock, Dialect::STRICT_REL17)
+}
+
+fn upf_of(test: u8, design: Design, mock: MockSettings, dialect: Dialect) -> UpfServer {
     let node: IpAddr = at(test, 8, 0).ip();
     let recovery_time_stamp = ntp_seconds();
     let config = UpfConfig {
@@ -22,7 +26,7 @@ fn upf(test: u8, design: Design, mock: MockSettings) -> UpfServer {
         n3: at(test, 8, 2152),
         n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) },
         design,
-        settings: UpfSettings { recovery_time_stamp, ..UpfSettings::new(node, Dialect::STRICT_REL17) },
+        settings: UpfSettings { recovery_time_stamp, ..UpfSettings::new(node, dialect) },
         mock,
         restart_after: None,
         pin: Vec::new(),
@@ -63,6 +67,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         smoke: true,
         run: 7 + u32::from(test),
         upf_pid: None,
+        anew: false,
         mode,
     }
 }
@@ -175,4 +180,138 @@ fn nobody_there_is_said_so() {
     assert!(matches!(error, LoadError::NoAssociation { .. }), "{error}");
     let load = LoadConfig { gnbs: 0, ..config(6, closed(1)) };
     assert!(matches!(run(&load, &AtomicBool::new(false)), Err(LoadError::Bounds { .. })));
+}
+
+/// A UPF with the habits of Open5GS: answers to port 8805 alone, three octets of Reporting Triggers, no answer to a release,
+/// sessions deleted at a heartbeat with a newer time stamp.
+fn as_open5gs(test: u8, mode: Mode) -> (UpfServer, LoadConfig) {
+    let server = upf_of(test, Design::CpOffload, MockSettings::default(), Dialect::OPEN5GS);
+    let heartbeat = Some(Duration::from_millis(100));
+    // As short as the release may be waited for; nobody but the release lets it pass.
+    let retransmission = Retransmission { t1: Duration::from_secs(2), n1: 0 };
+    let load = LoadConfig { dialect: Dialect::OPEN5GS, heartbeat, retransmission, ..config(test, mode) };
+    (server, load)
+}
+
+#[test]
+fn a_second_run_on_a_upf_that_ignores_releases_is_as_good_as_the_first() {
+    let mode = Mode::Sessions { sessions: 30, duration: Duration::from_secs(1) };
+    let (server, load) = as_open5gs(8, mode);
+    let uplink = Some(Traffic { packets_per_s: 500.0, octets: 100, reflect_every: 0 });
+    for run in [1, 2] {
+        let report = go(&LoadConfig { run, uplink, ..load.clone() });
+        let up = report.steps[0].uplink.as_ref().unwrap();
+        assert_eq!(
+            (up.lost, report.unexplained, report.control.left_behind),
+            (0, 0, 0),
+            "run {run}: {report:?}"
+        );
+        // It is told, apart.
+        assert_eq!((report.control.releases_unanswered, report.control.requests["release"].sent), (1, 1));
+        assert_eq!(report.control.requests["association"].lost, 0);
+    }
+    assert_eq!(server.stop().unwrap().sessions, 0);
+}
+
+#[test]
+fn several_smfs_speak_from_the_port_of_pfcp_and_a_taken_one_names_the_remedy() {
+    let (server, load) = as_open5gs(9, closed(60));
+    let report = go(&LoadConfig { smfs: 3, ..load.clone() });
+    assert_eq!(
+        (report.control.completed, report.unexplained, report.control.releases_unanswered),
+        (60, 0, 3),
+        "{report:?}"
+    );
+    // Answers go to a port where nobody is: said with what helps.
+    let elsewhere = LoadConfig { smf: at(9, 1, 40_001), ..load.clone() };
+    let error = run(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("try --smf 127.61.9.1:8805"), "{error}");
+    let taken = std::net::UdpSocket::bind(load.smf).unwrap();
+    let error = run(&load, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("127.61.9.1:8805") && error.contains("another address with --smf"), "{error}");
+    drop((taken, server));
+    assert_eq!(default_smf(at(9, 8, 8805)).unwrap(), "127.0.2.1:8805".parse().unwrap());
+}
+
+/// Cycles that end by themselves, and sessions that stay until the end.
+fn live(live: usize, cycles: u64) -> Mode {
+    let (begin, duration) = (Loop::Closed { window: 16 }, Duration::from_secs(60));
+    Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live }
+}
+
+fn impatient(test: u8, mode: Mode) -> LoadConfig {
+    let retransmission = Retransmission { t1: Duration::from_millis(500), n1: 0 };
+    LoadConfig { retransmission, smoke: false, ..config(test, mode) }
+}
+
+#[test]
+fn a_take_down_overflows_no_queue_of_the_upf() {
+    // As slow as Open5GS, and with room for as many datagrams as are under way when sessions are set up.
+    let mock = MockSettings { queue: 80, service: Duration::from_micros(100), ..Default::default() };
+    let server = upf(10, Design::CpOffload, mock);
+    let load = LoadConfig {
+        retransmission: Retransmission { t1: Duration::from_secs(10), n1: 0 },
+        ..impatient(10, live(300, 10))
+    };
+    let report = go(&load);
+    assert_eq!((report.control.completed, report.control.left_behind, report.unexplained), (10, 0, 0));
+    let done = server.stop().unwrap();
+    assert_eq!((done.sessions, done.mock_lost), (0, 0));
+}
+
+#[test]
+fn deletions_that_were_lost_are_made_up_for_at_the_end() {
+    let mock = MockSettings { loss_permille: 100, seed: 3, ..Default::default() };
+    let server = upf(11, Design::CpOffload, mock);
+    let report = go(&impatient(11, live(0, 200)));
+    let deletions = &report.control.requests["deletion"];
+    assert!(deletions.retransmissions + deletions.lost > 0, "{deletions:?}");
+    assert_eq!((report.control.left_behind, report.unexplained), (0, 0));
+    assert_eq!(server.stop().unwrap().sessions, 0);
+}
+
+#[test]
+fn what_a_silent_upf_may_hold_is_told_and_waited_for_in_bounds() {
+    // Association, its heartbeat not asked for, 100 times two requests; then silence.
+    let mock = MockSettings { crash_after: Some(201), ..Default::default() };
+    let server = upf(12, Design::CpOffload, mock);
+    let report = go(&impatient(12, live(100, 0)));
+    assert_eq!((report.control.left_behind, report.control.releases_unanswered), (100, 1));
+    assert!(
+        report.warnings.iter().any(|said| said.contains("100 sessions may be left behind")),
+        "{report:?}"
+    );
+    assert_eq!(report.unexplained, 0);
+    // Those that were given up, not all.
+    assert_eq!(report.control.requests["deletion"].sent, 32);
+    drop(server);
+}
+
+#[test]
+fn a_upf_whose_process_ends_is_named_with_the_time_and_ends_the_run() {
+    let server = upf(13, Design::CpOffload, MockSettings::default());
+    let mut process = std::process::Command::new("sleep").arg("0.5").spawn().unwrap();
+    let (begin, duration) = (Loop::Open(Arrivals::Constant { rate: 100.0 }), Duration::from_secs(600));
+    let mode = Mode::Control { begin, cycles: None, duration, hold: Duration::ZERO, live: 0 };
+    let load = LoadConfig { upf_pid: Some(process.id()), ..config(13, mode) };
+    let report = go(&load);
+    let died_s = report.upf_died_s.unwrap();
+    assert!(died_s > 0.3 && report.control.wall_s < 500.0, "{died_s}");
+    assert!(report.warnings.iter().any(|said| said.contains("ended") && said.contains("s into the run")));
+    process.wait().unwrap();
+    let error = run(&load, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, LoadError::NoProcess { .. }), "{error}");
+    drop(server);
+}
+
+#[test]
+fn a_blind_load_answers_the_heartbeats_of_the_upf() {
+    let mut alive = Dialect::STRICT_REL17;
+    alive.demands.heartbeat = Some((Duration::from_millis(20), 3));
+    let server = upf_of(14, Design::CpOffload, MockSettings::default(), alive);
+    let mode = Mode::Blind { delay: Duration::from_millis(1), sessions: 200 };
+    let report = go(&config(14, mode));
+    assert_eq!((report.control.malformed, report.control.unexpected, report.unexplained), (0, 0, 0));
+    assert_eq!((report.control.completed, report.control.left_behind), (200, 0));
+    assert_eq!(server.stop().unwrap().sessions, 0);
 }

@@ -4,17 +4,18 @@ use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::frames::{self, AfXdpSummary, N3Io};
+use super::fresh;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
+use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
 use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::{LoadConfig, LoadError, Mode, nth};
-use crate::upf::{ntp_seconds, pin};
+use crate::upf::pin;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
-use ranlab_net::{DatagramOptions, bind_datagrams, monotonic_ns, thread_cpu_time};
-use ranlab_wire::pfcp::MAX_SEQUENCE;
+use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -37,6 +38,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// What a run has built up.
 pub(super) struct Bench<'a> {
     config: &'a LoadConfig,
+    process: Option<Process>,
     flows: Arc<Flows>,
     /// Of each data thread; with the thread while a step runs.
     carriers: Vec<Carrier>,
@@ -46,7 +48,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(config: &'a LoadConfig) -> Result<Self, LoadError> {
+    pub(super) fn new(config: &'a LoadConfig, process: Option<Process>) -> Result<Self, LoadError> {
         let flows = Arc::new(Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT));
         let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
         let gnb = |n| {
@@ -79,24 +81,24 @@ impl<'a> Bench<'a> {
         let network = NetworkThread::new(config.network, plan)?;
         let gnbs: Vec<_> = (0..config.gnbs).map(|n| nth(config.gnb, n).ip()).collect();
         let mut cycles = Vec::new();
+        let first_teid = fresh::first_teid();
         for n in 0..config.smfs {
             let bind = nth(config.smf, n);
             let settings = SmfSettings {
-                recovery_time_stamp: ntp_seconds(),
                 retransmission: config.retransmission,
                 window: config.window,
                 max_sessions: MAX_FLOWS,
                 heartbeat: config.heartbeat,
-                first_sequence: fresh_sequence(),
                 ..SmfSettings::new(bind.ip(), config.dialect)
             };
+            let settings = fresh::settings(settings, config.anew);
             let n4 = N4::new(bind, config.n4, settings, config.profile.clone())?;
-            cycles.push(Cycles::new(n4, Arc::clone(&flows), gnbs.clone(), FIRST_TEID));
+            cycles.push(Cycles::new(n4, Arc::clone(&flows), gnbs.clone(), first_teid));
         }
         for one in &mut cycles {
             one.n4.associate(ASSOCIATION)?;
         }
-        Ok(Self { config, flows, carriers, network, cycles, steps: 0 })
+        Ok(Self { config, process, flows, carriers, network, cycles, steps: 0 })
     }
 
     fn plan(&self, smf: usize) -> CyclePlan {
@@ -166,7 +168,7 @@ impl<'a> Bench<'a> {
             }
         }
         self.carriers = gnbs.into_iter().map(GnbThread::into_carrier).collect();
-        self.cycles[0].delete_kept(&plan)?;
+        self.cycles[0].delete_all(&plan)?;
         self.cycles[0].restart_report();
         if let Some(network) = &mut self.network {
             network.take_report();
@@ -256,19 +258,17 @@ impl<'a> Bench<'a> {
         control(&report, &ledgers, wall, cpu)
     }
 
-    fn take_down(&mut self) -> Result<(), LoadError> {
+    /// Deletes sessions and releases associations, and tells what the UPF did not confirm. A dead one is left in peace.
+    fn take_down(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
+        if self.process.is_some_and(|process| !process.lives()) {
+            return Ok(());
+        }
         for smf in 0..self.cycles.len() {
             let plan = self.plan(smf);
-            self.cycles[smf].delete_kept(&plan)?;
-            let now = N4::now();
-            if self.cycles[smf].n4.smf.release(now).is_ok() {
-                let end = Instant::now() + Duration::from_secs(1);
-                while self.cycles[smf].n4.smf.is_associated() && Instant::now() < end {
-                    self.cycles[smf].n4.pump()?;
-                    std::thread::sleep(TICK);
-                }
-            }
+            summary.left_behind += self.cycles[smf].delete_all(&plan)? as u64;
+            summary.releases_unanswered += u64::from(!self.cycles[smf].release()?);
         }
+        self.ledgers(summary);
         Ok(())
     }
 
@@ -287,12 +287,12 @@ impl<'a> Bench<'a> {
         let plans: Vec<_> = (0..smfs)
             .map(|smf| CyclePlan { begin, cycles: of_smf(smf as u64), duration, hold, ..self.plan(smf) })
             .collect();
-        let before = self.config.upf_pid.and_then(cpu_time);
+        let cpu_s = |process: Option<Process>| process.and_then(Process::cpu_s);
+        let before = cpu_s(self.process);
         report.control = self.drive(&plans, stop)?;
-        let after = self.config.upf_pid.and_then(cpu_time);
+        let after = cpu_s(self.process);
         report.control.upf_cpu_s = before.zip(after).map(|(before, after)| after - before);
-        self.take_down()?;
-        self.ledgers(&mut report.control);
+        self.take_down(&mut report.control)?;
         Ok(())
     }
 
@@ -335,8 +335,7 @@ impl<'a> Bench<'a> {
         step.handovers = handovers;
         report.steps.push(step);
         report.control = self.summary(begin.elapsed(), Duration::ZERO);
-        self.take_down()?;
-        self.ledgers(&mut report.control);
+        self.take_down(&mut report.control)?;
         Ok(())
     }
 
@@ -503,26 +502,9 @@ impl<'a> Bench<'a> {
             }
         }
         report.control = self.summary(begin.elapsed(), Duration::ZERO);
-        self.take_down()?;
-        self.ledgers(&mut report.control);
+        self.take_down(&mut report.control)?;
         Ok(())
     }
-}
-
-/// A number that no request of the last minute has had: a UPF that holds its answers takes a repeated one for a
-/// retransmission. It goes on with the clock, faster than any run sends, and is back after 67 s.
-pub(super) fn fresh_sequence() -> u32 {
-    const STEP_NS: u64 = 4_000;
-    (monotonic_ns() / STEP_NS) as u32 & MAX_SEQUENCE
-}
-
-/// CPU time of a process, seconds, in ticks of a hundredth; `None` if it cannot be read.
-fn cpu_time(pid: u32) -> Option<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before may have blanks in it.
-    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
 fn summarise(
@@ -552,8 +534,6 @@ fn summarise(
 
 /// UDP port of every UE.
 pub(super) const UE_PORT: u16 = 4_000;
-/// The first uplink TEID where the SMF chooses.
-pub(super) const FIRST_TEID: u32 = 0x0001_0000;
 
 /// The kinds whose latency a session's cycle is made of.
 pub(super) const CYCLE: [Kind; 3] = [Kind::Establishment, Kind::Modification, Kind::Deletion];

@@ -3,8 +3,9 @@
 //! How the UPF names sessions is learned from two that come and go before; those that follow are taken to go on by the
 //! same step.
 //! A UPF that numbers otherwise refuses what it does not know, and the report says so.
-use super::bench::{CYCLE, FIRST_TEID, fresh_sequence};
+use super::bench::CYCLE;
 use super::cycles::Cycles;
+use super::fresh;
 use super::meter::Times;
 use super::n4::N4;
 use super::outcome::ByKind;
@@ -12,7 +13,7 @@ use super::report::{ControlSummary, kind_name, request};
 use super::{LoadConfig, LoadError, UePool, nth};
 use ranlab_machines::n4::{Change, Counts, SessionSpec, SessionTemplates, Tunnel};
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode};
+use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode, message_type};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ struct Blind<'a> {
     latency: ByKind,
     service: ByKind,
     summary: ControlSummary,
+    /// Our tunnel of session 0, and what stands above our sessions' numbers.
+    first_teid: u32,
+    cp_seids: u64,
     /// The UPF's name of session 0.
     first_seid: u64,
     /// From one session's name to the next one's.
@@ -61,7 +65,7 @@ pub(super) fn run(
     let cycles = cycles.first_mut().ok_or(LoadError::Panicked)?;
     let n4 = &mut cycles.n4;
     let templates = n4.smf.templates().clone();
-    let first_sequence = fresh_sequence();
+    let first_sequence = fresh::sequence();
     let mut blind = Blind {
         config,
         n4,
@@ -72,6 +76,8 @@ pub(super) fn run(
         latency: ByKind::default(),
         service: ByKind::default(),
         summary: ControlSummary::default(),
+        first_teid: fresh::first_teid(),
+        cp_seids: u64::from(fresh::generation()) << 32,
         first_seid: 0,
         step: 1,
     };
@@ -126,7 +132,7 @@ impl Blind<'_> {
         self.n4.send_raw(&out)?;
         while monotonic_ns() - begin_ns < patience_ns {
             let mut seid = None;
-            self.n4.receive_raw(&mut |datagram| {
+            self.n4.receive_answers(&mut |datagram| {
                 let response = Response::read(datagram).filter(|response| response.sequence == sequence);
                 seid = seid.or_else(|| response.and_then(|response| response.up_seid));
             })?;
@@ -134,7 +140,7 @@ impl Blind<'_> {
                 self.templates.write_deletion((sequence + 1) & MAX_SEQUENCE, seid, &mut out);
                 self.n4.send_raw(&out)?;
                 // Its answer is taken before counting begins.
-                while asked < 1_000 && self.n4.receive_raw(&mut |_| {})? == 0 {
+                while asked < 1_000 && self.n4.receive_answers(&mut |_| {})? == 0 {
                     asked += 1;
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -151,10 +157,14 @@ impl Blind<'_> {
 
     fn establishment(&self, session: u64, sequence: u32, out: &mut Vec<u8>) {
         let ue = UePool { first: self.config.ue }.address(session as usize);
-        let uplink_teid = FIRST_TEID.wrapping_add(session as u32);
+        let uplink_teid = self.first_teid.wrapping_add(session as u32);
         // The pool is of the profile's IP version, which was tried by the session before.
-        let _ =
-            self.templates.write_establishment(sequence, session + 1, SessionSpec { ue, uplink_teid }, out);
+        let _ = self.templates.write_establishment(
+            sequence,
+            self.cp_seids | (session + 1),
+            SessionSpec { ue, uplink_teid },
+            out,
+        );
     }
 
     fn send(&mut self, intended_ns: u64, sent_ns: u64) {
@@ -185,7 +195,11 @@ impl Blind<'_> {
 
     fn receive(&mut self) -> Result<(), LoadError> {
         let Self { n4, first_sequence, sent, counts, latency, service, summary, .. } = self;
-        n4.receive_raw(&mut |datagram| {
+        n4.receive_answers(&mut |datagram| {
+            // Nobody here has anything to say to a report; it is no response either.
+            if datagram.get(1) == Some(&message_type::SESSION_REPORT_REQUEST) {
+                return;
+            }
             let now_ns = monotonic_ns();
             summary.responses += 1;
             let Some((message_type, sequence, cause)) = read(datagram) else {
@@ -235,6 +249,7 @@ impl Blind<'_> {
         summary.started = sessions;
         // A cycle whose end was confirmed; no more is known of it.
         summary.completed = deletions.ok;
+        summary.left_behind = self.counts[0].ok.saturating_sub(deletions.ok);
         summary.failed = sessions - deletions.ok.min(sessions);
         summary.cycles_per_s = deletions.ok as f64 / summary.wall_s.max(1e-9);
         summary.answers_per_s = answered as f64 / summary.wall_s.max(1e-9);

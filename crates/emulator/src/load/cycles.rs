@@ -71,12 +71,8 @@ pub struct Cycles {
     began: Time,
     run_began: Time,
     ask_again: Option<Time>,
-    /// Deletions under way at most.
-    closing: usize,
 }
 
-/// Deletions under way while kept sessions are taken down.
-const TAKE_DOWN_WINDOW: usize = 256;
 /// After a restart of the UPF, time between two requests for an association.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -95,7 +91,6 @@ impl Cycles {
             began: N4::now(),
             run_began: N4::now(),
             ask_again: None,
-            closing: usize::MAX,
         }
     }
 
@@ -210,7 +205,7 @@ impl Cycles {
     /// Deletes sessions whose time has come.
     fn end_held(&mut self, now: Time) -> io::Result<()> {
         while let Some(&Reverse((at, id))) = self.ends.peek() {
-            if at > now || self.running.in_phase(Phase::Closing) >= self.closing {
+            if at > now {
                 break;
             }
             self.ends.pop();
@@ -306,20 +301,21 @@ impl Cycles {
         self.n4.smf.modify(now, now, id, Change::Buffer).is_ok()
     }
 
-    /// Deletes every kept session and waits for the answers.
-    pub fn delete_kept(&mut self, plan: &CyclePlan) -> io::Result<()> {
-        let now = N4::now();
-        for (id, _) in self.kept() {
-            self.running.change(id.0, |cycle| {
-                *cycle = Cycle { phase: Phase::Held, keep: false, intended: now, failed: true, ..*cycle };
-            });
-            self.ends.push(Reverse((now, id.0)));
+    /// Kept sessions are sessions under way again, which nobody counts as completed.
+    pub(super) fn close_kept(&mut self) {
+        for (id, flow) in self.kept() {
+            self.running
+                .change(id.0, |cycle| *cycle = Cycle { phase: Phase::Closing, failed: true, ..*cycle });
+            self.flows.set_live(flow, false);
         }
-        // Not all at once: the UPF's socket has no room for a hundred thousand.
-        self.closing = TAKE_DOWN_WINDOW;
-        let result = self.run(&CyclePlan { cycles: Some(0), keep: false, ..plan.clone() }, &|| false);
-        self.closing = usize::MAX;
-        result
+    }
+
+    /// What was being closed and is not, is no longer looked after.
+    pub(super) fn forget_closing(&mut self) {
+        let closing = self.running.iter().filter(|cycle| cycle.phase == Phase::Closing);
+        for id in closing.map(|cycle| cycle.id).collect::<Vec<_>>() {
+            self.forget(id, |_| {});
+        }
     }
 
     fn done(&mut self, plan: &CyclePlan, done: Done<Option<SessionId>>) {
@@ -331,8 +327,12 @@ impl Cycles {
             return;
         }
         if done.outcome == Outcome::Rejected(Cause::NO_ASSOCIATION) {
-            // It has started anew without our noticing.
-            let _ = self.n4.smf.associate(N4::now());
+            // It has started anew without our noticing. Asked once: each further setup would end the sessions between.
+            let now = N4::now();
+            if self.ask_again.is_none_or(|at| at <= now) {
+                self.ask_again = Some(now + ASK_AGAIN);
+                let _ = self.n4.smf.associate(now);
+            }
         }
         match (done.kind, accepted) {
             (Kind::Establishment, true) => {
@@ -432,4 +432,4 @@ impl Cycles {
 }
 
 /// The longest rest without anything to do.
-const REST: Duration = Duration::from_millis(20);
+pub(super) const REST: Duration = Duration::from_millis(20);

@@ -18,15 +18,18 @@ mod cycles;
 mod data;
 mod flows;
 mod frames;
+mod fresh;
 mod meter;
 mod n4;
 mod network;
 mod outcome;
 mod probe;
+mod process;
 mod report;
 mod run;
 mod sizes;
 mod table;
+mod take_down;
 mod tally;
 
 pub use arrivals::{Arrivals, Schedule};
@@ -35,6 +38,7 @@ pub use cycles::{CyclePlan, Cycles, Loop};
 pub use data::{DataReport, MAX_THREADS, Traffic};
 pub use flows::{Flows, MAX_FLOWS, UePool};
 pub use frames::{AfXdpError, AfXdpSummary, N3Io};
+pub use fresh::recovery_time_stamp;
 pub use meter::{Summary, Times};
 pub use n4::{N4, Traced};
 pub use network::{Network, NetworkReport};
@@ -44,9 +48,9 @@ pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSumm
 pub use run::{data_network, run};
 pub use tally::Tally;
 
-use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
+use ranlab_machines::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 /// Base stations of one run at most: each is a socket.
@@ -172,8 +176,10 @@ pub struct LoadConfig {
     pub smoke: bool,
     /// Names the run; also the seed.
     pub run: u32,
-    /// The UPF's process, if it is here: its CPU time while sessions come and go is reported.
+    /// The UPF's process, if it is here: its CPU time while sessions come and go is reported, and when it ended.
     pub upf_pid: Option<u32>,
+    /// Whether the SMFs come as ones that have just started, instead of with the host: UPFs delete what earlier runs left.
+    pub anew: bool,
     /// What to do.
     pub mode: Mode,
 }
@@ -183,7 +189,7 @@ pub struct LoadConfig {
 #[non_exhaustive]
 pub enum LoadError {
     /// An address cannot be had.
-    #[error("the {what} cannot have {address}: {source}")]
+    #[error("the {what} cannot have {address}: {source}{}", remedy(what, source))]
     Bind {
         /// Who.
         what: &'static str,
@@ -220,14 +226,43 @@ pub enum LoadError {
         /// What it needs.
         lacking: &'static str,
     },
+    /// There is no such process.
+    #[error("no process {pid} is here: --upf-pid names the UPF's")]
+    NoProcess {
+        /// Its number.
+        pid: u32,
+    },
+    /// The UPF's process ended.
+    #[error("the UPF's process {pid} ended {:.2} s into the run; then: {then}", .after.as_secs_f64())]
+    Died {
+        /// Its number.
+        pid: u32,
+        /// When, from the beginning of the run.
+        after: Duration,
+        /// What came of it.
+        then: Box<Self>,
+    },
+    /// No address of this machine leads to the UPF.
+    #[error("no way leads to {upf}: {source}")]
+    NoWay {
+        /// The UPF.
+        upf: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
     /// The profile's messages do not fit a datagram.
     #[error("the session's rules do not fit a PFCP message of 64 KiB")]
     Profile,
     /// The UPF did not answer.
-    #[error("{upf} did not answer an association setup within {} s; is a UPF there, and does it take this SMF's address?", .waited.as_secs())]
+    #[error(
+        "{upf} did not answer an association setup of {smf} within {} s; is a UPF there, and does it take this SMF's address?{}",
+        .waited.as_secs(), other_port(smf)
+    )]
     NoAssociation {
         /// The UPF.
         upf: SocketAddr,
+        /// Who asked.
+        smf: SocketAddr,
         /// How long it was waited for.
         waited: Duration,
     },
@@ -255,6 +290,52 @@ pub enum LoadError {
     /// A thread panicked.
     #[error("a thread of the load panicked")]
     Panicked,
+}
+
+fn remedy(what: &str, source: &io::Error) -> &'static str {
+    match (what, source.kind()) {
+        ("SMF", io::ErrorKind::AddrInUse) => {
+            "; a UPF or another SMF on this machine has it: give another address with --smf, and keep port 8805, where some UPFs answer whichever port asked"
+        }
+        ("SMF", io::ErrorKind::AddrNotAvailable) => {
+            "; give an address of this machine with --smf (each further SMF has the next one)"
+        }
+        ("base station", io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {
+            "; give a free address of this machine with --gnb (each further base station has the next one)"
+        }
+        _ => "",
+    }
+}
+
+fn other_port(smf: &SocketAddr) -> String {
+    match smf.port() {
+        PFCP_PORT => String::new(),
+        _ => format!(
+            " Some answer to port {PFCP_PORT} whichever port asked: try --smf {}",
+            SocketAddr::new(smf.ip(), PFCP_PORT)
+        ),
+    }
+}
+
+/// Where an SMF speaks from that nobody has given an address: towards a UPF on loopback an address that neither UPFs nor
+/// base stations have by default, otherwise the one from which the kernel would send.
+///
+/// # Errors
+/// The kernel has no way to the UPF.
+pub fn default_smf(upf: SocketAddr) -> Result<SocketAddr, LoadError> {
+    let ip = match upf.ip() {
+        IpAddr::V4(v4) if v4.is_loopback() => Ipv4Addr::new(127, 0, 2, 1).into(),
+        _ => source_towards(upf).map_err(|source| LoadError::NoWay { upf, source })?,
+    };
+    Ok(SocketAddr::new(ip, PFCP_PORT))
+}
+
+fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
+    socket.connect(peer)?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// The address `n` behind `first`, same port.

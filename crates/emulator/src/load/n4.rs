@@ -1,8 +1,10 @@
 //! The SMF on a socket.
 use super::LoadError;
+use super::cycles::REST;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
+use ranlab_machines::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 use ranlab_net::{DatagramOptions, ReceiveBatch, Rest, SendBatch, bind_datagrams, monotonic_ns};
+use ranlab_wire::pfcp::message_type;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -40,6 +42,8 @@ pub struct N4 {
     received: ReceiveBatch,
     to_send: SendBatch,
     rest: Rest,
+    /// Whether heartbeats are sent.
+    heartbeats: bool,
     events: VecDeque<SmfEvent>,
     /// The last messages, if asked for.
     pub trace: Option<VecDeque<Traced>>,
@@ -57,6 +61,7 @@ impl N4 {
         settings: SmfSettings,
         profile: SessionProfile,
     ) -> Result<Self, LoadError> {
+        let heartbeats = settings.heartbeat.is_some();
         let smf = Smf::new(settings, profile).ok_or(LoadError::Profile)?;
         let fault = |source| LoadError::Bind { what: "SMF", address: bind, source };
         let options = DatagramOptions { merge: true, stamp: true, ..Default::default() };
@@ -70,6 +75,7 @@ impl N4 {
             received: ReceiveBatch::merging(MAX_MESSAGE),
             to_send: SendBatch::segmenting(BATCH, MAX_MESSAGE),
             rest: Rest::default(),
+            heartbeats,
             events: VecDeque::new(),
             trace: None,
             unsent: 0,
@@ -162,6 +168,26 @@ impl N4 {
         self.send()
     }
 
+    /// As [`N4::receive_raw`], but heartbeats are the machine's: a UPF forgets an SMF that does not answer its own.
+    pub fn receive_answers(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let mut heartbeats = Vec::new();
+        let came = self.receive_raw(&mut |datagram| {
+            let kind = datagram.get(1).copied().unwrap_or(0);
+            if matches!(kind, message_type::HEARTBEAT_REQUEST | message_type::HEARTBEAT_RESPONSE) {
+                heartbeats.push(datagram.to_vec());
+            } else {
+                take(datagram);
+            }
+        })?;
+        for heartbeat in &heartbeats {
+            self.smf.handle(Self::now(), SmfInput::Received(heartbeat));
+        }
+        if !heartbeats.is_empty() {
+            self.flush()?;
+        }
+        Ok(came)
+    }
+
     /// Receives what there is past the machine; how many.
     pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Self { socket, upf, received, trace, own, strangers, .. } = self;
@@ -191,16 +217,28 @@ impl N4 {
         rest.wait(&[socket.as_fd()], monotonic_ns(), until.as_nanos()).map(drop)
     }
 
-    /// Asks for an association and waits for it.
+    /// Asks for an association and waits for it. Where heartbeats are sent, the first is answered before this returns: some
+    /// UPFs learn from heartbeats alone that an SMF has started anew, and delete its sessions then. There are none yet.
     pub fn associate(&mut self, patience: Duration) -> Result<(), LoadError> {
         let start = Self::now();
-        self.smf.associate(start).map_err(|why| LoadError::Refused(why.to_string()))?;
         while !self.smf.is_associated() {
+            // Whatever the load does without: one lost request must not be the end of it.
+            if self.smf.ledger().of(Kind::Association).pending == 0 {
+                self.smf.associate(Self::now()).map_err(|why| LoadError::Refused(why.to_string()))?;
+            }
             self.pump()?;
             if Self::now().since(start) > patience {
-                return Err(LoadError::NoAssociation { upf: self.upf, waited: patience });
+                return Err(LoadError::NoAssociation { upf: self.upf, smf: self.own, waited: patience });
             }
-            self.rest(Self::now() + Duration::from_millis(20))?;
+            self.rest(Self::now() + REST)?;
+        }
+        let heartbeat = self.heartbeats.then(|| self.smf.heartbeat(Self::now()));
+        while heartbeat.is_some()
+            && self.smf.ledger().of(Kind::Heartbeat).pending > 0
+            && Self::now().since(start) <= patience
+        {
+            self.pump()?;
+            self.rest(Self::now() + REST)?;
         }
         Ok(())
     }

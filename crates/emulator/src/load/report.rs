@@ -18,6 +18,7 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Heartbeat => "heartbeat",
         Kind::Association => "association",
+        Kind::Release => "release",
         Kind::Establishment => "establishment",
         Kind::Modification => "modification",
         Kind::Deletion => "deletion",
@@ -100,6 +101,10 @@ pub struct ControlSummary {
     pub unexpected: u64,
     /// Responses that could not be read.
     pub malformed: u64,
+    /// Association releases that went unanswered: the UPF may hold the association.
+    pub releases_unanswered: u64,
+    /// Sessions whose deletion the UPF has not confirmed: it may hold them.
+    pub left_behind: u64,
     /// Every request and every response is in exactly one of the counts.
     pub balanced: bool,
     /// From a session's intended begin to its last answer, the hold not counted, microseconds.
@@ -356,8 +361,11 @@ pub struct LoadReport {
     pub af_xdp: Option<AfXdpSummary>,
     /// Packets.
     pub steps: Vec<StepSummary>,
-    /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run.
+    /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run. A release that goes
+    /// unanswered is told apart.
     pub unexplained: u64,
+    /// When the UPF's process ended, seconds into the run, if it did.
+    pub upf_died_s: Option<f64>,
     /// Whether requests and packets left when they were to.
     pub on_schedule: bool,
     /// What a reader should know before using a figure.
@@ -368,8 +376,15 @@ impl LoadReport {
     /// Adds the verdicts about the run itself.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
-        let pending: u64 = control.requests.values().map(|of_kind| of_kind.pending).sum();
+        let asked = control.requests.iter().filter(|(kind, _)| **kind != kind_name(Kind::Release));
+        let pending: u64 = asked.map(|(_, of_kind)| of_kind.pending).sum();
         self.unexplained = pending + control.unexpected + control.malformed;
+        if control.left_behind > 0 {
+            self.warnings.push(format!(
+                "{} sessions may be left behind: the UPF did not confirm their deletion",
+                control.left_behind
+            ));
+        }
         if !control.balanced {
             self.warnings
                 .push("the account of requests does not balance: this is a fault of ranlab".to_owned());

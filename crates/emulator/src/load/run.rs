@@ -3,16 +3,42 @@ use super::bench::Bench;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
+use super::process::Process;
 use super::report::LoadReport;
 use super::sizes::capacity;
 use super::{LoadConfig, LoadError, MAX_GNBS, MAX_SMFS, Mode, blind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
-/// Does what `config` says; `stop` ends it early, with a report of what was done.
+/// Does what `config` says; `stop` ends it early, with a report of what was done. It is set if the UPF's process ends.
 pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
     check(config)?;
-    let mut bench = Bench::new(config)?;
+    let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
+    let process = config.upf_pid.map(find).transpose()?;
+    let begin = Instant::now();
+    let over = &AtomicBool::new(false);
+    let (result, died) = std::thread::scope(|scope| {
+        let watch = process.map(|process| scope.spawn(move || process.death(begin, stop, over)));
+        let result = load(config, process, stop);
+        over.store(true, Relaxed);
+        (result, watch.and_then(|watch| watch.join().ok().flatten()))
+    });
+    match (result, config.upf_pid.zip(died)) {
+        (Ok(mut report), Some((pid, after))) => {
+            report.upf_died_s = Some(after.as_secs_f64());
+            report
+                .warnings
+                .push(format!("the UPF's process {pid} ended {:.2} s into the run", after.as_secs_f64()));
+            Ok(report)
+        }
+        (Err(then), Some((pid, after))) => Err(LoadError::Died { pid, after, then: Box::new(then) }),
+        (result, None) => result,
+    }
+}
+
+fn load(config: &LoadConfig, process: Option<Process>, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
+    let mut bench = Bench::new(config, process)?;
     let mut report = LoadReport { mode: name(&config.mode), run: config.run, ..Default::default() };
     if config.smoke {
         report.smoke = bench.smoke()?;

@@ -292,5 +292,10 @@ impl Account {
 /// Seconds since 1900, as PFCP counts them; they wrap in 2036.
 pub fn ntp_seconds() -> u32 {
     let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    (unix.as_secs() + NTP_OFFSET) as u32
+    ntp_of_unix(unix.as_secs())
+}
+
+/// Seconds since 1970 as a Recovery Time Stamp has them.
+pub(crate) fn ntp_of_unix(seconds: u64) -> u32 {
+    (seconds + NTP_OFFSET) as u32
 }

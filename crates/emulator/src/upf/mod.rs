@@ -16,6 +16,7 @@ mod workers;
 mod xdp;
 
 use control::Control;
+pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
 pub use memory::{InMemory, in_memory};
 use packets::{N6Port, Packets};

@@ -148,11 +148,13 @@ impl Smf {
         self.ask(now, Kind::Association, request)
     }
 
-    /// Asks for the association's end.
+    /// Asks for the association's end. No heartbeat follows.
     pub fn release(&mut self, now: Time) -> Result<(), Refused> {
         let request =
             AssociationReleaseRequestMessage { node_id: self.settings.node.into(), ..Default::default() };
-        self.ask(now, Kind::Release, request)
+        self.ask(now, Kind::Release, request)?;
+        self.next_heartbeat = None;
+        Ok(())
     }
 
     /// Sends a heartbeat.

@@ -1,0 +1,85 @@
+//! The end of a run: sessions are deleted, the association is released, and what stays behind is told.
+use super::cycles::{CyclePlan, Cycles, REST};
+use super::n4::N4;
+use ranlab_machines::n4::{Kind, Refused};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Deletions under way at most: a UPF's socket has room for some two hundred datagrams by default, and a UPF may take
+/// its time.
+const WINDOW: u64 = 32;
+/// Further sendings of a deletion, whatever the load itself does: the figures are in, and what stays behind disturbs the next
+/// run.
+const N1: u8 = 3;
+/// A UPF that leaves so many deletions in a row unanswered has gone.
+const SILENT: u64 = WINDOW;
+/// Sessions about which a request was under way, or whose deletion was lost, are tried again so often.
+const PASSES: usize = 3;
+/// How long a release may take.
+const RELEASE: Duration = Duration::from_secs(5);
+
+impl Cycles {
+    /// Deletes every session that lives, and waits for the answers; sessions that stay behind, as far as is known.
+    pub fn delete_all(&mut self, plan: &CyclePlan) -> io::Result<usize> {
+        self.close_kept();
+        self.n4.smf.retransmit_at_least(N1);
+        for _ in 0..PASSES {
+            let before = self.n4.smf.live_sessions();
+            if before == 0 || !self.delete_once(plan)? || self.n4.smf.live_sessions() == before {
+                break;
+            }
+        }
+        self.forget_closing();
+        Ok(self.n4.smf.live_sessions())
+    }
+
+    /// One deletion of each session; whether the UPF answered.
+    fn delete_once(&mut self, plan: &CyclePlan) -> io::Result<bool> {
+        let mut waiting = self.n4.smf.deletable().into_iter().peekable();
+        let counts = |n4: &N4| *n4.smf.ledger().of(Kind::Deletion);
+        let mut heard = counts(&self.n4);
+        loop {
+            let came = self.n4.pump()?;
+            self.events(plan)?;
+            let now = N4::now();
+            let mut counted = counts(&self.n4);
+            if counted.answered() > heard.answered() {
+                heard = counted;
+            }
+            if counted.lost.saturating_sub(heard.lost) >= SILENT {
+                return Ok(false);
+            }
+            while counted.pending < WINDOW
+                && let Some(id) = waiting.next()
+            {
+                match self.n4.smf.delete(now, now, id) {
+                    Ok(()) => counted.pending += 1,
+                    // Gone meanwhile, or there is no association to speak of.
+                    Err(Refused::Session(_) | Refused::NotAssociated) => {}
+                    Err(_) => break,
+                }
+            }
+            self.n4.flush()?;
+            if counted.pending == 0 && waiting.peek().is_none() {
+                return Ok(true);
+            }
+            if !came {
+                self.n4.rest(now + REST)?;
+            }
+        }
+    }
+
+    /// Releases the association and waits for what is under way; whether the release was answered. One that does not stand
+    /// needs none.
+    pub fn release(&mut self) -> io::Result<bool> {
+        let asked = self.n4.smf.is_associated() && self.n4.smf.release(N4::now()).is_ok();
+        let end = Instant::now() + RELEASE;
+        self.n4.flush()?;
+        while self.n4.smf.ledger().total(|counts| counts.pending) > 0 && Instant::now() < end {
+            if !self.n4.pump()? {
+                self.n4.rest(N4::now() + REST)?;
+            }
+        }
+        Ok(!asked || self.n4.smf.ledger().of(Kind::Release).answered() > 0)
+    }
+}
