@@ -87,6 +87,12 @@ impl UpfRig {
         Ok(())
     }
 
+    /// The UPF's process, if it is known.
+    fn pid(&self, run: &Run<'_>) -> Result<Option<u32>, RigError> {
+        let named = run.value("sut.pid").map(|_| keys::int(run, "sut.pid")).transpose()?;
+        Ok(self.upf.as_ref().map(Child::id).or(named))
+    }
+
     fn load(&self, run: &Run<'_>) -> Result<Command, RigError> {
         let mode = keys::text(run, "load.mode")?;
         let mut command = self.program(run.text("load.netns"));
@@ -148,8 +154,8 @@ impl UpfRig {
         if let Some(sessions) = run.value("load.sessions") {
             command.arg("--sessions").arg(sessions.to_string());
         }
-        if let Some(upf) = &self.upf {
-            command.arg("--upf-pid").arg(upf.id().to_string());
+        if let Some(pid) = self.pid(run)? {
+            command.arg("--upf-pid").arg(pid.to_string());
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
@@ -243,15 +249,16 @@ impl Rig for UpfRig {
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
         let machine = MachineMeter::default();
         let before = machine.sample().ok();
-        let own = |upf: &Option<Child>| {
-            let sample = ProcessMeter::new(upf.as_ref()?.id()).sample();
-            sample.ok()
-        };
-        let upf_before = own(&self.upf);
+        let meter = self.pid(run)?.map(ProcessMeter::new);
+        let sample = || meter.as_ref().and_then(|meter| meter.sample().ok());
+        let upf_before = sample();
         let report = self.loaded(run)?;
-        let upf_after = own(&self.upf);
-        if self.upf.is_some() && upf_after.is_none() {
-            return Err(RigError::Sut("the UPF has died".to_owned()));
+        let upf_after = sample();
+        if let Some(died_s) = report["upf_died_s"].as_f64() {
+            return Err(RigError::Sut(format!("the UPF's process ended {died_s:.2} s into the run")));
+        }
+        if meter.is_some() && upf_after.is_none() {
+            return Err(RigError::Sut("the UPF's process has ended".to_owned()));
         }
         if let Some(interval) = before.zip(machine.sample().ok()).and_then(|(from, to)| to.since(&from)) {
             recorder.scalar("host.steal_share", interval.steal_share);
@@ -312,6 +319,13 @@ fn keys_of_upf() -> Vec<Key> {
             "of our UPF (bare: packets are passed on unread), or external: it runs already",
         )
         .or("cp-offload"),
+        Key::new(
+            "sut.pid",
+            Kind::Int { min: 1, max: 1 << 22 },
+            "process of an external UPF: its end is told, its memory and CPU time are measured",
+        )
+        .optional()
+        .when("sut.design", &["external"]),
         text("sut.n4", "N4 of the UPF", "127.8.0.8:8805"),
         text("sut.n3", "N3 of the UPF; its N6 is the next port", "127.8.0.8:2152"),
         text("sut.dialect", "what it insists on: strict-rel15, strict-rel17, open5gs, eupf", "strict-rel17"),
@@ -399,6 +413,7 @@ fn metrics() -> Vec<Metric> {
         scalar("sessions_failed_ratio", "", Lower, "sessions of which a request was rejected or lost"),
         scalar("requests_lost_ratio", "", Lower, "requests never answered"),
         scalar("unexplained", "", Lower, "requests without an end, responses that nobody asked for"),
+        scalar("sessions_left_behind", "", Lower, "whose deletion the UPF did not confirm"),
         scalar("live_sessions", "", Neither, "at most"),
         scalar("drift_rate", "", Neither, "rate of the last third of the seconds over that of the first"),
         scalar("drift_latency", "", Neither, "latency likewise"),
@@ -454,6 +469,7 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
     put("sessions_per_s", &control["cycles_per_s"]);
     put("answers_per_s", &control["answers_per_s"]);
     put("unexplained", &report["unexplained"]);
+    put("sessions_left_behind", &control["left_behind"]);
     put("live_sessions", &control["live_peak"]);
     put("drift_rate", &control["drift"][0]);
     put("drift_latency", &control["drift"][1]);
@@ -472,7 +488,9 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
     }
     let number = |value: &Json| value.as_f64().unwrap_or(0.0);
     let (mut sent, mut lost) = (0.0, 0.0);
-    for of_kind in control["requests"].as_object().into_iter().flat_map(|kinds| kinds.values()) {
+    let kinds = control["requests"].as_object().into_iter().flatten();
+    // Whether a UPF answers a release is a habit, and no loss.
+    for (_, of_kind) in kinds.filter(|(kind, _)| *kind != "release") {
         sent += number(&of_kind["sent"]);
         lost += number(&of_kind["lost"]);
     }
@@ -491,7 +509,11 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
         Outcome::Invalid
     } else if sent > 0.0 && lost / sent > 0.5 {
         Outcome::Overloaded
-    } else if lost > 0.0 || failed > 0.0 || (packets_lost > 0.0 && run.text("load.mode") != Some("qos")) {
+    } else if lost > 0.0
+        || failed > 0.0
+        || number(&control["left_behind"]) > 0.0
+        || (packets_lost > 0.0 && run.text("load.mode") != Some("qos"))
+    {
         Outcome::Degraded
     } else {
         Outcome::Ok

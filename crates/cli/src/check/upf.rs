@@ -1,11 +1,11 @@
-//! `ranlab check upf`: what a UPF must do with PFCP and GTP-U, and the eight traps that implementations are known for.
+//! `ranlab check upf`: what a UPF must do with PFCP and GTP-U, and the nine traps that implementations are known for.
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::load::{LoadError, N4, PROBE_BYTES, Probe, UePool, write_packet};
+use ranlab_emulator::load::{LoadError, N4, PROBE_BYTES, Probe, UePool, default_smf, nth, write_packet};
 use ranlab_emulator::upf::ntp_seconds;
 use ranlab_machines::n4::*;
 use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
@@ -31,9 +31,11 @@ pub(super) struct Arguments {
     /// Where our base station receives
     #[arg(long, default_value = "127.0.1.1:2152")]
     gnb: SocketAddr,
-    /// Where our SMFs speak from; port 0: any
-    #[arg(long, default_value = "127.0.0.1:0")]
-    smf: SocketAddr,
+    /// Where our SMF speaks from; a second one has the next address. Keep port 8805, where some UPFs answer whichever port
+    /// asked. Without this, towards a UPF on loopback, addresses that no run before has used; else the one from which this
+    /// machine reaches the UPF
+    #[arg(long, value_name = "ADDRESS")]
+    smf: Option<SocketAddr>,
     /// The server that packets go to: one that reflects UDP, or nothing comes back
     #[arg(long, default_value = "10.45.0.1:9")]
     server: SocketAddr,
@@ -91,10 +93,9 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         .map_err(|error| Failure::Usage(format!("{}: {error}", arguments.captures.display())))?;
     let mut output = Output::new(format);
     let mut verdicts = Vec::new();
-    // Numbers that no run before has used.
-    let sequence = Cell::new(ranlab_net::monotonic_ns() as u32 >> 4);
+    let run = CheckRun::new(arguments)?;
     for &(name, clause, check) in CHECKS {
-        let mut peer = Peer::new(arguments, arguments.dialect, &sequence)?;
+        let mut peer = Peer::new(arguments, arguments.dialect, &run, run.smf)?;
         let result = check(&mut peer);
         let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
         match result {
@@ -126,15 +127,50 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     Ok(())
 }
 
+/// What the checks of a run have in common.
+pub(super) struct CheckRun {
+    /// Where most checks speak from.
+    smf: SocketAddr,
+    /// Whether no run before has spoken from there, nor from the next address: associations may outlive a run.
+    pub(super) fresh: bool,
+    /// The last sequence number.
+    sequence: Cell<u32>,
+    /// When the SMFs started: a UPF that is told otherwise deletes their sessions.
+    pub(super) recovery: Cell<u32>,
+}
+
+impl CheckRun {
+    fn new(arguments: &Arguments) -> Result<Self, LoadError> {
+        let clock = ranlab_net::monotonic_ns();
+        let (smf, fresh) = match (arguments.smf, arguments.address.ip()) {
+            (Some(smf), _) => (smf, false),
+            // Pairs from 127.64.0.2 on, in an order in which two runs do not meet.
+            (None, IpAddr::V4(v4)) if v4.is_loopback() => {
+                let pair = ((clock >> 16) as u32).wrapping_mul(0x9e37_79b1) >> 11;
+                let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 64, 0, 0)) + 2 * pair.max(1));
+                (SocketAddr::new(ip.into(), PFCP_PORT), true)
+            }
+            (None, _) => (default_smf(arguments.address)?, false),
+        };
+        let sequence = Cell::new(clock as u32 >> 4);
+        Ok(Self { smf, fresh, sequence, recovery: Cell::new(ntp_seconds()) })
+    }
+}
+
 /// An SMF that says what it is told.
 pub(super) struct Peer<'a> {
     pub(super) arguments: &'a Arguments,
     pub(super) n4: N4,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
-    pub(super) sequence: &'a Cell<u32>,
-    pub(super) recovery: u32,
+    pub(super) run: &'a CheckRun,
+    /// Its address, also its Node ID.
+    node: IpAddr,
+    /// What no other check has in its SEIDs and tunnels.
+    own: u32,
     associated: bool,
+    /// Sessions to be deleted in the end, by the UPF's names.
+    sessions: Vec<u64>,
     unread: VecDeque<Vec<u8>>,
 }
 
@@ -149,40 +185,67 @@ fn profile(arguments: &Arguments) -> SessionProfile {
 }
 
 impl<'a> Peer<'a> {
-    pub(super) fn new(
+    fn new(
         arguments: &'a Arguments,
         dialect: Dialect,
-        sequence: &'a Cell<u32>,
+        run: &'a CheckRun,
+        smf: SocketAddr,
     ) -> Result<Self, LoadError> {
-        let settings = SmfSettings::new(arguments.smf.ip(), dialect);
-        let mut n4 = N4::new(arguments.smf, arguments.address, settings, profile(arguments))?;
+        let settings = SmfSettings::new(smf.ip(), dialect);
+        let mut n4 = N4::new(smf, arguments.address, settings, profile(arguments))?;
         n4.trace = Some(VecDeque::new());
         let templates = n4.smf.templates().clone();
-        let recovery = ntp_seconds();
         Ok(Self {
             arguments,
             n4,
             dialect,
             templates,
-            sequence,
-            recovery,
+            run,
+            node: smf.ip(),
+            own: (ranlab_net::monotonic_ns() >> 13) as u32,
             associated: false,
+            sessions: Vec::new(),
             unread: VecDeque::new(),
         })
+    }
+
+    /// Another SMF, at the next address that is to be had.
+    pub(super) fn second(&self) -> Result<Self, Fault> {
+        const TRIES: usize = 16;
+        for n in 1..=TRIES {
+            match Self::new(self.arguments, self.arguments.dialect, self.run, nth(self.run.smf, n)) {
+                Err(LoadError::Bind { .. }) => {}
+                other => return Ok(other?),
+            }
+        }
+        Err(Fault::Skipped("a second SMF needs one of the addresses after the first one's: see --smf"))
+    }
+
+    /// Takes leave of the other SMF, whose messages belong to this check.
+    pub(super) fn joined_by(&mut self, mut other: Self) -> Outcome {
+        other.leave()?;
+        if let (Some(all), Some(more)) = (&mut self.n4.trace, other.n4.trace) {
+            all.extend(more);
+        }
+        Ok(())
     }
 
     /// The same SMF with other habits.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
-        let node = self.arguments.smf.ip();
-        self.templates = SessionTemplates::new(profile(self.arguments), self.dialect.sends, node)
+        self.templates = SessionTemplates::new(profile(self.arguments), self.dialect.sends, self.node)
             .ok_or(LoadError::Profile)?;
         Ok(())
     }
 
+    /// The numbers that follow are far from this one.
+    pub(super) fn leap(&self, sequence: u32) {
+        self.run.sequence.set(sequence ^ 0x5a_5a5a);
+    }
+
     pub(super) fn number(&self) -> u32 {
-        let next = self.sequence.get().wrapping_add(1) & MAX_SEQUENCE;
-        self.sequence.set(next);
+        let next = self.run.sequence.get().wrapping_add(1) & MAX_SEQUENCE;
+        self.run.sequence.set(next);
         next
     }
 
@@ -197,10 +260,12 @@ impl<'a> Peer<'a> {
             while let Some(datagram) = self.unread.pop_front() {
                 match Header::read(&datagram) {
                     Ok((header, ..)) if header.sequence == sequence && is_answer(header.message_type) => {
+                        let established = Response::read(&datagram).and_then(|response| response.up_seid);
+                        self.sessions.extend(established.filter(|seid| !self.sessions.contains(seid)));
                         return Ok(Some(datagram));
                     }
                     Ok((header, ..)) if header.message_type == message_type::HEARTBEAT_REQUEST => {
-                        let recovery_time_stamp = RecoveryTimeStamp(self.recovery);
+                        let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
                         let response = HeartbeatResponse { recovery_time_stamp, ..Default::default() };
                         if let Ok(octets) = encode(response, None, header.sequence) {
                             self.n4.send_raw(&octets)?;
@@ -227,8 +292,8 @@ impl<'a> Peer<'a> {
 
     pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
         let request = AssociationSetupRequest {
-            node_id: self.arguments.smf.ip().into(),
-            recovery_time_stamp: RecoveryTimeStamp(self.recovery),
+            node_id: self.node.into(),
+            recovery_time_stamp: RecoveryTimeStamp(self.run.recovery.get()),
             cp_function_features: Some(CpFunctionFeatures::default()),
             ..Default::default()
         };
@@ -243,26 +308,36 @@ impl<'a> Peer<'a> {
         }
     }
 
-    fn leave(&mut self) -> Result<(), Failure> {
-        if self.associated {
-            let node_id = self.arguments.smf.ip().into();
-            match self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None) {
-                Err(Fault::Load(error)) => return Err(error.into()),
-                // Whether it lets go is not what was checked.
-                _ => self.associated = false,
-            }
+    /// Deletes what it has established and lets go of the association. How that is answered is not what was checked.
+    fn leave(&mut self) -> Result<(), LoadError> {
+        let over = |result| match result {
+            Err(Fault::Load(error)) => Err(error),
+            _ => Ok(()),
+        };
+        for seid in std::mem::take(&mut self.sessions) {
+            over(self.ask(SessionDeletionRequest::default(), Some(seid)).map(drop))?;
+        }
+        if std::mem::take(&mut self.associated) {
+            let node_id = self.node.into();
+            let release = AssociationReleaseRequestMessage { node_id, ..Default::default() };
+            over(self.ask(release, None).map(drop))?;
         }
         Ok(())
     }
 
+    /// What session `n` is called here.
+    pub(super) fn cp_seid(&self, n: usize) -> u64 {
+        u64::from(self.own) << 32 | (n as u64 + 1)
+    }
+
     pub(super) fn spec(&self, n: usize) -> SessionSpec {
         let ue = UePool { first: self.arguments.ue }.address(n);
-        SessionSpec { ue, uplink_teid: 0x7e57_0000 + n as u32 }
+        SessionSpec { ue, uplink_teid: 0x7e00_0000 | (self.own & 0xffff) << 8 | n as u32 }
     }
 
     /// The answer to an establishment of session `n`, if there is one.
     pub(super) fn try_establish(&mut self, n: usize) -> Result<Option<SessionEstablishmentResponse>, Fault> {
-        let request = self.templates.establishment(n as u64 + 1, self.spec(n));
+        let request = self.templates.establishment(self.cp_seid(n), self.spec(n));
         match self.ask(request, Some(0))? {
             Some(Message::SessionEstablishmentResponse(response)) => Ok(Some(response)),
             Some(other) => fails(format!("message type {} answers an establishment", other.message_type())),
@@ -299,6 +374,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn delete(&mut self, seid: u64) -> Result<SessionDeletionResponse, Fault> {
+        self.sessions.retain(|own| *own != seid);
         let request = self.templates.deletion();
         match self.ask(request, Some(seid))? {
             Some(Message::SessionDeletionResponse(response)) => Ok(response),

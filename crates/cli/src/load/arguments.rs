@@ -3,7 +3,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use ranlab_emulator::load::{Arrivals, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic};
+use ranlab_emulator::load::{
+    Arrivals, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic, default_smf,
+};
 use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_wire::pfcp::BitRates;
 
@@ -38,9 +40,10 @@ pub struct UpfArguments {
     /// Our data network: none, udp://LOCAL,UPF or routed://ADDRESS
     #[arg(long, value_parser = network, default_value = "none")]
     n6: Network,
-    /// The first SMF; each further one has the next address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8805")]
-    smf: SocketAddr,
+    /// The first SMF; each further one has the next address. Keep port 8805, where some UPFs answer whichever port asked.
+    /// Without this: 127.0.2.1:8805 for a UPF on loopback, else the address from which this machine reaches it
+    #[arg(long, value_name = "ADDRESS")]
+    smf: Option<SocketAddr>,
     /// SMFs, a thread and an association each
     #[arg(long, default_value_t = 1)]
     smfs: usize,
@@ -134,18 +137,21 @@ pub struct UpfArguments {
     /// T1: time without an answer
     #[arg(long, value_parser = args::duration, default_value = "1s")]
     t1: Duration,
-    /// N1: further sendings; 0 turns retransmission off
+    /// N1: further sendings; 0 turns retransmission off (but for the sessions' deletion when all is over)
     #[arg(long, default_value_t = 0)]
     n1: u8,
-    /// Heartbeats at this interval, which also notice a restart; 0s sends none
+    /// Heartbeats before the first session and at this interval, which also notice a restart; 0s sends none
     #[arg(long, value_parser = args::duration, default_value = "1s")]
     heartbeat: Duration,
     /// Skip the packet in each direction that is sent before anything is measured
     #[arg(long)]
     no_smoke: bool,
-    /// Process whose CPU time is reported beside the figures
+    /// The UPF's process: its CPU time is reported beside the figures, and its end ends the run
     #[arg(long)]
     upf_pid: Option<u32>,
+    /// Come as SMFs that have just started: most UPFs delete the sessions that earlier runs left behind
+    #[arg(long)]
+    anew: bool,
     /// Names the run and seeds its arrivals; without it, the time does
     #[arg(long)]
     run: Option<u32>,
@@ -328,7 +334,7 @@ impl UpfArguments {
         Ok(LoadConfig {
             n4: self.n4,
             n3: self.n3,
-            smf: self.smf,
+            smf: self.smf.map_or_else(|| default_smf(self.n4), Ok)?,
             smfs: self.smfs,
             gnb: self.gnb,
             gnbs: self.gnbs,
@@ -356,6 +362,7 @@ impl UpfArguments {
             smoke: !self.no_smoke && self.mode != ModeName::Calibrate,
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
             upf_pid: self.upf_pid,
+            anew: self.anew,
             mode: self.load_mode()?,
         })
     }

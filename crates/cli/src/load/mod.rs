@@ -44,10 +44,13 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::Bounds { .. } | LoadError::Lacking { .. } | LoadError::Profile => {
-                Self::Usage(error.to_string())
+            LoadError::Bounds { .. }
+            | LoadError::Lacking { .. }
+            | LoadError::NoProcess { .. }
+            | LoadError::Profile => Self::Usage(error.to_string()),
+            LoadError::Sessions { .. } | LoadError::Smoke(_) | LoadError::Died { .. } => {
+                Self::Check(error.to_string())
             }
-            LoadError::Sessions { .. } | LoadError::Smoke(_) => Self::Check(error.to_string()),
             _ => Self::Environment(error.to_string()),
         }
     }
@@ -82,6 +85,9 @@ fn load(arguments: &UpfArguments, format: Format) -> Result<(), Failure> {
     let mut output = Output::new(format);
     print::report(&mut output, &report, upf_cpu_s)?;
     output.finish(&Summary { upf_cpu_s, remarks, report: &report })?;
+    if let Some(died_s) = report.upf_died_s {
+        return Err(Failure::Check(format!("the UPF's process ended {died_s:.2} s into the run")));
+    }
     if report.unexplained > 0 {
         return Err(Failure::Check(format!("{} requests or responses are unexplained", report.unexplained)));
     }

@@ -90,6 +90,15 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
             output.text(format_args!("  {:<14} from sending  {}", "", times(of_kind.service_us.as_ref())))?;
         }
     }
+    if control.releases_unanswered > 0 {
+        output.text(format_args!(
+            "  release: {} unanswered; the UPF may hold the association",
+            control.releases_unanswered
+        ))?;
+    }
+    if control.left_behind > 0 {
+        output.text(format_args!("  sessions left behind: {}", control.left_behind))?;
+    }
     for (cause, count) in &control.causes {
         output.text(format_args!("  cause {cause}: {count}"))?;
     }

@@ -22,13 +22,14 @@ impl Cycles {
     /// Deletes every session that lives, and waits for the answers; sessions that stay behind, as far as is known.
     pub fn delete_all(&mut self, plan: &CyclePlan) -> io::Result<usize> {
         self.close_kept();
-        self.n4.smf.retransmit_at_least(N1);
+        let n1 = self.n4.smf.retransmit(N1);
         for _ in 0..PASSES {
             let before = self.n4.smf.live_sessions();
             if before == 0 || !self.delete_once(plan)? || self.n4.smf.live_sessions() == before {
                 break;
             }
         }
+        self.n4.smf.retransmit(n1);
         self.forget_closing();
         Ok(self.n4.smf.live_sessions())
     }

@@ -134,9 +134,9 @@ impl<T: Copy> Requests<T> {
         Ok(sequence)
     }
 
-    /// Further sendings at least; T1 stays, since deadlines come in the order of sending.
-    pub(super) fn retransmit_at_least(&mut self, n1: u8) {
-        self.policy.n1 = self.policy.n1.max(n1);
+    /// Other further sendings; those before. T1 stays, since deadlines come in the order of sending.
+    pub(super) fn retransmit(&mut self, n1: u8) -> u8 {
+        std::mem::replace(&mut self.policy.n1, n1)
     }
 
     /// Whether a number's place holds a request without an answer.

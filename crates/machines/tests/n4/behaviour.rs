@@ -331,7 +331,7 @@ fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
     outcomes(&mut pair, 1);
     assert_eq!(pair.smf.deletable(), ids);
     pair.smf.delete(pair.now, pair.now, ids[0]).unwrap();
-    pair.smf.retransmit_at_least(2);
+    assert_eq!(pair.smf.retransmit(2), 0);
     pair.smf.delete(pair.now, pair.now, ids[1]).unwrap();
     assert_eq!(pair.smf.deletable(), []);
     assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Deletion, Outcome::Lost); 2]);

@@ -122,9 +122,9 @@ impl Smf {
         live.map(|(index, place)| SessionId::new(place.generation, index as u32)).collect()
     }
 
-    /// Requests from now on are sent again at least so often (N1), those under way as before.
-    pub fn retransmit_at_least(&mut self, n1: u8) {
-        self.requests.retransmit_at_least(n1);
+    /// Requests from now on are sent again so often (N1); how often before. Those under way whose octets were not kept are not.
+    pub fn retransmit(&mut self, n1: u8) -> u8 {
+        self.requests.retransmit(n1)
     }
 
     /// Whether an association stands.
