@@ -1,5 +1,5 @@
 //! From a cell of the model to the payloads of the statistics service models.
-use ranlab_model::{Cell, LinkStats, UeState};
+use ranlab_model::{Cell, LinkStats, Snr, UeState};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
@@ -78,6 +78,11 @@ fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {
     rounds
 }
 
+/// FlexRIC's database takes no ratio below 0 dB, and an xApp with it ends at the first one.
+fn reported(snr: Snr) -> f32 {
+    snr.db().max(0.0)
+}
+
 fn bler(link: &LinkStats) -> f32 {
     link.bler_q16 as f32 / 65_536.0
 }
@@ -93,14 +98,14 @@ fn mac_ue(ue: &UeState, frame: u16, slot: u16) -> MacUe {
         ul_curr_tbs: ul.curr_tbs_bytes,
         dl_sched_rb: dl.sched_prbs,
         ul_sched_rb: ul.sched_prbs,
-        pusch_snr: radio.pusch_snr.db(),
-        pucch_snr: radio.pucch_snr.db(),
+        pusch_snr: reported(radio.pusch_snr),
+        pucch_snr: reported(radio.pucch_snr),
         dl_bler: bler(dl),
         ul_bler: bler(ul),
         dl_harq: harq(dl),
         ul_harq: harq(ul),
-        dl_num_harq: dl.harq.iter().sum::<u64>() as u32,
-        ul_num_harq: ul.harq.iter().sum::<u64>() as u32,
+        dl_num_harq: dl.harq.len() as u32,
+        ul_num_harq: ul.harq.len() as u32,
         rnti: u32::from(ue.identity().rnti),
         dl_aggr_prb: dl.prbs as u32,
         ul_aggr_prb: ul.prbs as u32,
@@ -189,4 +194,36 @@ fn gtp_tunnel(ue: &UeState) -> GtpTunnel {
     let id = ue.identity();
     // The service model's field for the UPF's TEID is eight bits wide.
     GtpTunnel { rnti: u32::from(id.rnti), teid_gnb: id.teid_gnb, qfi: id.qfi, teid_upf: id.teid_upf as u8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_model::CellConfig;
+
+    /// What FlexRIC's database checks of each UE; its xApp ends at a value outside.
+    fn is_stored(ue: &MacUe) -> bool {
+        let snr = |snr: f32| (0.0..4_294_967_296.0).contains(&snr);
+        (snr(ue.pusch_snr) && snr(ue.pucch_snr))
+            && (ue.dl_num_harq < 5 && ue.ul_num_harq < 5)
+            && (-23..=40).contains(&ue.phr)
+            && ue.dl_bler >= 0.0
+            && ue.ul_bler >= 0.0
+    }
+
+    #[test]
+    fn mac_statistics_are_in_the_ranges_that_readers_store() {
+        let mut cell = Cell::new(CellConfig { ues: 100, ..CellConfig::default() }).unwrap();
+        let mut worst = f32::MAX;
+        for second in 1..=20 {
+            cell.advance(second * 1_000_000);
+            for ue in cell.ues() {
+                let told = mac_ue(ue, 0, 0);
+                assert!(is_stored(&told), "{told:?}");
+                assert_eq!((told.dl_num_harq, told.ul_num_harq), (4, 4));
+                worst = worst.min(ue.radio().pusch_snr.db());
+            }
+        }
+        assert!(worst < 0.0, "no UE was ever below 0 dB: the test says nothing");
+    }
 }

@@ -6,6 +6,7 @@
 //! | action | type report; a definition is not looked at |
 //! | indication header | four zero octets |
 //! | indication message | what [`StatsSource::fill`] writes |
+//! | control | MAC alone, [`mac::CONTROL_HEADER`] and [`mac::CONTROL_MESSAGE`]: acknowledged, nothing changes |
 //!
 //! Reports keep their period: a late one does not delay the next. Whole missed periods are skipped and counted.
 use super::periods::Periods;
@@ -174,8 +175,13 @@ impl<S: StatsSource> RanFunction for PeriodicReport<S> {
     fn on_control(
         &mut self,
         _: &mut FunctionContext<'_>,
-        _: ControlRequest<'_>,
+        control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
+        let is_test =
+            control.header[..] == mac::CONTROL_HEADER && control.message[..] == mac::CONTROL_MESSAGE;
+        if is_test && self.description.oid == mac::OID {
+            return Ok(ControlOutcome::default());
+        }
         Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
     }
 

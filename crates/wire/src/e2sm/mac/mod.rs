@@ -14,6 +14,11 @@ pub const DEFAULT_FUNCTION_ID: u16 = 142;
 pub const DEFINITION: &[u8] = b"MAC_STATS_V0";
 /// The RAN function revision that FlexRIC's agents announce.
 pub const REVISION: u16 = 1;
+/// Header (1) of the one control that FlexRIC's agents take: a test of the way, which changes nothing at the node. Its
+/// `moni` sends it to every gNB before it subscribes.
+pub const CONTROL_HEADER: [u8; 4] = 1_u32.to_le_bytes();
+/// Message (action 42) of that control.
+pub const CONTROL_MESSAGE: [u8; 4] = 42_u32.to_le_bytes();
 /// Octets of one UE in the plain encoding.
 pub const UE_SIZE: usize = 176;
 /// HARQ counters per direction: one per transmission attempt (the first, then up to four retransmissions).
