@@ -49,7 +49,7 @@ pub struct Arguments {
     /// UEs per base station
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     ues: u16,
-    /// Service models offered, beside hw and the association control that are always there
+    /// Service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
     #[arg(long, value_delimiter = ',', default_value = "mac,rlc,pdcp,gtp")]
     sm: Vec<ServiceModel>,
     /// Kind of base stations: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
@@ -128,6 +128,7 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         kind: arguments.kind,
         plmn: Plmn::new(505, 1, 2),
         service_models: arguments.sm.iter().filter_map(|sm| offered(*sm)).collect(),
+        own_functions: arguments.sm.contains(&ServiceModel::Hw),
         version: arguments.e2ap,
         ramp: arguments.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(arguments.nodes))),
         seed: arguments.seed,

@@ -25,6 +25,8 @@ mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
 mod outbox;
+#[cfg(any(feature = "agent", feature = "ric"))]
+pub mod peer;
 #[cfg(feature = "ric")]
 pub mod ric;
 mod time;

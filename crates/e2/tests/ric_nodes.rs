@@ -11,7 +11,7 @@ use std::time::Duration;
 fn a_setup_is_answered_in_the_standards_words() {
     let mut w = World::new();
     let agent = w.connect(Side::E2);
-    w.send(agent, setup_request(5));
+    w.send(agent, Message::E2SetupRequest(stranger(node(5))));
     let got = w.got(agent);
     let [Message::E2SetupResponse(response)] = &got[..] else { panic!("{got:?}") };
     assert_eq!(response.transaction_id, Some(7));
@@ -36,6 +36,8 @@ fn every_version_is_served_in_its_own_words() {
         w.send(agent, Message::E2SetupRequest(setup));
         assert!(matches!(w.got(agent)[..], [Message::E2SetupResponse(_)]), "{version}");
         assert_eq!(w.node(1).info.version, version);
+        // A node that has not shown itself is given time to read.
+        w.pass(RicTimers::default().pause);
         // An xApp of v2.03 is served by an agent of any version.
         let xapp = w.xapp();
         let id = w.subscribed(xapp, agent, 1, 1);
@@ -77,7 +79,6 @@ fn anything_before_the_setup_is_refused_and_closed() {
     let mut miscounted = setup.clone();
     miscounted[6] ^= 0x0f;
     inputs.push(miscounted);
-    inputs.push(encode(&indication(rid(1), 1, 10), Version::V2_03).unwrap());
     let reset = ResetRequest { transaction_id: Some(0), cause: Cause::Misc(CauseMisc::Unspecified) };
     inputs.push(encode(&Message::ResetRequest(reset), Version::V2_03).unwrap());
     let mut w = World::new();
@@ -91,9 +92,11 @@ fn anything_before_the_setup_is_refused_and_closed() {
             assert!(w.closed.contains_key(&conn), "{side:?} {input:x?}");
         }
     }
-    let conn = w.connect(Side::E42);
-    w.send_bytes(conn, setup);
-    assert!(matches!(w.got(conn)[..], [Message::ErrorIndication(_)]) && w.closed.contains_key(&conn));
+    for input in [setup, encode(&indication(rid(1), 1, 10), Version::V2_03).unwrap()] {
+        let conn = w.connect(Side::E42);
+        w.send_bytes(conn, input);
+        assert!(matches!(w.got(conn)[..], [Message::ErrorIndication(_)]) && w.closed.contains_key(&conn));
+    }
     w.send(bystander, setup_request(77));
     assert!(matches!(w.got(bystander)[..], [Message::E2SetupResponse(_)]));
 }

@@ -29,6 +29,8 @@ pub struct FleetConfig {
     pub plmn: Plmn,
     /// Service models.
     pub service_models: Vec<ServiceModel>,
+    /// Offer HW and the association control to every controller, not only to those of this project.
+    pub own_functions: bool,
     /// Version spoken.
     pub version: Version,
     /// Time over which the nodes start, evenly spread; zero: all at once.
@@ -104,6 +106,7 @@ impl Fleet {
             plmn: config.plmn,
             ues: config.ues,
             service_models: config.service_models.clone(),
+            own_functions: config.own_functions,
             version: config.version,
             seed: config.seed,
             epoch_us,

@@ -18,7 +18,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A service model that emulated nodes can offer. HW and the association control are always there.
+/// A service model of FlexRIC's that emulated nodes can offer to every controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServiceModel {
     /// MAC statistics.
@@ -202,8 +202,10 @@ pub struct NodeTemplate {
     pub plmn: Plmn,
     /// UEs per node.
     pub ues: u16,
-    /// Service models offered beside HW and the association control.
+    /// Service models offered to every controller.
     pub service_models: Vec<ServiceModel>,
+    /// HW and the association control too, which only controllers of this project are offered otherwise.
+    pub own_functions: bool,
     /// Version spoken.
     pub version: Version,
     /// Seed of everything random; each node derives its own.
@@ -257,7 +259,10 @@ impl NodeTemplate {
             (Box::new(Hw::new()) as Box<dyn RanFunction>, hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ] {
-            let registered = agent.register(function, Some(id));
+            let registered = match self.own_functions {
+                true => agent.register(function, Some(id)),
+                false => agent.register_reserved(function, id),
+            };
             debug_assert!(registered.is_ok());
         }
         for ue in ues {

@@ -11,7 +11,7 @@ use crate::controller::copy;
 use crate::keys;
 use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{FleetPart, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
+use crate::parts::{FleetPart, HW, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
 use crate::sut::{self, Sut};
 use crate::wire;
 use crate::worker::{Report, Worker};
@@ -126,7 +126,7 @@ fn base_station(run: &Run<'_>, kind: Pinging, connect: &str) -> Result<(Part, &'
         connect,
         nodes: 1,
         ues: 0,
-        sm: Vec::new(),
+        sm: vec![HW.to_owned()],
         kind: "gnb".to_owned(),
         e2ap: keys::text(run, "sut.e2ap")?.to_owned(),
         ramp_us: 0,

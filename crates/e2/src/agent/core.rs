@@ -15,6 +15,8 @@ pub const ADDRESS_LEN_MAX: usize = 256;
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) description: FunctionDescription,
+    /// For controllers that know it, and no others.
+    pub(super) reserved: bool,
     /// When it wants to be woken.
     pub(super) wake: Option<Time>,
 }

@@ -2,6 +2,7 @@
 use super::core::Core;
 use super::link::{Link, Pending, State};
 use super::*;
+use crate::peer::{MARK, filled};
 use ranlab_wire::e2ap::*;
 
 /// Most items of one list of component changes or connections; the rest goes with the next update.
@@ -230,7 +231,8 @@ impl Core {
     }
 
     fn update_functions(&mut self, id: ControllerId) {
-        let items: Vec<_> = self.function_items().collect();
+        let Some(knows_reserved) = self.link(id).map(|l| l.knows_reserved) else { return };
+        let items: Vec<_> = self.function_items(knows_reserved).collect();
         let now = self.now;
         let Some(link) = self.link_mut(id) else { return };
         let told = std::mem::take(&mut link.told);
@@ -259,14 +261,14 @@ impl Core {
         let (now, components) = (self.now, self.config.components.clone());
         let Some(link) = self.link_mut(id) else { return };
         link.components_changed = false;
-        let told = std::mem::replace(&mut link.told_components, components.clone());
+        let told = filled(std::mem::replace(&mut link.told_components, components.clone()), MARK);
         let same =
             |a: &ComponentConfigItem, b: &ComponentConfigItem| a.interface == b.interface && a.id == b.id;
         let gone = told.iter().filter(|t| !components.iter().any(|c| same(t, c)));
         let removed =
             gone.map(|t| ComponentRemovalItem { interface: t.interface, id: t.id.clone() }).collect();
         let (known, added): (Vec<_>, Vec<_>) =
-            components.into_iter().partition(|c| told.iter().any(|t| same(t, c)));
+            filled(components, MARK).into_iter().partition(|c| told.iter().any(|t| same(t, c)));
         let changed = known.into_iter().filter(|c| !told.contains(c));
         let updated = changed.map(ComponentUpdate::V2).collect();
         let (transaction, transaction_id) = Self::transaction_of(link);

@@ -51,6 +51,8 @@ pub(super) struct Link {
     /// Revisions of the functions that the controller knows of.
     pub(super) told: BTreeMap<RanFunctionId, u16>,
     pub(super) told_components: Vec<ComponentConfigItem>,
+    /// It knows the reserved functions, so that it is told of them.
+    pub(super) knows_reserved: bool,
     pub(super) functions_changed: bool,
     pub(super) components_changed: bool,
     /// A service query waits for an update, even an empty one.
@@ -76,6 +78,7 @@ impl Link {
             pending: Vec::new(),
             told: BTreeMap::new(),
             told_components: Vec::new(),
+            knows_reserved: false,
             functions_changed: false,
             components_changed: false,
             query_open: false,
@@ -104,6 +107,7 @@ impl Link {
     /// Forgets what belongs to one connection.
     pub(super) fn forget_connection(&mut self) {
         self.pending.clear();
+        self.knows_reserved = false;
         self.functions_changed = false;
         self.components_changed = false;
         self.query_open = false;

@@ -67,6 +67,26 @@ impl Agent {
         function: Box<dyn RanFunction>,
         preferred_id: Option<RanFunctionId>,
     ) -> Result<RanFunctionId, RegisterError> {
+        self.add(function, preferred_id, false)
+    }
+
+    /// As [`register`](Self::register), for a function that a stranger may stumble over: only controllers that name
+    /// `id` among the functions they accept, though it is not in the setup request, are told of it by a RIC service
+    /// update.
+    pub fn register_reserved(
+        &mut self,
+        function: Box<dyn RanFunction>,
+        id: RanFunctionId,
+    ) -> Result<RanFunctionId, RegisterError> {
+        self.add(function, Some(id), true)
+    }
+
+    fn add(
+        &mut self,
+        function: Box<dyn RanFunction>,
+        preferred_id: Option<RanFunctionId>,
+        reserved: bool,
+    ) -> Result<RanFunctionId, RegisterError> {
         let limit = self.core.config.limits.functions.min(256);
         if self.functions.len() >= limit {
             return Err(RegisterError::TooMany(limit));
@@ -81,7 +101,7 @@ impl Agent {
             return Err(RegisterError::IdTaken(id));
         }
         let description = checked(function.description())?;
-        self.core.offers.insert(id, Offer { description, wake: None });
+        self.core.offers.insert(id, Offer { description, reserved, wake: None });
         self.functions.insert(id, function);
         self.functions_changed();
         Ok(id)

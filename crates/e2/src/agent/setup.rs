@@ -2,8 +2,10 @@
 use super::core::Core;
 use super::link::{Link, State};
 use super::*;
+use crate::peer::{MARK, filled};
 use ranlab_wire::e2ap::{
-    E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionItem, TimeToWait, TnlInformation,
+    E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionIdItem, RanFunctionItem, TimeToWait,
+    TnlInformation,
 };
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ impl Core {
 
     fn send_setup(&mut self, now: Time, id: ControllerId) {
         let deadline = now + self.config.timers.setup_timeout;
-        let functions: Vec<_> = self.function_items().collect();
+        let functions: Vec<_> = self.function_items(false).collect();
         let (node_id, components) = (self.config.node_id, self.config.components.clone());
         let told = functions.iter().map(|f| (f.id, f.revision)).collect();
         let Some(link) = self.link_mut(id) else { return };
@@ -38,7 +40,7 @@ impl Core {
             node_id,
             functions: (!functions.is_empty()).then_some(functions),
             components_v1: None,
-            components: (!v1 && !components.is_empty()).then_some(components),
+            components: (!v1 && !components.is_empty()).then(|| filled(components, MARK)),
         });
         match ranlab_wire::e2ap::encode(&request, version) {
             Ok(pdu) => self.push_control(id, pdu.into()),
@@ -49,9 +51,10 @@ impl Core {
         }
     }
 
-    /// The functions as the version describes them.
-    pub(super) fn function_items(&self) -> impl Iterator<Item = RanFunctionItem> + '_ {
-        self.offers.iter().map(|(id, offer)| RanFunctionItem {
+    /// The functions for a controller, the reserved ones only if it knows them.
+    pub(super) fn function_items(&self, knows_reserved: bool) -> impl Iterator<Item = RanFunctionItem> + '_ {
+        let offers = self.offers.iter().filter(move |(_, offer)| knows_reserved || !offer.reserved);
+        offers.map(|(id, offer)| RanFunctionItem {
             id: *id,
             definition: offer.description.definition.clone(),
             revision: offer.description.revision,
@@ -70,6 +73,9 @@ impl Core {
     }
 
     pub(super) fn on_setup_response(&mut self, id: ControllerId, response: E2SetupResponse) {
+        // Who accepts what it was not offered knows it.
+        let reserved = |f: &RanFunctionIdItem| self.offers.get(&f.id).is_some_and(|o| o.reserved);
+        let knows_reserved = response.accepted.iter().flatten().any(reserved);
         let Some(link) = self.link_mut(id) else { return };
         if !Self::takes_setup_answer(link, response.transaction_id) {
             self.counters.stray_answers += 1;
@@ -77,6 +83,9 @@ impl Core {
         }
         link.state = State::Up;
         link.settle();
+        if knows_reserved {
+            (link.knows_reserved, link.functions_changed) = (true, true);
+        }
         self.counters.setups += 1;
         let rejected = response.rejected.unwrap_or_default();
         self.event(AgentEvent::SetupComplete { controller: id, ric_id: response.ric_id, rejected });

@@ -16,17 +16,18 @@
 //! An address is 1 to 256 octets of UTF-8 up to the end, in the notation of the agent's own configuration, e.g.
 //! `tcp://192.0.2.1:36421`. Adding a controller that is there already gives its number.
 use crate::agent::*;
+use crate::peer;
 use bytes::Bytes;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest};
 
 /// The OID by which an agent offers the function.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.139.0";
 /// The RAN function id that this project's agents give it.
-pub const DEFAULT_FUNCTION_ID: u16 = 139;
+pub const DEFAULT_FUNCTION_ID: u16 = peer::ASSOCIATION.id;
 /// The RAN function definition: ASCII, no structure.
 pub const DEFINITION: &[u8] = b"ASSOCIATION_V0";
 /// The RAN function revision.
-pub const REVISION: u16 = 1;
+pub const REVISION: u16 = peer::ASSOCIATION.revision;
 
 const ADD: u8 = 0;
 const REMOVE: u8 = 1;

@@ -4,6 +4,7 @@ use super::nodes::{Node, NodeInfo};
 use super::words::{self, cause_in, transaction_in};
 use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, XappGrant, XappInfo};
 use crate::Time;
+use crate::peer::filled;
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42::{self, ConnectedNode, XappId};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// The first xApp's id, as FlexRIC has it.
 const FIRST_XAPP_ID: XappId = 7;
+/// What is listed where a node left a component's configuration empty: FlexRIC's xApps take no empty octet string.
+const NOTHING: &[u8] = b"-";
 /// Node lists that follow a setup response at most, as events, where one message does not hold all nodes.
 const MAX_LIST_MESSAGES: usize = 5;
 
@@ -37,6 +40,11 @@ pub(super) struct Xapps {
 impl Xapps {
     pub(super) fn at(&self, place: usize) -> Option<&Xapp> {
         self.places.get(place)?.as_ref()
+    }
+
+    /// Whether the xApp in this place asked for our extension.
+    pub(super) fn wants_events(&self, place: usize) -> bool {
+        self.at(place).is_some_and(|x| x.wants_node_events)
     }
 
     pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &Xapp)> {
@@ -82,27 +90,27 @@ fn following(id: XappId) -> XappId {
 impl Ric {
     /// The first message on an E42 connection: a setup, which fixes the numbering, or nothing.
     pub(super) fn first_e42(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
-        let limit = self.config.limits.faults_per_connection;
         let Some(version) = e42::numbering_of(pdu) else {
-            return self.links.misplaced(id, "the first message", limit, &mut self.counters);
+            return self.links.misplaced(id, "the first message", &self.config.limits, &mut self.counters);
         };
         if let Some(conn) = self.links.open_conn(id) {
             conn.version = version;
         }
         match e42::decode(pdu, version).map(|decoded| decoded.message) {
             Ok(e42::Message::SetupRequest(request)) => self.set_up_xapp(now, id, None, request),
-            Ok(other) => self.links.misplaced(id, other.name(), limit, &mut self.counters),
-            Err(rejection) => self.links.reject(id, &rejection, limit, &mut self.counters),
+            Ok(other) => self.links.misplaced(id, other.name(), &self.config.limits, &mut self.counters),
+            Err(rejection) => self.links.reject(id, &rejection, &self.config.limits, &mut self.counters),
         }
     }
 
     /// A message of an xApp.
     pub(super) fn xapp_pdu(&mut self, now: Time, id: ConnId, place: usize, pdu: &Bytes) {
-        let limit = self.config.limits.faults_per_connection;
         let Some(version) = self.links.open_conn(id).map(|c| c.version) else { return };
         let message = match e42::decode(pdu, version) {
             Ok(decoded) => decoded.message,
-            Err(rejection) => return self.links.reject(id, &rejection, limit, &mut self.counters),
+            Err(rejection) => {
+                return self.links.reject(id, &rejection, &self.config.limits, &mut self.counters);
+            }
         };
         let Some(own_id) = self.xapps.at(place).map(|x| x.info.id) else { return };
         let owner = Owner::Xapp { place, conn: id };
@@ -130,7 +138,7 @@ impl Ric {
                 self.links.say(id, &failure);
             }
             e42::Message::E2(Message::ErrorIndication(_)) => self.counters.error_indications_received += 1,
-            other => self.links.misplaced(id, other.name(), limit, &mut self.counters),
+            other => self.links.misplaced(id, other.name(), &self.config.limits, &mut self.counters),
         }
     }
 
@@ -215,7 +223,7 @@ impl Ric {
 
     fn refuse_xapp(&mut self, id: ConnId, cause: Cause, time_to_wait: TimeToWait) {
         self.counters.xapp_setups_refused += 1;
-        let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
+        let Some(version) = self.links.conn(id).map(|c| c.version) else { return };
         let failure = e42::Message::SetupFailure(E2SetupFailure {
             transaction_id: transaction_in(version, None),
             cause: cause_in(version, cause),
@@ -225,7 +233,8 @@ impl Ric {
         });
         let sent = self.links.send_e42(id, &failure);
         debug_assert!(sent.is_ok(), "{sent:?}");
-        self.links.event(RicEvent::Fault { conn: id, peer, what: format!("the xApp is refused: {cause}") });
+        let what = format!("the xApp is refused: {cause}");
+        self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
     }
 
     /// The setup response: all nodes that the xApp sees, as many as a message holds. One that asked for events gets
@@ -333,7 +342,7 @@ fn listing(node: &Node, version: Version) -> Option<(ConnectedNode, usize)> {
 }
 
 /// A node of v1.01 has no components and perhaps no object identifiers; later numberings cannot be without. It gets an
-/// empty NG component and the null identifier.
+/// NG component without contents and the null identifier.
 fn connected_node(info: &Arc<NodeInfo>, version: Version) -> ConnectedNode {
     let (mut components, mut functions) = (info.components.clone(), info.functions.clone());
     if version == Version::V1_01 {
@@ -348,5 +357,5 @@ fn connected_node(info: &Arc<NodeInfo>, version: Version) -> ConnectedNode {
         }
         functions.iter_mut().filter(|f| f.oid.is_none()).for_each(|f| f.oid = Some("0.0".into()));
     }
-    ConnectedNode { node_id: info.id, components, functions }
+    ConnectedNode { node_id: info.id, components: filled(components, NOTHING), functions }
 }

@@ -1,14 +1,14 @@
 //! The hot path: an indication finds its subscription by the request id in its first octets and goes to every owner,
 //! to an xApp with nothing changed but those octets. Nothing is decoded or allocated on the way to an xApp.
 use super::subscription_table::Subscription;
-use super::{ConnId, IAppInput, Owner, Ric, SubscriptionHandle, words};
+use super::{IAppInput, Owner, Ric, SubscriptionHandle};
 use crate::{Frame, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 
 impl Ric {
     /// Delivers an indication in the usual form; whether it was one.
-    pub(super) fn indication(&mut self, now: Time, place: usize, id: ConnId, pdu: &Bytes) -> bool {
+    pub(super) fn indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Some(head) = fast::Head::peek(pdu) else { return false };
         let Some(node) = self.nodes.at(place) else { return false };
         let found = node.subscriptions.find(head.request_id).filter(|s| s.function == head.function_id);
@@ -17,7 +17,8 @@ impl Ric {
             if fast::Indication::decode(pdu).is_none() {
                 return false;
             }
-            self.stray(id, head.request_id, head.function_id);
+            self.counters.indications_stray += 1;
+            self.stray(now, place, head.request_id, head.function_id);
             return true;
         };
         let mut view = None;
@@ -50,11 +51,12 @@ impl Ric {
     }
 
     /// Delivers an indication that only the general codec could read.
-    pub(super) fn unusual_indication(&mut self, now: Time, place: usize, id: ConnId, m: &RicIndication) {
+    pub(super) fn unusual_indication(&mut self, now: Time, place: usize, m: &RicIndication) {
         let Some(node) = self.nodes.at(place) else { return };
         let found = node.subscriptions.find(m.request_id).filter(|s| s.function == m.function_id);
         let Some(Subscription { sinks, .. }) = found else {
-            return self.stray(id, m.request_id, m.function_id);
+            self.counters.indications_stray += 1;
+            return self.stray(now, place, m.request_id, m.function_id);
         };
         self.counters.indications += 1;
         for sink in sinks {
@@ -88,15 +90,5 @@ impl Ric {
                 }
             }
         }
-    }
-
-    /// An indication for no subscription: the node hears of it, but not without end.
-    fn stray(&mut self, id: ConnId, request_id: RicRequestId, function_id: RanFunctionId) {
-        self.counters.indications_stray += 1;
-        let limit = self.config.limits.faults_per_connection;
-        let Some(conn) = self.links.open_conn(id).filter(|c| c.strays < limit) else { return };
-        conn.strays += 1;
-        let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
-        self.links.say(id, &words::error_about(Some(request_id), Some(function_id), cause));
     }
 }

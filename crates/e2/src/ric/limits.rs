@@ -16,7 +16,7 @@ pub struct Limits {
     pub xapps: usize,
     /// Nodes known, connected or not. The node that is lost longest gives way; without one the new node is refused.
     pub nodes: usize,
-    /// RAN functions per node; further ones are rejected in the setup response (excessive-functions).
+    /// RAN functions per node, at most 256; further ones are rejected in the setup response (excessive-functions).
     pub functions_per_node: usize,
     /// Distinct subscriptions at one node; at most 64,000.
     pub subscriptions_per_node: usize,
@@ -24,6 +24,9 @@ pub struct Limits {
     pub sinks_per_subscription: usize,
     /// Subscriptions of one xApp or iApp over all nodes.
     pub subscriptions_per_owner: usize,
+    /// Subscriptions of a node that the RIC does not know and that it has asked the node to delete, not answered; further
+    /// ones wait until their indications come again.
+    pub strays_per_node: usize,
     /// Octets of a subscription's event trigger and action definitions.
     pub subscription_bytes: usize,
     /// Setups per second on one connection; further ones are refused with a time to wait.
@@ -34,9 +37,11 @@ pub struct Limits {
     pub requests_per_owner: usize,
     /// Global procedures that the RIC has under way at one node.
     pub procedures_per_node: usize,
-    /// Undecodable or misplaced messages of one connection; then it is closed. Also the number of error indications
-    /// about stray indications per connection.
+    /// Undecodable or misplaced messages of one connection; then it is closed.
     pub faults_per_connection: u32,
+    /// Faults of one host in a second that are told of, and answered by an ErrorIndication; further ones are counted alone. Who comes back at
+    /// once after each of its faults makes no storm.
+    pub faults_per_second: u32,
     /// Octets of the node list in one E42 setup response or node event.
     pub node_list_bytes: usize,
     /// Calls of iApps within one step of the RIC; what is left waits for the next one.
@@ -66,12 +71,14 @@ impl Limits {
             subscriptions_per_node: 1_024,
             sinks_per_subscription: 64,
             subscriptions_per_owner: nodes.max(NODES).saturating_mul(SUBSCRIPTIONS_PER_OWNER_AND_NODE),
+            strays_per_node: 8,
             subscription_bytes: 64 << 10,
             setups_per_second: 5,
             requests_per_node: 256,
             requests_per_owner: 1_024,
             procedures_per_node: 8,
             faults_per_connection: 8,
+            faults_per_second: 16,
             node_list_bytes: 512 << 10,
             iapp_calls_per_step: 10_000,
             agent_outbox: OutboxLimits::default(),
@@ -103,6 +110,8 @@ pub struct RicTimers {
     pub procedure: Duration,
     /// How often a global procedure is sent before it fails.
     pub procedure_tries: u32,
+    /// For a node that takes one procedure at a time to read the setup's answer, before the next message.
+    pub pause: Duration,
     /// How long a node must have been silent before another connection may take its identity.
     pub node_silent: Duration,
     /// How long a lost node and its subscriptions are remembered.
@@ -118,6 +127,7 @@ impl Default for RicTimers {
             request: Duration::from_secs(5),
             procedure: Duration::from_secs(5),
             procedure_tries: 3,
+            pause: Duration::from_millis(50),
             node_silent: Duration::from_secs(10),
             node_retention: Duration::from_secs(600),
         }
@@ -134,6 +144,10 @@ pub struct RicCounters {
     pub indications_to_iapps: u64,
     /// For no subscription that the RIC has.
     pub indications_stray: u64,
+    /// Subscriptions that the RIC does not know, whose deletion it asked for.
+    pub strays_deleted: u64,
+    /// Before a setup: ignored.
+    pub indications_early: u64,
     /// On the way to peers that did not take them in time.
     pub indications_dropped: u64,
     pub controls: u64,
@@ -166,6 +180,8 @@ pub struct RicCounters {
     pub error_indications_received: u64,
     pub connections_refused: u64,
     pub closed_for_faults: u64,
+    /// Faults neither answered nor told of: [`Limits::faults_per_second`].
+    pub faults_hushed: u64,
     pub closed_for_size: u64,
     pub closed_unread: u64,
     pub handshakes_expired: u64,

@@ -1,11 +1,11 @@
 //! Connections with their outboxes, and what the driver is to do.
-use super::{ConnId, RicConfig, RicCounters, RicEvent, RicOutput, Side};
+use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
 use crate::{FlowId, Frame, Outbox, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Rejection, Version};
 use ranlab_wire::e42;
 use ranlab_wire::per::EncodeError;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -29,7 +29,6 @@ pub(super) struct Conn {
     pub(super) outbox: Outbox,
     pub(super) heard: Time,
     pub(super) handshake: Option<Time>,
-    pub(super) strays: u32,
     faults: u32,
     setups: (u64, u32),
     /// A `Transmit` is among the outputs.
@@ -64,9 +63,47 @@ pub(super) struct Links {
     counts: [usize; 2],
     /// Indications dropped on the way to peers that are gone.
     dropped_before: u64,
+    /// The time of what is being handled.
+    now: Time,
+    hosts: FaultyHosts,
+}
+
+/// Faults of each host in the current second.
+#[derive(Debug, Default)]
+struct FaultyHosts {
+    second: u64,
+    faults: BTreeMap<Arc<str>, u32>,
+}
+
+/// Hosts whose faults are counted in one second; the faults of further ones are hushed.
+const FAULTY_HOSTS_MAX: usize = 1_024;
+
+impl FaultyHosts {
+    /// Counts a fault of the host of `peer`; whether it is one too many for this second.
+    fn too_often(&mut self, now: Time, peer: &str, per_second: u32) -> bool {
+        let second = now.as_nanos() / 1_000_000_000;
+        if self.second != second {
+            (self.second, self.faults) = (second, BTreeMap::new());
+        }
+        let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
+        let full = self.faults.len() >= FAULTY_HOSTS_MAX;
+        match self.faults.get_mut(host) {
+            Some(faults) => {
+                *faults = faults.saturating_add(1);
+                *faults > per_second
+            }
+            None if full => true,
+            None => self.faults.insert(host.into(), 1).is_some() || per_second == 0,
+        }
+    }
 }
 
 impl Links {
+    /// To be told first, whatever is handled.
+    pub(super) fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
     /// Takes a connection in, unless its side is full.
     pub(super) fn open(&mut self, now: Time, id: ConnId, side: Side, peer: &str, config: &RicConfig) -> bool {
         let (limit, outbox) = match side {
@@ -86,7 +123,6 @@ impl Links {
             outbox: Outbox::new(outbox),
             heard: now,
             handshake: Some(now + config.timers.handshake),
-            strays: 0,
             faults: 0,
             setups: (0, 0),
             announced: false,
@@ -185,7 +221,8 @@ impl Links {
         debug_assert!(sent.is_ok(), "{message:?}: {sent:?}");
     }
 
-    fn push_control(&mut self, id: ConnId, bytes: Bytes) {
+    /// Queues an encoded message.
+    pub(super) fn push_control(&mut self, id: ConnId, bytes: Bytes) {
         let Some(conn) = self.open_conn(id) else { return };
         match conn.outbox.push_control(Frame::whole(bytes)) {
             Ok(()) => self.announce(id),
@@ -224,17 +261,17 @@ impl Links {
         &mut self,
         id: ConnId,
         rejection: &Rejection,
-        limit: u32,
+        limits: &Limits,
         counters: &mut RicCounters,
     ) {
         counters.undecodable += 1;
         let Some(conn) = self.open_conn(id) else { return };
         let indication = rejection.error_indication(conn.version);
-        self.fault(id, indication, rejection.to_string(), limit, counters);
+        self.fault(id, indication, rejection.to_string(), limits, counters);
     }
 
     /// Answers a message that does not fit the connection's state.
-    pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limit: u32, counters: &mut RicCounters) {
+    pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limits: &Limits, counters: &mut RicCounters) {
         counters.misplaced += 1;
         let indication = ErrorIndication {
             transaction_id: None,
@@ -243,7 +280,7 @@ impl Links {
             cause: Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)),
             diagnostics: None,
         };
-        self.fault(id, indication, format!("{name} is not expected now"), limit, counters);
+        self.fault(id, indication, format!("{name} is not expected now"), limits, counters);
     }
 
     fn fault(
@@ -251,20 +288,37 @@ impl Links {
         id: ConnId,
         indication: ErrorIndication,
         what: String,
-        limit: u32,
+        limits: &Limits,
         counters: &mut RicCounters,
     ) {
-        self.say(id, &Message::ErrorIndication(indication));
         let Some(conn) = self.open_conn(id) else { return };
         conn.faults += 1;
-        let (before_setup, too_many) = (conn.role == Role::New, conn.faults >= limit);
-        let peer = conn.peer.clone();
-        self.event(RicEvent::Fault { conn: id, peer, what: what.clone() });
+        let (before_setup, too_many) = (conn.role == Role::New, conn.faults >= limits.faults_per_connection);
+        if self.tell_fault(id, what.clone(), limits, counters) {
+            self.say(id, &Message::ErrorIndication(indication));
+        }
         if before_setup || too_many {
             counters.closed_for_faults += 1;
             let why = if before_setup { "before a setup" } else { "once too often" };
             self.close(id, format!("{what} ({why})"));
         }
+    }
+
+    /// Tells of a peer's fault, unless its host had too many in this second; whether it did.
+    pub(super) fn tell_fault(
+        &mut self,
+        id: ConnId,
+        what: String,
+        limits: &Limits,
+        counters: &mut RicCounters,
+    ) -> bool {
+        let Some(peer) = self.conn(id).map(|c| c.peer.clone()) else { return false };
+        if self.hosts.too_often(self.now, &peer, limits.faults_per_second) {
+            counters.faults_hushed += 1;
+            return false;
+        }
+        self.event(RicEvent::Fault { conn: id, peer, what });
+        true
     }
 
     /// Open connections in order of their numbers.

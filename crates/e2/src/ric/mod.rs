@@ -8,6 +8,7 @@
 //! | `subscriptions` | who owns which subscription; merging, fan-out, restoring, deleting |
 //! | `subscription_answers` | what a node's answers about subscriptions mean to the owners |
 //! | `modification` | changing a subscription without ending it |
+//! | `turns` | when a node that takes one procedure at a time gets the next |
 //! | `indications` | the hot path |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
@@ -32,6 +33,7 @@ mod subscription_answers;
 mod subscription_table;
 mod subscriptions;
 mod timers;
+mod turns;
 mod words;
 
 pub use change::{SubscriptionChange, SubscriptionChanged};
@@ -213,6 +215,8 @@ pub struct Ric {
     iapps: Vec<Box<dyn IApp>>,
     iapp_outbox: IAppOutbox,
     notices: VecDeque<(usize, Notice)>,
+    /// Nodes that owe one answer less: the next in turn may be asked for.
+    freed: Vec<usize>,
     timers: Timers,
     next_flow: u64,
     counters: RicCounters,
@@ -238,6 +242,7 @@ impl Ric {
             iapps: Vec::new(),
             iapp_outbox: IAppOutbox::default(),
             notices: VecDeque::new(),
+            freed: Vec::new(),
             timers: Timers::default(),
             next_flow: 0,
             counters: RicCounters::default(),
@@ -259,6 +264,7 @@ impl Ric {
 
     /// Something happened, or time has passed.
     pub fn handle(&mut self, now: Time, input: RicInput) {
+        self.links.set_now(now);
         match input {
             RicInput::Received { conn, pdu } => self.received(now, conn, pdu),
             RicInput::Connected { conn, side, peer } => self.connected(now, conn, side, &peer),
@@ -328,7 +334,7 @@ impl Ric {
             return self.links.close(id, format!("a PDU of {} octets; {limit} are allowed", pdu.len()));
         }
         if let Role::Node(place) = role
-            && self.indication(now, place, id, &pdu)
+            && self.indication(now, place, &pdu)
         {
             return;
         }
@@ -351,6 +357,9 @@ impl Ric {
         loop {
             while let Some(conn) = self.links.take_doomed() {
                 self.part(now, conn);
+            }
+            while let Some(place) = self.freed.pop() {
+                self.next_turn(now, place);
             }
             if !self.iapp_outbox.requests.is_empty() {
                 self.iapp_requests(now);
@@ -379,6 +388,7 @@ impl Ric {
             Timer::Subscription { node, slot } => self.subscription_expired(now, node, slot),
             Timer::Request { node, instance } => self.request_expired(node, instance),
             Timer::Procedure { node, transaction } => self.procedure_expired(now, node, transaction),
+            Timer::Turn { node } => self.next_turn(now, node),
             Timer::Retention { node } => self.forget_node(node),
             Timer::IApp { iapp, token } => self.notices.push_back((iapp, Notice::Timer(token))),
         }

@@ -1,6 +1,7 @@
 //! Changing a subscription without ending it (v3.01), whoever begins: an iApp that owns it alone, or the node.
 use super::change::{SubscriptionChange, SubscriptionChanged, apply};
 use super::subscription_table::State;
+use super::turns::Errand;
 use super::{ConnId, Notice, Owner, Ric};
 use crate::Time;
 use ranlab_wire::e2ap::*;
@@ -47,12 +48,36 @@ impl Ric {
     }
 
     fn request_change(&mut self, now: Time, place: usize, slot: u16) -> Result<(), Cause> {
+        let Some(message) = self.change_message(place, slot) else { return Err(NOT_NOW) };
         let Some(node) = self.nodes.at_mut(place) else { return Err(NOT_NOW) };
-        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else {
-            return Err(NOT_NOW);
-        };
+        let version = node.info.version;
+        let Some(request_id) = node.subscriptions.request_id(slot) else { return Err(NOT_NOW) };
         let Some(s) = node.subscriptions.at_mut(slot) else { return Err(NOT_NOW) };
-        let Some(change) = s.change.clone() else { return Err(NOT_NOW) };
+        // A node of an earlier version has no such message.
+        if encode(&message, version).is_err() {
+            s.change = None;
+            return Err(Cause::Protocol(CauseProtocol::SemanticError));
+        }
+        s.state = State::Modifying;
+        s.tries += 1;
+        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+            self.run_change(now, place, slot);
+        }
+        Ok(())
+    }
+
+    pub(super) fn run_change(&mut self, now: Time, place: usize, slot: u16) {
+        let conn = self.nodes.at(place).and_then(|n| n.conn);
+        if let (Some(conn), Some(message)) = (conn, self.change_message(place, slot)) {
+            self.links.say(conn, &message);
+            self.arm(now, place, slot);
+        }
+    }
+
+    fn change_message(&self, place: usize, slot: u16) -> Option<Message> {
+        let subscriptions = &self.nodes.at(place)?.subscriptions;
+        let (request_id, s) = (subscriptions.request_id(slot)?, subscriptions.at(slot)?);
+        let change = s.change.clone()?;
         let message = Message::RicSubscriptionModificationRequest(RicSubscriptionModificationRequest {
             request_id,
             function_id: s.function,
@@ -61,15 +86,7 @@ impl Ric {
             modify: some(change.modify),
             add: some(change.add),
         });
-        // A node of an earlier version has no such message.
-        if self.links.send(conn, &message).is_err() {
-            s.change = None;
-            return Err(Cause::Protocol(CauseProtocol::SemanticError));
-        }
-        s.state = State::Modifying;
-        s.tries += 1;
-        self.arm(now, place, slot);
-        Ok(())
+        Some(message)
     }
 
     pub(super) fn modification_response(&mut self, place: usize, m: RicSubscriptionModificationResponse) {

@@ -1,6 +1,7 @@
 //! Global procedures besides the setup: the node's, and the RIC's own with their time-outs and retries.
 use super::nodes::accepted;
 use super::procedures::{Pending, Procedure, ProcedureError, ProcedureResult};
+use super::turns::Errand;
 use super::words::{ack_item, ack_update, cause_in, transaction_in};
 use super::{ConnId, NodeKind, Ric, RicEvent, Timer};
 use crate::Time;
@@ -68,33 +69,48 @@ impl Ric {
         let absent = || ProcedureError::NoNode(*node);
         let place = self.nodes.find(node).ok_or_else(absent)?;
         let entry = self.nodes.at_mut(place).ok_or_else(absent)?;
-        let conn = entry.conn.ok_or_else(absent)?;
+        entry.conn.ok_or_else(absent)?;
         if entry.procedures.len() >= limit {
             return Err(ProcedureError::TooMany(limit));
         }
         let transaction = entry.procedures.next_id();
         let version = entry.info.version;
         let message = message(version, transaction_in(version, Some(transaction)));
-        self.links.send(conn, &message)?;
+        // What the version has no words for is refused now, also if its turn comes later.
+        encode(&message, version)?;
         let deadline = now + self.config.timers.procedure;
         entry.procedures.pending.insert(transaction, Pending { procedure, message, tries: 1, deadline });
         self.timers.set(deadline, Timer::Procedure { node: place, transaction });
+        if self.takes_turn(now, place, Errand::Procedure(transaction)) {
+            self.run_procedure(place, transaction);
+        }
         Ok(())
+    }
+
+    /// Sends a procedure's message.
+    pub(super) fn run_procedure(&mut self, place: usize, transaction: TransactionId) {
+        let Some(node) = self.nodes.at(place) else { return };
+        if let (Some(conn), Some(pending)) = (node.conn, node.procedures.pending.get(&transaction)) {
+            self.links.say(conn, &pending.message);
+        }
     }
 
     pub(super) fn procedure_expired(&mut self, now: Time, place: usize, transaction: TransactionId) {
         let Some(node) = self.nodes.at_mut(place) else { return };
-        let (Some(conn), Some(pending)) = (node.conn, node.procedures.pending.get_mut(&transaction)) else {
-            return;
-        };
-        if pending.tries < self.config.timers.procedure_tries {
-            pending.tries += 1;
+        let waits = node.turns.waits(Errand::Procedure(transaction));
+        let Some(pending) = node.procedures.pending.get_mut(&transaction) else { return };
+        if waits || pending.tries < self.config.timers.procedure_tries {
+            pending.tries += u32::from(!waits);
             pending.deadline = now + self.config.timers.procedure;
             self.timers.set(pending.deadline, Timer::Procedure { node: place, transaction });
-            return self.links.say(conn, &pending.message);
+            if !waits {
+                self.run_procedure(place, transaction);
+            }
+            return;
         }
         let procedure = pending.procedure;
         node.procedures.pending.remove(&transaction);
+        self.free_turn(place);
         self.counters.procedures_expired += 1;
         self.procedure_ended(place, procedure, ProcedureResult::TimedOut);
     }
@@ -126,13 +142,13 @@ impl Ric {
             return false;
         };
         self.timers.cancel(pending.deadline, Timer::Procedure { node: place, transaction });
+        self.free_turn(place);
         self.procedure_ended(place, procedure, result);
         true
     }
 
     /// Any message of a node but an indication in the usual form.
     pub(super) fn node_pdu(&mut self, now: Time, id: ConnId, place: usize, pdu: &Bytes) {
-        let limit = self.config.limits.faults_per_connection;
         let Some(conn) = self.links.open_conn(id) else { return };
         let version = match Version::of_setup(pdu) {
             Some(Version::V2_03) => conn.version.max(Version::V2_03),
@@ -141,7 +157,9 @@ impl Ric {
         };
         let (decoded, version) = match decode_upgrading(pdu, version) {
             Ok(decoded) => decoded,
-            Err(rejection) => return self.links.reject(id, &rejection, limit, &mut self.counters),
+            Err(rejection) => {
+                return self.links.reject(id, &rejection, &self.config.limits, &mut self.counters);
+            }
         };
         conn.version = version;
         if let Some(node) = self.nodes.at_mut(place).filter(|n| n.info.version != version) {
@@ -149,7 +167,7 @@ impl Ric {
         }
         let name = decoded.message.name();
         if !self.node_message(now, id, place, version, decoded.message) {
-            self.links.misplaced(id, name, limit, &mut self.counters);
+            self.links.misplaced(id, name, &self.config.limits, &mut self.counters);
         }
     }
 
@@ -164,14 +182,14 @@ impl Ric {
     ) -> bool {
         match message {
             Message::E2SetupRequest(m) => self.setup(now, id, version, m),
-            Message::RicIndication(m) => self.unusual_indication(now, place, id, &m),
+            Message::RicIndication(m) => self.unusual_indication(now, place, &m),
             Message::RicSubscriptionResponse(m) => self.subscription_response(now, place, m),
             Message::RicSubscriptionFailure(m) => self.subscription_failure(place, &m),
             Message::RicSubscriptionDeleteResponse(m) => {
-                self.delete_answered(place, m.request_id, None);
+                self.delete_answered(now, place, m.request_id, None);
             }
             Message::RicSubscriptionDeleteFailure(m) => {
-                self.delete_answered(place, m.request_id, Some(m.cause));
+                self.delete_answered(now, place, m.request_id, Some(m.cause));
             }
             Message::RicSubscriptionDeleteRequired(m) => self.delete_required(now, place, &m),
             Message::RicSubscriptionModificationRequired(m) => {
@@ -211,7 +229,7 @@ impl Ric {
                 let result = ProcedureResult::Refused(Some(m.cause));
                 self.answered(place, m.transaction_id, Procedure::Removal, result);
             }
-            Message::ErrorIndication(m) => self.error_indication(place, &m),
+            Message::ErrorIndication(m) => self.error_indication(now, place, &m),
             _ => return false,
         }
         true
@@ -324,12 +342,12 @@ impl Ric {
         self.forget_node(place);
     }
 
-    fn error_indication(&mut self, place: usize, m: &ErrorIndication) {
+    fn error_indication(&mut self, now: Time, place: usize, m: &ErrorIndication) {
         self.counters.error_indications_received += 1;
         let request_id = m.request_id.or_else(|| m.diagnostics.as_ref()?.request_id);
         let Some(request_id) = request_id else { return };
         let cause = m.cause.unwrap_or(Cause::Protocol(CauseProtocol::Unspecified));
-        self.subscription_objected(place, request_id, cause);
+        self.subscription_objected(now, place, request_id, cause);
         self.request_objected(place, request_id, cause);
     }
 }

@@ -3,9 +3,11 @@ use super::links::Role;
 use super::procedures::Procedures;
 use super::requests::Requests;
 use super::subscription_table::SubscriptionTable;
+use super::turns::Turns;
 use super::words::{ack_item, ack_update, cause_in, transaction_in};
 use super::{ConnId, NodeKind, Notice, RanInfo, Ric, RicEvent, Timer};
 use crate::Time;
+use crate::peer::{OWN_FUNCTIONS, is_own};
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 use std::collections::BTreeMap;
@@ -52,6 +54,7 @@ pub(super) struct Node {
     pub(super) subscriptions: SubscriptionTable,
     pub(super) requests: Requests,
     pub(super) procedures: Procedures,
+    pub(super) turns: Turns,
     /// When it will be forgotten, if it is lost.
     retention: Option<Time>,
 }
@@ -114,7 +117,11 @@ struct Refusal {
 impl Ric {
     /// The first message on an E2 connection: a setup or nothing.
     pub(super) fn first_e2(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
-        let limit = self.config.limits.faults_per_connection;
+        if fast::Indication::decode(pdu).is_some() {
+            // It has not noticed that the RIC started over. The handshake's timer ends this, and then it will.
+            self.counters.indications_early += 1;
+            return;
+        }
         let configured = self.config.version;
         let version = match Version::of_setup(pdu) {
             Some(Version::V2_03) if configured == Version::V3_01 => Version::V3_01,
@@ -129,9 +136,9 @@ impl Ric {
                 self.setup(now, id, version, request);
             }
             Ok((decoded, _)) => {
-                self.links.misplaced(id, decoded.message.name(), limit, &mut self.counters);
+                self.links.misplaced(id, decoded.message.name(), &self.config.limits, &mut self.counters);
             }
-            Err(rejection) => self.links.reject(id, &rejection, limit, &mut self.counters),
+            Err(rejection) => self.links.reject(id, &rejection, &self.config.limits, &mut self.counters),
         }
     }
 
@@ -150,14 +157,22 @@ impl Ric {
                 tnl: None,
             };
             self.links.say(id, &Message::E2SetupFailure(failure));
-            return self.links.event(RicEvent::Fault { conn: id, peer, what: refusal.what });
+            self.links.tell_fault(id, refusal.what, &self.config.limits, &mut self.counters);
+            return;
         }
         self.counters.setups += 1;
         let (functions, rejected) = self.admit_functions(request.functions.unwrap_or_default());
+        let mut accepted = accepted(&functions);
+        if is_own(request.components.as_deref().unwrap_or_default()) {
+            let new = OWN_FUNCTIONS.into_iter().filter(|own| functions.iter().all(|f| f.id != own.id));
+            let accepted = accepted.get_or_insert_default();
+            accepted.extend(new);
+            accepted.truncate(self.config.limits.functions_per_node);
+        }
         let response = E2SetupResponse {
             transaction_id: transaction_in(version, request.transaction_id),
             ric_id: self.config.ric_id,
-            accepted: accepted(&functions),
+            accepted,
             rejected,
             components_v1: request.components_v1.map(|list| list.iter().map(ack_update).collect()),
             components: request
@@ -255,9 +270,11 @@ impl Ric {
                 subscriptions: SubscriptionTable::default(),
                 requests: Requests::default(),
                 procedures: Procedures::default(),
+                turns: Turns::default(),
                 retention: None,
             }),
         };
+        self.begin_turns(now, place, id);
         if let Some(conn) = self.links.open_conn(id) {
             conn.role = Role::Node(place);
             if let Some(at) = conn.handshake.take() {

@@ -1,5 +1,6 @@
 //! Controls and queries under way: answered once or expired, never repeated.
 use super::iapp::ControlDetails;
+use super::turns::Errand;
 use super::words;
 use super::{Notice, Outcome, Owner, Ric, Timer};
 use crate::Time;
@@ -28,6 +29,10 @@ struct Pending {
     call_process_id: Option<Bytes>,
     /// Whether the owner waits for an answer, rather than for a failure alone.
     answer_due: bool,
+    /// The node is asked for an acknowledgement that the owner did not ask for: it tells when the next has its turn.
+    ack_is_ours: bool,
+    /// Encoded, while it waits for its turn.
+    held: Option<Bytes>,
     deadline: Time,
 }
 
@@ -43,6 +48,11 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) fn len(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Whether one is at the node.
+    pub(super) fn is_sent(&self, instance: u16) -> bool {
+        self.pending.get(&instance).is_some_and(|p| p.held.is_none())
     }
 
     fn next_instance(&mut self) -> u16 {
@@ -115,13 +125,15 @@ impl Ric {
             self.config.policy.may_control(grant, node_id, offered)?;
         }
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
+        let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
+        let ack_is_ours = !answer_due && self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time());
         // NAck is v1.01's word; later versions want an answer or none.
         let ack_request = match details.ack_request {
+            _ if ack_is_ours => Some(RicControlAckRequest::Ack),
             Some(RicControlAckRequest::NAck) if version > Version::V1_01 => Some(RicControlAckRequest::NoAck),
             other => other,
         };
         let cpid = details.call_process_id.clone();
-        let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
         let pending = Pending {
             kind: Kind::Control,
             owner,
@@ -129,10 +141,12 @@ impl Ric {
             function,
             call_process_id: cpid,
             answer_due,
+            ack_is_ours,
+            held: None,
             deadline: now + self.config.timers.request,
         };
         self.counters.controls += 1;
-        self.send_request(place, pending, |request_id, version| {
+        self.send_request(now, place, pending, |request_id, version| {
             let control = fast::Control {
                 request_id,
                 function_id: function,
@@ -166,11 +180,13 @@ impl Ric {
             function,
             call_process_id: None,
             answer_due: true,
+            ack_is_ours: false,
+            held: None,
             deadline: now + self.config.timers.request,
         };
         self.counters.queries += 1;
         let sent = place.and_then(|place| {
-            self.send_request(place, pending, |request_id, version| {
+            self.send_request(now, place, pending, |request_id, version| {
                 let function_id = function;
                 let query = RicQueryRequest { request_id, function_id, header, definition };
                 encode(&Message::RicQueryRequest(query), version)
@@ -184,8 +200,9 @@ impl Ric {
 
     fn send_request(
         &mut self,
+        now: Time,
         place: usize,
-        pending: Pending,
+        mut pending: Pending,
         message: impl FnOnce(RicRequestId, Version) -> Result<Vec<u8>, EncodeError>,
     ) -> Result<(), Cause> {
         self.make_room(place, pending.owner)?;
@@ -195,13 +212,29 @@ impl Ric {
         let conn = node.conn.ok_or(Cause::RicRequest(CauseRicRequest::SystemNotReady))?;
         let instance = node.requests.next_instance();
         let request_id = RicRequestId { requestor: REQUESTOR, instance };
-        let sent = self.links.send_written(conn, |version| message(request_id, version));
-        sent.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
+        let version = self.links.conn(conn).map_or(node.info.version, |c| c.version);
+        let written = message(request_id, version);
+        let pdu = Bytes::from(written.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?);
         let (deadline, owner) = (pending.deadline, pending.owner);
+        if self.takes_turn(now, place, Errand::Request(instance)) {
+            self.links.push_control(conn, pdu);
+        } else {
+            pending.held = Some(pdu);
+        }
+        let Some(node) = self.nodes.at_mut(place) else { return Ok(()) };
         node.requests.insert(instance, pending);
         self.timers.set(deadline, Timer::Request { node: place, instance });
         *self.requests_by.entry(owner).or_default() += 1;
         Ok(())
+    }
+
+    /// The turn of a control or query has come; it may have expired before.
+    pub(super) fn run_request(&mut self, place: usize, instance: u16) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let pdu = node.requests.pending.get_mut(&instance).and_then(|p| p.held.take());
+        if let (Some(conn), Some(pdu)) = (node.conn, pdu) {
+            self.links.push_control(conn, pdu);
+        }
     }
 
     /// Back-pressure: at a bound, one that waits for nothing but a failure gives way; else the new one is refused.
@@ -227,6 +260,7 @@ impl Ric {
     fn take_request(&mut self, place: usize, instance: u16) -> Option<Pending> {
         let pending = self.nodes.at_mut(place)?.requests.remove(instance)?;
         self.timers.cancel(pending.deadline, Timer::Request { node: place, instance });
+        self.free_turn(place);
         if let Some(n) = self.requests_by.get_mut(&pending.owner) {
             *n -= 1;
             if *n == 0 {
@@ -253,7 +287,9 @@ impl Ric {
             let cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
             return self.finish(pending, Outcome::Failed { cause, outcome: m.outcome });
         }
-        self.finish(pending, Outcome::Done(m.outcome));
+        if !pending.ack_is_ours {
+            self.finish(pending, Outcome::Done(m.outcome));
+        }
     }
 
     pub(super) fn control_failed(&mut self, place: usize, m: RicControlFailure) {
@@ -280,7 +316,7 @@ impl Ric {
 
     pub(super) fn request_expired(&mut self, place: usize, instance: u16) {
         let Some(pending) = self.take_request(place, instance) else { return };
-        if pending.answer_due {
+        if pending.answer_due || pending.held.is_some() {
             self.counters.requests_expired += 1;
             let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
             self.finish(pending, Outcome::Failed { cause, outcome: None });

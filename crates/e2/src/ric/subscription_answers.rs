@@ -19,7 +19,9 @@ impl Ric {
     }
 
     pub(super) fn subscription_response(&mut self, now: Time, place: usize, m: RicSubscriptionResponse) {
-        let Some(slot) = self.slot_of(place, m.request_id) else { return };
+        let Some(slot) = self.slot_of(place, m.request_id) else {
+            return self.stray(now, place, m.request_id, m.function_id);
+        };
         if self.state_of(place, slot) != Some(State::Requesting) {
             self.counters.answers_stray += 1;
             return;
@@ -48,16 +50,31 @@ impl Ric {
     }
 
     /// The node deleted a subscription, or could not: in both cases nobody owns it here any more.
-    pub(super) fn delete_answered(&mut self, place: usize, id: RicRequestId, failed: Option<Cause>) {
+    pub(super) fn delete_answered(
+        &mut self,
+        now: Time,
+        place: usize,
+        id: RicRequestId,
+        failed: Option<Cause>,
+    ) {
+        if self.nodes.at_mut(place).is_some_and(|n| n.turns.strays.remove(&id).is_some()) {
+            self.free_turn(place);
+            return;
+        }
         let Some(slot) = self.slot_of(place, id) else { return };
         if self.state_of(place, slot) != Some(State::Deleting) {
             self.counters.answers_stray += 1;
             return;
         }
-        self.delete_done(place, slot, failed);
+        self.delete_done(now, place, slot, failed);
     }
 
-    fn delete_done(&mut self, place: usize, slot: u16, failed: Option<Cause>) {
+    /// The node has it no more, as far as can be known: it is gone, or requested anew if it has owners.
+    pub(super) fn delete_done(&mut self, now: Time, place: usize, slot: u16, failed: Option<Cause>) {
+        let owned = self.nodes.at(place).and_then(|n| n.subscriptions.at(slot));
+        if owned.is_some_and(|s| !s.sinks.is_empty()) {
+            return self.renew(now, place, slot);
+        }
         let Some(subscription) = self.remove_subscription(place, slot) else { return };
         for sink in &subscription.leavers {
             let (Some(cause), Some(conn)) = (failed, sink.conn()) else {
@@ -78,6 +95,7 @@ impl Ric {
     /// The node has not answered in time.
     pub(super) fn subscription_expired(&mut self, now: Time, place: usize, slot: u16) {
         let limit = self.config.timers.subscription_tries;
+        self.free_turn(place);
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
         s.deadline = None;
         let restoring = s.sinks.iter().any(|sink| sink.answered);
@@ -88,20 +106,37 @@ impl Ric {
             State::Requesting if !owned => self.request_delete(now, place, slot, true),
             State::Requesting if restoring || tries < limit => {
                 self.counters.subscription_retries += 1;
-                self.repeat(now, place, slot);
+                match self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time()) {
+                    true => self.request_delete(now, place, slot, true),
+                    false => self.repeat(now, place, slot),
+                }
             }
             State::Requesting => self.give_up(now, place, slot),
+            State::Deleting if owned => self.renew(now, place, slot),
             State::Deleting if tries < limit => {
                 self.counters.subscription_retries += 1;
                 self.request_delete(now, place, slot, false);
             }
             State::Deleting => {
                 self.counters.deletes_unanswered += 1;
-                self.delete_done(place, slot, Some(Cause::Transport(CauseTransport::Unspecified)));
+                self.delete_done(now, place, slot, Some(Cause::Transport(CauseTransport::Unspecified)));
             }
             State::Modifying => self.modification_expired(now, place, slot),
             State::Waiting | State::Active => {}
         }
+    }
+
+    /// Requests a subscription again, under another id.
+    fn renew(&mut self, now: Time, place: usize, slot: u16) {
+        self.disarm(place, slot);
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        node.subscriptions.renew(slot);
+        let Some(s) = node.subscriptions.at_mut(slot) else { return };
+        let function = s.function;
+        for sink in std::mem::take(&mut s.leavers) {
+            self.confirm_delete(&sink, function);
+        }
+        self.repeat(now, place, slot);
     }
 
     fn repeat(&mut self, now: Time, place: usize, slot: u16) {
@@ -134,11 +169,11 @@ impl Ric {
     }
 
     /// The node sent an error indication about a request of ours.
-    pub(super) fn subscription_objected(&mut self, place: usize, id: RicRequestId, cause: Cause) {
+    pub(super) fn subscription_objected(&mut self, now: Time, place: usize, id: RicRequestId, cause: Cause) {
         let Some(slot) = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id)) else { return };
         match self.state_of(place, slot) {
             Some(State::Requesting) => self.end_subscription(place, slot, cause),
-            Some(State::Deleting) => self.delete_done(place, slot, Some(cause)),
+            Some(State::Deleting) => self.delete_done(now, place, slot, Some(cause)),
             Some(State::Modifying) => self.end_modification(place, slot, Err(cause)),
             _ => {}
         }

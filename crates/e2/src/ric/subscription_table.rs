@@ -41,7 +41,7 @@ pub(super) enum State {
     Active,
     /// Answered; a change was requested, not answered.
     Modifying,
-    /// No owner is left; deletion requested, not answered.
+    /// Deletion requested, not answered: no owner is left, or it is to be requested anew.
     Deleting,
 }
 
@@ -71,6 +71,17 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
+    /// The request for it.
+    pub(super) fn request(&self, request_id: RicRequestId) -> Message {
+        Message::RicSubscriptionRequest(RicSubscriptionRequest {
+            request_id,
+            function_id: self.function,
+            details: self.details.clone(),
+            start_time: None,
+            end_time: None,
+        })
+    }
+
     /// Whether a request asks for the same. Inserts are never shared: each wants one answer.
     fn serves(&self, tenant: &Tenant, function: RanFunctionId, details: &RicSubscriptionDetails) -> bool {
         !matches!(self.state, State::Deleting | State::Modifying)
@@ -143,6 +154,13 @@ impl SubscriptionTable {
         self.free.push_back(slot);
         self.used -= 1;
         Some(subscription)
+    }
+
+    /// Gives a subscription another request id: what the node says under the old one is no longer its own.
+    pub(super) fn renew(&mut self, slot: u16) {
+        if let Some(entry) = self.slots.get_mut(usize::from(slot)) {
+            entry.generation = entry.generation.wrapping_add(1);
+        }
     }
 
     pub(super) fn equal(

@@ -1,6 +1,7 @@
 //! Who owns which subscription: equal ones are merged, the node's is deleted when the last owner leaves, and it is
 //! requested again when the node comes back.
 use super::subscription_table::{Response, Sink, State, Subscription};
+use super::turns::Errand;
 use super::words;
 use super::{Notice, Owner, Ric, Tenant, Timer};
 use crate::{FlowId, Time};
@@ -145,18 +146,30 @@ impl Ric {
             return Err(UNKNOWN_REQUEST);
         };
         let Some(subscription) = node.subscriptions.at_mut(slot) else { return Err(UNKNOWN_REQUEST) };
-        let message = Message::RicSubscriptionRequest(RicSubscriptionRequest {
-            request_id,
-            function_id: subscription.function,
-            details: subscription.details.clone(),
-            start_time: None,
-            end_time: None,
-        });
-        self.links.send(conn, &message).map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
+        let message = subscription.request(request_id);
+        let Some(version) = self.links.conn(conn).map(|c| c.version) else { return Err(UNKNOWN_REQUEST) };
+        let pdu = encode(&message, version).map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
         subscription.state = State::Requesting;
         subscription.tries += 1;
-        self.arm(now, place, slot);
+        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+            self.links.push_control(conn, pdu.into());
+            self.arm(now, place, slot);
+        }
         Ok(())
+    }
+
+    /// The turn of a request has come.
+    pub(super) fn run_subscription_request(&mut self, now: Time, place: usize, slot: u16) {
+        let Some(node) = self.nodes.at(place) else { return };
+        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
+        let Some(subscription) = node.subscriptions.at(slot) else { return };
+        if subscription.sinks.is_empty() {
+            // Whoever wanted it has left meanwhile, and the node never heard of it.
+            return self.delete_done(now, place, slot, None);
+        }
+        // It was encoded when it was asked for.
+        self.links.say(conn, &subscription.request(request_id));
+        self.arm(now, place, slot);
     }
 
     /// Sets the deadline for the node's answer.
@@ -173,6 +186,7 @@ impl Ric {
         let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
         if let Some(at) = subscription.and_then(|s| s.deadline.take()) {
             self.timers.cancel(at, Timer::Subscription { node: place, slot });
+            self.free_turn(place);
         }
     }
 
@@ -257,8 +271,8 @@ impl Ric {
                 self.confirm_delete(&sink, function);
             }
             _ if others => self.confirm_delete(&sink, function),
-            // The node's answer to the request comes first; see `subscription_response`.
-            State::Requesting => self.add_leaver(place, slot, sink),
+            // The node's answer to what was asked comes first.
+            State::Requesting | State::Deleting => self.add_leaver(place, slot, sink),
             _ => {
                 self.add_leaver(place, slot, sink);
                 self.request_delete(now, place, slot, true);
@@ -283,13 +297,25 @@ impl Ric {
         self.links.say(conn, &Message::RicSubscriptionDeleteResponse(answer));
     }
 
-    /// Asks the node to delete a subscription that nobody owns.
+    /// Asks the node to delete a subscription: one that nobody owns, or one that is then requested anew.
     pub(super) fn request_delete(&mut self, now: Time, place: usize, slot: u16, first: bool) {
         let Some(node) = self.nodes.at_mut(place) else { return };
-        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
+        let Some(request_id) = node.subscriptions.request_id(slot) else { return };
         let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
         subscription.state = State::Deleting;
-        subscription.tries = if first { 1 } else { subscription.tries + 1 };
+        // An owned one keeps count of its requests.
+        if subscription.sinks.is_empty() {
+            subscription.tries = if first { 1 } else { subscription.tries + 1 };
+        }
+        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+            self.run_delete(now, place, slot);
+        }
+    }
+
+    pub(super) fn run_delete(&mut self, now: Time, place: usize, slot: u16) {
+        let Some(node) = self.nodes.at(place) else { return };
+        let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
+        let Some(subscription) = node.subscriptions.at(slot) else { return };
         let request = RicSubscriptionDeleteRequest { request_id, function_id: subscription.function };
         self.links.say(conn, &Message::RicSubscriptionDeleteRequest(request));
         self.arm(now, place, slot);
@@ -400,6 +426,8 @@ impl Ric {
                 self.notices.push_back((iapp, Notice::SubscriptionEnded(id, cause)));
             }
             Owner::IApp(iapp) => self.notices.push_back((iapp, Notice::SubscriptionFailed(id, cause))),
+            // FlexRIC's xApps know no such end, and end at the message: it is only for those that asked for events.
+            Owner::Xapp { place, .. } if sink.answered && !self.xapps.wants_events(place) => {}
             Owner::Xapp { conn, .. } => {
                 let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
                 let message = if sink.answered {

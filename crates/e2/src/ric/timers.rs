@@ -10,6 +10,7 @@ pub(super) enum Timer {
     Subscription { node: usize, slot: u16 },
     Request { node: usize, instance: u16 },
     Procedure { node: usize, transaction: u16 },
+    Turn { node: usize },
     Retention { node: usize },
     IApp { iapp: usize, token: u64 },
 }

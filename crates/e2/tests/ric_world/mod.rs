@@ -41,11 +41,26 @@ impl World {
     }
 
     pub fn connect(&mut self, side: Side) -> ConnId {
+        let host = format!("peer-{}", self.next_conn + 1);
+        self.connect_from(side, &host)
+    }
+
+    pub fn connect_from(&mut self, side: Side, host: &str) -> ConnId {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         self.versions.insert(conn, Version::V2_03);
-        self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("peer-{}", conn.0) });
+        self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("{host}:{}", conn.0) });
         self.pump();
+        conn
+    }
+
+    /// A node of v1.01, set up.
+    pub fn connect_v1(&mut self, gnb: u32) -> ConnId {
+        let conn = self.connect(Side::E2);
+        self.versions.insert(conn, Version::V1_01);
+        let setup = E2SetupRequest { transaction_id: None, components: None, ..setup_of(node(gnb)) };
+        self.send(conn, Message::E2SetupRequest(setup));
+        assert!(matches!(self.got(conn)[..], [Message::E2SetupResponse(_)]));
         conn
     }
 
@@ -100,6 +115,10 @@ impl World {
 
     pub fn raw(&mut self, conn: ConnId) -> Vec<Bytes> {
         self.inbox.remove(&conn).unwrap_or_default()
+    }
+
+    pub fn raw_is_empty(&self, conn: ConnId) -> bool {
+        self.inbox.get(&conn).is_none_or(Vec::is_empty)
     }
 
     /// What arrived at an agent since the last call.
@@ -216,11 +235,15 @@ pub fn function(id: u16) -> RanFunctionItem {
     RanFunctionItem { id, definition: Bytes::from_static(b"definition"), revision: 3, oid }
 }
 
+/// The setup of an agent of ours, which takes several procedures at a time.
 pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
-        configuration: ComponentConfiguration::default(),
+        configuration: ComponentConfiguration {
+            request_part: Bytes::from_static(ranlab_e2::peer::MARK),
+            response_part: Bytes::from_static(ranlab_e2::peer::MARK),
+        },
     };
     E2SetupRequest {
         transaction_id: Some(7),
@@ -229,6 +252,15 @@ pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
         components_v1: None,
         components: Some(vec![component]),
     }
+}
+
+/// The setup of somebody else's agent.
+pub fn stranger(node_id: GlobalE2NodeId) -> E2SetupRequest {
+    let mut setup = setup_of(node_id);
+    for component in setup.components.iter_mut().flatten() {
+        component.configuration = ComponentConfiguration::default();
+    }
+    setup
 }
 
 pub fn setup_request(gnb: u32) -> Message {

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{Running, counts, environment, parse, rig};
 use crate::worker::{Numbers, Report, Trouble};
 
+/// Offers HW to every controller.
+pub(crate) const HW: &str = "hw";
+
 /// Base stations and their UEs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FleetPart {
@@ -19,7 +22,7 @@ pub struct FleetPart {
     pub nodes: u32,
     /// UEs of each.
     pub ues: u16,
-    /// Service models by name.
+    /// Service models by name: those of the emulator, and [`HW`].
     pub sm: Vec<String>,
     /// Kind of base station.
     pub kind: String,
@@ -54,13 +57,15 @@ impl Stations {
             // Few base stations need no more than there is; many will say so when they connect.
             eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
         }
+        let statistics = part.sm.iter().filter(|name| *name != HW);
         let mut fleet = Fleet::new(FleetConfig {
             controllers: vec![address],
             nodes: part.nodes,
             ues: part.ues,
             kind: parse(&part.kind)?,
             plmn: Plmn::new(505, 1, 2),
-            service_models: part.sm.iter().map(|name| parse(name)).collect::<Result<_, _>>()?,
+            service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
+            own_functions: part.sm.iter().any(|name| name == HW),
             version: parse(&part.e2ap)?,
             ramp: Duration::from_micros(part.ramp_us),
             seed: part.seed,

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
-pub(crate) use fleet::FleetPart;
+pub(crate) use fleet::{FleetPart, HW};
 pub(crate) use monitor::MonitorPart;
 pub(crate) use monitor_ric::MonitorRicPart;
 pub(crate) use ping::PingPart;

@@ -1,0 +1,172 @@
+//! One procedure at a time, towards nodes that have not shown that they take several.
+//!
+//! Such a node may read one message each time that octets come: of two that come together it reads one, and the other
+//! when a third comes. So whatever asks for an answer waits for the answer to what was asked before, or until that is
+//! given up. Nothing that makes a state at the node is repeated unchanged: a subscription is deleted first, and requested
+//! anew under another id.
+use super::subscription_table::State;
+use super::{ConnId, Ric, Timer};
+use crate::Time;
+use ranlab_wire::e2ap::*;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Something that the RIC asks of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// What the state of this subscription says: to make, change or delete it.
+    Subscription(RicRequestId),
+    /// The control or query with this instance.
+    Request(u16),
+    /// A global procedure.
+    Procedure(TransactionId),
+    /// To delete a subscription that the RIC does not know.
+    Stray(RicRequestId),
+}
+
+/// A subscription of a node's that the RIC does not know, and wants deleted.
+#[derive(Debug)]
+pub(super) struct Stray {
+    function: RanFunctionId,
+    /// When the deletion may be asked for again; `None` while it waits for its turn.
+    until: Option<Time>,
+}
+
+/// Whose turn it is at a node. What waits is bounded by what there may be of each kind.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    one_at_a_time: bool,
+    /// Nothing before: the node shall read first what has no answer.
+    not_before: Time,
+    busy: Option<Errand>,
+    waiting: VecDeque<Errand>,
+    pub(super) strays: BTreeMap<RicRequestId, Stray>,
+}
+
+impl Turns {
+    /// A connection begins: nothing is under way.
+    pub(super) fn begin(one_at_a_time: bool, not_before: Time) -> Self {
+        Self { one_at_a_time, not_before, ..Self::default() }
+    }
+
+    pub(super) fn one_at_a_time(&self) -> bool {
+        self.one_at_a_time
+    }
+
+    pub(super) fn waits(&self, errand: Errand) -> bool {
+        self.waiting.contains(&errand)
+    }
+}
+
+impl Ric {
+    /// Whether `errand` may be run now; otherwise it is run when its turn comes.
+    pub(super) fn takes_turn(&mut self, now: Time, place: usize, errand: Errand) -> bool {
+        let Some(node) = self.nodes.at(place).filter(|n| n.turns.one_at_a_time) else { return true };
+        let may = now >= node.turns.not_before && node.turns.waiting.is_empty() && !self.is_busy(now, place);
+        let Some(node) = self.nodes.at_mut(place) else { return false };
+        if may {
+            node.turns.busy = Some(errand);
+        } else if !node.turns.waits(errand) {
+            node.turns.waiting.push_back(errand);
+        }
+        may
+    }
+
+    /// Whether the node owes an answer.
+    fn is_busy(&self, now: Time, place: usize) -> bool {
+        let Some(node) = self.nodes.at(place) else { return false };
+        match node.turns.busy {
+            None => false,
+            Some(Errand::Subscription(id)) => {
+                node.subscriptions.find(id).is_some_and(|s| s.deadline.is_some())
+            }
+            Some(Errand::Request(instance)) => node.requests.is_sent(instance),
+            Some(Errand::Procedure(id)) => node.procedures.pending.contains_key(&id),
+            Some(Errand::Stray(id)) => {
+                node.turns.strays.get(&id).is_some_and(|s| s.until.is_some_and(|until| now < until))
+            }
+        }
+    }
+
+    /// The node owes one answer less: the next in turn is run before the RIC rests.
+    pub(super) fn free_turn(&mut self, place: usize) {
+        if self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time) {
+            self.freed.push(place);
+        }
+    }
+
+    /// Runs what waits, as far as the node owes no answer.
+    pub(super) fn next_turn(&mut self, now: Time, place: usize) {
+        while !self.is_busy(now, place) {
+            let Some(turns) = self.nodes.at_mut(place).map(|n| &mut n.turns) else { return };
+            if now < turns.not_before {
+                return;
+            }
+            turns.busy = turns.waiting.pop_front();
+            match turns.busy {
+                None => return,
+                Some(Errand::Subscription(id)) => self.run_subscription(now, place, id),
+                Some(Errand::Request(instance)) => self.run_request(place, instance),
+                Some(Errand::Procedure(id)) => self.run_procedure(place, id),
+                Some(Errand::Stray(id)) => self.run_stray(now, place, id),
+            }
+        }
+    }
+
+    fn run_subscription(&mut self, now: Time, place: usize, id: RicRequestId) {
+        let Some(slot) = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id)) else { return };
+        match self.state_of(place, slot) {
+            Some(State::Requesting) => self.run_subscription_request(now, place, slot),
+            Some(State::Modifying) => self.run_change(now, place, slot),
+            Some(State::Deleting) => self.run_delete(now, place, slot),
+            _ => {}
+        }
+    }
+
+    /// The node has a subscription that is not ours: it shall end. An error indication would not end it, and end agents
+    /// of FlexRIC.
+    pub(super) fn stray(&mut self, now: Time, place: usize, id: RicRequestId, function: RanFunctionId) {
+        let limit = self.config.limits.strays_per_node;
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        // The id is in use, for another function: what would be deleted is not what came.
+        if node.subscriptions.find(id).is_some() {
+            return;
+        }
+        let strays = &mut node.turns.strays;
+        strays.retain(|_, s| s.until.is_none_or(|until| now < until));
+        if strays.len() >= limit || strays.contains_key(&id) {
+            return;
+        }
+        strays.insert(id, Stray { function, until: None });
+        if self.takes_turn(now, place, Errand::Stray(id)) {
+            self.run_stray(now, place, id);
+        }
+    }
+
+    fn run_stray(&mut self, now: Time, place: usize, id: RicRequestId) {
+        let until = now + self.config.timers.subscription;
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let (Some(conn), Some(stray)) = (node.conn, node.turns.strays.get_mut(&id)) else { return };
+        stray.until = Some(until);
+        let request = RicSubscriptionDeleteRequest { request_id: id, function_id: stray.function };
+        self.counters.strays_deleted += 1;
+        self.links.say(conn, &Message::RicSubscriptionDeleteRequest(request));
+        self.wake_turns(place, until);
+    }
+
+    /// A connection begins.
+    pub(super) fn begin_turns(&mut self, now: Time, place: usize, id: ConnId) {
+        let own = self.nodes.at(place).is_some_and(|n| crate::peer::is_own(&n.info.components));
+        let not_before = now + self.config.timers.pause;
+        if let Some(node) = self.nodes.at_mut(place).filter(|n| n.conn == Some(id)) {
+            node.turns = Turns::begin(!own, not_before);
+        }
+        self.wake_turns(place, not_before);
+    }
+
+    /// At that time something may have its turn without a message of the node.
+    fn wake_turns(&mut self, place: usize, at: Time) {
+        if self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time) {
+            self.timers.set(at, Timer::Turn { node: place });
+        }
+    }
+}

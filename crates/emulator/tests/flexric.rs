@@ -1,0 +1,146 @@
+//! An emulated base station at a model of FlexRIC's RIC: it is taken, and what that RIC's xApps ask for is done.
+#![allow(clippy::unwrap_used)]
+#[path = "../../e2/tests/flexric_models/mod.rs"]
+mod flexric_models;
+
+use bytes::Bytes;
+use ranlab_emulator::node::{NodeKind, NodeTemplate, ServiceModel};
+use ranlab_sdk::e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
+use ranlab_sdk::e2::functions::stats::ReportCounters;
+use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_sdk::e2::{OutboxLimits, Time, peer};
+use ranlab_wire::e2ap::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const C0: ControllerId = ControllerId(0);
+
+fn station(kind: NodeKind, own_functions: bool) -> Agent {
+    let template = NodeTemplate {
+        kind,
+        plmn: Plmn::new(505, 1, 2),
+        ues: 4,
+        service_models: ServiceModel::ALL.to_vec(),
+        own_functions,
+        version: Version::V2_03,
+        seed: 1,
+        epoch_us: 0,
+        start_us: 0,
+        outbox: OutboxLimits::default(),
+        reports: Arc::new(ReportCounters::default()),
+        lateness: Arc::new(|_| {}),
+    };
+    let mut agent = template.agent(0).unwrap();
+    agent.add_controller(Time::ZERO, "ric".into()).unwrap();
+    agent.handle(Time::ZERO, AgentInput::Connected { controller: C0 });
+    agent
+}
+
+/// What the agent says next.
+fn said(agent: &mut Agent) -> Vec<Bytes> {
+    agent.handle(Time::ZERO, AgentInput::Wake);
+    while let Some(output) = agent.poll() {
+        assert!(!matches!(output, AgentOutput::Close { .. }), "{output:?}");
+    }
+    std::iter::from_fn(|| agent.transmit(Time::ZERO, C0)).map(|f| f.to_bytes()).collect()
+}
+
+fn hear(agent: &mut Agent, message: &Message) {
+    let pdu = encode(message, Version::V2_03).unwrap().into();
+    agent.handle(Time::ZERO, AgentInput::Received { controller: C0, pdu });
+}
+
+/// Lets the model of FlexRIC's RIC and the agent talk until both are silent.
+fn talk(agent: &mut Agent, ric: &mut flexric_models::Ric) {
+    loop {
+        let said = said(agent);
+        if said.is_empty() {
+            return;
+        }
+        for pdu in said {
+            if let Some(answer) = ric.take(decode(&pdu, Version::V2_03).unwrap().message) {
+                hear(agent, &answer);
+            }
+        }
+    }
+}
+
+#[test]
+fn flexrics_ric_takes_every_kind_of_base_station() {
+    for kind in [NodeKind::Gnb, NodeKind::Split, NodeKind::Enb] {
+        let (mut agent, mut ric) = (station(kind, false), flexric_models::Ric::default());
+        talk(&mut agent, &mut ric);
+        assert!(agent.is_up(C0) && ric.nodes.len() == 1, "{kind}");
+    }
+}
+
+#[test]
+fn flexrics_monitor_gets_its_acknowledgement_and_its_subscription() {
+    let (mut agent, mut ric) = (station(NodeKind::Gnb, false), flexric_models::Ric::default());
+    talk(&mut agent, &mut ric);
+    let request_id = RicRequestId { requestor: 1_021, instance: 0 };
+    hear(
+        &mut agent,
+        &Message::RicControlRequest(RicControlRequest {
+            request_id,
+            function_id: 142,
+            call_process_id: None,
+            header: Bytes::from_static(&[1, 0, 0, 0]),
+            message: Bytes::from_static(&[42, 0, 0, 0]),
+            ack_request: Some(RicControlAckRequest::Ack),
+        }),
+    );
+    talk(&mut agent, &mut ric);
+    let (event_trigger, actions) = (Bytes::from_static(&[1, 0, 0, 0]), vec![ActionToBeSetup::report(0)]);
+    hear(
+        &mut agent,
+        &Message::RicSubscriptionRequest(RicSubscriptionRequest {
+            request_id: RicRequestId { requestor: 1_022, instance: 0 },
+            function_id: 142,
+            details: RicSubscriptionDetails { event_trigger, actions },
+            start_time: None,
+            end_time: None,
+        }),
+    );
+    talk(&mut agent, &mut ric);
+    assert_eq!((ric.acknowledged, ric.subscribed), (1, 1));
+}
+
+/// The functions that our RIC knows of after a while.
+fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
+    let (mut ric, conn) = (Ric::new(RicConfig::default()), ConnId(1));
+    ric.handle(Time::ZERO, RicInput::Connected { conn, side: Side::E2, peer: "station:1".into() });
+    for _ in 0..10 {
+        for pdu in said(agent) {
+            ric.handle(Time::ZERO + Duration::from_millis(1), RicInput::Received { conn, pdu });
+        }
+        while let Some(output) = ric.poll() {
+            assert!(!matches!(output, RicOutput::Close { .. }), "{output:?}");
+        }
+        while let Some(frame) = ric.transmit(Time::ZERO, conn) {
+            agent.handle(Time::ZERO, AgentInput::Received { controller: C0, pdu: frame.to_bytes() });
+        }
+    }
+    ric.snapshot().nodes[0].info.functions.iter().map(|f| f.id).collect()
+}
+
+#[test]
+fn our_ric_is_told_of_our_functions_after_the_setup() {
+    let mut agent = station(NodeKind::Gnb, false);
+    assert_eq!(known_to_our_ric(&mut agent), [139, 140, 142, 143, 144, 148]);
+    // On a further connection the setup is harmless again.
+    agent.handle(Time::ZERO, AgentInput::Disconnected { controller: C0 });
+    agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Wake);
+    agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Connected { controller: C0 });
+    talk(&mut agent, &mut flexric_models::Ric::default());
+    assert!(agent.is_up(C0));
+}
+
+#[test]
+fn our_functions_are_offered_at_once_to_whom_it_is_wished() {
+    let mut agent = station(NodeKind::Gnb, true);
+    let setup = decode(&said(&mut agent)[0], Version::V2_03).unwrap().message;
+    let Message::E2SetupRequest(setup) = setup else { panic!("{setup:?}") };
+    let offered: Vec<_> = setup.functions.unwrap().iter().map(|f| f.id).collect();
+    assert!(peer::OWN_FUNCTIONS.iter().all(|own| offered.contains(&own.id)), "{offered:?}");
+}
