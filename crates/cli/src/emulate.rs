@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use ranlab_emulator::node::{NodeKind, ServiceModel as Offered};
-use ranlab_emulator::{Fleet, FleetConfig, FleetReport};
-use ranlab_sdk::transport::{self, SocketOptions};
+use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
+use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use serde::Serialize;
 
@@ -117,10 +117,6 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         arguments.connect.push(Address::Tcp { host: "127.0.0.1".to_owned(), port: E2_PORT });
     }
     let sockets = SocketOptions::default();
-    for address in &arguments.connect {
-        // Base stations try for ever; a typing error should not.
-        transport::connect(address, &sockets).await?;
-    }
     let mut fleet = Fleet::new(FleetConfig {
         controllers: arguments.connect,
         nodes: arguments.nodes,
@@ -141,7 +137,10 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     tokio::select! {
         () = &mut end => {}
         started = fleet.ramp_up() => {
-            started.map_err(|error| Failure::Usage(error.to_string()))?;
+            started.map_err(|error| match error {
+                FleetError::Unreachable(error) => error.into(),
+                other => Failure::Usage(other.to_string()),
+            })?;
             watch(&fleet, &mut output, end.as_mut()).await?;
         }
     }
@@ -156,7 +155,15 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         report.skipped,
         report.lateness_us_p99
     ))?;
-    output.finish(&Summary::from(report))
+    output.finish(&Summary::from(report))?;
+    if report.alive > 0 || report.nodes == 0 {
+        return Ok(());
+    }
+    Err(Failure::Check(format!(
+        "no base station is set up at the end: {} attempts to connect, {} setups refused or unanswered, {} connections lost \
+         after a setup",
+        report.connects, report.setups_failed, report.reconnects
+    )))
 }
 
 async fn emulate_southbound(arguments: Arguments, format: Format) -> Result<(), Failure> {

@@ -4,8 +4,11 @@
 mod flexric_models;
 mod ric_world;
 
+use bytes::Bytes;
 use flexric_models as flexric;
+use ranlab_e2::Time;
 use ranlab_e2::ric::*;
+use ranlab_e2::xapp::{Dialect, Failure, Xapp, XappConfig, XappEvent, XappInput, XappLimits, XappOutput};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42;
 use ric_world::*;
@@ -223,4 +226,136 @@ fn an_end_is_told_only_to_an_xapp_that_asked_for_events() {
         assert_eq!(w.got42(ours.0).len(), usize::from(asked));
         assert!(w.ric.snapshot().xapps.iter().all(|x| x.subscriptions.is_empty()));
     }
+}
+
+/// Our xApp at a model of FlexRIC's iApp; what it sends at one instant is one burst.
+struct Meeting {
+    xapp: Xapp,
+    iapp: flexric::IApp,
+    now: Time,
+    connected: bool,
+    events: Vec<XappEvent>,
+}
+
+impl Meeting {
+    fn new(nodes: u32) -> Self {
+        let config = XappConfig { dialect: Dialect::FlexRic, ..XappConfig::new("ric") };
+        let nodes = (1..=nodes).map(connected).collect();
+        let (xapp, iapp) = (Xapp::new(config), flexric::IApp::new(nodes));
+        Self { xapp, iapp, now: Time::ZERO, connected: false, events: Vec::new() }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        self.xapp.handle(self.now, XappInput::Wake);
+        loop {
+            self.run();
+            let Some(at) = self.xapp.wake_at().filter(|at| *at <= end) else { break };
+            self.now = self.now.max(at);
+            self.xapp.handle(self.now, XappInput::Wake);
+        }
+        self.now = end;
+    }
+
+    fn run(&mut self) {
+        loop {
+            let mut sent = Vec::new();
+            while let Some(output) = self.xapp.poll() {
+                match output {
+                    XappOutput::Connect { .. } => {
+                        self.connected = true;
+                        self.xapp.handle(self.now, XappInput::Connected);
+                    }
+                    XappOutput::Close { reason } => panic!("{reason}"),
+                    XappOutput::Event(event) => self.events.push(event),
+                    XappOutput::Transmit => {
+                        sent.extend(
+                            std::iter::from_fn(|| self.xapp.transmit(self.now)).map(|f| f.to_bytes()),
+                        );
+                    }
+                }
+            }
+            if sent.is_empty() {
+                return;
+            }
+            if let Some(answer) = self.iapp.burst(sent) {
+                let pdu = e42::encode(&answer, Version::V2_03).unwrap().into();
+                self.xapp.handle(self.now, XappInput::Received { pdu });
+            }
+        }
+    }
+
+    fn watch_all(&mut self) {
+        for (function, period) in [(142, 10_u32), (143, 20)] {
+            let trigger = Bytes::copy_from_slice(&period.to_le_bytes());
+            self.xapp.subscribe_all(function, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+        }
+    }
+}
+
+fn connected(gnb: u32) -> e42::ConnectedNode {
+    let setup = setup_of(node(gnb));
+    e42::ConnectedNode {
+        node_id: setup.node_id,
+        components: setup.components.unwrap(),
+        functions: setup.functions.unwrap(),
+    }
+}
+
+#[test]
+fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
+    let mut m = Meeting::new(5);
+    m.watch_all();
+    m.pass(100 * MS);
+    assert_eq!((m.iapp.subscriptions.len(), m.xapp.subscriptions()), (10, (10, 10)));
+    for _ in 0..4 {
+        let header = Bytes::from_static(&[1, 0, 0, 0]);
+        m.xapp.control(node(1), 142, header, Bytes::from_static(&[42, 0, 0, 0]), false).unwrap();
+    }
+    m.pass(100 * MS);
+    assert_eq!((m.iapp.socket.unread(), m.xapp.counters().controls), (0, 4));
+    assert!(
+        !m.events.iter().any(|e| matches!(e, XappEvent::ControlAcknowledged { .. })),
+        "nobody asked for one"
+    );
+    m.pass(60_000 * MS);
+    m.xapp.unsubscribe_everything();
+    m.pass(100 * MS);
+    assert!(m.iapp.subscriptions.is_empty(), "{:?}", m.iapp.subscriptions);
+    assert_eq!((m.xapp.subscriptions(), m.iapp.socket.unread()), ((0, 0), 0));
+}
+
+#[test]
+fn our_xapp_keeps_its_id_and_takes_few_more() {
+    let mut m = Meeting::new(1);
+    m.watch_all();
+    m.pass(1_000 * MS * 18 * 3_600);
+    let polls = u64::from(XappLimits::default().node_polls);
+    assert_eq!(m.iapp.setups as u64, 1 + polls);
+    assert!(m.iapp.subscriptions.keys().all(|(xapp, _)| *xapp == 7), "{:?}", m.iapp.subscriptions);
+    // In a minute: after 1, 3, 7, 15, 31 and 61 s.
+    let mut m = Meeting::new(1);
+    m.pass(60_500 * MS);
+    assert_eq!(m.iapp.setups, 6);
+    // A node that comes is found, and the next is looked for soon.
+    m.iapp.nodes.push(connected(2));
+    m.pass(1_000 * MS);
+    assert_eq!((m.iapp.setups, m.xapp.nodes().count()), (7, 2));
+    m.pass(1_100 * MS);
+    assert_eq!(m.iapp.setups, 8);
+}
+
+#[test]
+fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
+    let mut m = Meeting::new(1);
+    m.iapp.unanswered = 1;
+    m.watch_all();
+    m.pass(20_000 * MS);
+    assert_eq!((m.iapp.subscriptions.len(), m.xapp.subscriptions()), (2, (2, 2)));
+    assert_eq!(m.xapp.counters().subscription_requests, 3);
+    assert!(
+        m.events
+            .iter()
+            .any(|e| matches!(e, XappEvent::SubscriptionFailed { failure: Failure::Unanswered, .. }))
+    );
 }

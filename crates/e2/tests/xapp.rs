@@ -333,7 +333,7 @@ fn flexric_is_asked_again_for_its_nodes() {
     bench.accept(8, &[6]);
     let sent = bench.take();
     let [e42::Message::SubscriptionRequest(m)] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((m.node_id, m.xapp_id), (node_id(6), 8));
+    assert_eq!((m.node_id, m.xapp_id), (node_id(6), 7));
     let events = bench.events();
     assert!(events.contains(&XappEvent::NodeRemoved { node: node_id(5) }));
     // A repeated request would be a second subscription there.

@@ -6,11 +6,15 @@ use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::OutboxLimits;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
-use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// How long the first node may take to reach its controllers.
+const CONTACT_WAIT: Duration = Duration::from_secs(6);
+/// How often it is looked at.
+const CONTACT_POLL: Duration = Duration::from_millis(2);
 /// Greatest lateness that is told apart: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
 
@@ -53,6 +57,9 @@ pub enum FleetError {
     /// A controller cannot be added.
     #[error(transparent)]
     Controller(#[from] ControllerError),
+    /// A controller is not there.
+    #[error(transparent)]
+    Unreachable(#[from] ConnectError),
 }
 
 /// What a fleet did.
@@ -64,6 +71,10 @@ pub struct FleetReport {
     pub alive: u32,
     /// Connections made again after a loss.
     pub reconnects: u64,
+    /// Attempts to connect.
+    pub connects: u64,
+    /// Setups that controllers refused or left unanswered.
+    pub setups_failed: u64,
     /// Subscriptions now held.
     pub subscriptions: u64,
     /// Indications handed to the transport.
@@ -121,7 +132,8 @@ impl Fleet {
         Self { config, template, nodes: Vec::new(), lateness }
     }
 
-    /// Starts the nodes, spread over the ramp.
+    /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is
+    /// taken for a typing error.
     pub async fn ramp_up(&mut self) -> Result<(), FleetError> {
         let begin = tokio::time::Instant::now();
         for index in 0..self.config.nodes {
@@ -136,6 +148,35 @@ impl Fleet {
             let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
             let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
             self.nodes.push((handle, controllers));
+            if index == 0 {
+                self.first_contact().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
+    /// much, but ends FlexRIC's RIC when it is closed: one is made only where connecting has just failed.
+    async fn first_contact(&self) -> Result<(), FleetError> {
+        let Some((node, controllers)) = self.nodes.first() else { return Ok(()) };
+        let until = tokio::time::Instant::now() + CONTACT_WAIT;
+        while tokio::time::Instant::now() < until {
+            let (silent, tried_again) = node.read(|agent| {
+                let is_silent = |c| agent.outbox_counters(c).is_none_or(|outbox| outbox.control == 0);
+                let silent = controllers.iter().zip(&self.config.controllers).filter(|(c, _)| is_silent(**c));
+                let tried_again = agent.counters().connects > controllers.len() as u64;
+                (silent.map(|(_, address)| address).collect::<Vec<_>>(), tried_again)
+            });
+            if silent.is_empty() {
+                return Ok(());
+            }
+            if tried_again {
+                for address in silent {
+                    transport::connect(address, &self.config.sockets).await?;
+                }
+                return Ok(());
+            }
+            tokio::time::sleep(CONTACT_POLL).await;
         }
         Ok(())
     }
@@ -151,6 +192,8 @@ impl Fleet {
             node.read(|agent| {
                 report.alive += u32::from(controllers.iter().all(|&c| agent.is_up(c)));
                 report.reconnects += agent.counters().setups.saturating_sub(controllers.len() as u64);
+                report.connects += agent.counters().connects;
+                report.setups_failed += agent.counters().setups_failed;
                 report.received_messages += agent.counters().received;
                 report.subscriptions += agent.subscriptions() as u64;
                 for outbox in controllers.iter().filter_map(|&c| agent.outbox_counters(c)) {

@@ -33,8 +33,9 @@ pub(crate) struct Controller {
 
 /// Base stations and xApp, and the settings that they were brought up with.
 struct Load {
-    fleet: Worker,
+    /// First, so that it takes leave while the base stations are there.
     monitor: Worker,
+    fleet: Worker,
     settings: Vec<Option<Value>>,
     set_up_us: f64,
 }

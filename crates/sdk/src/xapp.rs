@@ -10,6 +10,7 @@ use ranlab_e2::xapp::{
 use ranlab_e2::{Frame, Time};
 use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::rc::Rc;
+use std::time::Duration;
 
 impl Machine for Xapp {
     type Key = ();
@@ -96,6 +97,21 @@ impl XappHandle {
     /// Ends a subscription.
     pub fn unsubscribe(&self, handle: SubscriptionHandle) {
         self.act(|xapp| xapp.unsubscribe(handle));
+    }
+
+    /// Ends all subscriptions and waits for the RIC's answers, at most so long; how many are left. Events that come
+    /// meanwhile are lost.
+    pub async fn leave(&self, patience: Duration) -> usize {
+        self.act(Xapp::unsubscribe_everything);
+        let left = || self.read(|xapp| xapp.subscriptions().1);
+        let gone = async {
+            while left() > 0 {
+                self.next().await;
+            }
+        };
+        // What is left is told by the number.
+        let _ = tokio::time::timeout(patience, gone).await;
+        left()
     }
 
     /// Sends a control; with `ack`, an event tells how it ended.

@@ -18,6 +18,8 @@ use crate::output::{Format, Output};
 
 /// Greatest age that is told apart.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
+/// How long the RIC may take to delete what was subscribed.
+const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(1);
 
@@ -137,6 +139,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         }
     }
     let summary = watch.summary(&xapp);
+    leave(&xapp).await;
     output.text(format_args!(
         "{} nodes, {} subscriptions, {} indications, {} lost, latency p50 {} us, p99 {} us, max {} us",
         summary.nodes,
@@ -148,6 +151,18 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         summary.latency_us.max
     ))?;
     output.finish(&summary)
+}
+
+/// Takes back what was subscribed: FlexRIC keeps what an xApp leaves behind, and works for it.
+async fn leave(xapp: &XappHandle) {
+    let left = tokio::select! {
+        left = xapp.leave(LEAVE_WAIT) => left,
+        // A second Ctrl-C.
+        () = live::end(None) => xapp.read(|xapp| xapp.subscriptions().1),
+    };
+    if left > 0 {
+        eprintln!("ranlab: {left} subscriptions are left behind: the RIC has not confirmed their deletion");
+    }
 }
 
 /// How far a slow reader is ahead of what it may take.

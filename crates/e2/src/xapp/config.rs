@@ -11,7 +11,8 @@ pub enum Dialect {
     /// Ours: the setup asks for node events.
     #[default]
     Ranlab,
-    /// FlexRIC's: nothing that its decoder does not count on; the setup is repeated to learn of nodes.
+    /// FlexRIC's: nothing that its decoder does not count on, one request at a time; the setup is repeated to learn of
+    /// nodes.
     FlexRic,
 }
 
@@ -69,10 +70,14 @@ pub struct XappLimits {
     pub subscriptions: usize,
     /// Standing subscriptions.
     pub standing: usize,
-    /// Subscription requests and deletions that wait for their answer; further ones wait their turn.
+    /// Subscription requests and deletions that wait for their answer; further ones wait their turn. In FlexRIC's
+    /// dialect one, controls and repeated setups included: its RIC reads one message each time that octets come.
     pub outstanding: usize,
     /// Controls that wait for their answer; beyond, [`ControlError::TooMany`](super::ControlError::TooMany).
     pub controls: usize,
+    /// FlexRIC's dialect: how often the setup is repeated on one connection. Each time takes one of the 65,529 xApp ids
+    /// that a FlexRIC has for its whole life; after the last one it aborts.
+    pub node_polls: u32,
     /// Nodes remembered; those beyond are not told of.
     pub nodes: usize,
     /// Octets of a received PDU; a longer one closes the connection.
@@ -82,13 +87,14 @@ pub struct XappLimits {
 }
 
 impl Default for XappLimits {
-    /// 32,768 subscriptions, 64 standing ones, 256 outstanding, 1,024 controls, 16,384 nodes, PDUs of 1 MiB.
+    /// 32,768 subscriptions, 64 standing ones, 256 outstanding, 1,024 controls, 256 polls, 16,384 nodes, PDUs of 1 MiB.
     fn default() -> Self {
         Self {
             subscriptions: 32_768,
             standing: 64,
             outstanding: 256,
             controls: 1_024,
+            node_polls: 256,
             nodes: 16_384,
             pdu_bytes: 1 << 20,
             outbox: OutboxLimits::default(),
@@ -106,15 +112,17 @@ pub struct XappTimers {
     /// How long any other request may remain unanswered: more than a RIC's own patience with a node.
     pub request_timeout: Duration,
     /// How often an unanswered subscription or deletion is repeated; never in FlexRIC's dialect, where a repeated
-    /// request is a second subscription.
+    /// request is a second subscription, and a repeated deletion the end of the RIC.
     pub request_retries: u32,
     /// When a subscription is tried again whose node was not ready.
     pub not_ready_delay: Duration,
     /// How long after a reconnect the RIC may take to list the nodes that it listed before.
     pub relist_grace: Duration,
-    /// FlexRIC's dialect: how often the setup is repeated to learn of nodes. FlexRIC gives a new xApp id each time and
-    /// has 65,535 of them.
+    /// FlexRIC's dialect: when the setup is first repeated to learn of nodes. The time doubles with each list that says
+    /// nothing new, and starts again with one that does.
     pub node_poll: Duration,
+    /// The greatest time between two such setups.
+    pub node_poll_max: Duration,
     /// Delay before the second attempt to connect; doubles with each further one. Jitter takes up to half of it away.
     pub reconnect_min: Duration,
     /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
@@ -131,6 +139,7 @@ impl Default for XappTimers {
             not_ready_delay: Duration::from_millis(500),
             relist_grace: Duration::from_secs(2),
             node_poll: Duration::from_secs(1),
+            node_poll_max: Duration::from_secs(30),
             reconnect_min: Duration::from_millis(50),
             reconnect_max: RECONNECT_DELAY_MAX,
         }

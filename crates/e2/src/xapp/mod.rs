@@ -6,11 +6,13 @@
 //! |---|---|
 //! | `session` | connecting, the setup, losing it, messages by kind |
 //! | `nodes` | the nodes that the RIC tells of; standing subscriptions |
+//! | `poll` | FlexRIC's dialect: repeating the setup to learn of nodes |
 //! | `subscriptions` | how far each subscription has come; gaps in the running numbers |
 //! | `requests` | request ids, time-outs, answers |
 mod config;
 mod io;
 mod nodes;
+mod poll;
 mod requests;
 mod session;
 mod subscriptions;
@@ -20,8 +22,9 @@ pub use io::*;
 pub use nodes::NodeInfo;
 
 use self::nodes::Node;
+use self::poll::Poll;
 use self::requests::{Requests, Target};
-use self::subscriptions::{Phase, Subscription, Subscriptions};
+use self::subscriptions::{Phase, Subscriptions};
 use crate::backoff::{Backoff, Random};
 use crate::{Frame, Outbox, OutboxCounters, Time};
 use bytes::Bytes;
@@ -91,8 +94,10 @@ pub struct Xapp {
     random: Random,
     /// No setup before: the RIC's time to wait.
     not_before: Time,
-    /// FlexRIC's dialect: when the setup is repeated.
-    poll_at: Option<Time>,
+    /// FlexRIC's dialect: repeating the setup.
+    poll: Poll,
+    /// FlexRIC's dialect: controls that wait for their turn.
+    held: VecDeque<(ControlHandle, Bytes)>,
     /// When nodes that were not listed again are given up.
     relisted_by: Option<Time>,
     /// The connection is of no use any more.
@@ -119,7 +124,8 @@ impl Xapp {
             backoff: Backoff::new(config.timers.reconnect_min, config.timers.reconnect_max),
             random: Random::new(config.seed),
             not_before: Time::ZERO,
-            poll_at: None,
+            poll: Poll::default(),
+            held: VecDeque::new(),
             relisted_by: None,
             doomed: None,
             config,
@@ -208,6 +214,14 @@ impl Xapp {
         made.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
 
+    /// Ends everything that is subscribed; an [`XappEvent::Unsubscribed`] follows for each. A RIC like FlexRIC's may not
+    /// clean up after an xApp that just leaves.
+    pub fn unsubscribe_everything(&mut self) {
+        self.standing.clear();
+        let all: Vec<_> = self.subscriptions.iter().map(|(handle, _)| handle).collect();
+        all.into_iter().for_each(|handle| self.unsubscribe(handle));
+    }
+
     /// Sends a control. With `ack`, [`XappEvent::ControlAcknowledged`] or [`XappEvent::ControlFailed`] follows;
     /// without, at most the latter.
     pub fn control(
@@ -224,7 +238,9 @@ impl Xapp {
         let known = self.nodes.get(&node).filter(|n| !n.stale).ok_or(ControlError::UnknownNode)?;
         let function_id = known.info.find(&function.into()).ok_or(ControlError::UnknownFunction)?;
         let limit = self.config.limits.controls;
-        if ack && self.requests.awaited() >= limit {
+        // The acknowledgement tells that the next has its turn, and FlexRIC's agents take no control without.
+        let answered = ack || self.is_one_at_a_time();
+        if answered && self.requests.awaited() >= limit {
             return Err(ControlError::TooMany(limit));
         }
         let handle = self.requests.next_control();
@@ -238,17 +254,18 @@ impl Xapp {
             call_process_id: None,
             header,
             message,
-            ack_request: Some(if ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck }),
+            ack_request: Some(if answered { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck }),
         });
         match e42::encode(&request, self.config.version) {
+            Ok(pdu) if !self.may_ask() => self.held.push_back((handle, pdu.into())),
             Ok(pdu) => self.push(pdu.into()),
             Err(e) => {
                 self.requests.free(id, target);
                 return Err(e.into());
             }
         }
-        let deadline = ack.then(|| self.now + self.config.timers.request_timeout);
-        self.requests.control_sent(id, handle, deadline);
+        let deadline = answered.then(|| self.now + self.config.timers.request_timeout);
+        self.requests.control_sent(id, handle, deadline, ack);
         self.counters.controls += 1;
         Ok(handle)
     }
@@ -297,9 +314,9 @@ impl Xapp {
             | State::SettingUp { deadline: at }
             | State::Waiting { until: at } => Some(at),
             State::Up if self.doomed.is_some() => Some(Time::ZERO),
-            State::Up if self.subscriptions.has_turn(self.config.limits.outstanding) => Some(Time::ZERO),
+            State::Up if self.has_turn() => Some(Time::ZERO),
             State::Up => {
-                let own = [self.poll_at, self.relisted_by];
+                let own = [self.poll.wake_at(self.may_ask()), self.relisted_by];
                 let asked = [self.subscriptions.next_deadline(), self.requests.next_deadline()];
                 own.into_iter().chain(asked).flatten().min()
             }

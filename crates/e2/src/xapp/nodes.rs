@@ -32,8 +32,8 @@ pub(super) struct Node {
 }
 
 impl Xapp {
-    /// The RIC lists a node: it is new, changed, or as it was.
-    pub(super) fn node_listed(&mut self, listed: ConnectedNode) {
+    /// The RIC lists a node: it is new or changed, or as it was; whether the former.
+    pub(super) fn node_listed(&mut self, listed: ConnectedNode) -> bool {
         let node = listed.node_id;
         let info = NodeInfo { components: listed.components, functions: listed.functions };
         let full = self.nodes.len() >= self.config.limits.nodes;
@@ -42,7 +42,7 @@ impl Xapp {
         match self.nodes.get_mut(&node) {
             None if full => {
                 self.counters.nodes_ignored += 1;
-                return;
+                return false;
             }
             None => {
                 self.nodes.insert(node, Node { info, stale: false, announced });
@@ -54,7 +54,7 @@ impl Xapp {
                 if changed {
                     self.event(XappEvent::NodeChanged { node });
                 } else if !was_stale {
-                    return;
+                    return false;
                 }
             }
         }
@@ -66,6 +66,7 @@ impl Xapp {
                 self.subscriptions.want(handle);
             }
         }
+        true
     }
 
     /// A node is not there any more.

@@ -1,6 +1,7 @@
 //! Request ids, and what their answers mean.
 use super::subscriptions::Phase;
 use super::*;
+use std::collections::BTreeSet;
 
 /// Controls without acknowledgement whose failure can still be told.
 const QUIET_CONTROLS: usize = 1_024;
@@ -19,6 +20,8 @@ pub(super) struct Requests {
     targets: BTreeMap<u16, Target>,
     /// Controls that want an answer. All wait equally long, so handles are in the order of deadlines.
     awaited: BTreeMap<ControlHandle, (Time, u16)>,
+    /// Those of them that nobody but us wants one for.
+    unasked: BTreeSet<ControlHandle>,
     /// Controls that want none, oldest first.
     quiet: VecDeque<(u16, ControlHandle)>,
     last_control: u64,
@@ -62,9 +65,18 @@ impl Requests {
     }
 
     /// Remembers a control that was sent.
-    pub(super) fn control_sent(&mut self, id: u16, handle: ControlHandle, deadline: Option<Time>) {
+    pub(super) fn control_sent(
+        &mut self,
+        id: u16,
+        handle: ControlHandle,
+        deadline: Option<Time>,
+        asked: bool,
+    ) {
         match deadline {
             Some(at) => {
+                if !asked {
+                    self.unasked.insert(handle);
+                }
                 self.awaited.insert(handle, (at, id));
             }
             None => self.quiet.push_back((id, handle)),
@@ -76,10 +88,11 @@ impl Requests {
         }
     }
 
-    /// A control was answered.
-    fn control_done(&mut self, id: u16, handle: ControlHandle) {
+    /// A control was answered; whether somebody asked for that.
+    fn control_done(&mut self, id: u16, handle: ControlHandle) -> bool {
         self.free(id, Target::Control(handle));
         self.awaited.remove(&handle);
+        !self.unasked.remove(&handle)
     }
 
     /// The next control whose time is up.
@@ -93,18 +106,48 @@ impl Requests {
     pub(super) fn start_over(&mut self) -> Vec<ControlHandle> {
         self.targets.clear();
         self.quiet.clear();
+        self.unasked.clear();
         std::mem::take(&mut self.awaited).into_keys().collect()
     }
 }
 
 impl Xapp {
-    /// Requests and deletes what is wanted, as many at once as the limit allows.
+    /// Whether the RIC is asked one thing at a time.
+    pub(super) fn is_one_at_a_time(&self) -> bool {
+        self.config.dialect == Dialect::FlexRic
+    }
+
+    /// Whether the RIC may be asked something more.
+    pub(super) fn may_ask(&self) -> bool {
+        let sent = self.requests.awaited() - self.held.len();
+        !self.is_one_at_a_time()
+            || self.subscriptions.outstanding() == 0 && sent == 0 && !self.poll.is_under_way()
+    }
+
+    /// Whether something waits that could be asked now.
+    pub(super) fn has_turn(&self) -> bool {
+        self.may_ask()
+            && (!self.held.is_empty() || self.subscriptions.has_turn(self.config.limits.outstanding))
+    }
+
+    /// Asks for what is wanted, as much at once as the limit allows.
     pub(super) fn pump(&mut self) {
-        if !matches!(self.state, State::Up) {
-            return;
+        while matches!(self.state, State::Up) && self.has_turn() {
+            match self.held.pop_front() {
+                Some((_, pdu)) => self.push(pdu),
+                None => self.pump_subscription(),
+            }
         }
-        while let Some(handle) = self.subscriptions.next_turn(self.config.limits.outstanding) {
-            let Some(s) = self.subscriptions.get(handle) else { continue };
+        let due = matches!(self.state, State::Up) && self.may_ask();
+        if due && self.poll.take_due(self.now, &self.config) {
+            self.send_setup();
+        }
+    }
+
+    /// Requests or deletes the next subscription.
+    fn pump_subscription(&mut self) {
+        if let Some(handle) = self.subscriptions.next_turn(self.config.limits.outstanding) {
+            let Some(s) = self.subscriptions.get(handle) else { return };
             match (s.unwanted, s.phase) {
                 (true, Phase::Active | Phase::Requested { .. }) => self.send_deletion(handle),
                 (false, Phase::Idle) => self.send_request(handle),
@@ -133,13 +176,14 @@ impl Xapp {
             s.announced = announced;
             s.gaps.restart();
         }
-        let retries_left = match self.config.dialect {
-            Dialect::Ranlab => self.config.timers.request_retries,
-            Dialect::FlexRic => 0,
-        };
+        let retries_left = self.retries();
         let deadline = Some(self.now + self.config.timers.request_timeout);
         self.subscriptions.set(handle, Phase::Requested { retries_left }, deadline);
         self.say_request(handle);
+    }
+
+    fn retries(&self) -> u32 {
+        if self.is_one_at_a_time() { 0 } else { self.config.timers.request_retries }
     }
 
     /// Sends, or repeats, the request of a subscription.
@@ -158,7 +202,7 @@ impl Xapp {
     }
 
     fn send_deletion(&mut self, handle: SubscriptionHandle) {
-        let retries_left = self.config.timers.request_retries;
+        let retries_left = self.retries();
         let deadline = Some(self.now + self.config.timers.request_timeout);
         self.subscriptions.set(handle, Phase::Deleting { retries_left }, deadline);
         self.say_deletion(handle);
@@ -169,6 +213,19 @@ impl Xapp {
         let request_id = RicRequestId { requestor: id, instance: 0 };
         let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
         self.send(&e42::Message::SubscriptionDeleteRequest(request));
+    }
+
+    /// The RIC may have what nobody here has: it is deleted. Where the RIC is asked one thing at a time, nothing else is
+    /// asked before the answer.
+    fn drop_at_ric(&mut self, handle: SubscriptionHandle, failure: Failure) {
+        if !self.is_one_at_a_time() {
+            self.say_deletion(handle);
+            return self.ended(handle, failure);
+        }
+        if let Some(s) = self.subscriptions.get_mut(handle) {
+            s.renewing = true;
+        }
+        self.send_deletion(handle);
     }
 
     /// A subscription is gone at the RIC: parked, or removed if that was wanted.
@@ -202,6 +259,10 @@ impl Xapp {
         if self.requests.target(m.request_id).is_none() && matches!(self.state, State::Up) {
             // A repeated request that crossed the failure of the first one: the RIC has what nobody here has.
             self.counters.stray += 1;
+            if self.is_one_at_a_time() {
+                // It was asked to delete it already; a second time would be the end of it.
+                return;
+            }
             let (request_id, function_id) = (m.request_id, m.function_id);
             let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
             return self.send(&e42::Message::SubscriptionDeleteRequest(request));
@@ -213,9 +274,8 @@ impl Xapp {
             let now_at = self.nodes.get(&node).and_then(|n| n.info.find(&s.function));
             if s.request.is_some_and(|(_, asked_of)| now_at.is_some_and(|id| id != asked_of)) {
                 // While it was asked, the node gave the id to another function: it was admitted there.
-                self.say_deletion(handle);
                 let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
-                return self.ended(handle, Failure::Cause(cause));
+                return self.drop_at_ric(handle, Failure::Cause(cause));
             }
             self.subscriptions.set(handle, Phase::Active, None);
             let not_admitted = m.not_admitted.unwrap_or_default();
@@ -233,7 +293,7 @@ impl Xapp {
     /// A deletion was answered, by whatever: the RIC has it no more.
     pub(super) fn on_deletion_answer(&mut self, id: RicRequestId) {
         let Some(handle) = self.subscription_of(id) else { return };
-        if self.subscriptions.get(handle).is_some_and(Subscription::is_leaving) {
+        if self.subscriptions.get(handle).is_some_and(|s| matches!(s.phase, Phase::Deleting { .. })) {
             self.ended(handle, Failure::Unanswered);
         }
     }
@@ -258,8 +318,9 @@ impl Xapp {
             self.counters.stray += 1;
             return;
         };
-        self.requests.control_done(id.requestor, handle);
+        let asked = self.requests.control_done(id.requestor, handle);
         self.event(match failure {
+            None if !asked => return,
             None => XappEvent::ControlAcknowledged { handle, outcome },
             Some(failure) => XappEvent::ControlFailed { handle, failure, outcome },
         });
@@ -269,6 +330,7 @@ impl Xapp {
     pub(super) fn expire_requests(&mut self) {
         let (now, timeout) = (self.now, self.config.timers.request_timeout);
         while let Some(handle) = self.requests.expired_control(now) {
+            self.held.retain(|(held, _)| *held != handle);
             let (failure, outcome) = (Failure::Unanswered, None);
             self.event(XappEvent::ControlFailed { handle, failure, outcome });
         }
@@ -286,8 +348,7 @@ impl Xapp {
                 }
                 Phase::Requested { .. } => {
                     // The RIC may have it after all.
-                    self.say_deletion(handle);
-                    self.ended(handle, Failure::Unanswered);
+                    self.drop_at_ric(handle, Failure::Unanswered);
                 }
                 Phase::Deleting { .. } => self.ended(handle, Failure::Unanswered),
                 Phase::Idle | Phase::Active => {

@@ -17,7 +17,7 @@ impl Xapp {
         }
     }
 
-    fn send_setup(&mut self) {
+    pub(super) fn send_setup(&mut self) {
         let message = e42::Message::SetupRequest(e42::SetupRequest {
             functions: self.config.service_models.clone(),
             wants_node_events: self.config.dialect == Dialect::Ranlab,
@@ -59,7 +59,8 @@ impl Xapp {
         let now = self.now;
         self.doomed = None;
         self.outbox.clear();
-        self.poll_at = None;
+        self.poll = Poll::default();
+        self.held.clear();
         self.relisted_by = None;
         self.nodes.values_mut().for_each(|n| n.stale = true);
         let retry_at = (now + self.backoff.next(&mut self.random)).max(self.not_before);
@@ -131,7 +132,9 @@ impl Xapp {
             e42::Message::SetupResponse(m) => self.on_setup_response(m),
             e42::Message::SetupFailure(m) => self.setup_failed(Some(m.cause), m.time_to_wait),
             e42::Message::NodeEvent(m) if matches!(self.state, State::Up) => {
-                m.connected.into_iter().for_each(|node| self.node_listed(node));
+                m.connected.into_iter().for_each(|node| {
+                    self.node_listed(node);
+                });
                 m.removed.iter().for_each(|node| self.node_gone(node));
             }
             e42::Message::E2(message) => self.on_e2(message),
@@ -145,7 +148,10 @@ impl Xapp {
             self.counters.stray += 1;
             return;
         }
-        self.xapp_id = response.xapp_id;
+        // A FlexRIC gives another id each time; what was subscribed belongs to the first, and goes with it.
+        if first {
+            self.xapp_id = response.xapp_id;
+        }
         self.counters.setups += 1;
         self.state = State::Up;
         self.backoff.reset();
@@ -153,12 +159,15 @@ impl Xapp {
             self.event(XappEvent::Ready { xapp_id: response.xapp_id });
         }
         let listed: BTreeSet<_> = response.nodes.iter().map(|n| n.node_id).collect();
-        response.nodes.into_iter().for_each(|node| self.node_listed(node));
+        let news = response.nodes.into_iter().fold(false, |news, node| self.node_listed(node) || news);
         match self.config.dialect {
             Dialect::FlexRic => {
                 let gone: Vec<_> = self.nodes.keys().filter(|id| !listed.contains(id)).copied().collect();
                 gone.iter().for_each(|node| self.node_gone(node));
-                self.poll_at = Some(self.now + self.config.timers.node_poll);
+                match first {
+                    true => self.poll.begin(self.now, &self.config),
+                    false => self.poll.listed(self.now, &self.config, news || !gone.is_empty()),
+                }
             }
             // A list too long for one message goes on in node events.
             Dialect::Ranlab if first => self.relisted_by = Some(self.now + self.config.timers.relist_grace),
@@ -244,10 +253,7 @@ impl Xapp {
                 if self.relisted_by.is_some_and(|at| at <= now) {
                     self.drop_stale();
                 }
-                if self.poll_at.is_some_and(|at| at <= now) {
-                    self.poll_at = Some(now + self.config.timers.node_poll);
-                    self.send_setup();
-                }
+                self.poll.expire(now, &self.config);
             }
             _ => {}
         }

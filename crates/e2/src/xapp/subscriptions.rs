@@ -32,12 +32,14 @@ pub(super) struct Subscription {
     pub(super) deadline: Option<Time>,
     /// Unsubscribed, but the deletion has not had its turn yet.
     pub(super) unwanted: bool,
+    /// Its request was not answered: it is deleted, and then requested anew.
+    pub(super) renewing: bool,
     pub(super) gaps: Gaps,
 }
 
 impl Subscription {
     pub(super) fn is_leaving(&self) -> bool {
-        self.unwanted || matches!(self.phase, Phase::Deleting { .. })
+        self.unwanted || matches!(self.phase, Phase::Deleting { .. }) && !self.renewing
     }
 }
 
@@ -124,6 +126,7 @@ impl Subscriptions {
             announced: 0,
             deadline: None,
             unwanted: false,
+            renewing: false,
             gaps,
         };
         self.by_handle.insert(handle, subscription);
@@ -190,6 +193,7 @@ impl Subscriptions {
         self.wanting.remove(&handle);
         self.set(handle, Phase::Idle, None);
         if let Some(s) = self.by_handle.get_mut(&handle) {
+            s.renewing = false;
             s.request = None;
         }
     }
@@ -201,6 +205,11 @@ impl Subscriptions {
 
     pub(super) fn has_turn(&self, limit: usize) -> bool {
         self.outstanding < limit && !self.wanting.is_empty()
+    }
+
+    /// How many are requested or being deleted.
+    pub(super) fn outstanding(&self) -> usize {
+        self.outstanding
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::{Fleet, FleetConfig, FleetReport};
-use ranlab_sdk::transport::{Address, SocketOptions, connect};
+use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
+use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::Plmn;
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +51,6 @@ impl Stations {
     pub(super) async fn start(part: &FleetPart) -> Result<Self, Trouble> {
         let sockets = SocketOptions::default();
         let address: Address = parse(&part.connect)?;
-        // Base stations try for ever; a controller that is not there should be known at once.
-        connect(&address, &sockets).await.map_err(environment)?;
         if let Err(error) = ranlab_net::raise_open_files() {
             // Few base stations need no more than there is; many will say so when they connect.
             eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
@@ -73,7 +71,10 @@ impl Stations {
             sockets,
         });
         let started = Instant::now();
-        fleet.ramp_up().await.map_err(rig)?;
+        fleet.ramp_up().await.map_err(|error| match error {
+            FleetError::Unreachable(error) => environment(error),
+            other => rig(other),
+        })?;
         Ok(Self {
             fleet,
             at_begin: FleetReport::default(),

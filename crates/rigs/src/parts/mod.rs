@@ -15,6 +15,8 @@ mod southbound;
 mod xhaul;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::time::Duration;
 
 use ranlab_host::Subject;
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,9 @@ pub enum Part {
     Xhaul(Box<XhaulPart>),
 }
 
+/// How long taking leave may last.
+pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(3);
+
 /// A part that is up.
 pub(crate) trait Running {
     /// What is metered; `None` if it is not of this machine.
@@ -88,6 +93,10 @@ pub(crate) trait Running {
     fn begin(&mut self) {}
     /// It ends: numbers and distributions of the window.
     fn end(&mut self, _report: &mut Report) {}
+    /// Takes leave of a system that does not clean up after it, within [`LEAVE_WAIT`].
+    fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Brings a part up and waits until it serves.

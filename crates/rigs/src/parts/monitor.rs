@@ -1,6 +1,7 @@
 //! An xApp that takes statistics from every base station, as a part.
 
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ use ranlab_sdk::wire::e2ap::ActionToBeSetup;
 use ranlab_sdk::wire::e2sm::plain::tstamp_us;
 use serde::{Deserialize, Serialize};
 
-use super::{Running, counts, parse, rig};
+use super::{LEAVE_WAIT, Running, counts, parse, rig};
 use crate::worker::{Numbers, Report, Trouble};
 
 /// Greatest age that is told apart: an hour.
@@ -45,6 +46,7 @@ pub(super) struct Watcher {
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
+    flexric: bool,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -80,7 +82,8 @@ impl Watcher {
         let counted = Counted { latency_us, indications: 0, bytes: 0, disconnects: 0, early: 0, ahead_us };
         let counted = Rc::new(RefCell::new(counted));
         let task = tokio::task::spawn_local(take(xapp.clone(), counted.clone()));
-        Ok(Self { xapp, counted, lost_at_begin: None, messages_at_begin: (0, 0), task })
+        let flexric = part.flexric;
+        Ok(Self { xapp, counted, lost_at_begin: None, messages_at_begin: (0, 0), flexric, task })
     }
 }
 
@@ -169,6 +172,16 @@ impl Running for Watcher {
             report.numbers.insert("lost".to_owned(), now.saturating_sub(then) as f64);
         }
         report.distributions.insert("latency_us".to_owned(), counts(&counted.latency_us));
+    }
+
+    fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        self.task.abort();
+        Box::pin(async {
+            if self.flexric {
+                // It keeps what an xApp leaves behind, and works for it: the next repeat would pay.
+                self.xapp.leave(LEAVE_WAIT).await;
+            }
+        })
     }
 }
 

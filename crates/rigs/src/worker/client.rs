@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
 use crate::lab::{Host, Lab};
+use crate::parts::LEAVE_WAIT;
 
 /// How long a worker may take to say who it is; ssh has to log in.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
@@ -20,7 +21,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// How long a part may take to serve.
 const START_WAIT: Duration = Duration::from_secs(60);
 /// How long a worker may take to end by itself.
-const END_WAIT: Duration = Duration::from_secs(2);
+const END_WAIT: Duration = LEAVE_WAIT.saturating_add(Duration::from_secs(2));
 /// Between two looks at what may stop us.
 const SLICE: Duration = Duration::from_millis(20);
 /// How often a remote clock is asked; the quickest answer counts.

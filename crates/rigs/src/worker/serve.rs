@@ -118,7 +118,9 @@ impl Bench {
                 ok(report)
             }
             Request::Stop => {
-                self.part = None;
+                if let Some(mut held) = self.part.take() {
+                    held.running.leave().await;
+                }
                 ok(())
             }
         }
