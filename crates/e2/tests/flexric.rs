@@ -144,6 +144,33 @@ fn strays_are_deleted_one_after_the_other_and_nobody_complains() {
 }
 
 #[test]
+fn what_an_agent_reports_to_an_earlier_life_of_the_ric_is_ended() {
+    let mut earlier = World::new();
+    let mut agent = Stranger::up(&mut earlier, 1);
+    let xapp = earlier.xapp();
+    for request in 1..=3 {
+        earlier.send42(xapp.0, subscribe(xapp.1, 1, request, 10 * u32::from(request)));
+    }
+    agent.run(&mut earlier, 100 * MS);
+    assert_eq!(agent.agent.timers.len(), 3);
+    // Another life, in which the same is subscribed before the first report comes.
+    let mut w = World::with(RicConfig { first_instance: 7_000, ..RicConfig::default() });
+    let timers = std::mem::take(&mut agent.agent.timers);
+    let mut agent = Stranger::up(&mut w, 1);
+    agent.agent.timers = timers;
+    let xapp = w.xapp();
+    for request in 1..=3 {
+        w.send42(xapp.0, subscribe(xapp.1, 1, request, 10 * u32::from(request)));
+    }
+    for _ in 0..5 {
+        agent.indicate(&mut w);
+        agent.run(&mut w, 100 * MS);
+    }
+    assert_eq!(agent.agent.timers.len(), 3, "{:?}", agent.agent.timers);
+    assert!(agent.agent.timers.iter().all(|(id, _)| id.instance == 7_000));
+}
+
+#[test]
 fn a_stray_that_nobody_ends_is_not_asked_about_without_end() {
     let mut w = World::new();
     let agent = Stranger::up(&mut w, 1);

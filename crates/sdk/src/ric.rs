@@ -13,6 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
 /// How long accepting rests when the process is out of file descriptors.
@@ -92,9 +93,19 @@ impl Drop for Shared {
     }
 }
 
+/// Another number for each second in which a RIC may start, far from those of the seconds around it.
+fn instance_of_this_life() -> u16 {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    (seconds as u16).wrapping_mul(0x9e37)
+}
+
 impl RicHandle {
-    /// Starts a RIC; it serves nobody before [`listen`](Self::listen).
-    pub fn start(config: RicConfig, options: SocketOptions) -> Self {
+    /// Starts a RIC; it serves nobody before [`listen`](Self::listen). A first instance of 0 is replaced by one that the
+    /// processes before it did not have.
+    pub fn start(mut config: RicConfig, options: SocketOptions) -> Self {
+        if config.first_instance == 0 {
+            config.first_instance = instance_of_this_life();
+        }
         let (events, replies) = (Events::default(), Rc::new(Replies::default()));
         let (sink, waiting): (Events<RicEvent>, _) = (events.clone(), replies.clone());
         let max_pdu = config.limits.pdu_bytes;

@@ -168,6 +168,9 @@ pub struct RicConfig {
     pub ric_id: GlobalRicId,
     /// The version before a node's setup tells it; `V3_01` makes every node of v2 or later one of v3.01.
     pub version: Version,
+    /// Instance of the first request ids at each node. If it differs from one life of the RIC to the next, what a node
+    /// still reports to an earlier life is told apart, and ended.
+    pub first_instance: u16,
     /// Bounds.
     pub limits: Limits,
     /// Timers.
@@ -183,11 +186,12 @@ impl std::fmt::Debug for RicConfig {
 }
 
 impl Default for RicConfig {
-    /// RIC 25 of PLMN 505.01, v2.03, everyone admitted.
+    /// RIC 25 of PLMN 505.01, v2.03, first instance 0, everyone admitted.
     fn default() -> Self {
         Self {
             ric_id: GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ShortBits::new(25, 20) },
             version: Version::V2_03,
+            first_instance: 0,
             limits: Limits::default(),
             timers: RicTimers::default(),
             policy: Box::new(AllowAll),

@@ -267,7 +267,7 @@ impl Ric {
             None => self.nodes.insert(Node {
                 info: info.clone(),
                 conn: Some(id),
-                subscriptions: SubscriptionTable::default(),
+                subscriptions: SubscriptionTable::starting_at(self.config.first_instance),
                 requests: Requests::default(),
                 procedures: Procedures::default(),
                 turns: Turns::default(),

@@ -98,7 +98,7 @@ struct Slot {
     subscription: Option<Subscription>,
 }
 
-/// Slots found by request id: requestor = 1021 + slot, instance = how often the slot was used before. So a late message
+/// Slots found by request id: requestor = 1021 + slot, instance = the first one + how often the slot was used before. So a late message
 /// for a subscription that is gone meets nobody else's.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionTable {
@@ -106,9 +106,15 @@ pub(super) struct SubscriptionTable {
     /// Longest free first.
     free: VecDeque<u16>,
     used: usize,
+    first_generation: u16,
 }
 
 impl SubscriptionTable {
+    /// An empty one whose first instances are this.
+    pub(super) fn starting_at(first_generation: u16) -> Self {
+        Self { first_generation, ..Self::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.used
     }
@@ -143,7 +149,7 @@ impl SubscriptionTable {
             self.slots[usize::from(slot)].subscription = Some(subscription);
             return slot;
         }
-        self.slots.push(Slot { generation: 0, subscription: Some(subscription) });
+        self.slots.push(Slot { generation: self.first_generation, subscription: Some(subscription) });
         (self.slots.len() - 1) as u16 // subscriptions_per_node is below 64,000
     }
 
