@@ -121,7 +121,7 @@ impl Play {
         match step {
             Step::ConnectAgent(gnb) => {
                 let conn = w.connect(Side::E2);
-                w.send(conn, setup_request(gnb));
+                w.send(conn, some_setup(gnb));
                 self.agents.push(conn);
             }
             Step::ConnectXapp(events) => {
@@ -170,7 +170,7 @@ impl Play {
             }
             Step::SetUpAgain(n) => {
                 let Some(conn) = agent(n) else { return };
-                w.send(conn, setup_request(n as u32 % 3 + 1));
+                w.send(conn, some_setup(n as u32 % 3 + 1));
             }
             Step::Reset(n) => {
                 let Some(conn) = agent(n) else { return };
@@ -214,6 +214,14 @@ impl Play {
             }
             Step::Pass(ms) => w.pass(Duration::from_millis(ms)),
         }
+    }
+}
+
+/// Two nodes of ours, and one of somebody else's.
+fn some_setup(gnb: u32) -> Message {
+    match gnb {
+        3 => Message::E2SetupRequest(stranger(node(3))),
+        _ => setup_request(gnb),
     }
 }
 
