@@ -70,7 +70,11 @@ impl Bench {
         let component = ComponentConfigItem {
             interface: ComponentInterfaceType::Ng,
             id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
-            configuration: ComponentConfiguration::default(),
+            // An agent of ours, which takes several procedures at a time.
+            configuration: ComponentConfiguration {
+                request_part: Bytes::from_static(ranlab_e2::peer::MARK),
+                response_part: Bytes::from_static(ranlab_e2::peer::MARK),
+            },
         };
         self.send(Message::E2SetupRequest(E2SetupRequest {
             transaction_id: Some(0),

@@ -32,7 +32,10 @@ fn set_up(ric: &mut Ric) -> Result<(), Box<dyn Error>> {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
-        configuration: ComponentConfiguration::default(),
+        configuration: ComponentConfiguration {
+            request_part: Bytes::from_static(ranlab_e2::peer::MARK),
+            response_part: Bytes::new(),
+        },
     };
     let setup = E2SetupRequest {
         transaction_id: Some(0),
