@@ -373,6 +373,33 @@ fn our_xapp_keeps_its_id_and_takes_few_more() {
 }
 
 #[test]
+fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
+    for leaving in [false, true] {
+        let mut m = Meeting::new(4);
+        if leaving {
+            m.watch_all();
+            m.pass(40_000 * MS);
+            m.xapp.unsubscribe_everything();
+        } else {
+            m.pass(MS);
+            m.watch_all();
+        }
+        // A message of another xApp comes in the same burst as ours, and is the one that is read.
+        m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
+        m.pass(1_500 * MS);
+        let asked = if leaving { 0 } else { 8 };
+        assert_eq!(
+            (m.iapp.subscriptions.len(), m.xapp.subscriptions()),
+            (asked, (asked, asked)),
+            "{leaving}"
+        );
+        let setups = m.iapp.setups;
+        m.pass(100_000 * MS);
+        assert!(!leaving || m.iapp.setups == setups, "who leaves asks for no nodes");
+    }
+}
+
+#[test]
 fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
     let mut m = Meeting::new(1);
     m.iapp.unanswered = 1;

@@ -218,6 +218,7 @@ impl Xapp {
     /// clean up after an xApp that just leaves.
     pub fn unsubscribe_everything(&mut self) {
         self.standing.clear();
+        self.poll.retire();
         let all: Vec<_> = self.subscriptions.iter().map(|(handle, _)| handle).collect();
         all.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
@@ -258,7 +259,7 @@ impl Xapp {
         });
         match e42::encode(&request, self.config.version) {
             Ok(pdu) if !self.may_ask() => self.held.push_back((handle, pdu.into())),
-            Ok(pdu) => self.push(pdu.into()),
+            Ok(pdu) => self.ask(pdu.into()),
             Err(e) => {
                 self.requests.free(id, target);
                 return Err(e.into());
@@ -316,7 +317,7 @@ impl Xapp {
             State::Up if self.doomed.is_some() => Some(Time::ZERO),
             State::Up if self.has_turn() => Some(Time::ZERO),
             State::Up => {
-                let own = [self.poll.wake_at(self.may_ask()), self.relisted_by];
+                let own = [self.poll.wake_at(self.is_owed()), self.relisted_by];
                 let asked = [self.subscriptions.next_deadline(), self.requests.next_deadline()];
                 own.into_iter().chain(asked).flatten().min()
             }

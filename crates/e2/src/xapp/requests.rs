@@ -119,9 +119,12 @@ impl Xapp {
 
     /// Whether the RIC may be asked something more.
     pub(super) fn may_ask(&self) -> bool {
-        let sent = self.requests.awaited() - self.held.len();
-        !self.is_one_at_a_time()
-            || self.subscriptions.outstanding() == 0 && sent == 0 && !self.poll.is_under_way()
+        !self.is_one_at_a_time() || !self.is_owed() && !self.poll.is_under_way()
+    }
+
+    /// Whether the RIC owes an answer to a subscription, a deletion or a control.
+    pub(super) fn is_owed(&self) -> bool {
+        self.subscriptions.outstanding() > 0 || self.requests.awaited() > self.held.len()
     }
 
     /// Whether something waits that could be asked now.
@@ -134,14 +137,20 @@ impl Xapp {
     pub(super) fn pump(&mut self) {
         while matches!(self.state, State::Up) && self.has_turn() {
             match self.held.pop_front() {
-                Some((_, pdu)) => self.push(pdu),
+                Some((_, pdu)) => self.ask(pdu),
                 None => self.pump_subscription(),
             }
         }
-        let due = matches!(self.state, State::Up) && self.may_ask();
-        if due && self.poll.take_due(self.now, &self.config) {
+        let polls = matches!(self.state, State::Up) && self.is_one_at_a_time();
+        if polls && self.poll.take_due(self.now, &self.config, self.is_owed()) {
             self.send_setup();
         }
+    }
+
+    /// Sends what the RIC owes an answer to.
+    pub(super) fn ask(&mut self, pdu: Bytes) {
+        self.poll.asked(self.now, &self.config);
+        self.push(pdu);
     }
 
     /// Requests or deletes the next subscription.
@@ -198,6 +207,7 @@ impl Xapp {
             details: s.details.clone(),
         });
         self.counters.subscription_requests += 1;
+        self.poll.asked(self.now, &self.config);
         self.send(&message);
     }
 
@@ -212,6 +222,7 @@ impl Xapp {
         let Some((id, function_id)) = self.subscriptions.get(handle).and_then(|s| s.request) else { return };
         let request_id = RicRequestId { requestor: id, instance: 0 };
         let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
+        self.poll.asked(self.now, &self.config);
         self.send(&e42::Message::SubscriptionDeleteRequest(request));
     }
 

@@ -34,6 +34,11 @@ impl EdgeTriggered {
         self.0.pop_front()
     }
 
+    /// Somebody else's message comes at the same moment as the next burst, and before it.
+    pub fn slip_in(&mut self, pdu: Bytes) {
+        self.0.push_back(pdu);
+    }
+
     /// Messages that came and were not read.
     pub fn unread(&self) -> usize {
         self.0.len()
