@@ -56,7 +56,7 @@ impl Poll {
 
     /// Whether the setup is to be repeated now; if so, it is under way. `owed`: a request is unanswered.
     pub(super) fn take_due(&mut self, now: Time, config: &XappConfig, owed: bool) -> bool {
-        if !self.next(owed).is_some_and(|at| at <= now) {
+        if self.next(owed).is_none_or(|at| at > now) {
             return false;
         }
         self.left -= 1;

@@ -159,7 +159,10 @@ impl Xapp {
             self.event(XappEvent::Ready { xapp_id: response.xapp_id });
         }
         let listed: BTreeSet<_> = response.nodes.iter().map(|n| n.node_id).collect();
-        let news = response.nodes.into_iter().fold(false, |news, node| self.node_listed(node) || news);
+        let mut news = false;
+        for node in response.nodes {
+            news |= self.node_listed(node);
+        }
         match self.config.dialect {
             Dialect::FlexRic => {
                 let gone: Vec<_> = self.nodes.keys().filter(|id| !listed.contains(id)).copied().collect();
