@@ -11,9 +11,6 @@ use ranlab_wire::flexran::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// UEs that were here before the connection and are activated before the controller's first question about them.
-const ANNOUNCED_AT_ONCE: usize = 4;
-
 /// Which FlexRAN an agent speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FlexranDialect {
@@ -179,7 +176,7 @@ impl FlexranAgent {
                 let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
                 self.send(None, LcConfigReply { header, lc_ue_config }, None);
                 self.asked = true;
-                self.announce(1);
+                self.announce();
             }
             Message::StatsRequest(request) => self.stats(now, request),
             Message::EchoRequest(request) => {
@@ -228,16 +225,16 @@ impl FlexranAgent {
         let said = self.send(None, UeConfigReply { header, ue_config }, None);
         if !std::mem::replace(&mut self.announced, true) && (mosaic || !said) {
             self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
-            self.announce(ANNOUNCED_AT_ONCE);
         }
     }
 
-    /// Activates UEs that were here before the connection. The controller asks for the configuration of all UEs after each
-    /// one, so the next waits for that: all at once would be answered with the square of their number.
-    fn announce(&mut self, most: usize) {
-        for rnti in self.unannounced.drain(..most.min(self.unannounced.len())).collect::<Vec<_>>() {
+    /// Activates the next UE that was here before the connection, once the question about all of them that follows the one
+    /// before was answered. All at once would be answered with the square of their number, and would fill the batches at
+    /// whose end the published controllers forget a message.
+    fn announce(&mut self) {
+        while let Some(rnti) = self.unannounced.pop_front() {
             let Some(ue) = self.ues.get(rnti) else { continue };
-            self.change(UeChange::Activated, report::ue_config(rnti, ue, self.mosaic()));
+            return self.change(UeChange::Activated, report::ue_config(rnti, ue, self.mosaic()));
         }
     }
 
@@ -345,7 +342,7 @@ impl FlexranAgent {
         self.counters.skipped += beat.advance(now);
         let reporting = *reporting;
         if !std::mem::take(&mut self.asked) {
-            self.announce(1);
+            self.announce();
         }
         if !self.delegated {
             self.report(now, reporting, due);
