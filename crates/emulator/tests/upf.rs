@@ -296,6 +296,7 @@ fn a_upf_whose_process_ends_is_named_with_the_time_and_ends_the_run() {
     let load = LoadConfig { upf_pid: Some(process.id()), ..config(13, mode) };
     let report = go(&load);
     let died_s = report.upf_died_s.unwrap();
+    assert_eq!(report.unexplained, 0);
     assert!(died_s > 0.3 && report.control.wall_s < 500.0, "{died_s}");
     assert!(report.warnings.iter().any(|said| said.contains("ended") && said.contains("s into the run")));
     process.wait().unwrap();

@@ -300,6 +300,11 @@ impl<'a> Peer<'a> {
         match self.ask(request, None)? {
             Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                 self.associated = true;
+                let features = response.up_function_features.unwrap_or_default();
+                // Who cannot choose tunnels is not asked to, but where that is what is checked.
+                if !features.contains(UpFunctionFeatures::FTUP) {
+                    self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
+                }
                 Ok(response)
             }
             Some(Message::AssociationSetupResponse(response)) => fails(format!("cause {}", response.cause.0)),
@@ -435,6 +440,11 @@ pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
 pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {
     match decode(octets) {
         Ok((pdu, _)) => Ok(pdu.message),
-        Err(error) => fails(format!("an answer cannot be read: {error}")),
+        Err(error) => match refusal(octets) {
+            Some((_, cause)) => {
+                fails(format!("it is refused with cause {}, but the answer is none: {error}", cause.0))
+            }
+            None => fails(format!("an answer cannot be read: {error}")),
+        },
     }
 }

@@ -378,6 +378,11 @@ impl LoadReport {
         let control = &self.control;
         let asked = control.requests.iter().filter(|(kind, _)| **kind != kind_name(Kind::Release));
         let pending: u64 = asked.map(|(_, of_kind)| of_kind.pending).sum();
+        if let Some(died_s) = self.upf_died_s {
+            self.warnings.push(format!("the UPF's process ended {died_s:.2} s into the run"));
+        }
+        // The dead need not answer.
+        let pending = if self.upf_died_s.is_none() { pending } else { 0 };
         self.unexplained = pending + control.unexpected + control.malformed;
         if control.left_behind > 0 {
             self.warnings.push(format!(
@@ -420,27 +425,31 @@ impl LoadReport {
                 ));
             }
         }
-        if let Some(frames) = &self.af_xdp {
-            let lost = frames.rx_dropped + frames.rx_ring_full;
-            if lost > 0 {
-                let warning = format!(
-                    "AF_XDP: {lost} frames came and were lost: the generator read too slowly, or they were too long"
-                );
-                self.warnings.push(warning);
-            }
-            if frames.around > 0 {
-                let warning = format!(
-                    "AF_XDP: {} packets came around, by the kernel's sockets: as fragments, or to other queues",
-                    frames.around
-                );
-                self.warnings.push(warning);
-            }
-        }
         if let Some([_, latency]) = control.drift
             && latency > 1.5
         {
             self.warnings
                 .push(format!("latency grew by a factor of {latency:.2} from the first third to the last"));
+        }
+        self.judge_frames();
+    }
+
+    /// What AF_XDP lost, or left to the kernel.
+    fn judge_frames(&mut self) {
+        let Some(frames) = &self.af_xdp else { return };
+        let lost = frames.rx_dropped + frames.rx_ring_full;
+        if lost > 0 {
+            let warning = format!(
+                "AF_XDP: {lost} frames came and were lost: the generator read too slowly, or they were too long"
+            );
+            self.warnings.push(warning);
+        }
+        if frames.around > 0 {
+            let warning = format!(
+                "AF_XDP: {} packets came around, by the kernel's sockets: as fragments, or to other queues",
+                frames.around
+            );
+            self.warnings.push(warning);
         }
     }
 }

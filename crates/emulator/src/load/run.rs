@@ -25,15 +25,13 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
         (result, watch.and_then(|watch| watch.join().ok().flatten()))
     });
     match (result, config.upf_pid.zip(died)) {
-        (Ok(mut report), Some((pid, after))) => {
-            report.upf_died_s = Some(after.as_secs_f64());
-            report
-                .warnings
-                .push(format!("the UPF's process {pid} ended {:.2} s into the run", after.as_secs_f64()));
+        (Ok(mut report), died) => {
+            report.upf_died_s = died.map(|(_, after)| after.as_secs_f64());
+            report.judge();
             Ok(report)
         }
         (Err(then), Some((pid, after))) => Err(LoadError::Died { pid, after, then: Box::new(then) }),
-        (result, None) => result,
+        (Err(error), None) => Err(error),
     }
 }
 
@@ -54,7 +52,6 @@ fn load(config: &LoadConfig, process: Option<Process>, stop: &AtomicBool) -> Res
         Mode::Qos { .. } => bench.qos(stop, &mut report)?,
     }
     report.af_xdp = bench.af_xdp();
-    report.judge();
     Ok(report)
 }
 

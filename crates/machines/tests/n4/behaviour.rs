@@ -355,3 +355,20 @@ fn answers_may_go_to_the_port_of_pfcp_whoever_asked() {
         assert_eq!(to, Some(port), "{}", dialect.name);
     }
 }
+
+#[test]
+fn a_refusal_without_a_node_id_is_a_refusal() {
+    let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
+    let id = pair.smf.establish(pair.now, pair.now, spec(1)).unwrap();
+    // Open5GS and eUPF: header, cause 75, nothing else. The session's number is the second request's.
+    let mut refused = vec![0x21, 51, 0, 17];
+    refused.extend(id.0.to_be_bytes());
+    refused.extend([0, 0, 2, 0, 0, 19, 0, 1, 75]);
+    pair.smf.handle(pair.now, SmfInput::Received(&refused));
+    let ledger = pair.smf.ledger();
+    assert_eq!(
+        (ledger.of(Kind::Establishment).rejected, ledger.malformed, ledger.causes.get(&75)),
+        (1, 0, Some(&1))
+    );
+    assert!(ledger.balanced() && pair.smf.live_sessions() == 0);
+}

@@ -88,6 +88,15 @@ impl<'a> Response<'a> {
     }
 }
 
+/// Header and cause of a refusal, whatever else it lacks: some user planes leave out the Node ID and the rest when they
+/// refuse. `None` for anything else.
+pub fn refusal(datagram: &[u8]) -> Option<(Header, Cause)> {
+    let (header, elements, _) = Header::read(datagram).ok()?;
+    let cause = Ies::new(elements).flatten().find(|(number, _)| *number == 19)?.1;
+    let cause = Cause(*cause.first()?);
+    (!cause.is_accepted()).then_some((header, cause))
+}
+
 /// What the user plane chose, in the order of the message.
 #[derive(Debug, Clone, Copy)]
 pub struct CreatedPdrs<'a> {

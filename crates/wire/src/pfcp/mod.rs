@@ -18,7 +18,7 @@ mod tests;
 mod values;
 
 pub use error::{DecodeError, EncodeError, Fault, FaultKind};
-pub use fast::{CreatedPdrs, CreatedTunnel, Response};
+pub use fast::{CreatedPdrs, CreatedTunnel, Response, refusal};
 pub use groups::*;
 pub use header::{Header, NODE_HEADER_LEN, SEID_AT, SESSION_HEADER_LEN};
 pub use ie::{Ies, RawIe, Reader, Value, Writer};

@@ -277,14 +277,17 @@ impl Smf {
         }
         match decode(datagram) {
             Ok((pdu, _)) => self.receive_pdu(now, pdu),
-            Err(error) => self.receive_garbage(datagram, error),
+            Err(error) => self.receive_garbage(now, datagram, error),
         }
     }
 
-    fn receive_garbage(&mut self, datagram: &[u8], error: DecodeError) {
+    fn receive_garbage(&mut self, now: Time, datagram: &[u8], error: DecodeError) {
         // Octet 2 is the type, if there is one; responses have even node numbers and odd session numbers.
         let message_type = datagram.get(1).copied().unwrap_or(0);
-        if !is_request(message_type) {
+        if let Some((header, cause)) = refusal(datagram).filter(|(header, _)| header.seid.is_some()) {
+            // Enough is there to know what became of the request.
+            self.answered_about(now, &header, cause, None);
+        } else if !is_request(message_type) {
             self.requests.malformed();
         }
         self.outputs.push_back(SmfOutput::Event(SmfEvent::Malformed(error)));
