@@ -61,6 +61,24 @@ fn what_the_environment_lacks_is_exit_code_3() {
 }
 
 #[test]
+fn base_stations_make_no_empty_connection_and_say_that_none_was_set_up() {
+    let controller = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let connect = format!("tcp://{}", controller.local_addr().unwrap());
+    // It takes what comes and answers nothing. FlexRIC's RIC ends when a connection without a setup is closed.
+    let first = std::thread::spawn(move || {
+        let (mut stream, _) = controller.accept().unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        let octets = std::io::Read::read(&mut stream, &mut [0; 64]).unwrap();
+        (octets, stream, controller)
+    });
+    let output = ranlab(&["emulate", "--connect", &connect, "--ues", "1", "--duration", "1s"]);
+    let (octets, ..) = first.join().unwrap();
+    assert!(octets > 0, "the first connection is closed without a word");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no base station is set up"), "{}", stderr(&output));
+}
+
+#[test]
 fn doctor_ends_with_one_object() {
     let output = ranlab(&["doctor", "--watch", "0s", "--format", "json"]);
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
