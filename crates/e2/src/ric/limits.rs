@@ -39,8 +39,8 @@ pub struct Limits {
     pub procedures_per_node: usize,
     /// Undecodable or misplaced messages of one connection; then it is closed.
     pub faults_per_connection: u32,
-    /// Faults of one host in a second that are told of, and answered by an ErrorIndication; further ones are counted alone. Who comes back at
-    /// once after each of its faults makes no storm.
+    /// Faults of one host in a second that are told of, and answered by an ErrorIndication; further ones are counted
+    /// alone. Who comes back at once after each of its faults makes no storm.
     pub faults_per_second: u32,
     /// Octets of the node list in one E42 setup response or node event.
     pub node_list_bytes: usize,

@@ -98,8 +98,8 @@ struct Slot {
     subscription: Option<Subscription>,
 }
 
-/// Slots found by request id: requestor = 1021 + slot, instance = the first one + how often the slot was used before. So a late message
-/// for a subscription that is gone meets nobody else's.
+/// Slots found by request id: requestor = 1021 + slot, instance = the first one + how often the slot was used before. So
+/// a late message for a subscription that is gone meets nobody else's.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionTable {
     slots: Vec<Slot>,
