@@ -358,13 +358,34 @@ fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
 }
 
 #[test]
+fn who_leaves_takes_back_its_own_and_only_where_the_node_is_still_there() {
+    let mut m = Meeting::new(3);
+    m.watch_all();
+    m.pass(100 * MS);
+    // A stock xApp has the same numbers, with instance 0.
+    let stock: Vec<_> = (1..=6).map(|n| (rid(n), 6)).collect();
+    m.iapp.subscriptions.extend(stock.iter().map(|key| (*key, (node(1), 142))));
+    m.iapp.nodes.remove(1);
+    m.xapp.unsubscribe_everything();
+    m.pass(100 * MS);
+    assert_eq!(m.xapp.subscriptions(), (0, 0));
+    let left: Vec<_> =
+        m.iapp.subscriptions.iter().filter(|(_, s)| s.0 != node(2)).map(|(key, _)| *key).collect();
+    assert_eq!(left, stock);
+}
+
+#[test]
 fn our_xapp_keeps_its_id_and_takes_few_more() {
     let mut m = Meeting::new(1);
     m.watch_all();
     m.pass(1_000 * MS * 18 * 3_600);
     let polls = u64::from(XappLimits::default().node_polls);
     assert_eq!(m.iapp.setups as u64, 1 + polls);
-    assert!(m.iapp.subscriptions.keys().all(|(xapp, _)| *xapp == 7), "{:?}", m.iapp.subscriptions);
+    assert!(
+        m.iapp.subscriptions.keys().all(|(id, xapp)| *xapp == 7 && id.instance == 7),
+        "{:?}",
+        m.iapp.subscriptions
+    );
     // In a minute: after 1, 3, 7, 15, 31 and 61 s.
     let mut m = Meeting::new(1);
     m.pass(60_500 * MS);

@@ -218,7 +218,7 @@ impl Xapp {
     /// clean up after an xApp that just leaves.
     pub fn unsubscribe_everything(&mut self) {
         self.standing.clear();
-        self.poll.retire();
+        self.poll.retire(self.now);
         let all: Vec<_> = self.subscriptions.iter().map(|(handle, _)| handle).collect();
         all.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
@@ -250,7 +250,7 @@ impl Xapp {
         let request = e42::Message::ControlRequest(e42::ControlRequest {
             xapp_id: self.xapp_id,
             node_id: node,
-            request_id: RicRequestId { requestor: id, instance: 0 },
+            request_id: self.requests.wire_id(id),
             function_id,
             call_process_id: None,
             header,

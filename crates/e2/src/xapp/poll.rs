@@ -20,7 +20,7 @@ pub(super) struct Poll {
     behind: bool,
     /// It did so when the request was made.
     was_behind: bool,
-    /// Nodes are of no interest any more.
+    /// Nodes that come are of no interest any more.
     retired: bool,
 }
 
@@ -31,9 +31,9 @@ impl Poll {
         self.listed(now, config, true);
     }
 
-    /// No list of nodes is wanted any more.
-    pub(super) fn retire(&mut self) {
-        (self.retired, self.at) = (true, None);
+    /// One more list of nodes, before all that is subscribed is deleted: a deletion for a node that is gone ends FlexRIC.
+    pub(super) fn retire(&mut self, now: Time) {
+        (self.retired, self.at) = (true, Some(now));
     }
 
     /// Something was asked of the RIC.
@@ -65,7 +65,8 @@ impl Poll {
             self.behind = true;
         } else {
             self.at = None;
-            self.unanswered = Some(now + config.timers.setup_timeout);
+            let wait = if self.retired { config.timers.node_poll } else { config.timers.setup_timeout };
+            self.unanswered = Some(now + wait);
         }
         true
     }

@@ -13,10 +13,12 @@ pub(super) enum Target {
     Control(ControlHandle),
 }
 
-/// Requests under way: ids 1, 2, 3 … with instance 0, never one that is in use.
+/// Requests under way: ids 1, 2, 3 … of one instance, never one that is in use.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     last: u16,
+    /// Instance of all ids.
+    pub(super) instance: u16,
     targets: BTreeMap<u16, Target>,
     /// Controls that want an answer. All wait equally long, so handles are in the order of deadlines.
     awaited: BTreeMap<ControlHandle, (Time, u16)>,
@@ -41,6 +43,11 @@ impl Requests {
         }
     }
 
+    /// An id as it goes over the wire.
+    pub(super) fn wire_id(&self, requestor: u16) -> RicRequestId {
+        RicRequestId { requestor, instance: self.instance }
+    }
+
     pub(super) fn free(&mut self, id: u16, target: Target) {
         if self.targets.get(&id) == Some(&target) {
             self.targets.remove(&id);
@@ -48,7 +55,7 @@ impl Requests {
     }
 
     pub(super) fn target(&self, id: RicRequestId) -> Option<Target> {
-        self.targets.get(&id.requestor).copied().filter(|_| id.instance == 0)
+        self.targets.get(&id.requestor).copied().filter(|_| id.instance == self.instance)
     }
 
     pub(super) fn awaited(&self) -> usize {
@@ -135,15 +142,17 @@ impl Xapp {
 
     /// Asks for what is wanted, as much at once as the limit allows.
     pub(super) fn pump(&mut self) {
-        while matches!(self.state, State::Up) && self.has_turn() {
+        if !matches!(self.state, State::Up) {
+            return;
+        }
+        if self.is_one_at_a_time() && self.poll.take_due(self.now, &self.config, self.is_owed()) {
+            self.send_setup();
+        }
+        while self.has_turn() {
             match self.held.pop_front() {
                 Some((_, pdu)) => self.ask(pdu),
                 None => self.pump_subscription(),
             }
-        }
-        let polls = matches!(self.state, State::Up) && self.is_one_at_a_time();
-        if polls && self.poll.take_due(self.now, &self.config, self.is_owed()) {
-            self.send_setup();
         }
     }
 
@@ -202,7 +211,7 @@ impl Xapp {
         let message = e42::Message::SubscriptionRequest(e42::SubscriptionRequest {
             xapp_id: self.xapp_id,
             node_id: s.node,
-            request_id: RicRequestId { requestor: id, instance: 0 },
+            request_id: self.requests.wire_id(id),
             function_id,
             details: s.details.clone(),
         });
@@ -220,7 +229,7 @@ impl Xapp {
 
     fn say_deletion(&mut self, handle: SubscriptionHandle) {
         let Some((id, function_id)) = self.subscriptions.get(handle).and_then(|s| s.request) else { return };
-        let request_id = RicRequestId { requestor: id, instance: 0 };
+        let request_id = self.requests.wire_id(id);
         let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
         self.poll.asked(self.now, &self.config);
         self.send(&e42::Message::SubscriptionDeleteRequest(request));

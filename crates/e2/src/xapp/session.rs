@@ -151,6 +151,8 @@ impl Xapp {
         // A FlexRIC gives another id each time; what was subscribed belongs to the first, and goes with it.
         if first {
             self.xapp_id = response.xapp_id;
+            // FlexRIC takes the deletion of one xApp for another's if their request ids are the same.
+            self.requests.instance = if self.is_one_at_a_time() { response.xapp_id } else { 0 };
         }
         self.counters.setups += 1;
         self.state = State::Up;

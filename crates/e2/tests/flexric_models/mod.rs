@@ -8,7 +8,8 @@
 //! | aborts on a RAN function id that it has no plug-in for, and on a RIC service update | RIC |
 //! | aborts on a ControlFailure | RIC, xApp |
 //! | aborts on a RICsubscriptionDeleteRequired | xApp |
-//! | aborts on the deletion of what it does not know | iApp |
+//! | aborts on the deletion of what it does not know, or of what a node has that is gone | iApp |
+//! | looks a deletion up by the request id alone, whosever it is | iApp |
 //! | a request repeated is a second subscription | agent |
 //! | gives each setup a new xApp id, and aborts when it has given all | iApp |
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
@@ -186,7 +187,7 @@ pub struct IApp {
     pub socket: EdgeTriggered,
     pub next_xapp_id: u16,
     pub nodes: Vec<e42::ConnectedNode>,
-    pub subscriptions: BTreeMap<(u16, RicRequestId), RanFunctionId>,
+    pub subscriptions: BTreeMap<(RicRequestId, u16), (GlobalE2NodeId, RanFunctionId)>,
     pub setups: usize,
     /// Requests that the agent behind it leaves unanswered.
     pub unanswered: usize,
@@ -221,14 +222,17 @@ impl IApp {
             }
             e42::Message::SubscriptionRequest(m) => {
                 let (request_id, function_id) = (m.request_id, m.function_id);
-                self.subscriptions.insert((m.xapp_id, request_id), function_id);
+                self.subscriptions.insert((request_id, m.xapp_id), (m.node_id, function_id));
                 let (admitted, not_admitted) = (vec![0], Some(Vec::new()));
                 let response = RicSubscriptionResponse { request_id, function_id, admitted, not_admitted };
                 Some(e42::Message::E2(Message::RicSubscriptionResponse(response)))
             }
             e42::Message::SubscriptionDeleteRequest(m) => {
-                let known = self.subscriptions.remove(&(m.xapp_id, m.request_id));
-                let function_id = known.expect("FlexRIC's iApp aborts: not found xApp RIC ID");
+                let known = self.subscriptions.keys().find(|(id, _)| *id == m.request_id).copied();
+                let known = known.and_then(|known| self.subscriptions.remove(&known));
+                let (node, function_id) = known.expect("FlexRIC's iApp aborts: not found xApp RIC ID");
+                let there = self.nodes.iter().any(|n| n.node_id == node);
+                assert!(there, "FlexRIC's RIC aborts: E2 Node not found in the tree");
                 let response = RicSubscriptionDeleteResponse { request_id: m.request_id, function_id };
                 Some(e42::Message::E2(Message::RicSubscriptionDeleteResponse(response)))
             }
