@@ -201,8 +201,8 @@ fn no_association(peer: &mut Peer<'_>) -> Outcome {
     let response = stranger.try_establish(1)?;
     peer.joined_by(stranger)?;
     match response {
-        Some(response) if response.cause.is_accepted() && !peer.run.fresh => Err(Fault::Skipped(
-            "it was accepted, and an association of an earlier run may stand: give an --smf that the UPF has not seen",
+        Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.fresh => Err(Fault::Skipped(
+            "it was not refused so, and an association of an earlier run may stand: give an --smf that the UPF has not seen",
         )),
         Some(response) => {
             expect(response.cause, Cause::NO_ASSOCIATION, "an establishment without association")

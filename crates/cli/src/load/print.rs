@@ -27,7 +27,7 @@ pub(super) fn report(
     }
     control(output, &report.control)?;
     for step in &report.steps {
-        packets(output, step)?;
+        packets(output, step, report.mode)?;
     }
     if let Some(frames) = &report.af_xdp {
         output.text(format_args!(
@@ -112,7 +112,7 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
     output.text(format_args!("  generator lag  {}", times(control.lag_us.as_ref())))
 }
 
-fn packets(output: &mut Output, step: &StepSummary) -> Result<(), Failure> {
+fn packets(output: &mut Output, step: &StepSummary, mode: &str) -> Result<(), Failure> {
     if let Some((direction, offered, allowed)) = step.qos {
         let got = step.uplink.as_ref().or(step.downlink.as_ref()).map_or(0.0, |side| side.received_bps);
         let expected = offered.min(allowed);
@@ -143,7 +143,9 @@ fn packets(output: &mut Output, step: &StepSummary) -> Result<(), Failure> {
             round_trip.n
         ))?;
     }
-    if step.handovers > 0 {
+    if step.handovers > 0 && mode == "paging" {
+        output.text(format_args!("  {} sessions fell idle", step.handovers))?;
+    } else if step.handovers > 0 {
         output.text(format_args!(
             "  {} handovers, {} end markers, {} packets still into the old tunnel, interruption {}",
             step.handovers,

@@ -281,7 +281,7 @@ pub enum LoadError {
     },
     /// A direction does not work although every request was accepted.
     #[error(
-        "the smoke packet did not come through {0}: the UPF accepted the rules and does not forward; try another --dialect"
+        "the smoke packet did not come through {0}: the UPF accepted the rules and does not forward; is --ue within its pool, --server where its routes lead, and --dialect its own?"
     )]
     Smoke(&'static str),
     /// A socket failed.

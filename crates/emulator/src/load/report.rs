@@ -332,7 +332,7 @@ pub struct StepSummary {
     pub downlink: Option<DataSummary>,
     /// Interruptions by handovers, microseconds: from the last packet in the old tunnel to the first in the new one.
     pub interruption_us: Option<Summary>,
-    /// Handovers asked for.
+    /// Handovers asked for; in mode paging, sessions that fell idle.
     pub handovers: u64,
     /// End markers that came.
     pub end_markers: u64,
