@@ -172,5 +172,11 @@ fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Fa
         side.duplicates,
         side.reordered,
         times(side.delay_us.as_ref())
-    ))
+    ))?;
+    match side.asked_back.filter(|asked| *asked < side.sent && side.received <= *asked) {
+        Some(asked) => output.text(format_args!(
+            "  seen only where they are reflected: {asked} packets asked for it; the data network's own count tells the rest"
+        )),
+        None => Ok(()),
+    }
 }

@@ -520,7 +520,7 @@ fn summarise(
     StepSummary {
         qos: None,
         seconds,
-        uplink: up.map(|traffic| sides.uplink(Some(traffic.packets_per_s), octets)),
+        uplink: up.map(|traffic| sides.uplink(Some(traffic.packets_per_s), octets, traffic.reflect_every)),
         round_trip_us: gnb.round_trip.summary(),
         downlink: sides.downlink(down.map(|traffic| traffic.packets_per_s)),
         interruption_us: gnb.interruption.summary(),

@@ -233,6 +233,9 @@ pub struct DataSummary {
     pub received: u64,
     /// Numbers that did not.
     pub lost: u64,
+    /// Where no data network of ours sees what arrives: packets that asked to be reflected, which alone most reflectors send
+    /// back. The others count as lost unless they come back too.
+    pub asked_back: Option<u64>,
     /// Packets whose number had come before.
     pub duplicates: u64,
     /// Packets overtaken.
@@ -267,13 +270,17 @@ pub(super) struct Sides<'a> {
 
 impl Sides<'_> {
     /// Uplink: at the data network where one of ours is, at the base station otherwise, reflected.
-    pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize) -> DataSummary {
+    pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
         let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
         let mut summary = self.count(&self.gnb.sent, tallies, self.gnb.unsent, asked_pps);
         let received_octets =
             self.network.map_or(summary.received * octets as u64, |network| network.uplink_octets);
         summary.received_bps = received_octets as f64 * 8.0 / self.seconds.max(1e-9);
+        // Numbers of a stream go from 0 on.
+        let asked = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };
+        let asked_back = self.gnb.sent.iter().map(asked).sum();
+        summary.asked_back = self.network.is_none().then_some(asked_back);
         summary.idle = self.gnb.idle;
         summary.delay_us = delay.summary();
         summary.lag_us = self.gnb.lag.summary();
@@ -467,7 +474,11 @@ mod tests {
         (0..8).chain([3]).for_each(|n| network.uplink[0].take(n));
         (0..5).for_each(|n| network.uplink[1].take(n));
         let sides = Sides { gnb: &gnb, network: Some(&network), seconds: 2.0 };
-        let up = sides.uplink(Some(7.0), 100);
+        let up = sides.uplink(Some(7.0), 100, 3);
+        assert_eq!(
+            (up.asked_back, Sides { network: None, ..sides }.uplink(None, 100, 3).asked_back),
+            (None, Some(6))
+        );
         assert_eq!((up.sent, up.received, up.lost, up.unsent, up.duplicates), (14, 13, 1, 1, 1));
         assert_eq!((up.streams_disturbed, up.offered_pps), (1, 7.0));
         assert!(sides.downlink(None).is_none());
