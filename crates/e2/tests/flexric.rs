@@ -426,6 +426,21 @@ fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
 }
 
 #[test]
+fn who_leaves_while_others_are_active_is_gone_within_seconds() {
+    let mut m = Meeting::new(6);
+    m.watch_all();
+    m.pass(40_000 * MS);
+    assert_eq!(m.iapp.subscriptions.len(), 12);
+    m.xapp.unsubscribe_everything();
+    for _ in 0..40 {
+        // Whatever is sent comes together with a message of another xApp.
+        m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
+        m.pass(100 * MS);
+    }
+    assert_eq!((m.iapp.subscriptions.len(), m.xapp.subscriptions()), (0, (0, 0)));
+}
+
+#[test]
 fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
     let mut m = Meeting::new(1);
     m.iapp.unanswered = 1;

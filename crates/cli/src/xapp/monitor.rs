@@ -19,7 +19,7 @@ use crate::output::{Format, Output};
 /// Greatest age that is told apart.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 /// How long the RIC may take to delete what was subscribed.
-const LEAVE_WAIT: Duration = Duration::from_secs(5);
+const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(1);
 

@@ -123,6 +123,9 @@ pub struct XappTimers {
     pub node_poll: Duration,
     /// The greatest time between two such setups.
     pub node_poll_max: Duration,
+    /// While all that is subscribed is deleted at the end: when a deletion without an answer is pushed by a setup. Before,
+    /// a request waits as long as [`node_poll`](Self::node_poll).
+    pub leaving_push: Duration,
     /// Delay before the second attempt to connect; doubles with each further one. Jitter takes up to half of it away.
     pub reconnect_min: Duration,
     /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
@@ -140,6 +143,7 @@ impl Default for XappTimers {
             relist_grace: Duration::from_secs(2),
             node_poll: Duration::from_secs(1),
             node_poll_max: Duration::from_secs(30),
+            leaving_push: Duration::from_millis(100),
             reconnect_min: Duration::from_millis(50),
             reconnect_max: RECONNECT_DELAY_MAX,
         }

@@ -39,7 +39,12 @@ impl Poll {
     /// Something was asked of the RIC.
     pub(super) fn asked(&mut self, now: Time, config: &XappConfig) {
         self.was_behind = self.behind;
-        self.push_at = Some(now + config.timers.node_poll);
+        self.push_at = Some(now + self.patience(config));
+    }
+
+    /// How long a request may be unanswered before it is pushed: who leaves has little time, and no use for ids any more.
+    fn patience(&self, config: &XappConfig) -> Duration {
+        if self.retired { config.timers.leaving_push } else { config.timers.node_poll }
     }
 
     /// The RIC listed its nodes; `news`: others than before.
@@ -61,7 +66,7 @@ impl Poll {
         }
         self.left -= 1;
         if owed {
-            self.push_at = Some(now + config.timers.node_poll);
+            self.push_at = Some(now + self.patience(config));
             self.behind = true;
         } else {
             self.at = None;
