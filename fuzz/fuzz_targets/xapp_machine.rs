@@ -13,6 +13,7 @@ const LIMITS: XappLimits = XappLimits {
     standing: 2,
     outstanding: 2,
     controls: 2,
+    node_polls: 4,
     nodes: 3,
     pdu_bytes: 4 << 10,
     outbox: OutboxLimits {

@@ -119,7 +119,8 @@ kill -0 $children 2>/dev/null && { echo "the RIC outlives its campaign"; exit 1;
 
 echo "-- Ctrl-C keeps what is finished"
 got=0
-timeout --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
+# In the foreground: otherwise the signal comes twice, to the process and to its group, and a second one ends at once.
+timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
 [[ $got == 1 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
 grep -q 'goes on from here' err.txt
 
