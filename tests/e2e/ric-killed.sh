@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kill -9 of the RIC under load: base stations back and subscriptions restored within 3 s, nothing twice.
+# kill -9 of the RIC under load: base stations back and subscriptions restored within 3 s, nothing twice; a ping goes on.
 set -euo pipefail
 e2=unix://$PWD/e2 e42=unix://$PWD/e42
 
@@ -17,6 +17,8 @@ fleet=$!
 sleep 1
 "$RANLAB" xapp monitor --connect "$e42" --period 50ms --duration 13s --format ndjson >monitor.ndjson &
 monitor=$!
+"$RANLAB" xapp ping --connect "$e42" --interval 10ms --duration 60s --format json >ping.json &
+ping=$!
 sleep 4
 kill -9 "$ric"
 wait "$ric" 2>/dev/null || true
@@ -24,6 +26,9 @@ rm -f e2 e42
 start_ric
 restarted=$(date +%s.%N)
 wait "$monitor"
+# By a signal it ends with its summary too.
+kill -TERM "$ping"
+wait "$ping"
 wait "$fleet"
 python3 - "$restarted" <<'P'
 import json
@@ -42,5 +47,8 @@ assert len(low) <= 6, f"away for {len(low)} s"
 assert end["repeated"] == 0, "something came twice"
 fleet = json.load(open("fleet.json"))
 assert fleet["alive"] == 20, fleet
+ping = json.load(open("ping.json"))
+# Some before, some after; one or two went with the RIC.
+assert ping["received"] > 100 and ping["sent"] - ping["received"] <= 3, ping
 print("back with all", end["subscriptions"], "subscriptions;", fleet["reconnects"], "reconnects")
 P
