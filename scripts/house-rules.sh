@@ -62,8 +62,9 @@ declare -A may_import=(
     [sim]="e2 wire model"
     [controllers]="e2 machines wire sdk"
     [emulator]="sdk e2 machines dataplane wire model net"
-    [rigs]="controllers emulator sdk sim e2 machines wire model dataplane campaign net host"
-    [cli]="rigs controllers emulator sdk sim e2 machines wire model host net campaign dataplane"
+    [parts]="controllers emulator sdk e2 machines wire model dataplane campaign net host"
+    [rigs]="parts controllers emulator sdk sim e2 machines wire model dataplane campaign net host"
+    [cli]="parts rigs controllers emulator sdk sim e2 machines wire model host net campaign dataplane"
     [bindings/c]="e2 wire" [examples/out-of-tree-sm]="sdk"
     [benches]="controllers emulator sdk sim e2 wire host net model"
 )

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
-use ranlab_rigs::worker::{Trust, serve};
+use ranlab_parts::worker::{Trust, serve};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};

@@ -8,12 +8,12 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::keys;
-use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{FleetPart, MonitorPart, Part};
 use crate::sut::{self, Sut};
 use crate::wire;
-use crate::worker::{Report, Worker};
+use ranlab_parts::Lab;
+use ranlab_parts::worker::{Report, Worker};
+use ranlab_parts::{FleetPart, MonitorPart, Part};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
 const SET_UP: Duration = Duration::from_secs(20);

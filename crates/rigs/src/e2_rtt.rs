@@ -9,12 +9,12 @@ use ranlab_sdk::wire::e2ap::Version;
 
 use crate::controller::copy;
 use crate::keys;
-use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{FleetPart, HW, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
 use crate::sut::{self, Sut};
 use crate::wire;
-use crate::worker::{Report, Worker};
+use ranlab_parts::Lab;
+use ranlab_parts::worker::{Report, Worker};
+use ranlab_parts::{FleetPart, HW, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
 
 /// How long the base station may take to be up, and the first echo to come.
 const SET_UP: Duration = Duration::from_secs(20);

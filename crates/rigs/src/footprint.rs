@@ -7,9 +7,9 @@ use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescript
 use ranlab_campaign::schema::{Key, Kind};
 
 use crate::keys;
-use crate::lab::Lab;
-use crate::parts::{Part, RicPart};
-use crate::worker::Worker;
+use ranlab_parts::Lab;
+use ranlab_parts::worker::Worker;
+use ranlab_parts::{Part, RicPart};
 
 /// The rig.
 pub(crate) struct Footprint {

@@ -124,12 +124,12 @@ impl Guide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::Lab;
     use ranlab_campaign::plan::Plan;
     use ranlab_campaign::record::Recorder;
     use ranlab_campaign::results::Finished;
     use ranlab_campaign::rig::{Outcome, RigDescription};
     use ranlab_campaign::scenario::{Overrides, Scenario};
+    use ranlab_parts::Lab;
     use std::time::Duration;
 
     fn rig() -> RigDescription {

@@ -6,8 +6,8 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
-use crate::lab::Host;
 use crate::noise;
+use ranlab_parts::Host;
 
 /// Versions of E2AP.
 pub(crate) const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];

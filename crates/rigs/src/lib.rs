@@ -18,9 +18,7 @@ mod e2_rtt;
 mod footprint;
 mod guides;
 mod keys;
-mod lab;
 mod noise;
-mod parts;
 pub mod peer;
 mod pipeline;
 mod readback;
@@ -28,7 +26,6 @@ mod southbound;
 mod sut;
 mod upf;
 mod wire;
-pub mod worker;
 mod xhaul;
 
 use std::collections::BTreeMap;
@@ -38,8 +35,8 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::value::Value;
 
-pub use lab::{Host, HostError, Lab};
 pub use noise::{WHEN_NOISY, warnings};
+pub use ranlab_parts::{Host, HostError, Lab};
 
 /// Every rig there is, in the order in which people meet them.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {

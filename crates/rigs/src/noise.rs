@@ -6,8 +6,8 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Better, DISTURBED, Metric, MetricKind, Outcome, Run};
 
-use crate::lab::Host;
-use crate::worker::Report;
+use ranlab_parts::Host;
+use ranlab_parts::worker::Report;
 
 /// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
 pub const WHEN_NOISY: &str = "host.when_noisy";
@@ -137,9 +137,9 @@ pub fn warnings(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::{MachineReport, ProcessReport};
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
+    use ranlab_parts::worker::{MachineReport, ProcessReport};
     use std::time::Duration;
 
     fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {

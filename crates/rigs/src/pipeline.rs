@@ -12,10 +12,10 @@ use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
 use crate::keys;
-use crate::lab::{Host, Lab};
 use crate::noise;
-use crate::parts::{Part, PipelinePart};
-use crate::worker::Worker;
+use ranlab_parts::worker::Worker;
+use ranlab_parts::{Host, Lab};
+use ranlab_parts::{Part, PipelinePart};
 
 /// How often it is checked that everything lives while measuring.
 const CHECK: Duration = Duration::from_secs(1);

@@ -9,13 +9,15 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::keys;
-use crate::lab::Lab;
 use crate::noise;
-use crate::parts::{self, AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart};
 use crate::readback;
 use crate::sut::{self, Sut};
 use crate::wire;
-use crate::worker::{Numbers, Report, Worker};
+use ranlab_parts::Lab;
+use ranlab_parts::worker::{Numbers, Report, Worker};
+use ranlab_parts::{
+    self as parts, AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart,
+};
 
 /// Name in a scenario.
 pub(crate) const NAME: &str = "southbound";

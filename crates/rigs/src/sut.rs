@@ -7,10 +7,9 @@ use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 
 use crate::keys;
-use crate::lab::{Host, Lab};
-use crate::parts::{AttachPart, Language, Part, PingFlexranPart, PingRicPart, RelayPart, RicPart};
 use crate::peer::Peer;
-use crate::worker::{Report, Worker};
+use ranlab_parts::worker::{Report, Worker};
+use ranlab_parts::{AttachPart, Host, Lab, Language, Part, PingFlexranPart, PingRicPart, RelayPart, RicPart};
 
 /// Says what stands between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
@@ -103,7 +102,7 @@ impl Sut {
     }
 
     /// Our RIC with a pinging iApp.
-    pub(crate) fn with_iapp(lab: &Lab, run: &Run<'_>, pace: crate::parts::Pace) -> Result<Self, RigError> {
+    pub(crate) fn with_iapp(lab: &Lab, run: &Run<'_>, pace: ranlab_parts::Pace) -> Result<Self, RigError> {
         let host = keys::host_of(run, "sut.at")?;
         let part = PingRicPart { e2: listen(run)?, e2ap: keys::text(run, "sut.e2ap")?.to_owned(), pace };
         let worker = Worker::start(lab, &host, "RIC with iApp", Part::PingRic(part), &run.stop)?;
@@ -112,7 +111,7 @@ impl Sut {
     }
 
     /// A FlexRAN controller that pings; `e2` is where its agent connects.
-    pub(crate) fn with_flexran(lab: &Lab, run: &Run<'_>, pace: crate::parts::Pace) -> Result<Self, RigError> {
+    pub(crate) fn with_flexran(lab: &Lab, run: &Run<'_>, pace: ranlab_parts::Pace) -> Result<Self, RigError> {
         let host = keys::host_of(run, "sut.at")?;
         if keys::text(run, "sut.transport")? != "tcp" {
             return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
@@ -202,7 +201,7 @@ fn record(recorder: &mut Recorder, reports: &[(Host, Report)], duration: Duratio
     let metered: Vec<_> =
         reports.iter().filter_map(|(_, report)| Some((report, report.process.as_ref()?))).collect();
     let Some(samples) = metered.iter().map(|(_, process)| process.series.len()).min() else { return };
-    let sum = |of: &dyn Fn(&crate::worker::ProcessReport) -> f64| -> f64 {
+    let sum = |of: &dyn Fn(&ranlab_parts::worker::ProcessReport) -> f64| -> f64 {
         metered.iter().map(|(_, process)| of(process)).sum()
     };
     for index in 0..samples {

@@ -13,8 +13,8 @@ use ranlab_host::{MachineMeter, ProcessMeter};
 use serde_json::Value as Json;
 
 use crate::keys;
-use crate::lab::Lab;
 use crate::noise;
+use ranlab_parts::Lab;
 
 /// How often it is checked that both live.
 const CHECK: Duration = Duration::from_millis(20);

@@ -6,7 +6,7 @@
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 
-use crate::worker::Report;
+use ranlab_parts::worker::Report;
 
 /// What is counted in each direction: ending of the name, unit, and words for people.
 const COUNTED: [(&str, &str, &str); 4] = [
@@ -85,7 +85,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::worker::WireReport;
+    use ranlab_parts::worker::WireReport;
 
     #[test]
     fn what_peers_send_the_controller_receives() {

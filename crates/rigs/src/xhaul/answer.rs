@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RigError, Stop};
 use ranlab_model::xhaul::{
-    BUDGETS, Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler,
-    Search, Segment, Simulation, Stage, bounds, worst_phase,
+    Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler, Search,
+    Segment, Simulation, Stage, bounds, worst_phase,
 };
+
+use ranlab_parts::xhaul::{jitter, numbers};
 
 use super::build::USER;
 use super::pcap;
@@ -20,9 +22,6 @@ pub(super) const ROLES: [&str; 7] =
 /// Where time goes: host software, queues, lines, cables with forwarding, the far side of the CU, the core, the radio.
 pub(super) const SEGMENTS: [&str; 7] =
     ["host", "midhaul_queue", "midhaul_line", "midhaul_transit", "backhaul", "core", "air"];
-/// Names of [`BUDGETS`] as metrics have them.
-pub(super) const LATE: [&str; 7] =
-    ["late_25us", "late_100us", "late_200us", "late_250us", "late_500us", "late_1ms", "late_100ms"];
 /// Further phases are the same network with its sources moved.
 const PHASE_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -233,40 +232,6 @@ fn record(role: &str, found: &Found, recorder: &mut Recorder) {
     }
 }
 
-/// The statistics of a role, whoever saw its packets.
-pub(crate) fn numbers(
-    delays: &Delays,
-    (sent, lost): (u64, u64),
-    budget_ps: Option<Ps>,
-    put: &mut dyn FnMut(&str, f64),
-) {
-    put("sent", sent as f64);
-    put("lost_ratio", lost as f64 / sent.max(1) as f64);
-    if delays.count() == 0 {
-        return;
-    }
-    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p9999", 0.9999), ("max", 1.0)] {
-        put(&format!("delay_us_{name}"), us(delays.quantile_ps(quantile)));
-    }
-    put("delay_us_min", us(delays.min_ps()));
-    put("delay_us_mean", delays.mean_ps() / 1e6);
-    put("delay_us_sd", delays.sd_ps() / 1e6);
-    put("pdv_us_p99", us(delays.pdv_ps(0.99)));
-    put("pdv_us_max", us(delays.pdv_ps(1.0)));
-    let (mean, most) = delays.ipdv_ps();
-    put("ipdv_us_mean", mean / 1e6);
-    put("ipdv_us_max", us(most));
-    put("reordered", delays.reordered() as f64);
-    let count = delays.count() as f64;
-    for (name, misses) in LATE.iter().zip(delays.misses()) {
-        put(name, *misses as f64 / count);
-    }
-    if let Some(budget_ps) = budget_ps {
-        put("budget_us", us(budget_ps));
-        put("late_ratio", delays.own_misses() as f64 / count);
-    }
-}
-
 /// What a user would see: iperf3's jitter each second, or round-trip times.
 fn user(setup: &Setup, found: &Found, recorder: &mut Recorder) {
     match setup.user {
@@ -282,15 +247,6 @@ fn user(setup: &Setup, found: &Found, recorder: &mut Recorder) {
             recorder.scalar("rtt_ms_sd", found.delays.sd_ps() / 1e9);
         }
         User::None => {}
-    }
-}
-
-/// Median, quartiles and maximum of the estimates noted, ps.
-pub(crate) fn jitter(notes_ps: &mut [f64], put: &mut dyn FnMut(&str, f64)) {
-    notes_ps.sort_by(f64::total_cmp);
-    let at = |share: f64| notes_ps[((notes_ps.len() - 1) as f64 * share).round() as usize] / 1e9;
-    for (name, share) in [("median", 0.5), ("q1", 0.25), ("q3", 0.75), ("max", 1.0)] {
-        put(&format!("jitter_ms_{name}"), at(share));
     }
 }
 
@@ -396,5 +352,3 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
 
 /// A run of a phase search: ten TTIs of LTE show what repeats each TTI.
 const DURATION_MAX: Ps = 10 * ranlab_model::xhaul::MS;
-
-const _: () = assert!(BUDGETS.len() == LATE.len());

@@ -5,7 +5,9 @@ use std::time::Duration;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription};
 use ranlab_campaign::schema::{Key, Kind};
 
-use super::answer::{LATE, ROLES, SEGMENTS};
+use ranlab_parts::xhaul::LATE;
+
+use super::answer::{ROLES, SEGMENTS};
 use crate::{keys, noise};
 
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];

@@ -8,8 +8,8 @@ use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
 
 use super::answer::role;
 use super::setup::{Setup, User};
-use crate::parts::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
-use crate::worker::Report;
+use ranlab_parts::worker::Report;
+use ranlab_parts::xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;

@@ -15,13 +15,12 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_model::xhaul::{Plan, Ps, ScenarioError};
 
-use crate::lab::{Host, Lab};
 use crate::noise;
-use crate::parts::Part;
-use crate::worker::Worker;
+use ranlab_parts::Part;
+use ranlab_parts::worker::Worker;
+use ranlab_parts::{Host, Lab};
 use setup::{Setup, Values};
 
-pub(crate) use answer::{jitter, numbers};
 pub(crate) use verdict::verdict;
 
 /// The name in scenarios.

@@ -11,8 +11,8 @@ use ranlab_campaign::value::Value;
 
 use super::setup::{Setup, Values};
 use super::{Xhaul, answer, build, live, preview};
-use crate::lab::Lab;
-use crate::parts::{LiveSharing, Tool, Way};
+use ranlab_parts::Lab;
+use ranlab_parts::xhaul::{LiveSharing, Tool, Way};
 
 /// Every default, and what a test sets.
 fn settings(set: &[(&str, Value)]) -> Values {

@@ -7,7 +7,7 @@ use ranlab_host::Subject;
 use serde::Serialize;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
-use crate::parts::{Running, meters::Meters, start};
+use crate::{Running, meters::Meters, start};
 
 /// What a worker may be told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

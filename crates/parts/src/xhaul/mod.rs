@@ -6,6 +6,7 @@
 //! measured in turn with it. Then every link is held to its rate and the flows run.
 
 mod cost;
+mod delays;
 mod tap;
 mod tools;
 mod topology;
@@ -21,11 +22,11 @@ use ranlab_host::netns::QueueCounters;
 use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
 
-use super::Running;
+use crate::Running;
 use crate::worker::{Report, Trouble};
-use crate::xhaul::{jitter, numbers};
+pub use delays::{LATE, jitter, numbers};
 use tap::{Seen, Taps};
-pub(crate) use tools::Tool;
+pub use tools::Tool;
 use tools::{Told, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};

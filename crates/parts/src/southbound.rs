@@ -24,7 +24,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(20);
 const LIFE_MAX: &str = "24h";
 
 /// The controller's counter of messages that the published loop loses.
-pub(crate) const LOST: &str = "lost_at_batch_end";
+pub const LOST: &str = "lost_at_batch_end";
 
 /// A reference controller of ours as a process of its own: `ranlab controller …`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct SouthControllerPart {
 }
 
 /// A running controller.
-pub(super) struct SouthController {
+pub(crate) struct SouthController {
     child: Child,
     addresses: BTreeMap<String, String>,
     /// What it said last of itself.
@@ -45,7 +45,7 @@ pub(super) struct SouthController {
 }
 
 impl SouthController {
-    pub(super) fn start(part: &SouthControllerPart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &SouthControllerPart) -> Result<Self, Trouble> {
         if !matches!(part.which.as_str(), "flexran" | "empower") {
             return Err(rig(format!("\"{}\" is no controller; flexran and empower are allowed", part.which)));
         }
@@ -189,7 +189,7 @@ impl SouthFleetPart {
 }
 
 /// A fleet that runs.
-pub(super) struct SouthFleet {
+pub(crate) struct SouthFleet {
     fleet: SouthboundFleet,
     at_begin: SouthboundReport,
     nodes: u32,
@@ -198,7 +198,7 @@ pub(super) struct SouthFleet {
 }
 
 impl SouthFleet {
-    pub(super) async fn start(part: &SouthFleetPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: &SouthFleetPart) -> Result<Self, Trouble> {
         let protocol = match part.protocol.as_str() {
             "flexran" => Southbound::Flexran,
             "mosaic" => Southbound::Mosaic,

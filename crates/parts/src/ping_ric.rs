@@ -39,7 +39,7 @@ pub struct PingRicPart {
 }
 
 /// A RIC that runs.
-pub(super) struct PingingRic {
+pub(crate) struct PingingRic {
     ric: RicHandle,
     address: Address,
     folder: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(super) struct PingingRic {
 }
 
 impl PingingRic {
-    pub(super) async fn start(part: PingRicPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: PingRicPart) -> Result<Self, Trouble> {
         let folder = folder_for([&part.e2])?;
         let listen = match &folder {
             Some(folder) => Address::Unix(folder.join("e2")),

@@ -6,8 +6,8 @@ use ranlab_host::netns::{QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
 use super::{LiveSharing, Way, XhaulPart, lab_trouble};
-use crate::parts::{environment, rig};
 use crate::worker::Trouble;
+use crate::{environment, rig};
 
 /// The midhaul's and the backhaul's interface of every node.
 pub(super) const MIDHAUL: &str = "mh0";

@@ -42,7 +42,7 @@ pub struct PipelinePart {
 }
 
 /// An engine that is verified and waits for windows.
-pub(super) struct Forwarder {
+pub(crate) struct Forwarder {
     pipeline: Pipeline,
     parts: Arc<[Trace]>,
     balance: Balance,
@@ -79,7 +79,7 @@ struct Changes {
 }
 
 impl Forwarder {
-    pub(super) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         if part.cores > cpus {
             return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));

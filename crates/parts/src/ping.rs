@@ -34,7 +34,7 @@ pub struct PingPart {
 }
 
 /// An xApp that runs.
-pub(super) struct Pinging {
+pub(crate) struct Pinging {
     xapp: XappHandle,
     messages_at_begin: (u64, u64),
     pinger: Shared,
@@ -42,7 +42,7 @@ pub(super) struct Pinging {
 }
 
 impl Pinging {
-    pub(super) async fn start(part: PingPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: PingPart) -> Result<Self, Trouble> {
         let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
         let config = XappConfig { version: parse(&part.e2ap)?, dialect, ..XappConfig::new(&part.connect) };
         let pinger = Pinger::new(part.pace)?;

@@ -1,7 +1,15 @@
-//! What a worker can hold: each part of an experiment, with the numbers it counts by itself.
+//! Everything that an experiment or a verb brings up exists here once: a typed config, and what it starts.
+//!
+//! A part is declared by [`config!`]: the same fields are flags of a verb, keys of a scenario, the JSON schema and the
+//! message to a worker ([`field`]). It runs in the process that starts it: a verb's own, or a [`worker`] on any machine,
+//! which looks at it, meters it and reports.
+//!
+//! To add a part: its file with the config and what it starts ([`Running`]), a variant of [`Part`].
 
+pub mod field;
 mod fleet;
-pub(crate) mod meters;
+mod lab;
+mod meters;
 mod monitor;
 mod monitor_ric;
 mod ping;
@@ -12,7 +20,8 @@ mod pipeline;
 mod process;
 mod relay;
 mod southbound;
-mod xhaul;
+pub mod worker;
+pub mod xhaul;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -23,18 +32,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
-pub(crate) use fleet::{FleetPart, HW};
-pub(crate) use monitor::MonitorPart;
-pub(crate) use monitor_ric::MonitorRicPart;
-pub(crate) use ping::PingPart;
-pub(crate) use ping_flexran::PingFlexranPart;
-pub(crate) use ping_ric::PingRicPart;
-pub(crate) use pinger::{Pace, control_bytes, indication_bytes};
-pub(crate) use pipeline::PipelinePart;
-pub(crate) use process::{AttachPart, RicPart};
-pub(crate) use relay::{Language, RelayPart};
-pub(crate) use southbound::{LOST, SouthControllerPart, SouthFleetPart};
-pub(crate) use xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
+pub use field::{Config, Described, Field, FieldError, Role, Section, Seed, Setting};
+pub use fleet::{FleetPart, HW};
+pub use lab::{Host, HostError, Lab};
+pub use monitor::MonitorPart;
+pub use monitor_ric::MonitorRicPart;
+pub use ping::PingPart;
+pub use ping_flexran::PingFlexranPart;
+pub use ping_ric::PingRicPart;
+pub use pinger::{Pace, control_bytes, indication_bytes};
+pub use pipeline::PipelinePart;
+pub use process::{AttachPart, RicPart};
+pub use relay::{Language, RelayPart};
+pub use southbound::{LOST, SouthControllerPart, SouthFleetPart};
+pub use xhaul::XhaulPart;
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]

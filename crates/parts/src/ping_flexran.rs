@@ -43,7 +43,7 @@ struct Octets {
 }
 
 /// A controller that runs.
-pub(super) struct PingingFlexran {
+pub(crate) struct PingingFlexran {
     address: SocketAddr,
     pinger: Shared,
     octets: Rc<Octets>,
@@ -52,7 +52,7 @@ pub(super) struct PingingFlexran {
 }
 
 impl PingingFlexran {
-    pub(super) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
         let listen: SocketAddr = parse(part.listen.trim_start_matches("tcp://"))?;
         let listener = TcpListener::bind(listen).await.map_err(environment)?;
         let address = listener.local_addr().map_err(environment)?;
@@ -236,7 +236,7 @@ impl Drop for PingingFlexran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::southbound::{SouthFleet, SouthFleetPart};
+    use crate::southbound::{SouthFleet, SouthFleetPart};
 
     #[test]
     fn echoes_come_back_and_their_octets_are_counted() {

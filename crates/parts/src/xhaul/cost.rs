@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::topology::{Lab, in_namespace};
 use super::{LiveSharing, XhaulPart};
-use crate::parts::{environment, rig};
 use crate::worker::Trouble;
+use crate::{environment, rig};
 
 /// Packets of a batch: short enough that some batches are never interrupted.
 const BATCH: u32 = 64;

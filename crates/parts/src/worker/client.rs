@@ -11,8 +11,8 @@ use ranlab_campaign::rig::{RigError, Stop};
 use serde::de::DeserializeOwned;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
+use crate::LEAVE_WAIT;
 use crate::lab::{Host, Lab};
-use crate::parts::LEAVE_WAIT;
 
 /// How long a worker may take to say who it is; ssh has to log in.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
@@ -28,19 +28,19 @@ const SLICE: Duration = Duration::from_millis(20);
 const CLOCK_ROUNDS: usize = 16;
 
 /// A worker and the part that it holds; dropping it takes both down.
-pub(crate) struct Worker {
+pub struct Worker {
     /// What the part is to this rig, for messages (`"base stations"`).
-    pub(crate) role: &'static str,
+    pub role: &'static str,
     /// Where it runs.
-    pub(crate) host: Host,
+    pub host: Host,
     /// Its clock minus ours; zero on this machine.
-    pub(crate) clock_offset_us: f64,
+    pub clock_offset_us: f64,
     /// How wrong that may be; zero on this machine.
-    pub(crate) clock_error_us: f64,
+    pub clock_error_us: f64,
     /// How much further it is from ours at the end of a window than when it was first asked; zero on this machine.
-    pub(crate) clock_drift_us: f64,
+    pub clock_drift_us: f64,
     /// Where the part listens, and its process.
-    pub(crate) ready: Ready,
+    pub ready: Ready,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
     from: Receiver<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Starts a worker on a machine and brings a part up in it.
-    pub(crate) fn start(
+    pub fn start(
         lab: &Lab,
         host: &Host,
         role: &'static str,
@@ -61,7 +61,7 @@ impl Worker {
     }
 
     /// Starts a worker that holds nothing yet; its clock is known.
-    pub(crate) fn meet(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+    pub fn meet(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
         let mut worker = Self::reach(lab, host, role)?;
         let hello: Hello = worker.ask(&Request::Hello, HELLO_WAIT, stop)?;
         if hello.version != env!("CARGO_PKG_VERSION") {
@@ -78,23 +78,23 @@ impl Worker {
     }
 
     /// Brings its part up.
-    pub(crate) fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
+    pub fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
         self.ready = self.ask(&Request::Start { part: Box::new(part) }, START_WAIT, stop)?;
         Ok(())
     }
 
     /// The part's numbers now.
-    pub(crate) fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
+    pub fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
         self.ask(&Request::Look, ANSWER_WAIT, stop)
     }
 
     /// A measured window begins.
-    pub(crate) fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
+    pub fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.ask(&Request::Begin, ANSWER_WAIT, stop)
     }
 
     /// The window ends. A clock elsewhere is asked again: what it ran away meanwhile adds to its error.
-    pub(crate) fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
+    pub fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
         let report = self.ask(&Request::End, ANSWER_WAIT, stop)?;
         if self.host != Host::Local {
             let (offset_us, error_us) = self.compare_clocks(stop)?;
@@ -105,7 +105,7 @@ impl Worker {
     }
 
     /// Looks until `enough` says so.
-    pub(crate) fn wait_until(
+    pub fn wait_until(
         &mut self,
         what: &str,
         patience: Duration,

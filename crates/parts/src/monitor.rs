@@ -41,7 +41,7 @@ pub struct MonitorPart {
 }
 
 /// An xApp that runs.
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     xapp: XappHandle,
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
@@ -61,7 +61,7 @@ struct Counted {
 }
 
 impl Watcher {
-    pub(super) fn start(part: &MonitorPart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &MonitorPart) -> Result<Self, Trouble> {
         let trigger = stats::event_trigger(Duration::from_micros(part.period_us)).ok_or_else(|| {
             rig(format!(
                 "a report period is from {} ms to {} s",
@@ -119,7 +119,7 @@ impl Counted {
 }
 
 /// Messages that an xApp sent and received since its birth.
-pub(super) fn messages(xapp: &XappHandle) -> (u64, u64) {
+pub(crate) fn messages(xapp: &XappHandle) -> (u64, u64) {
     xapp.read(|xapp| {
         let sent = xapp.outbox_counters();
         (sent.control + sent.indications, xapp.counters().received)

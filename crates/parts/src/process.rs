@@ -33,14 +33,14 @@ pub struct RicPart {
 }
 
 /// A running RIC.
-pub(super) struct Ric {
+pub(crate) struct Ric {
     child: Child,
     addresses: BTreeMap<String, String>,
     folder: Option<PathBuf>,
 }
 
 impl Ric {
-    pub(super) fn start(part: &RicPart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &RicPart) -> Result<Self, Trouble> {
         let program = std::env::current_exe().map_err(environment)?;
         let folder = folder_for([&part.e2, &part.e42])?;
         let place = |text: &String, name: &str| match &folder {
@@ -89,7 +89,7 @@ impl Ric {
 }
 
 /// A folder of this process's alone, if one of the listeners is to be a Unix socket.
-pub(super) fn folder_for<'a>(
+pub(crate) fn folder_for<'a>(
     addresses: impl IntoIterator<Item = &'a String>,
 ) -> Result<Option<PathBuf>, Trouble> {
     use std::os::unix::fs::DirBuilderExt;
@@ -172,12 +172,12 @@ pub enum AttachPart {
 }
 
 /// What runs already, as its meters know it.
-pub(super) struct Attached {
+pub(crate) struct Attached {
     subject: Option<Subject>,
 }
 
 impl Attached {
-    pub(super) fn new(part: &AttachPart) -> Result<Self, Trouble> {
+    pub(crate) fn new(part: &AttachPart) -> Result<Self, Trouble> {
         let subject = match part {
             AttachPart::Pid { pid } => Some(Subject::Process { pid: *pid }),
             AttachPart::Command { name } => Some(Subject::Command { name: name.clone() }),

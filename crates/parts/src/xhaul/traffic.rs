@@ -16,7 +16,7 @@ use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::{LiveFlow, Way};
-use crate::parts::environment;
+use crate::environment;
 use crate::worker::Trouble;
 
 /// Octets of sequence number and time in a packet.

@@ -11,7 +11,7 @@ use super::{Running, counts, environment, parse, rig};
 use crate::worker::{Numbers, Report, Trouble};
 
 /// Offers HW to every controller.
-pub(crate) const HW: &str = "hw";
+pub const HW: &str = "hw";
 
 /// Base stations and their UEs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct FleetPart {
 }
 
 /// A fleet that runs.
-pub(super) struct Stations {
+pub(crate) struct Stations {
     fleet: Fleet,
     at_begin: FleetReport,
     /// Time from the first start until a look found all of them up, us; 0: not yet.
@@ -48,7 +48,7 @@ pub(super) struct Stations {
 }
 
 impl Stations {
-    pub(super) async fn start(part: &FleetPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: &FleetPart) -> Result<Self, Trouble> {
         let sockets = SocketOptions::default();
         let address: Address = parse(&part.connect)?;
         if let Err(error) = ranlab_net::raise_open_files() {

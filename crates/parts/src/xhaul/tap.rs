@@ -13,8 +13,8 @@ use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 use super::Way;
 use super::topology::{Lab, in_namespace};
 use super::traffic::{BUFFER_BYTES, ETHERNET_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
-use crate::parts::{environment, rig};
 use crate::worker::Trouble;
+use crate::{environment, rig};
 
 /// The cell's two ends.
 const ENDS: (&str, &str) = ("v1", "du");

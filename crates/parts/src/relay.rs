@@ -60,7 +60,7 @@ struct Counted {
 }
 
 /// A relay that runs.
-pub(super) struct Relay {
+pub(crate) struct Relay {
     address: Address,
     counted: Rc<Counted>,
     folder: Option<PathBuf>,
@@ -74,7 +74,7 @@ struct Codec {
 }
 
 impl Relay {
-    pub(super) async fn start(part: RelayPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: RelayPart) -> Result<Self, Trouble> {
         let codec = Codec { language: part.language, version: parse(&part.e2ap)? };
         let folder = folder_for([&part.listen])?;
         let listen = match &folder {

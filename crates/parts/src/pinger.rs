@@ -39,19 +39,19 @@ pub struct Pace {
 }
 
 /// Pings of one sender. Shared with an iApp, which has to be `Send`.
-pub(super) type Shared = Arc<Mutex<Pinger>>;
+pub(crate) type Shared = Arc<Mutex<Pinger>>;
 
-pub(super) fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
+pub(crate) fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
     pinger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) struct Pinger {
+pub(crate) struct Pinger {
     pace: Pace,
     payload: Bytes,
     next: u32,
     under_way: BTreeMap<u32, UnderWay>,
     /// When the ping was due that an iApp is told to send now.
-    pub(super) next_due: Option<Instant>,
+    pub(crate) next_due: Option<Instant>,
     window: Option<Instant>,
     rtt_us: Histogram<u64>,
     service_us: Histogram<u64>,
@@ -69,7 +69,7 @@ struct UnderWay {
 }
 
 impl Pinger {
-    pub(super) fn new(pace: Pace) -> Result<Shared, Trouble> {
+    pub(crate) fn new(pace: Pace) -> Result<Shared, Trouble> {
         if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
             return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
         }
@@ -96,24 +96,24 @@ impl Pinger {
         })))
     }
 
-    pub(super) fn pace(&self) -> &Pace {
+    pub(crate) fn pace(&self) -> &Pace {
         &self.pace
     }
 
     /// The next ping of the service model HW, encoded; `None` if too many are under way.
-    pub(super) fn ping(&mut self, intended: Instant) -> Option<Bytes> {
+    pub(crate) fn ping(&mut self, intended: Instant) -> Option<Bytes> {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
         encode(&hw::Ping { seq, t_send_ns, payload: self.payload() })
     }
 
     /// What every ping carries.
-    pub(super) fn payload(&self) -> Bytes {
+    pub(crate) fn payload(&self) -> Bytes {
         self.payload.clone()
     }
 
     /// A ping is sent now: its number; `None` if too many are under way.
-    pub(super) fn number(&mut self, intended: Instant) -> Option<u32> {
+    pub(crate) fn number(&mut self, intended: Instant) -> Option<u32> {
         if self.under_way.len() >= UNDER_WAY_MAX {
             self.unsent += 1;
             return None;
@@ -130,14 +130,14 @@ impl Pinger {
     }
 
     /// An echo of the service model HW came; whether it was one that was waited for.
-    pub(super) fn echo(&mut self, message: &[u8]) -> bool {
+    pub(crate) fn echo(&mut self, message: &[u8]) -> bool {
         let done = Instant::now();
         let ping = per::decode::<hw::Ping>(Bytes::copy_from_slice(message));
         ping.is_ok_and(|ping| self.done(ping.seq, done))
     }
 
     /// The echo of a ping came; whether it was waited for.
-    pub(super) fn returned(&mut self, number: u32) -> bool {
+    pub(crate) fn returned(&mut self, number: u32) -> bool {
         self.done(number, Instant::now())
     }
 
@@ -152,7 +152,7 @@ impl Pinger {
     }
 
     /// Gives up what has been under way too long; how many.
-    pub(super) fn give_up(&mut self) -> usize {
+    pub(crate) fn give_up(&mut self) -> usize {
         let now = Instant::now();
         let late: Vec<u32> = self
             .under_way
@@ -170,7 +170,7 @@ impl Pinger {
         late.len()
     }
 
-    pub(super) fn skipped(&mut self) {
+    pub(crate) fn skipped(&mut self) {
         self.unsent += 1;
     }
 
@@ -178,13 +178,13 @@ impl Pinger {
         self.window.is_some_and(|begin| intended >= begin)
     }
 
-    pub(super) fn look(&self) -> Numbers {
+    pub(crate) fn look(&self) -> Numbers {
         [("sent", self.sent), ("received", self.received), ("lost", self.lost)]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.window = Some(Instant::now());
         self.rtt_us.reset();
         self.service_us.reset();
@@ -192,7 +192,7 @@ impl Pinger {
         (self.sent, self.received, self.lost, self.unsent) = (0, 0, 0, 0);
     }
 
-    pub(super) fn end(&mut self, report: &mut Report) {
+    pub(crate) fn end(&mut self, report: &mut Report) {
         self.give_up();
         for (name, value) in [
             ("sent", self.sent as f64),
@@ -225,7 +225,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// Octets of the RICcontrolRequest that carries a ping to the base station, by the codec.
-pub(crate) fn control_bytes(size: u32, version: Version) -> Option<usize> {
+pub fn control_bytes(size: u32, version: Version) -> Option<usize> {
     let message =
         encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
     let control = fast::Control {
@@ -242,7 +242,7 @@ pub(crate) fn control_bytes(size: u32, version: Version) -> Option<usize> {
 }
 
 /// Octets of the RICindication that carries the echo, by the codec.
-pub(crate) fn indication_bytes(size: u32) -> Option<usize> {
+pub fn indication_bytes(size: u32) -> Option<usize> {
     let message =
         encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
     let indication = fast::Indication {
@@ -262,7 +262,7 @@ pub(crate) fn indication_bytes(size: u32) -> Option<usize> {
 
 /// Intended instants at an interval, from a thread that sleeps more finely than a runtime's timer; the thread ends when
 /// nobody listens.
-pub(super) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
+pub(crate) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
     let (sink, ticks) = mpsc::channel(TICKS_MAX);
     let pinger = pinger.clone();
     std::thread::spawn(move || {
@@ -282,7 +282,7 @@ pub(super) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Insta
 }
 
 /// Waits awake for an instant that is less than a lead away.
-pub(super) fn wait_awake(due: Instant) {
+pub(crate) fn wait_awake(due: Instant) {
     let end = due.min(Instant::now() + LEAD);
     while Instant::now() < end {
         std::hint::spin_loop();

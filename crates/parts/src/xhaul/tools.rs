@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
-use crate::parts::environment;
+use crate::environment;
 use crate::worker::Trouble;
 
 /// iperf3's port.

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::parts::Part;
-pub(crate) use client::Worker;
+pub use super::Part;
+pub use client::Worker;
 pub use serve::{Trust, serve};
 
 /// The longest line of either side; a longer one is cut and then is no JSON.

@@ -22,7 +22,7 @@ impl Lab {
     }
 
     /// What every rig needs whose parts are workers.
-    pub(crate) fn needs(&self) -> Vec<Need> {
+    pub fn needs(&self) -> Vec<Need> {
         let there = self.program.is_file();
         vec![Need {
             what: format!("the program {}", self.program.display()),

@@ -30,7 +30,7 @@ pub struct MonitorRicPart {
 }
 
 /// A RIC that runs.
-pub(super) struct MonitoringRic {
+pub(crate) struct MonitoringRic {
     ric: RicHandle,
     address: Address,
     folder: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct MonitoringRic {
 }
 
 impl MonitoringRic {
-    pub(super) async fn start(part: &MonitorRicPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: &MonitorRicPart) -> Result<Self, Trouble> {
         let folder = folder_for([&part.e2])?;
         let listen = match &folder {
             Some(folder) => Address::Unix(folder.join("e2")),
