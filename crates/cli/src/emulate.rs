@@ -2,15 +2,14 @@
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use ranlab_emulator::node::{NodeKind, ServiceModel as Offered};
-use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
-use ranlab_sdk::transport::SocketOptions;
-use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_emulator::FleetReport;
+use ranlab_parts::{FleetPart, Stations};
 use serde::Serialize;
 
-use crate::args::{self, Address, ServiceModel};
+use crate::args::{self, Address};
 use crate::emulate_southbound::{self, Southern};
 use crate::exit::Failure;
+use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
 
@@ -38,35 +37,8 @@ pub struct Arguments {
     /// What the base stations speak
     #[arg(long, value_enum, default_value_t)]
     protocol: Protocol,
-    /// Controller of every base station; repeatable, the first one is the default of the UEs
-    ///
-    /// [default: tcp://127.0.0.1 and the protocol's port: 36421 E2, 2210 FlexRAN and OpenEmpower 1, 5533 OpenEmpower 2]
-    #[arg(long, value_name = "ADDRESS")]
-    connect: Vec<Address>,
-    /// Base stations (with --kind split: E2 nodes, three to a base station)
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    nodes: u32,
-    /// UEs per base station
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=10_000))]
-    ues: u16,
-    /// Service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
-    #[arg(long, value_delimiter = ',', default_value = "mac,rlc,pdcp,gtp")]
-    sm: Vec<ServiceModel>,
-    /// Kind of base stations: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
-    #[arg(long, default_value_t)]
-    kind: NodeKind,
-    /// Version of E2AP
-    #[arg(long, value_name = "VERSION", default_value = "2.03")]
-    e2ap: Version,
-    /// Time over which the base stations start [default: 1 ms each]
-    #[arg(long, value_parser = args::duration)]
-    ramp: Option<Duration>,
-    /// Number of the first base station, for several processes in one network
-    #[arg(long, default_value_t = 0)]
-    first: u32,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    fleet: Flags<FleetPart>,
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -113,34 +85,18 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     if arguments.protocol != Protocol::E2 {
         return emulate_southbound(arguments, format).await;
     }
-    if arguments.connect.is_empty() {
-        arguments.connect.push(Address::Tcp { host: "127.0.0.1".to_owned(), port: E2_PORT });
+    let connect = &mut arguments.fleet.config.connect;
+    if connect.is_empty() {
+        connect.push(Address::Tcp { host: "127.0.0.1".to_owned(), port: E2_PORT });
     }
-    let sockets = SocketOptions::default();
-    let mut fleet = Fleet::new(FleetConfig {
-        controllers: arguments.connect,
-        nodes: arguments.nodes,
-        ues: arguments.ues,
-        kind: arguments.kind,
-        plmn: Plmn::new(505, 1, 2),
-        service_models: arguments.sm.iter().filter_map(|sm| offered(*sm)).collect(),
-        own_functions: arguments.sm.contains(&ServiceModel::Hw),
-        version: arguments.e2ap,
-        ramp: arguments.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(arguments.nodes))),
-        seed: arguments.seed,
-        first: arguments.first,
-        sockets,
-    });
+    let mut fleet = Stations::new(&arguments.fleet.config)?;
     let mut output = Output::new(format);
     let end = live::end(arguments.duration);
     tokio::pin!(end);
     tokio::select! {
         () = &mut end => {}
         started = fleet.ramp_up() => {
-            started.map_err(|error| match error {
-                FleetError::Unreachable(error) => error.into(),
-                other => Failure::Usage(other.to_string()),
-            })?;
+            started?;
             watch(&fleet, &mut output, end.as_mut()).await?;
         }
     }
@@ -170,12 +126,12 @@ async fn emulate_southbound(arguments: Arguments, format: Format) -> Result<(), 
     let flexran = arguments.protocol == Protocol::Flexran;
     let protocol = emulate_southbound::protocol(flexran, &arguments.southern);
     let common = emulate_southbound::Common {
-        connect: arguments.connect,
-        nodes: arguments.nodes,
-        ues: arguments.ues,
-        ramp: arguments.ramp,
-        first: arguments.first,
-        seed: arguments.seed,
+        connect: arguments.fleet.config.connect,
+        nodes: arguments.fleet.config.nodes,
+        ues: arguments.fleet.config.ues,
+        ramp: arguments.fleet.config.ramp,
+        first: arguments.fleet.config.first,
+        seed: arguments.fleet.config.seed.0,
         duration: arguments.duration,
     };
     emulate_southbound::run(protocol, common, arguments.southern, format).await
@@ -183,7 +139,7 @@ async fn emulate_southbound(arguments: Arguments, format: Format) -> Result<(), 
 
 /// A line a second until the end.
 async fn watch(
-    fleet: &Fleet,
+    fleet: &Stations,
     output: &mut Output,
     mut end: std::pin::Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
@@ -206,15 +162,5 @@ async fn watch(
         output.item(&Summary::from(report))?;
         output.flush()?;
         (before, at) = (report, now);
-    }
-}
-
-fn offered(sm: ServiceModel) -> Option<Offered> {
-    match sm {
-        ServiceModel::Hw => None,
-        ServiceModel::Mac => Some(Offered::Mac),
-        ServiceModel::Rlc => Some(Offered::Rlc),
-        ServiceModel::Pdcp => Some(Offered::Pdcp),
-        ServiceModel::Gtp => Some(Offered::Gtp),
     }
 }

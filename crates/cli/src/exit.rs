@@ -2,6 +2,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_sdk::transport::{BindError, ConnectError};
 
 /// Why a verb did not end well. The text is one sentence that says whose fault it was and what is allowed.
@@ -51,6 +52,16 @@ impl From<BindError> for Failure {
 impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         Self::Environment(error.to_string())
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        match trouble.fault {
+            Fault::Sut => Self::Check(trouble.what),
+            Fault::Environment => Self::Environment(trouble.what),
+            Fault::Rig => Self::Usage(trouble.what),
+        }
     }
 }
 

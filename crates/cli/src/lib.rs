@@ -5,6 +5,7 @@
 //! ```
 //!
 //! * [`args`]: types of arguments that several verbs take.
+//! * [`flags`]: flags of a part, made from its config.
 //! * [`exit`]: how a verb ends; [`output`]: how it prints.
 pub mod args;
 pub mod bench;
@@ -15,6 +16,7 @@ pub mod doctor;
 pub mod emulate;
 pub mod emulate_southbound;
 pub mod exit;
+pub mod flags;
 pub mod live;
 pub mod load;
 pub mod output;

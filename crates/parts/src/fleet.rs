@@ -2,42 +2,65 @@
 
 use std::time::{Duration, Instant};
 
+use ranlab_campaign::schema::Kind;
+use ranlab_emulator::node::NodeKind;
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_sdk::transport::{Address, SocketOptions};
-use ranlab_sdk::wire::e2ap::Plmn;
-use serde::{Deserialize, Serialize};
+use ranlab_sdk::wire::e2ap::{Plmn, Version};
 
-use super::{Running, counts, environment, parse, rig};
 use crate::worker::{Numbers, Report, Trouble};
+use crate::{Running, SERVICE_MODELS, Seed, config, counts, environment, parse, rig};
 
 /// Offers HW to every controller.
 pub const HW: &str = "hw";
 
-/// Base stations and their UEs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct FleetPart {
-    /// The controller.
-    pub connect: String,
-    /// How many.
-    pub nodes: u32,
-    /// UEs of each.
-    pub ues: u16,
-    /// Service models by name: those of the emulator, and [`HW`].
-    pub sm: Vec<String>,
-    /// Kind of base station.
-    pub kind: String,
-    /// Version of E2AP.
-    pub e2ap: String,
-    /// Time over which they start, us.
-    pub ramp_us: u64,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Number of the first one.
-    pub first: u32,
+config! {
+    /// Base stations of E2 and their UEs.
+    pub struct FleetPart {
+        /// controller of every base station; repeatable, the first one is the default of the UEs
+        connect: Vec<Address> = Vec::new(), wiring();
+        /// base stations (with the kind split: E2 nodes, three to a base station)
+        nodes: u32 = 1, range(1, 100_000);
+        /// UEs of each base station
+        ues: u16 = 32, range(0, 65_000);
+        /// service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
+        sm: Vec<String> = SERVICE_MODELS.map(str::to_owned).to_vec(),
+            kind(Kind::List(Box::new(Kind::choice(&[&[HW][..], &SERVICE_MODELS].concat()))));
+        /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
+        kind: NodeKind = NodeKind::Gnb;
+        /// version of E2AP
+        e2ap: Version = Version::V2_03;
+        /// time over which they start; without it, 1 ms each
+        ramp: Option<Duration> = None;
+        /// number of the first base station, for several processes in one network
+        first: u32 = 0, wiring();
+        /// seed of everything random
+        seed: Seed = Seed(1), wiring();
+    }
+}
+
+impl FleetPart {
+    fn fleet(&self) -> Result<FleetConfig, Trouble> {
+        let statistics = self.sm.iter().filter(|name| *name != HW);
+        Ok(FleetConfig {
+            controllers: self.connect.clone(),
+            nodes: self.nodes,
+            ues: self.ues,
+            kind: self.kind,
+            plmn: Plmn::new(505, 1, 2),
+            service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
+            own_functions: self.sm.iter().any(|name| name == HW),
+            version: self.e2ap,
+            ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
+            seed: self.seed.0,
+            first: self.first,
+            sockets: SocketOptions::default(),
+        })
+    }
 }
 
 /// A fleet that runs.
-pub(crate) struct Stations {
+pub struct Stations {
     fleet: Fleet,
     at_begin: FleetReport,
     /// Time from the first start until a look found all of them up, us; 0: not yet.
@@ -48,41 +71,34 @@ pub(crate) struct Stations {
 }
 
 impl Stations {
-    pub(crate) async fn start(part: &FleetPart) -> Result<Self, Trouble> {
-        let sockets = SocketOptions::default();
-        let address: Address = parse(&part.connect)?;
+    /// Base stations that are to be started by [`ramp_up`](Self::ramp_up).
+    ///
+    /// # Errors
+    /// The config names something that the emulator does not have.
+    pub fn new(part: &FleetPart) -> Result<Self, Trouble> {
+        let (fleet, at_begin) = (Fleet::new(part.fleet()?), FleetReport::default());
+        Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
+    }
+
+    /// Starts them, over the config's ramp; those that are started live on if this is given up.
+    ///
+    /// # Errors
+    /// The first one reaches no controller.
+    pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
         if let Err(error) = ranlab_net::raise_open_files() {
             // Few base stations need no more than there is; many will say so when they connect.
-            eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
+            eprintln!("ranlab: the limit of open files stays as it is: {error}");
         }
-        let statistics = part.sm.iter().filter(|name| *name != HW);
-        let mut fleet = Fleet::new(FleetConfig {
-            controllers: vec![address],
-            nodes: part.nodes,
-            ues: part.ues,
-            kind: parse(&part.kind)?,
-            plmn: Plmn::new(505, 1, 2),
-            service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
-            own_functions: part.sm.iter().any(|name| name == HW),
-            version: parse(&part.e2ap)?,
-            ramp: Duration::from_micros(part.ramp_us),
-            seed: part.seed,
-            first: part.first,
-            sockets,
-        });
-        let started = Instant::now();
-        fleet.ramp_up().await.map_err(|error| match error {
+        self.started = Instant::now();
+        self.fleet.ramp_up().await.map_err(|error| match error {
             FleetError::Unreachable(error) => environment(error),
             other => rig(other),
-        })?;
-        Ok(Self {
-            fleet,
-            at_begin: FleetReport::default(),
-            set_up_us: 0,
-            started,
-            nodes: part.nodes,
-            ues: part.ues,
         })
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> FleetReport {
+        self.fleet.report()
     }
 }
 

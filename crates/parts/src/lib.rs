@@ -19,6 +19,7 @@ mod pinger;
 mod pipeline;
 mod process;
 mod relay;
+mod settings;
 mod southbound;
 pub mod worker;
 pub mod xhaul;
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
 pub use field::{Config, Described, Field, FieldError, Role, Section, Seed, Setting};
-pub use fleet::{FleetPart, HW};
+pub use fleet::{FleetPart, HW, Stations};
 pub use lab::{Host, HostError, Lab};
 pub use monitor::MonitorPart;
 pub use monitor_ric::MonitorRicPart;
@@ -44,6 +45,7 @@ pub use pinger::{Pace, control_bytes, indication_bytes};
 pub use pipeline::PipelinePart;
 pub use process::{AttachPart, RicPart};
 pub use relay::{Language, RelayPart};
+pub use settings::{E2AP, SERVICE_MODELS};
 pub use southbound::{LOST, SouthControllerPart, SouthFleetPart};
 pub use xhaul::XhaulPart;
 
@@ -79,6 +81,28 @@ pub enum Part {
     Xhaul(Box<XhaulPart>),
 }
 
+impl Part {
+    /// Its config, where that is described.
+    fn described(&self) -> Option<&dyn Described> {
+        match self {
+            Self::Fleet(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Refuses what a stranger over TCP may not choose on this machine.
+    fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
+        let locals = self.described().map(Described::locals).unwrap_or_default();
+        match locals.first() {
+            Some(name) if trust != Trust::Full => Err(environment(format!(
+                "`{name}` names something of the worker's machine: a worker that ssh or this program started takes it, \
+                 not one over TCP"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How long taking leave may last.
 pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
@@ -112,6 +136,7 @@ pub(crate) trait Running {
 
 /// Brings a part up and waits until it serves.
 pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
+    part.permitted(trust)?;
     Ok(match part {
         Part::Ric(part) => Box::new(process::Ric::start(&part)?),
         Part::Attach(part) if part != AttachPart::Elsewhere && trust != Trust::Full => {
@@ -120,7 +145,11 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
             ));
         }
         Part::Attach(part) => Box::new(process::Attached::new(&part)?),
-        Part::Fleet(part) => Box::new(fleet::Stations::start(&part).await?),
+        Part::Fleet(part) => {
+            let mut stations = Stations::new(&part)?;
+            stations.ramp_up().await?;
+            Box::new(stations)
+        }
         Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
         Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
         Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),

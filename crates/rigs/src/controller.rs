@@ -13,7 +13,7 @@ use crate::sut::{self, Sut};
 use crate::wire;
 use ranlab_parts::Lab;
 use ranlab_parts::worker::{Report, Worker};
-use ranlab_parts::{FleetPart, MonitorPart, Part};
+use ranlab_parts::{MonitorPart, Part};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -54,26 +54,12 @@ impl Controller {
             self.sut = Some(Sut::start(&self.lab, run)?);
         }
         let sut = self.sut.as_mut().ok_or_else(|| RigError::Rig("no controller".to_owned()))?;
-        let nodes: u32 = keys::int(run, "load.nodes")?;
-        let (sm, e2ap) = (keys::list(run, "load.sm")?, keys::text(run, "sut.e2ap")?.to_owned());
+        let e2ap = keys::text(run, "sut.e2ap")?.to_owned();
         let (fleet_at, xapp_at) = (keys::host_of(run, "load.at")?, keys::host_of(run, "xapp.at")?);
-        let ramp_us = match keys::span_us(run, "load.ramp")? {
-            0 => u64::from(nodes) * 1_000,
-            ramp => ramp,
-        };
-        let part = FleetPart {
-            connect: sut.e2.clone(),
-            nodes,
-            ues: keys::int(run, "load.ues")?,
-            sm: sm.clone(),
-            kind: keys::text(run, "load.kind")?.to_owned(),
-            e2ap: e2ap.clone(),
-            ramp_us,
-            seed: run.seed,
-            first: 0,
-        };
+        let part = keys::fleet(run, &sut.e2, &e2ap)?;
+        let (nodes, sm, ramp) = (part.nodes, part.sm.clone(), part.ramp);
         let mut fleet = Worker::start(&self.lab, &fleet_at, "base stations", Part::Fleet(part), &run.stop)?;
-        let patience = SET_UP + Duration::from_micros(ramp_us);
+        let patience = SET_UP + ramp.unwrap_or_else(|| Duration::from_millis(u64::from(nodes)));
         let up = fleet.wait_until("all base stations up", patience, &run.stop, |numbers| {
             numbers.get("alive") == Some(&f64::from(nodes))
         })?;
@@ -104,26 +90,11 @@ fn settings(run: &Run<'_>) -> Vec<Option<Value>> {
 impl Rig for Controller {
     fn describe(&self) -> RigDescription {
         let mut keys = vec![
-            Key::new("load.nodes", Kind::Int { min: 1, max: 100_000 }, "base stations").or(10),
-            Key::new("load.ues", Kind::Int { min: 0, max: 10_000 }, "UEs of each base station").or(32),
             Key::new("load.period", Kind::Span, "report period, 1 ms and up").or(Duration::from_millis(10)),
-            Key::new(
-                "load.sm",
-                Kind::List(Box::new(Kind::choice(&keys::SERVICE_MODELS))),
-                "statistics that are subscribed at each",
-            )
-            .or(Value::List(keys::SERVICE_MODELS.map(Value::from).to_vec())),
-            Key::new(
-                "load.kind",
-                Kind::choice(&["gnb", "split", "ng-enb", "enb", "mixed"]),
-                "kind of base station",
-            )
-            .or("gnb"),
-            Key::new("load.ramp", Kind::Span, "time over which they start; 0s: 1 ms each").or(Duration::ZERO),
             keys::place("load.at", "the base stations"),
             keys::place("xapp.at", "the xApp"),
         ];
-        keys.splice(0..0, sut::keys());
+        keys.splice(0..0, sut::keys().into_iter().chain(keys::of_fleet().keys()));
         keys.extend(keys::host());
         RigDescription {
             name: "controller".to_owned(),

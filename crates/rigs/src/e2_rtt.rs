@@ -123,15 +123,11 @@ fn base_station(run: &Run<'_>, kind: Pinging, connect: &str) -> Result<(Part, &'
         return Ok((Part::SouthFleet(part), "connected"));
     }
     let part = FleetPart {
-        connect,
         nodes: 1,
         ues: 0,
         sm: vec![HW.to_owned()],
-        kind: "gnb".to_owned(),
-        e2ap: keys::text(run, "sut.e2ap")?.to_owned(),
-        ramp_us: 0,
-        seed: run.seed,
-        first: 0,
+        ramp: Some(Duration::ZERO),
+        ..keys::fleet(run, &connect, keys::text(run, "sut.e2ap")?)?
     };
     Ok((Part::Fleet(part), "alive"))
 }

@@ -7,17 +7,34 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::noise;
-use ranlab_parts::Host;
+use ranlab_parts::{Config, FleetPart, Host, Section, Seed};
 
-/// Versions of E2AP.
-pub(crate) const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
-/// Statistics service models.
-pub(crate) const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "pdcp", "gtp"];
+pub(crate) use ranlab_parts::{E2AP, SERVICE_MODELS};
 
 /// Where a part runs.
 pub(crate) fn place(path: &str, what: &str) -> Key {
     let comment = format!("machine of {what}: local, ssh://[user@]host[/path/to/ranlab], tcp://host:port");
     Key::new(path, Kind::Text, &comment).or("local")
+}
+
+/// Base stations of E2, but for the version, which is that of the controller.
+pub(crate) fn of_fleet() -> Section {
+    let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
+    FleetPart::keys("load")
+        .without(&["e2ap"])
+        .or("nodes", 10_i64)
+        .change("ramp", |key| ramp(key).or(Duration::ZERO))
+        .change("sm", |key| Key { kind: Kind::List(Box::new(Kind::choice(&SERVICE_MODELS))), ..key })
+}
+
+/// Those base stations, towards a controller.
+pub(crate) fn fleet(run: &Run<'_>, connect: &str, e2ap: &str) -> Result<FleetPart, RigError> {
+    let mut part = FleetPart::read(run, "load")?;
+    part.connect = vec![connect.parse().map_err(|error| RigError::Rig(format!("{error}")))?];
+    part.e2ap = e2ap.parse().map_err(|error| RigError::Rig(format!("{error}")))?;
+    part.ramp = part.ramp.filter(|ramp| !ramp.is_zero());
+    part.seed = Seed(run.seed);
+    Ok(part)
 }
 
 /// What the measurement does on a machine that others use too.

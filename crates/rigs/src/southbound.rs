@@ -73,18 +73,15 @@ impl Southbound {
             ramp => ramp,
         };
         if keys::text(run, "sut.type")? == "ric" {
-            return Ok(Part::Fleet(FleetPart {
-                connect: self.address.clone(),
+            let part = FleetPart {
                 nodes,
                 // Within what the key allows.
                 ues: u16::try_from(ues).unwrap_or(u16::MAX),
                 sm: keys::list(run, "load.sm")?,
-                kind: "gnb".to_owned(),
-                e2ap: E2AP.to_owned(),
-                ramp_us,
-                seed: run.seed,
                 first,
-            }));
+                ..keys::fleet(run, &self.address, E2AP)?
+            };
+            return Ok(Part::Fleet(part));
         }
         Ok(Part::SouthFleet(SouthFleetPart {
             protocol: protocol(run)?.to_owned(),

@@ -19,6 +19,7 @@ mod serve;
 
 use std::collections::BTreeMap;
 
+use ranlab_campaign::rig::RigError;
 use serde::{Deserialize, Serialize};
 
 pub use super::Part;
@@ -128,6 +129,26 @@ pub struct Report {
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
     pub distributions: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+impl Report {
+    /// A number that the part counts.
+    ///
+    /// # Errors
+    /// It did not report it: a fault of ours that must not pass for a 0.
+    pub fn number(&self, name: &str) -> Result<f64, RigError> {
+        number(&self.numbers, name)
+    }
+}
+
+/// A number that a part counts; see [`Report::number`].
+///
+/// # Errors
+/// The part did not report it.
+pub fn number(numbers: &Numbers, name: &str) -> Result<f64, RigError> {
+    let known = || numbers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+    let missing = || RigError::Rig(format!("the part reported no `{name}`; it reported {}", known()));
+    numbers.get(name).copied().ok_or_else(missing)
 }
 
 /// What a process used in a window.

@@ -1,6 +1,7 @@
 //! The worker's end: one part, its meters, until the input ends.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::{Once, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ranlab_host::Subject;
@@ -16,6 +17,29 @@ pub enum Trust {
     Full,
     /// Parts of this program alone: whoever reaches the socket.
     PartsOnly,
+}
+
+/// The first panic of this process since a worker serves here; what it ran cannot be believed any more.
+static PANIC: OnceLock<String> = OnceLock::new();
+
+/// Threads and tasks of parts may panic where nobody joins them: it is kept, and every later question is answered with it.
+fn keep_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            // The first one is the cause of the others.
+            let _ = PANIC.set(info.to_string().replace('\n', " "));
+            before(info);
+        }));
+    });
+}
+
+fn sound(panic: Option<&String>) -> Result<(), Trouble> {
+    match panic {
+        Some(panic) => Err(Trouble { fault: Fault::Rig, what: format!("a thread of the part {panic}") }),
+        None => Ok(()),
+    }
 }
 
 /// Serves requests from `input` until it ends or says stop.
@@ -35,6 +59,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
             }
         }
     });
+    keep_panics();
     ranlab_sdk::run(async move {
         let mut bench = Bench { part: None, trust };
         while let Some(line) = lines.recv().await {
@@ -68,6 +93,13 @@ struct Held {
     window: Option<Instant>,
 }
 
+impl Held {
+    fn alive(&mut self) -> Result<(), Trouble> {
+        sound(PANIC.get())?;
+        self.running.check()
+    }
+}
+
 impl Bench {
     async fn answer(&mut self, request: Request) -> Result<Reply, Trouble> {
         match request {
@@ -95,12 +127,12 @@ impl Bench {
             }
             Request::Look => {
                 let held = self.held()?;
-                held.running.check()?;
+                held.alive()?;
                 ok(held.running.look())
             }
             Request::Begin => {
                 let held = self.held()?;
-                held.running.check()?;
+                held.alive()?;
                 held.running.begin();
                 held.meters.begin();
                 held.window = Some(Instant::now());
@@ -108,7 +140,7 @@ impl Bench {
             }
             Request::End => {
                 let held = self.held()?;
-                held.running.check()?;
+                held.alive()?;
                 let begun = held
                     .window
                     .take()
@@ -197,6 +229,14 @@ mod tests {
         let Reply::Ok(report) = replies[5].clone() else { panic!("{replies:?}") };
         let report: Report = serde_json::from_value(report).unwrap();
         assert!(report.process.is_none() && report.wall_s >= 0.0);
+    }
+
+    #[test]
+    fn a_panic_in_a_thread_is_what_every_later_question_is_answered_with() {
+        assert_eq!(sound(None), Ok(()));
+        let trouble = sound(Some(&"panicked at x.rs:1:2: index out of bounds".to_owned())).unwrap_err();
+        assert_eq!(trouble.what, "a thread of the part panicked at x.rs:1:2: index out of bounds");
+        assert_eq!(trouble.fault, Fault::Rig);
     }
 
     #[test]

@@ -1,0 +1,199 @@
+//! Flags of a part: made from the fields of its config at run time.
+//!
+//! `#[command(flatten)] fleet: Flags<FleetPart>` in a verb's arguments is all that it takes.
+
+use clap::builder::ValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command, Error};
+use ranlab_campaign::schema::{Kind, Presence};
+use ranlab_campaign::value::{Value, parse_span};
+use ranlab_parts::{Config, Field};
+
+/// A part's config as the command line gives it; every field is a flag.
+#[derive(Debug, Clone, Default)]
+pub struct Flags<C> {
+    /// The config.
+    pub config: C,
+    given: Vec<&'static str>,
+}
+
+impl<C: Config> Flags<C> {
+    /// Whether somebody wrote this field's flag.
+    pub fn gave(&self, name: &str) -> bool {
+        self.given.contains(&name)
+    }
+}
+
+fn flag(field: &Field) -> String {
+    field.flag.map_or_else(|| field.name.replace('_', "-"), str::to_owned)
+}
+
+fn argument(field: &Field) -> Arg {
+    let key = &field.key;
+    let mut help = capital(&key.comment);
+    if let Some((other, values)) = &key.when {
+        help += &format!(" (with --{} {})", other.replace('_', "-"), values.join(" or "));
+    }
+    let argument = Arg::new(field.name).long(flag(field)).help(help);
+    if matches!((&key.kind, &key.presence), (Kind::Bool, Presence::Default(Value::Bool(false)))) {
+        return argument.action(ArgAction::SetTrue);
+    }
+    let argument = match &key.kind {
+        Kind::List(of) => argument
+            .action(ArgAction::Append)
+            .value_delimiter(',')
+            .value_name(value_name(of, field))
+            .value_parser(parser((**of).clone())),
+        kind => argument.value_name(value_name(kind, field)).value_parser(parser(kind.clone())),
+    };
+    match &key.presence {
+        Presence::Default(Value::List(list)) if list.is_empty() => argument,
+        Presence::Default(Value::List(list)) => {
+            argument.default_value(list.iter().map(Value::to_string).collect::<Vec<_>>().join(","))
+        }
+        // An empty text as default says nothing to a reader.
+        Presence::Default(Value::Text(text)) if text.is_empty() => argument,
+        Presence::Default(value) => argument.default_value(value.to_string()),
+        Presence::Required => argument.required(true),
+        Presence::Optional => argument,
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn value_name(kind: &Kind, field: &Field) -> String {
+    match kind {
+        Kind::Span => "TIME".to_owned(),
+        Kind::Int { .. } | Kind::Float { .. } if !field.key.unit.is_empty() => field.key.unit.clone(),
+        _ => field.name.to_uppercase(),
+    }
+}
+
+/// Text of that kind, or what is allowed.
+fn parser(kind: Kind) -> ValueParser {
+    ValueParser::from(move |text: &str| {
+        read(&kind, text).ok_or_else(|| format!("it must be {}", kind.allowed()))
+    })
+}
+
+fn read(kind: &Kind, text: &str) -> Option<Value> {
+    let value = match kind {
+        Kind::Bool => Value::Bool(text.parse().ok()?),
+        Kind::Int { .. } => Value::Int(text.parse().ok()?),
+        Kind::Float { .. } => Value::Float(text.parse().ok()?),
+        Kind::Span => Value::Span(parse_span(text)?),
+        Kind::Text | Kind::Choice(_) | Kind::List(_) => Value::Text(text.to_owned()),
+    };
+    kind.accept(&value).ok()
+}
+
+impl<C: Config> clap::Args for Flags<C> {
+    fn augment_args(command: Command) -> Command {
+        command.args(C::fields().iter().map(argument))
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: Config> clap::FromArgMatches for Flags<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut flags = Self { config: C::default(), given: Vec::new() };
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        for field in C::fields() {
+            if matches.value_source(field.name) != Some(clap::parser::ValueSource::CommandLine) {
+                continue;
+            }
+            let value = match field.key.kind {
+                Kind::Bool if matches.try_get_one::<bool>(field.name).is_ok() => {
+                    Value::Bool(matches.get_flag(field.name))
+                }
+                Kind::List(_) => Value::List(
+                    matches.get_many::<Value>(field.name).into_iter().flatten().cloned().collect(),
+                ),
+                _ => match matches.get_one::<Value>(field.name) {
+                    Some(value) => value.clone(),
+                    None => continue,
+                },
+            };
+            self.given.push(field.name);
+            self.config.set(field.name, &value).map_err(|error| {
+                Error::raw(ErrorKind::ValueValidation, format!("--{}: {error}\n", flag(&field)))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::time::Duration;
+
+    ranlab_parts::config! {
+        /// For the tests.
+        pub struct Example {
+            /// how many
+            count: u32 = 3, range(1, 9);
+            /// how often
+            period: Duration = Duration::from_millis(50);
+            /// which
+            models: Vec<String> = vec!["a".to_owned()];
+            /// not at all
+            no_smoke: bool = false;
+            /// what it writes
+            file: Option<String> = None, flag("record");
+        }
+    }
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        example: Flags<Example>,
+    }
+
+    fn parse(words: &[&str]) -> Result<Flags<Example>, String> {
+        let words = [&["x"], words].concat();
+        Line::try_parse_from(words).map(|line| line.example).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_are_the_fields_of_a_config() {
+        assert_eq!(parse(&[]).unwrap().config, Example::default());
+        let words = ["--count", "9", "--period", "1s", "--models", "b,c", "--models", "d", "--no-smoke"];
+        let flags = parse(&[&words[..], &["--record", "10s"]].concat()).unwrap();
+        let expected = Example {
+            count: 9,
+            period: Duration::from_secs(1),
+            models: ["b", "c", "d"].map(str::to_owned).to_vec(),
+            no_smoke: true,
+            file: Some("10s".to_owned()),
+        };
+        assert_eq!(flags.config, expected);
+        assert!(flags.gave("file") && !parse(&[]).unwrap().gave("file"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_answered_with_the_allowed_ones() {
+        let error = parse(&["--count", "10"]).unwrap_err();
+        assert!(error.contains("--count") && error.contains("a whole number from 1 to 9"), "{error}");
+        let error = parse(&["--period", "10"]).unwrap_err();
+        assert!(error.contains("ms"), "{error}");
+        assert!(parse(&["--cuont", "1"]).unwrap_err().contains("--count"));
+    }
+
+    #[test]
+    fn help_tells_comment_and_default() {
+        let help = Line::try_parse_from(["x", "--help"]).unwrap_err().to_string();
+        assert!(help.contains("How many") && help.contains("[default: 3]"), "{help}");
+        assert!(help.contains("--record") && help.contains("[default: 50ms]"), "{help}");
+    }
+}

@@ -1,0 +1,36 @@
+//! A thread of a part that panics, joined by nobody, fails the repeat. In a process of its own: the hook is the process's.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+
+use std::io::{Chain, Read};
+
+use ranlab_parts::worker::{Trust, serve};
+
+const BEFORE: &str =
+    "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n{\"op\":\"look\"}\n";
+const AFTER: &str = "{\"op\":\"look\"}\n{\"op\":\"begin\"}\n{\"op\":\"stop\"}\n";
+
+/// Reads nothing, but first lets a thread panic.
+struct Mishap;
+
+impl Read for Mishap {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        // What was asked before must be answered before.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::spawn(|| panic!("the sender lost its way")).join().unwrap_err();
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_part_whose_thread_panicked_is_not_believed_any_more() {
+    let input: Chain<Chain<&[u8], Mishap>, &[u8]> = BEFORE.as_bytes().chain(Mishap).chain(AFTER.as_bytes());
+    let mut output = Vec::new();
+    serve(input, &mut output, Trust::Full).unwrap();
+    let text = String::from_utf8(output).unwrap();
+    let replies: Vec<&str> = text.lines().collect();
+    assert!(replies[0].starts_with("{\"ok\"") && replies[1].starts_with("{\"ok\""), "{text}");
+    for reply in &replies[2..4] {
+        assert!(reply.contains("error") && reply.contains("the sender lost its way"), "{text}");
+    }
+    assert!(replies[4].starts_with("{\"ok\""), "stopping still works: {text}");
+}
