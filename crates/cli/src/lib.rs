@@ -19,6 +19,8 @@ pub mod exit;
 pub mod flags;
 pub mod live;
 pub mod load;
+pub mod log;
+pub mod manual;
 pub mod output;
 pub mod pcap;
 pub mod peers;

@@ -1,9 +1,11 @@
 //! The verbs, and the command line around them.
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{bench, check, controller, demo, doctor, emulate, exit, load, pcap, ric, upf, worker, xapp};
+use crate::{
+    bench, check, controller, demo, doctor, emulate, exit, load, log, manual, pcap, ric, upf, worker, xapp,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,15 +17,27 @@ Examples:
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
 
+Every verb prints for people; --format json ends with one JSON object instead, ndjson prints one object a line as things
+happen and the same object at the end. -v tells what happens inside, -vv more; RANLAB_LOG=ranlab_sdk=debug by part.
 Exit codes: 0 well, 1 a check failed, 2 usage or input, 3 the environment lacks something.";
 
 /// Build, emulate and benchmark programmable radio access networks.
 #[derive(Debug, Parser)]
-#[command(name = "ranlab", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "ranlab", version, after_help = EXAMPLES)]
 struct CommandLine {
-    /// How to print: json ends with one object, ndjson is one object a line
-    #[arg(long, global = true, value_enum, default_value_t)]
+    /// How to print: for people, or JSON
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "text|json|ndjson"
+    )]
     format: Format,
+    /// Tell what happens inside on the standard error; twice: more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -56,14 +70,24 @@ enum Verb {
     Pcap(pcap::Arguments),
     /// Tell what this machine has, lacks, and what to do about it
     Doctor(doctor::Arguments),
+    /// Print completions for a shell
+    Completions(manual::CompletionsArguments),
+    /// Write manual pages
+    Man(manual::ManArguments),
+}
+
+/// The command line as clap knows it: for completions, pages and tests.
+pub fn command() -> clap::Command {
+    CommandLine::command()
 }
 
 /// Parses the command line of this process and does what it says.
 pub fn run() -> Result<(), Failure> {
-    let CommandLine { format, verb } = match CommandLine::try_parse() {
+    let CommandLine { format, verbose, verb } = match CommandLine::try_parse() {
         Ok(command_line) => command_line,
         Err(error) => return exit::of_clap(&error),
     };
+    log::start(verbose)?;
     match verb {
         Verb::Demo(arguments) => demo::run(&arguments, format),
         Verb::Ric(arguments) => ric::run(arguments, format),
@@ -77,5 +101,7 @@ pub fn run() -> Result<(), Failure> {
         Verb::Worker(arguments) => worker::run(&arguments, format),
         Verb::Pcap(arguments) => pcap::run(arguments, format),
         Verb::Doctor(arguments) => doctor::run(&arguments, format),
+        Verb::Completions(arguments) => manual::completions(&arguments, command()),
+        Verb::Man(arguments) => manual::man(&arguments, command()),
     }
 }

@@ -10,15 +10,93 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// Every verb as the words that one types.
+fn verbs(command: &clap::Command, words: &[String], found: &mut Vec<Vec<String>>) {
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let words = [words, &[verb.get_name().to_owned()]].concat();
+        verbs(verb, &words, found);
+        found.push(words);
+    }
+}
+
 #[test]
 fn help_of_every_verb_has_an_example() {
-    for verb in [&[][..], &["pcap"], &["pcap", "decode"], &["pcap", "record"], &["doctor"]] {
-        let output = ranlab(&[verb, &["--help"]].concat());
-        assert_eq!(output.status.code(), Some(0), "{verb:?}");
+    let command = ranlab_cli::verbs::command();
+    let mut found = vec![Vec::new()];
+    verbs(&command, &[], &mut found);
+    assert!(found.len() > 25, "{found:?}");
+    for words in found {
+        let mut verb = &command;
+        for word in &words {
+            verb = verb.find_subcommand(word).unwrap();
+        }
+        // Those that only gather others show the others.
+        if verb.has_subcommands() && !words.is_empty() {
+            continue;
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = ranlab(&[&words[..], &["--help"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
         let help = String::from_utf8(output.stdout.clone()).unwrap();
-        assert!(help.contains("Example") && help.contains("  ranlab "), "{verb:?}: {help}");
+        assert!(help.contains("Example") && help.contains("ranlab "), "{words:?}: {help}");
         assert!(stderr(&output).is_empty());
     }
+}
+
+#[test]
+fn shells_and_man_learn_every_verb() {
+    let output = ranlab(&["completions", "bash"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("ranlab__bench__run") || text.contains("ranlab__subcmd__bench"),
+        "{}",
+        &text[..400]
+    );
+    let folder = std::env::temp_dir().join(format!("ranlab-man-{}", std::process::id()));
+    let output = ranlab(&["man", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.join("ranlab-bench-run.1")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(page.contains(".TH ranlab-bench-run 1") && page.contains("dry"), "{page}");
+    // A file where the folder should be.
+    let output = ranlab(&["man", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("/dev/null"));
+}
+
+#[test]
+fn what_happens_inside_is_told_to_who_asks() {
+    let (e2, e42) = ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");
+    let ric = |more: &[&str], log: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
+        command.args(more).args(["ric", "--e2", e2, "--e42", e42, "--allow", "10.0.0.0/8"]);
+        command.args(["--duration", "20s", "--format", "ndjson"]);
+        command.env_remove("RANLAB_LOG").envs(log.map(|log| ("RANLAB_LOG", log)));
+        let mut ric = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(ric.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let address = said["address"].as_str().unwrap().strip_prefix("tcp://").unwrap().to_owned();
+        // It is on loopback and not on the list; the RIC hangs up on it.
+        let mut stranger = std::net::TcpStream::connect(address).unwrap();
+        let _ = std::io::Read::read(&mut stranger, &mut [0; 1]);
+        ric.kill().unwrap();
+        stderr(&ric.wait_with_output().unwrap())
+    };
+    let told = "not on the list of allowed peers";
+    assert!(!ric(&[], None).contains(told));
+    assert!(ric(&["-v"], None).contains(told));
+    assert!(ric(&[], Some("ranlab_sdk=warn")).contains(told));
+    assert!(!ric(&[], Some("ranlab_emulator=debug")).contains(told));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
+    let output = command.arg("doctor").env("RANLAB_LOG", "a=b=c").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("RANLAB_LOG") && stderr(&output).contains("debug"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

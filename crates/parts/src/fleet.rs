@@ -34,7 +34,7 @@ config! {
         ramp: Option<Duration> = None;
         /// number of the first base station, for several processes in one network
         first: u32 = 0, wiring();
-        /// seed of everything random
+        /// seed of all that is random in cells and UEs: at the same age they are the same; when a report is taken is the clock's
         seed: Seed = Seed(1), wiring();
     }
 }
