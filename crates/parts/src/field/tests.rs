@@ -1,0 +1,62 @@
+use super::*;
+
+crate::config! {
+    /// For the tests.
+    pub struct Example {
+        /// how many
+        count: u32 = 3, range(1, 9), unit("things");
+        /// how often
+        period: Duration = Duration::from_millis(50);
+        /// the others
+        others: Vec<String> = vec!["a".to_owned()];
+        /// of everything random
+        seed: Seed = Seed(1);
+        /// where to
+        connect: Option<std::net::SocketAddr> = None, wiring();
+        /// what it writes
+        file: Option<PathBuf> = None, local(), flag("record");
+    }
+}
+
+#[test]
+fn a_config_reads_what_it_writes_and_refuses_the_rest() {
+    let mut example = Example::default();
+    example.set("seed", &Seed(u64::MAX).to_value().unwrap()).unwrap();
+    example.set("file", &"/dev/null".into()).unwrap();
+    let text = serde_json::to_string(&example).unwrap();
+    assert!(text.contains(r#""period":"50ms""#) && !text.contains("connect"), "{text}");
+    assert_eq!(serde_json::from_str::<Example>(&text).unwrap(), example);
+    for (text, why) in [
+        (r#"{"count":10}"#, "`count` must be a whole number from 1 to 9; it is 10"),
+        (r#"{"coutn":1}"#, "there is no `coutn`; `count` is near"),
+        (r#"{"connect":"here"}"#, "`connect` must be readable"),
+    ] {
+        let error = serde_json::from_str::<Example>(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_search_may_ask_for_a_number_between_two_whole_ones() {
+    let mut example = Example::default();
+    example.set("count", &Value::Float(4.4)).unwrap();
+    assert_eq!(example.count, 4);
+}
+
+#[test]
+fn keys_are_all_but_the_wiring_and_a_rig_may_adapt_them() {
+    let keys = Example::keys("load").without(&["seed"]).or("count", 5_i64).keys();
+    let paths: Vec<_> = keys.iter().map(|key| key.path.as_str()).collect();
+    assert_eq!(paths, ["load.count", "load.period", "load.others", "load.file"]);
+    assert_eq!(keys[0].presence, Presence::Default(Value::Int(5)));
+    assert_eq!(keys[3].presence, Presence::Optional);
+    assert_eq!((keys[0].comment.as_str(), keys[0].unit.as_str()), ("how many", "things"));
+}
+
+#[test]
+fn what_names_a_thing_of_the_machine_is_known() {
+    let mut example = Example::default();
+    assert!(example.locals().is_empty());
+    example.file = Some("x".into());
+    assert_eq!(example.locals(), ["file"]);
+}
