@@ -20,7 +20,8 @@ cargo clippy --workspace --all-targets -- -D warnings
 # calls, and this target has no system under it that a dependency could reach for.
 step "purity: wasm32"
 cargo check --target wasm32-unknown-unknown \
-    -p ranlab-wire -p ranlab-model -p ranlab-e2 -p ranlab-machines -p ranlab-sim -p ranlab-controllers
+    -p ranlab-wire -p ranlab-model -p ranlab-e2 -p ranlab-machines -p ranlab-capture -p ranlab-sim \
+    -p ranlab-controllers
 
 # An agent is embedded without a RIC, and the other way round: each must stand alone.
 step "each E2 role alone"

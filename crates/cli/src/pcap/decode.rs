@@ -8,11 +8,13 @@ use bytes::Bytes;
 use ranlab_wire::e2ap::Version;
 use serde::Serialize;
 
-use super::dissect::{Connection, Dissected, Dissector, Known, other_version};
-use super::note::{Note, NoteCount, Notes};
-use super::{Assembler, Endpoint, Flow, MAX_PDU_BYTES, Pdu, Side, Transport, capture, fields, verify};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
+use ranlab_capture::dissect::{Connection, Dissected, Dissector, Known, other_version};
+use ranlab_capture::note::{Note, NoteCount, Notes};
+use ranlab_capture::{
+    Assembler, Endpoint, Flow, MAX_PDU_BYTES, Pdu, Side, Transport, fields, packets, verify,
+};
 
 /// PDUs with a problem that the summary lists; all are counted.
 const MAX_PROBLEMS: usize = 1000;
@@ -25,7 +27,7 @@ Examples:
 /// Arguments of `pcap decode`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Encode each message again and compare the bytes
     #[arg(long)]
     verify: bool,
@@ -33,7 +35,7 @@ pub struct Arguments {
     #[arg(long)]
     notation: bool,
     /// What the files hold; default: port 36422 is E42, anything else E2
-    #[arg(long = "as", value_enum, value_name = "SIDE")]
+    #[arg(long = "as", value_parser = super::side(), value_name = "SIDE")]
     side: Option<Side>,
     /// E2AP version: 1.01, 2.03 or 3.01; default: from the connection's setup, 2.03 for a file with one PDU
     #[arg(long = "e2ap", value_name = "VERSION")]
@@ -95,7 +97,7 @@ struct Line<'a> {
 }
 
 /// Shows the files' messages; fails with code 1 if one cannot be decoded or is not encoded as it came.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let known = Known { side: arguments.side, version: arguments.version };
     let mut decode = Decode {
         arguments,
@@ -142,7 +144,7 @@ impl Decode<'_> {
         if start.is_empty() {
             return Err(Failure::Usage(format!("{} is empty", path.display())));
         }
-        if !capture::is_capture(&start) {
+        if !packets::is_capture(&start) {
             file.take(MAX_PDU_BYTES as u64 + 1).read_to_end(&mut start).map_err(unreadable)?;
             return self.sole_pdu(path, start);
         }
@@ -150,7 +152,7 @@ impl Decode<'_> {
         let mut assembler = Assembler::new(self.arguments.side.is_some());
         let (mut notes, mut found) = (std::mem::take(&mut self.notes), Vec::new());
         let mut outcome = Ok(());
-        let read = capture::read(file, &mut notes, |packet, notes| {
+        let read = packets::read(file, &mut notes, |packet, notes| {
             assembler.packet(&packet, &mut found, notes);
             for pdu in found.drain(..) {
                 if outcome.is_ok() {

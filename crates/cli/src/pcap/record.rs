@@ -15,11 +15,11 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
-use super::writer::{PcapngWriter, Record};
-use super::{E42_PORT, Endpoint, Side, Transport};
 use crate::args::{self, Address};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
+use ranlab_capture::writer::{PcapngWriter, Record};
+use ranlab_capture::{E42_PORT, Endpoint, Side, Transport};
 
 /// Connections that are passed on at a time; further ones are closed at once and counted as refused.
 const MAX_CONNECTIONS: usize = 4096;
@@ -35,7 +35,7 @@ Example (agents connect to port 36431 instead of 36421):
 /// Arguments of `pcap record`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Where agents or xApps connect to
     #[arg(long, value_name = "ADDRESS")]
     listen: Address,
@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     connect: Address,
     /// What passes; default: e42 if either address has port 36422, else e2
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = super::side())]
     side: Option<Side>,
     /// The pcapng file to write
     #[arg(long, value_name = "FILE")]
@@ -66,7 +66,7 @@ struct Summary {
 }
 
 /// Records until the duration is over or a signal comes.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     for address in [&arguments.listen, &arguments.connect] {
         if matches!(address, Address::Memory(_)) {
             return Err(Failure::Usage(format!("{address} is within one process; use tcp:// or unix://")));

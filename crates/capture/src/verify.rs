@@ -9,16 +9,16 @@ const MAX_LENGTHS: usize = 64;
 
 /// Where and why two encodings of one message differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Difference {
+pub struct Difference {
     /// First octet of the received bytes that matters.
-    pub(super) octet: usize,
+    pub octet: usize,
     /// The rule.
-    pub(super) rule: Rule,
+    pub rule: Rule,
 }
 
 /// What the received bytes probably break; clauses are of X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Rule {
+pub enum Rule {
     #[error("a length determinant takes more octets than its value needs (11.9.3.5 to 11.9.3.7)")]
     NonMinimalLength,
     #[error("padding bits are not zero (11.2.7)")]
@@ -40,11 +40,7 @@ impl fmt::Display for Difference {
 }
 
 /// `None` if `received` is what we would send.
-pub(super) fn verify(
-    decoded: &Decoded<e42::Message>,
-    version: Version,
-    received: &[u8],
-) -> Option<Difference> {
+pub fn verify(decoded: &Decoded<e42::Message>, version: Version, received: &[u8]) -> Option<Difference> {
     match e42::encode_as_received(decoded, version) {
         Ok(ours) if ours == received => None,
         Ok(ours) => Some(explain(received, &ours)),

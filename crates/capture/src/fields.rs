@@ -5,13 +5,13 @@ use ranlab_wire::e2ap::{ActionFailed, Message, RicRequestId, RicSubscriptionDeta
 use ranlab_wire::e42;
 
 /// Names and values, in the order of interest.
-pub(super) type Fields = Vec<(&'static str, String)>;
+pub type Fields = Vec<(&'static str, String)>;
 
 /// Identities that are listed before the rest is only counted.
 const MAX_LISTED: usize = 4;
 
 /// The key fields of an E42 message, or of a standard one.
-pub(super) fn of(message: &e42::Message) -> Fields {
+pub fn of(message: &e42::Message) -> Fields {
     let mut f = Builder::default();
     match message {
         e42::Message::SetupRequest(m) => {
@@ -284,6 +284,6 @@ impl Builder {
     }
 }
 
-pub(super) fn request(id: RicRequestId) -> String {
+pub fn request(id: RicRequestId) -> String {
     format!("{}/{}", id.requestor, id.instance)
 }

@@ -173,7 +173,7 @@ impl Direction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcap::{Endpoint, Transport};
+    use crate::{Endpoint, Transport};
 
     fn place() -> Place {
         let end = |port| Endpoint { address: Some([127, 0, 0, 1].into()), port };

@@ -239,7 +239,7 @@ fn frame_length(stream: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcap::{Endpoint, Transport};
+    use crate::{Endpoint, Transport};
 
     const FIRST: &[u8] = &[0, 0, 0, 5, 0, 5, 0x40, 1, 9];
     const SECOND: &[u8] = &[0, 0, 0, 6, 0, 8, 0, 2, 7, 7];

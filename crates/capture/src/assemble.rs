@@ -1,8 +1,8 @@
 //! From packets to PDUs: the one place that knows all transports.
 use bytes::Bytes;
 
-use super::capture::Packet;
 use super::note::{Note, Notes};
+use super::packets::Packet;
 use super::pdu::{Endpoint, Flow, Pdu, Place, Transport, begins_like_e2ap};
 use super::sctp::Sctp;
 use super::tcp::Tcp;
@@ -105,8 +105,8 @@ fn exported_pdu(packet: &Packet<'_>, exported: &link::Exported<'_>, out: &mut Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcap::E2_PORT;
-    use crate::pcap::writer::{PcapngWriter, Record};
+    use crate::E2_PORT;
+    use crate::writer::{PcapngWriter, Record};
 
     const DELETE: [u8; 22] = [0, 9, 0, 18, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e];
 
@@ -153,7 +153,7 @@ mod tests {
         let (mut assembler, mut out, mut notes) = (Assembler::new(false), Vec::new(), Notes::default());
         let file = std::fs::File::open(&path).unwrap();
         let each = |packet: Packet<'_>, notes: &mut Notes| assembler.packet(&packet, &mut out, notes);
-        crate::pcap::capture::read(file, &mut notes, each).unwrap();
+        crate::packets::read(file, &mut notes, each).unwrap();
         std::fs::remove_file(path).unwrap();
         let sides: Vec<_> = out.iter().map(|pdu| pdu.side).collect();
         assert_eq!(sides, [Some(Side::E42), Some(Side::E2)]);

@@ -1,0 +1,60 @@
+//! Packet captures as bytes: packets out of and into a capture's octets, messages out of packets; no files, sockets or clocks.
+//!
+//! ```text
+//!  octets --packets--> packets --link, ip--> segments --assemble (sctp, tcp, udp, exported)--> PDUs
+//!       PDUs --dissect--> messages with their connection's side and version --fields, verify--> what to say of them
+//!  PDUs --writer--> octets
+//! ```
+
+mod assemble;
+pub mod dissect;
+pub mod fields;
+mod ip;
+mod link;
+pub mod note;
+pub mod packets;
+mod pdu;
+mod sctp;
+mod tcp;
+pub mod verify;
+pub mod writer;
+
+use serde::Serialize;
+
+pub use assemble::Assembler;
+pub use pdu::{Endpoint, Flow, Pdu, Transport};
+
+/// Registered port of E2AP.
+pub const E2_PORT: u16 = 36421;
+/// Customary port of E42.
+pub const E42_PORT: u16 = 36422;
+/// The longest PDU that is taken from a capture or a file, in bytes.
+pub const MAX_PDU_BYTES: usize = 16 << 20;
+
+/// Which protocol a connection speaks. The bytes do not tell: the codes of one collide with those of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Between an E2 node and a RIC.
+    E2,
+    /// Between an xApp and a RIC.
+    E42,
+}
+
+impl Side {
+    /// Its customary port.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::E2 => E2_PORT,
+            Self::E42 => E42_PORT,
+        }
+    }
+
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::E2 => "E2",
+            Self::E42 => "E42",
+        }
+    }
+}
