@@ -8,7 +8,7 @@
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`ecpri`] | eCPRI: fronthaul over Ethernet or UDP |
 //! | [`if4p5`] | IF4p5: split 7.1 as OpenAirInterface carries it |
-//! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, GRE, VXLAN: views, writers, checksums |
+//! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, SCTP, GRE, VXLAN: views, writers, checksums |
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |

@@ -1,4 +1,4 @@
-use super::{PacketError, split};
+use super::{PacketError, split, take};
 use std::fmt;
 
 /// Octets of an Ethernet header without tags.
@@ -77,6 +77,8 @@ impl EtherType {
     pub const VLAN: Self = Self(0x8100);
     /// A service VLAN tag (IEEE 802.1ad).
     pub const SERVICE_VLAN: Self = Self(0x88a8);
+    /// A service VLAN tag from before IEEE 802.1ad.
+    pub const OLD_SERVICE_VLAN: Self = Self(0x9100);
     /// Transparent Ethernet bridging: an Ethernet frame within GRE.
     pub const BRIDGED: Self = Self(0x6558);
     /// IPv6 (RFC 2464).
@@ -95,6 +97,13 @@ pub struct VlanTag {
 }
 
 impl VlanTag {
+    /// Reads what follows the EtherType of a tag: the tag, the EtherType behind it, and the rest.
+    pub fn parse(bytes: &[u8]) -> Result<(Self, EtherType, &[u8]), PacketError> {
+        let ([c0, c1, t0, t1], rest) = split::<VLAN_TAG_BYTES>("VLAN tag", bytes)?;
+        let ether_type = EtherType(u16::from_be_bytes([*t0, *t1]));
+        Ok((Self::from_u16(u16::from_be_bytes([*c0, *c1])), ether_type, rest))
+    }
+
     /// Reads the two octets of tag control information.
     #[must_use]
     pub const fn from_u16(tci: u16) -> Self {
@@ -131,10 +140,9 @@ impl<'a> Ethernet<'a> {
         let mut ether_type = EtherType(u16::from_be_bytes([t0, t1]));
         let mut vlan = None;
         if matches!(ether_type, EtherType::VLAN | EtherType::SERVICE_VLAN) {
-            let ([c0, c1, t0, t1], rest) = split::<VLAN_TAG_BYTES>("VLAN tag", payload)?;
-            vlan = Some(VlanTag::from_u16(u16::from_be_bytes([*c0, *c1])));
-            ether_type = EtherType(u16::from_be_bytes([*t0, *t1]));
-            payload = rest;
+            let tag;
+            (tag, ether_type, payload) = VlanTag::parse(payload)?;
+            vlan = Some(tag);
         }
         let (dst, src) = (Mac([d0, d1, d2, d3, d4, d5]), Mac([s0, s1, s2, s3, s4, s5]));
         Ok(Self { dst, src, vlan, ether_type, payload })
@@ -147,4 +155,31 @@ pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; E
     let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (dst.0, src.0);
     let [m, n] = ether_type.0.to_be_bytes();
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+}
+
+/// A frame as Linux's "any" device gives it to a capture: the link layer is replaced by a header of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cooked<'a> {
+    /// What the frame carries; of links other than Ethernet's kin it may be another registry's number.
+    pub ether_type: EtherType,
+    /// Everything after the header.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Cooked<'a> {
+    /// Reads version 1 (`LINKTYPE_LINUX_SLL`): the protocol stands last.
+    pub fn parse_v1(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<16>(bytes, 14)
+    }
+
+    /// Reads version 2 (`LINKTYPE_LINUX_SLL2`): the protocol stands first.
+    pub fn parse_v2(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<20>(bytes, 0)
+    }
+
+    fn read<const N: usize>(bytes: &'a [u8], protocol_at: usize) -> Result<Self, PacketError> {
+        let head = take("Linux cooked", bytes, N)?;
+        let ether_type = EtherType(u16::from_be_bytes([head[protocol_at], head[protocol_at + 1]]));
+        Ok(Self { ether_type, payload: &bytes[N..] })
+    }
 }

@@ -1,10 +1,12 @@
 use super::{PacketError, checksum, split, take};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Octets of an IPv4 header without options.
 pub const IPV4_BYTES: usize = 20;
 /// Octets of the fixed IPv6 header.
 pub const IPV6_BYTES: usize = 40;
+/// Extension headers of IPv6 that are skipped at most.
+const EXTENSIONS_MAX: usize = 16;
 
 /// What an IP packet carries (IANA protocol numbers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +23,8 @@ impl Protocol {
     pub const GRE: Self = Self(47);
     /// ICMP for IPv6.
     pub const ICMPV6: Self = Self(58);
+    /// SCTP.
+    pub const SCTP: Self = Self(132);
 }
 
 /// An IPv4 packet (RFC 791).
@@ -59,6 +63,16 @@ pub struct Ipv4<'a> {
 impl<'a> Ipv4<'a> {
     /// Reads a packet; octets after its total length (Ethernet padding) are left out.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<false>(bytes)
+    }
+
+    /// As [`Ipv4::parse`], of what a capture holds of a packet: cut short, or with a total length of 0, because the
+    /// network card was still to segment it.
+    pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<true>(bytes)
+    }
+
+    fn read<const CAPTURED: bool>(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "IPv4";
         let (fixed, _) = split::<IPV4_BYTES>(LAYER, bytes)?;
         let [first, traffic_class, l0, l1, i0, i1, f0, f1, ttl, protocol, c0, c1, addresses @ ..] = *fixed;
@@ -70,15 +84,13 @@ impl<'a> Ipv4<'a> {
         if header_bytes < IPV4_BYTES {
             return Err(PacketError::Length { layer: LAYER, announced: header_bytes, least: IPV4_BYTES });
         }
-        if usize::from(total_bytes) < header_bytes {
-            return Err(PacketError::Length {
-                layer: LAYER,
-                announced: total_bytes.into(),
-                least: header_bytes,
-            });
+        let announced = if CAPTURED && total_bytes == 0 { bytes.len() } else { total_bytes.into() };
+        if announced < header_bytes {
+            return Err(PacketError::Length { layer: LAYER, announced, least: header_bytes });
         }
-        let packet = take(LAYER, bytes, total_bytes.into())?;
-        let (header, payload) = packet.split_at(header_bytes);
+        let packet = take(LAYER, bytes, if CAPTURED { announced.min(bytes.len()) } else { announced })?;
+        let header = take(LAYER, packet, header_bytes)?;
+        let payload = &packet[header_bytes..];
         let [s0, s1, s2, s3, d0, d1, d2, d3] = addresses;
         let fragment = u16::from_be_bytes([f0, f1]);
         Ok(Self {
@@ -164,6 +176,16 @@ pub struct Ipv6<'a> {
 impl<'a> Ipv6<'a> {
     /// Reads a packet; octets after its payload length are left out.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<false>(bytes)
+    }
+
+    /// As [`Ipv6::parse`], of what a capture holds of a packet: cut short, or with a payload length of 0, because the
+    /// network card was still to segment it.
+    pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<true>(bytes)
+    }
+
+    fn read<const CAPTURED: bool>(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "IPv6";
         let (fixed, rest) = split::<IPV6_BYTES>(LAYER, bytes)?;
         let [v0, v1, v2, v3, l0, l1, next_header, hop_limit, addresses @ ..] = fixed;
@@ -172,7 +194,11 @@ impl<'a> Ipv6<'a> {
         if version != 6 {
             return Err(PacketError::Version { layer: LAYER, version, expected: 6 });
         }
-        let payload = take(LAYER, rest, u16::from_be_bytes([*l0, *l1]).into())?;
+        let payload = match usize::from(u16::from_be_bytes([*l0, *l1])) {
+            0 if CAPTURED => rest,
+            announced if CAPTURED => &rest[..announced.min(rest.len())],
+            announced => take(LAYER, rest, announced)?,
+        };
         let mut src = [0; 16];
         let mut dst = [0; 16];
         src.copy_from_slice(&addresses[..16]);
@@ -186,6 +212,60 @@ impl<'a> Ipv6<'a> {
             dst: dst.into(),
             payload,
         })
+    }
+}
+
+/// An IP packet of either version as a capture holds it: who carries what to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ip<'a> {
+    /// Source.
+    pub src: IpAddr,
+    /// Destination.
+    pub dst: IpAddr,
+    /// Of the payload.
+    pub protocol: Protocol,
+    /// Whether this is a part of a datagram, the first one included.
+    pub is_fragment: bool,
+    /// What the packet carries, behind IPv6's extension headers; of a fragment what follows the header that says so.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Ip<'a> {
+    /// Reads a packet that a capture may have cut, as [`Ipv4::parse_captured`] and [`Ipv6::parse_captured`] do.
+    pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        if bytes.first().is_none_or(|first| first >> 4 != 6) {
+            let ip = Ipv4::parse_captured(bytes)?;
+            let (src, dst, is_fragment) = (ip.src.into(), ip.dst.into(), ip.is_fragment());
+            return Ok(Self { src, dst, protocol: ip.protocol, is_fragment, payload: ip.payload });
+        }
+        let ip = Ipv6::parse_captured(bytes)?;
+        let (src, dst, protocol) = (ip.src.into(), ip.dst.into(), ip.next_header);
+        Self { src, dst, protocol, is_fragment: false, payload: ip.payload }.behind_extensions()
+    }
+
+    /// Skips the extension headers of RFC 8200 §4.
+    fn behind_extensions(mut self) -> Result<Self, PacketError> {
+        const LAYER: &str = "IPv6 extension";
+        for _ in 0..EXTENSIONS_MAX {
+            // Hop-by-hop, routing, fragment, authentication, destination options.
+            let (0 | 43 | 44 | 51 | 60) = self.protocol.0 else { break };
+            let ([next, length, offset_0, offset_1], _) = split::<4>(LAYER, self.payload)?;
+            let bytes = match self.protocol.0 {
+                44 => 8,
+                // In units of 4 octets, the first two not counted; the others in units of 8, the first not counted.
+                51 => 8 + usize::from(*length) * 4,
+                _ => 8 + usize::from(*length) * 8,
+            };
+            take(LAYER, self.payload, bytes)?;
+            // Offset and "more fragments": a fragment that is the whole datagram is none (RFC 6946).
+            self.is_fragment =
+                self.protocol.0 == 44 && u16::from_be_bytes([*offset_0, *offset_1]) & 0xfff9 != 0;
+            (self.protocol, self.payload) = (Protocol(*next), &self.payload[bytes..]);
+            if self.is_fragment {
+                break;
+            }
+        }
+        Ok(self)
     }
 }
 

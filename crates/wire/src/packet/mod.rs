@@ -1,4 +1,4 @@
-//! Frames as a switch sees them: Ethernet with VLAN tags, IPv4, IPv6, UDP, TCP, GRE and VXLAN.
+//! Frames as a switch or a capture sees them: Ethernet with VLAN tags, IPv4, IPv6, UDP, TCP, SCTP, GRE and VXLAN.
 //!
 //! Each header has a view (`parse`: borrowed, bounded by its own length fields) and a writer (`write`: into a caller's
 //! array, so that a header becomes a template). A view says what stands there; whether it is acceptable is decided by
@@ -6,12 +6,16 @@
 pub mod checksum;
 mod ethernet;
 mod ip;
+mod sctp;
 mod transport;
 mod tunnel;
 
-pub use ethernet::{ETHERNET_BYTES, EtherType, Ethernet, Mac, VLAN_TAG_BYTES, VlanTag, write_ethernet};
-pub use ip::{IPV4_BYTES, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Protocol};
-pub use transport::{TCP_BYTES, Tcp, UDP_BYTES, Udp, UdpHeader};
+pub use ethernet::{
+    Cooked, ETHERNET_BYTES, EtherType, Ethernet, Mac, VLAN_TAG_BYTES, VlanTag, write_ethernet,
+};
+pub use ip::{IPV4_BYTES, IPV6_BYTES, Ip, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Protocol};
+pub use sctp::{SCTP_BYTES, SCTP_DATA_BYTES, Sctp, SctpChunk, SctpData};
+pub use transport::{TCP_BYTES, Tcp, UDP_BYTES, Udp, UdpHeader, udp_headers_bytes, write_udp};
 pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, write_vxlan};
 
 /// Why bytes are no such header. Always the sender's fault (or that of whoever cut the capture).
@@ -56,6 +60,19 @@ pub enum PacketError {
         /// The offending bits, in place.
         bits: u16,
     },
+}
+
+impl PacketError {
+    /// The header that is at fault.
+    #[must_use]
+    pub const fn layer(&self) -> &'static str {
+        match self {
+            Self::Truncated { layer, .. }
+            | Self::Version { layer, .. }
+            | Self::Length { layer, .. }
+            | Self::Reserved { layer, .. } => layer,
+        }
+    }
 }
 
 /// The first `N` octets and what follows them.

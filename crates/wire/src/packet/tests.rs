@@ -68,6 +68,111 @@ fn tunnels_read_back() {
 }
 
 #[test]
+fn a_capture_may_have_cut_a_packet_or_hold_one_before_it_was_segmented() {
+    let (src, dst) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+    let mut v4 =
+        Ipv4Header { traffic_class: 0, payload_bytes: 6, ttl: 9, protocol: Protocol::SCTP, src, dst }
+            .write()
+            .to_vec();
+    v4.extend([1, 2, 3, 4]);
+    assert!(matches!(Ipv4::parse(&v4), Err(PacketError::Truncated { needs: 26, has: 24, .. })));
+    let ip = Ip::parse_captured(&v4).unwrap();
+    assert_eq!((ip.protocol, ip.is_fragment, ip.payload), (Protocol::SCTP, false, &[1, 2, 3, 4][..]));
+    v4[3] = 0;
+    assert_eq!(Ip::parse_captured(&v4).unwrap().payload, [1, 2, 3, 4]);
+    // Padding is left out, a header is not cut, a fragment is one.
+    v4[3] = 22;
+    assert_eq!(Ip::parse_captured(&v4).unwrap().payload, [1, 2]);
+    v4[3] = 19;
+    assert!(matches!(Ip::parse_captured(&v4), Err(PacketError::Length { announced: 19, .. })));
+    (v4[3], v4[6]) = (22, 0x20);
+    assert!(Ip::parse_captured(&v4).unwrap().is_fragment);
+    assert!(Ip::parse_captured(&v4[..19]).is_err());
+    let udp = [0, 5, 0, 6, 0, 20, 0, 0, 7];
+    assert!(Udp::parse(&udp).is_err());
+    assert_eq!(Udp::parse_captured(&udp).unwrap().payload, [7]);
+}
+
+#[test]
+fn ipv6_extension_headers_are_skipped() {
+    let (src, dst) = ("fd00::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+    let packet = |next: u8, payload: &[u8]| {
+        let (payload_bytes, next_header) = (payload.len() as u16, Protocol(next));
+        let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: 7, src, dst };
+        [&header.write()[..], payload].concat()
+    };
+    // A fragment that is the whole datagram, destination options, authentication of 12 octets; then TCP.
+    let atomic = [60, 0, 0, 0, 0, 0, 0, 9, 51, 0, 1, 4, 0, 0, 0, 0, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9];
+    let bytes = packet(44, &atomic);
+    let ip = Ip::parse_captured(&bytes).unwrap();
+    assert_eq!((ip.src, ip.protocol, ip.payload), (src.into(), Protocol::TCP, &[9, 9][..]));
+    assert!(!ip.is_fragment);
+    let later = packet(44, &[6, 0, 0, 9, 0, 0, 0, 1, 1, 2]);
+    assert!(Ip::parse_captured(&later).unwrap().is_fragment);
+    assert!(Ip::parse_captured(&packet(60, &[6, 2, 0, 0, 0, 0, 0, 0])).is_err());
+    // More of them than anybody sends: what is then there is not taken for TCP.
+    assert_eq!(Ip::parse_captured(&packet(60, &[60, 0].repeat(400))).unwrap().protocol, Protocol(60));
+}
+
+#[test]
+fn cooked_frames_and_stacked_tags_say_what_they_carry() {
+    let v1 = [&[0; 14][..], &[8, 0, 0x45]].concat();
+    let v2 = [&[0x86, 0xdd][..], &[0; 18], &[0x60]].concat();
+    let cooked = Cooked::parse_v1(&v1).unwrap();
+    assert_eq!((cooked.ether_type, cooked.payload), (EtherType::IPV4, &[0x45][..]));
+    let cooked = Cooked::parse_v2(&v2).unwrap();
+    assert_eq!((cooked.ether_type, cooked.payload), (EtherType::IPV6, &[0x60][..]));
+    assert_eq!(Cooked::parse_v2(&v2[..19]).unwrap_err().layer(), "Linux cooked");
+    let (tag, ether_type, rest) = VlanTag::parse(&[0xb0, 0x64, 8, 0, 1]).unwrap();
+    assert_eq!((tag.vlan_id, ether_type, rest), (100, EtherType::IPV4, &[1][..]));
+}
+
+/// The layout of RFC 9260 §3: a SACK, then two DATA chunks, the first of which is padded.
+#[test]
+fn sctp_reads_back() {
+    let mut packet = vec![0x8e, 0x45, 0x8e, 0x46, 0, 0, 0, 7, 0xde, 0xad, 0xbe, 0xef];
+    packet.extend([3, 0, 0, 4]);
+    packet.extend([0, 2, 0, 17, 0, 0, 0, 9, 0, 5, 0, 6, 0, 0, 0, 70, 0xaa, 0, 0, 0]);
+    packet.extend([0, 5, 0, 18, 0, 0, 0, 10, 0, 5, 0, 6, 0, 0, 0, 70, 1, 2]);
+    let sctp = Sctp::parse(&packet).unwrap();
+    assert_eq!((sctp.src_port, sctp.dst_port, sctp.verification_tag), (36_421, 36_422, 7));
+    let chunks: Vec<_> = sctp.chunks().collect::<Result<_, _>>().unwrap();
+    assert_eq!(chunks.iter().map(|chunk| chunk.kind).collect::<Vec<_>>(), [3, 0, 0]);
+    let [first, second] = [1, 2].map(|n| SctpData::parse(&chunks[n]).unwrap());
+    assert_eq!((first.begins, first.ends, first.tsn, first.payload), (true, false, 9, &[0xaa][..]));
+    assert_eq!((second.begins, second.ends, second.payload), (false, true, &[1, 2][..]));
+    assert_eq!((first.stream_id, first.stream_sequence, first.payload_protocol), (5, 6, 70));
+    let cut = Sctp::parse(&packet[..packet.len() - 1]).unwrap();
+    let all: Vec<_> = cut.chunks().collect();
+    assert!(matches!(all[..], [Ok(_), Ok(_), Err(PacketError::Truncated { needs: 18, has: 17, .. })]));
+    packet[15] = 3;
+    let bad: Vec<_> = Sctp::parse(&packet).unwrap().chunks().collect();
+    assert!(matches!(bad[..], [Err(PacketError::Length { announced: 3, least: 4, .. })]));
+}
+
+#[test]
+fn headers_of_a_datagram_are_written_for_either_version() {
+    for (from, to, over_ip) in [("10.0.0.1:1", "10.0.0.2:8805", 20), ("[fd00::1]:1", "[fd00::2]:8805", 40)] {
+        let (from, to) = (from.parse().unwrap(), to.parse::<std::net::SocketAddr>().unwrap());
+        let mut packet = vec![0; udp_headers_bytes(to.ip())];
+        write_udp(from, to, 64, &[7; 5], &mut packet).unwrap();
+        packet.extend([7; 5]);
+        let ip = Ip::parse_captured(&packet).unwrap();
+        assert_eq!((ip.src, ip.dst, ip.payload.len()), (from.ip(), to.ip(), packet.len() - over_ip));
+        let udp = Udp::parse(ip.payload).unwrap();
+        assert_eq!((udp.src_port, udp.dst_port, udp.payload), (1, 8805, &[7; 5][..]));
+        if let (std::net::IpAddr::V6(src), std::net::IpAddr::V6(dst)) = (ip.src, ip.dst) {
+            let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), 17, 13);
+            assert_eq!(checksum::fold(checksum::sum(ip.payload, pseudo)), 0xffff);
+        }
+        assert_eq!(write_udp(from, to, 64, &[7; 65_528], &mut packet[..over_ip + 8]), None);
+        assert_eq!(write_udp(from, to, 64, &[7], &mut packet[..over_ip + 7]), None);
+    }
+    let (four, six) = ("10.0.0.1:1".parse().unwrap(), "[fd00::1]:1".parse().unwrap());
+    assert_eq!(write_udp(four, six, 64, &[], &mut [0; 48]), None);
+}
+
+#[test]
 fn mac_addresses_have_a_text_form() {
     let mac: Mac = "aa:22:bb:44:cc:66".parse().unwrap();
     assert_eq!(mac.to_string(), "aa:22:bb:44:cc:66");
@@ -90,6 +195,15 @@ proptest! {
         if let Ok(p) = Udp::parse(&bytes) { prop_assert!(p.payload.len() + UDP_BYTES <= bytes.len()); }
         if let Ok(p) = Ethernet::parse(&bytes) { prop_assert!(p.payload.len() + ETHERNET_BYTES <= bytes.len()); }
         let _ = (Ipv6::parse(&bytes), Gre::parse(&bytes), Vxlan::parse(&bytes));
+        let _ = (Cooked::parse_v1(&bytes), Cooked::parse_v2(&bytes), Ip::parse_captured(&bytes));
+        if let Ok(p) = Sctp::parse(&bytes) {
+            let within: usize = p.chunks().flatten().map(|chunk| chunk.value.len() + 4).sum();
+            prop_assert!(within <= p.payload.len());
+            let _ = p.chunks().flatten().map(|chunk| SctpData::parse(&chunk)).count();
+        }
+        // A capture's view takes whatever the exact one takes, and says the same of it.
+        if let Ok(p) = Ipv4::parse(&bytes) { prop_assert_eq!(Ipv4::parse_captured(&bytes), Ok(p)); }
+        if let Ok(p) = Udp::parse(&bytes) { prop_assert_eq!(Udp::parse_captured(&bytes), Ok(p)); }
     }
 
     /// An updated checksum is the recomputed one, word by word and for 32 bits at once.

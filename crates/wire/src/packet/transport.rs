@@ -1,4 +1,5 @@
-use super::{PacketError, split, take};
+use super::{IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, PacketError, Protocol, checksum, split, take};
+use std::net::{IpAddr, SocketAddr};
 
 /// Octets of a UDP header.
 pub const UDP_BYTES: usize = 8;
@@ -21,6 +22,15 @@ pub struct Udp<'a> {
 impl<'a> Udp<'a> {
     /// Reads a datagram; octets after its length are left out.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<false>(bytes)
+    }
+
+    /// As [`Udp::parse`], of what there is of a datagram: its first fragment, or what a capture kept.
+    pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        Self::read::<true>(bytes)
+    }
+
+    fn read<const CAPTURED: bool>(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "UDP";
         let ([s0, s1, d0, d1, l0, l1, c0, c1], _) = split::<UDP_BYTES>(LAYER, bytes)?;
         let announced = usize::from(u16::from_be_bytes([*l0, *l1]));
@@ -31,7 +41,8 @@ impl<'a> Udp<'a> {
             src_port: u16::from_be_bytes([*s0, *s1]),
             dst_port: u16::from_be_bytes([*d0, *d1]),
             checksum: u16::from_be_bytes([*c0, *c1]),
-            payload: &take(LAYER, bytes, announced)?[UDP_BYTES..],
+            payload: &take(LAYER, bytes, if CAPTURED { announced.min(bytes.len()) } else { announced })?
+                [UDP_BYTES..],
         })
     }
 }
@@ -61,6 +72,44 @@ impl UdpHeader {
     }
 }
 
+/// Octets of the IP and UDP headers of a datagram to `to`.
+#[must_use]
+pub const fn udp_headers_bytes(to: IpAddr) -> usize {
+    UDP_BYTES + if to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+}
+
+/// Writes the IP and UDP headers of a datagram to `head`, which has [`udp_headers_bytes`]. Over IPv4 the UDP checksum is
+/// 0 (none); IPv6 demands one (RFC 8200 §8.1). `None`: addresses of both versions, too long, or another room.
+#[must_use]
+pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], head: &mut [u8]) -> Option<()> {
+    let datagram = u16::try_from(UDP_BYTES + payload.len()).ok()?;
+    let (src_port, dst_port) = (from.port(), to.port());
+    let mut udp = UdpHeader { src_port, dst_port, payload_bytes: datagram - UDP_BYTES as u16, checksum: 0 };
+    let (traffic_class, payload_bytes, protocol) = (0, datagram, Protocol::UDP);
+    let (ip_head, udp_head) = head.split_last_chunk_mut::<UDP_BYTES>()?;
+    match (from.ip(), to.ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let ip = Ipv4Header { traffic_class, payload_bytes, ttl: hops, protocol, src, dst };
+            *<&mut [u8; IPV4_BYTES]>::try_from(ip_head).ok()? = ip.write();
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let (next_header, hop_limit) = (protocol, hops);
+            let ip = Ipv6Header { traffic_class, payload_bytes, next_header, hop_limit, src, dst };
+            *<&mut [u8; IPV6_BYTES]>::try_from(ip_head).ok()? = ip.write();
+            let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());
+            let sum = checksum::sum(payload, checksum::sum(&udp.write(), pseudo));
+            // 0 would say that there is none.
+            udp.checksum = match !checksum::fold(sum) {
+                0 => 0xffff,
+                sum => sum,
+            };
+        }
+        _ => return None,
+    }
+    *udp_head = udp.write();
+    Some(())
+}
+
 /// A TCP segment (RFC 9293 §3.1), as far as a middlebox reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp<'a> {
@@ -83,6 +132,13 @@ pub struct Tcp<'a> {
 }
 
 impl<'a> Tcp<'a> {
+    /// The control bit of a sender that has no more to send.
+    pub const FIN: u8 = 1;
+    /// The control bit of a sender that begins.
+    pub const SYN: u8 = 2;
+    /// The control bit of a sender that breaks off.
+    pub const RST: u8 = 4;
+
     /// Reads a segment that fills `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "TCP";
