@@ -29,7 +29,6 @@ mod outbox;
 pub mod peer;
 #[cfg(feature = "ric")]
 pub mod ric;
-mod time;
 #[cfg(feature = "xapp")]
 pub mod xapp;
 
@@ -37,4 +36,4 @@ pub mod xapp;
 pub use backoff::RECONNECT_DELAY_MAX;
 pub use frame::Frame;
 pub use outbox::{FlowId, Outbox, OutboxCounters, OutboxFull, OutboxLimits};
-pub use time::Time;
+pub use ranlab_wire::Time;

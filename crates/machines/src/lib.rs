@@ -15,6 +15,5 @@ pub mod empower;
 pub mod flexran;
 pub mod n4;
 pub mod southbound;
-mod time;
 
-pub use time::Time;
+pub use ranlab_wire::Time;

@@ -26,3 +26,6 @@ pub mod if4p5;
 pub mod packet;
 pub mod per;
 pub mod pfcp;
+mod time;
+
+pub use time::Time;

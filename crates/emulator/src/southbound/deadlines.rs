@@ -1,17 +1,13 @@
 //! Deadlines of all base stations on one precise timer: tokio's own are met to a millisecond or two, and a timer for each
 //! base station would be a descriptor for each.
 use ranlab_machines::Time;
-use ranlab_sdk::{Alarm, e2};
+use ranlab_sdk::Alarm;
+pub(super) use ranlab_sdk::now;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
-
-/// The process's time, in the machines' type.
-pub(super) fn now() -> Time {
-    Time::from_nanos(ranlab_sdk::now().as_nanos())
-}
 
 /// Who waits for when. At most one entry for each task that waits.
 #[derive(Debug, Default)]
@@ -36,7 +32,7 @@ impl Deadlines {
             match self.wake_due(now()) {
                 Some(at) => {
                     tokio::select! {
-                        () = alarm.wait(e2::Time::from_nanos(at.as_nanos())) => {}
+                        () = alarm.wait(at) => {}
                         () = self.sooner.notified() => {}
                     }
                 }

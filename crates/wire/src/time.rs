@@ -1,4 +1,4 @@
-//! Time as the machines see it: an argument.
+//! Time as the machines see it: a number, never a clock.
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
