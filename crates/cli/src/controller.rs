@@ -219,9 +219,7 @@ async fn flexran(arguments: Flexran, format: Format) -> Result<(), Failure> {
         Threads::PerRun => ThreadUse::PerRun,
         Threads::Inline => ThreadUse::Inline,
     };
-    let server = FlexranServer::start(settings, threads, arguments.listen)
-        .await
-        .map_err(cannot_listen(arguments.listen))?;
+    let server = FlexranServer::start(settings, threads, arguments.listen).await?;
     let http = match arguments.http {
         Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
         None => None,
@@ -253,7 +251,7 @@ async fn empower(arguments: Empower, format: Format) -> Result<(), Failure> {
     settings.session.ue_period = arguments.period;
     settings.session.cell_period = arguments.period;
     let listen = arguments.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
-    let server = EmpowerServer::start(settings, listen).await.map_err(cannot_listen(listen))?;
+    let server = EmpowerServer::start(settings, listen).await?;
     let http = match arguments.http {
         Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
         None => None,

@@ -1,7 +1,5 @@
 //! The northbound face over HTTP: `/healthz` and `/v1/nodes`.
-//!
-//! The RIC lives on one thread and its handle cannot leave it; handlers may run anywhere. So they ask over a bounded
-//! channel, and a task on the RIC's thread answers.
+use crate::desk::{self, Desk, problem};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -12,50 +10,21 @@ use ranlab_sdk::e2::ric::{NodeSnapshot, RanInfo, RicSnapshot};
 use serde::Serialize;
 use std::io;
 use std::net::SocketAddr;
-use tokio::sync::{mpsc, oneshot};
-
-/// Questions that may wait; beyond, the answer is 503.
-const QUESTIONS_MAX: usize = 64;
-
-type Question = oneshot::Sender<RicSnapshot>;
 
 /// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
 pub async fn serve(ric: RicHandle, address: SocketAddr) -> io::Result<SocketAddr> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    let bound = listener.local_addr()?;
-    let (ask, mut questions) = mpsc::channel::<Question>(QUESTIONS_MAX);
-    tokio::task::spawn_local(async move {
-        while let Some(asker) = questions.recv().await {
-            // Who asked may have gone; then nobody wants the answer.
-            let _ = asker.send(ric.read(|ric| ric.snapshot()));
-        }
-    });
     let router = Router::new()
         .route("/healthz", get(health))
         .route("/v1/nodes", get(nodes))
         .fallback(async || {
             problem(StatusCode::NOT_FOUND, "no such resource; there are /healthz and /v1/nodes")
         })
-        .with_state(ask);
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(%error, "HTTP ended");
-        }
-    });
-    Ok(bound)
+        .with_state(Desk::open(ric));
+    desk::serve(router, address).await
 }
 
-/// What is wrong, in the form of RFC 9457.
-fn problem(status: StatusCode, detail: &str) -> Response {
-    let body = serde_json::json!({ "title": status.canonical_reason(), "status": status.as_u16(), "detail": detail });
-    (status, [("content-type", "application/problem+json")], body.to_string()).into_response()
-}
-
-async fn snapshot(ask: mpsc::Sender<Question>) -> Result<RicSnapshot, Response> {
-    let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many questions at once; try again");
-    let (asker, answer) = oneshot::channel();
-    ask.try_send(asker).map_err(|_| busy())?;
-    answer.await.map_err(|_| busy())
+async fn snapshot(desk: Desk<RicHandle>) -> Result<RicSnapshot, Response> {
+    desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
 }
 
 #[derive(Serialize)]
@@ -65,8 +34,8 @@ struct Health {
     xapps: usize,
 }
 
-async fn health(State(ask): State<mpsc::Sender<Question>>) -> Response {
-    match snapshot(ask).await {
+async fn health(State(desk): State<Desk<RicHandle>>) -> Response {
+    match snapshot(desk).await {
         Ok(s) => {
             let nodes = s.nodes.iter().filter(|n| n.info.connected).count();
             Json(Health { status: "ok", nodes, xapps: s.xapps.len() }).into_response()
@@ -107,8 +76,8 @@ struct BaseStation {
     parts: Vec<String>,
 }
 
-async fn nodes(State(ask): State<mpsc::Sender<Question>>) -> Response {
-    match snapshot(ask).await {
+async fn nodes(State(desk): State<Desk<RicHandle>>) -> Response {
+    match snapshot(desk).await {
         Ok(s) => Json(Network {
             nodes: s.nodes.iter().map(Node::from).collect(),
             base_stations: s.rans.iter().map(BaseStation::from).collect(),

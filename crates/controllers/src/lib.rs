@@ -12,6 +12,8 @@
 //! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
 //!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+#[cfg(feature = "serve")]
+mod desk;
 pub mod empower;
 pub mod flexran;
 #[cfg(feature = "serve")]

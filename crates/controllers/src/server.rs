@@ -1,34 +1,22 @@
-//! SD-RAN policies on TCP: connections, cycles, and answers over HTTP.
+//! SD-RAN policies on the SDK's driver, with the habits of the published controllers: kernel-sized sockets, a write for
+//! each message, an agent that does not read is cut off.
+use crate::desk::{Desk, answers};
 use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
-use axum::Router;
-use axum::extract::State;
-use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use ranlab_machines::Time;
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use ranlab_sdk::driver::{self, Driver, Machine, Reading};
+use ranlab_sdk::e2::{Frame, LinkLoss};
+use ranlab_sdk::transport::{Address, BindError, SocketOptions};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, mpsc, oneshot};
 
-/// Octets read at once.
-const READ_BYTES: usize = 64 << 10;
 /// Messages that wait to be written to one agent; beyond, it does not read and is cut off.
 const UNWRITTEN_MESSAGES: usize = 1_024;
-/// How long a connection waits before it asks again whether it may read.
-const HELD_BACK: Duration = Duration::from_millis(1);
-/// Questions over HTTP that may wait; beyond, the answer is 503.
-const QUESTIONS_MAX: usize = 64;
 /// Connections at most; beyond, newcomers are closed at once.
 const MAX_CONNECTIONS: usize = 65_536;
-
-/// The time of the process, in the machines' type.
-pub(crate) fn now() -> Time {
-    Time::from_nanos(ranlab_sdk::now().as_nanos())
-}
 
 /// The machine's clock: work costs what it costs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,30 +24,16 @@ pub(crate) struct WallClock;
 
 impl Clock for WallClock {
     fn now(&mut self) -> Time {
-        now()
+        ranlab_sdk::now()
     }
     fn message(&mut self, _octets: usize) {}
     fn visit(&mut self, _ues: usize) {}
     fn spend(&mut self, time: Duration) {
-        if time.is_zero() {
-            return;
-        }
-        let end = now() + time;
-        while now() < end {
+        let end = ranlab_sdk::now() + time;
+        while !time.is_zero() && ranlab_sdk::now() < end {
             std::hint::spin_loop();
         }
     }
-}
-
-/// When a policy wants to run again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// At once: there is more to do.
-    Again,
-    /// Then, or when something comes.
-    Until(Time),
-    /// Then, whatever comes.
-    Tick(Time),
 }
 
 /// A policy as the server sees it.
@@ -70,229 +44,125 @@ pub(crate) trait Policy: 'static {
     fn may_read(&mut self, id: ConnectionId) -> bool;
     fn poll(&mut self) -> Option<(ConnectionId, Action)>;
     fn not_reading(&mut self);
-    fn run(&mut self) -> Pace;
+    /// Works for a slice of time or a cycle.
+    fn run(&mut self);
+    /// When it wants to run again; a time that has passed means at once.
+    fn run_at(&self) -> Time;
     fn counters(&self) -> ControllerCounters;
     fn answer(&mut self, method: &str, path: &str, body: &str) -> Option<serde_json::Value>;
 }
 
-/// A running controller; dropping the last handle does not end it, the runtime's end does.
-pub(crate) struct Server<P> {
-    pub(crate) policy: Rc<RefCell<P>>,
-    writers: Rc<RefCell<BTreeMap<ConnectionId, mpsc::Sender<Vec<u8>>>>>,
-    wake: Rc<Notify>,
-    pub(crate) address: SocketAddr,
+/// A policy and what it has said and nobody has taken.
+pub(crate) struct Served<P> {
+    pub(crate) policy: P,
+    unwritten: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
+    connections: u64,
 }
 
-impl<P> Clone for Server<P> {
-    fn clone(&self) -> Self {
-        Self {
-            policy: self.policy.clone(),
-            writers: self.writers.clone(),
-            wake: self.wake.clone(),
-            address: self.address,
+impl<P: Policy> Served<P> {
+    fn admit(&mut self, peer: &str) -> Option<ConnectionId> {
+        if self.unwritten.len() >= MAX_CONNECTIONS {
+            return None;
+        }
+        let id = self.connections;
+        self.connections += 1;
+        self.unwritten.insert(id, VecDeque::new());
+        match peer.parse() {
+            Ok(Address::Tcp { host, .. }) => self.policy.connected(id, &host),
+            _ => self.policy.connected(id, peer),
+        }
+        Some(id)
+    }
+}
+
+impl<P: Policy> Machine for Served<P> {
+    type Key = ConnectionId;
+    type Event = ();
+    const FRAMES_ITSELF: bool = true;
+
+    fn received(&mut self, _: Time, id: ConnectionId, octets: Bytes) {
+        self.policy.received(id, &octets);
+    }
+    fn disconnected(&mut self, now: Time, id: ConnectionId, _: LinkLoss) {
+        self.closed(now, id);
+    }
+    fn closed(&mut self, _: Time, id: ConnectionId) {
+        self.unwritten.remove(&id);
+        self.policy.closed(id);
+    }
+    fn wake(&mut self, now: Time) {
+        if self.policy.run_at() <= now {
+            self.policy.run();
         }
     }
+    fn wake_at(&self) -> Option<Time> {
+        Some(self.policy.run_at())
+    }
+    fn poll(&mut self) -> Option<driver::Action<ConnectionId, ()>> {
+        loop {
+            let (key, action) = self.policy.poll()?;
+            let Some(unwritten) = self.unwritten.get_mut(&key) else { continue };
+            let reason = match action {
+                Action::Send(octets) if unwritten.len() < UNWRITTEN_MESSAGES => {
+                    unwritten.push_back(octets);
+                    return Some(driver::Action::Transmit(key));
+                }
+                Action::Send(_) => {
+                    self.policy.not_reading();
+                    "the agent does not read"
+                }
+                Action::Close => "as the controller wants it",
+            };
+            return Some(driver::Action::Close { key, reason: reason.to_owned() });
+        }
+    }
+    fn transmit(&mut self, _: Time, id: ConnectionId) -> Option<Frame> {
+        self.unwritten.get_mut(&id)?.pop_front().map(|octets| Frame::whole(octets.into()))
+    }
+    fn may_read(&mut self, id: ConnectionId) -> bool {
+        self.policy.may_read(id)
+    }
+}
+
+/// A running controller; ends with its last handle.
+pub(crate) struct Server<P: Policy> {
+    driver: Rc<Driver<Served<P>>>,
+    pub(crate) address: SocketAddr,
 }
 
 impl<P: Policy> Server<P> {
     /// Listens and serves in tasks of this thread.
-    pub(crate) async fn start(policy: P, address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
-        let server = Self {
-            address: listener.local_addr()?,
-            policy: Rc::new(RefCell::new(policy)),
-            writers: Rc::new(RefCell::new(BTreeMap::new())),
-            wake: Rc::new(Notify::new()),
-        };
-        tokio::task::spawn_local(server.clone().accept(listener));
-        tokio::task::spawn_local(server.clone().work());
-        Ok(server)
+    pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
+        let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };
+        let driver = Driver::start(served, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
+        let place = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+        let bound = driver.listen(&place, |served: &mut Served<P>, _, peer| served.admit(peer)).await?;
+        let port = if let Address::Tcp { port, .. } = bound { port } else { address.port() };
+        Ok(Self { driver: Rc::new(driver), address: SocketAddr::new(address.ip(), port) })
     }
 
-    async fn accept(self, listener: TcpListener) {
-        let mut id = 0;
-        loop {
-            let (stream, peer) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            if self.writers.borrow().len() >= MAX_CONNECTIONS {
-                tracing::warn!(%peer, "more than {MAX_CONNECTIONS} connections");
-                continue;
-            }
-            let _ = stream.set_nodelay(true);
-            let (writer, outgoing) = mpsc::channel(UNWRITTEN_MESSAGES);
-            self.writers.borrow_mut().insert(id, writer);
-            self.policy.borrow_mut().connected(id, &peer.ip().to_string());
-            self.wake.notify_one();
-            let server = self.clone();
-            tokio::task::spawn_local(async move {
-                server.serve(id, &stream, outgoing).await;
-                server.writers.borrow_mut().remove(&id);
-                server.policy.borrow_mut().closed(id);
-                server.wake.notify_one();
-            });
-            id += 1;
-        }
-    }
-
-    async fn serve(&self, id: ConnectionId, stream: &TcpStream, mut outgoing: mpsc::Receiver<Vec<u8>>) {
-        let mut buffer = vec![0; READ_BYTES];
-        let mut unwritten: Vec<u8> = Vec::new();
-        loop {
-            let may_read = self.policy.borrow_mut().may_read(id);
-            tokio::select! {
-                ready = stream.readable(), if may_read => {
-                    if ready.is_err() {
-                        return;
-                    }
-                    match stream.try_read(&mut buffer) {
-                        Ok(0) => return,
-                        Ok(len) => {
-                            self.policy.borrow_mut().received(id, &buffer[..len]);
-                            self.wake.notify_one();
-                        }
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        Err(_) => return,
-                    }
-                }
-                message = outgoing.recv(), if unwritten.len() < READ_BYTES => match message {
-                    Some(octets) => {
-                        unwritten.extend_from_slice(&octets);
-                        if write(stream, &mut unwritten).is_err() {
-                            return;
-                        }
-                    }
-                    None => return,
-                },
-                ready = stream.writable(), if !unwritten.is_empty() => {
-                    if ready.is_err() || write(stream, &mut unwritten).is_err() {
-                        return;
-                    }
-                }
-                () = tokio::time::sleep(HELD_BACK), if !may_read => {}
-            }
-        }
-    }
-
-    async fn work(self) {
-        loop {
-            let pace = self.policy.borrow_mut().run();
-            self.act();
-            match pace {
-                Pace::Again => tokio::task::yield_now().await,
-                Pace::Tick(at) => tokio::time::sleep(at.since(now())).await,
-                Pace::Until(at) => {
-                    tokio::select! {
-                        () = tokio::time::sleep(at.since(now())) => {}
-                        () = self.wake.notified() => {}
-                    }
-                }
-            }
-        }
-    }
-
-    fn act(&self) {
-        loop {
-            // The policy is let go before the writers are touched.
-            let Some((id, action)) = self.policy.borrow_mut().poll() else { return };
-            let mut writers = self.writers.borrow_mut();
-            match action {
-                Action::Close => {
-                    writers.remove(&id);
-                }
-                Action::Send(octets) => {
-                    let full = writers.get(&id).is_some_and(|writer| writer.try_send(octets).is_err());
-                    if full {
-                        writers.remove(&id);
-                        self.policy.borrow_mut().not_reading();
-                    }
-                }
-            }
-        }
+    /// Looks at the policy.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&P) -> T) -> T {
+        self.driver.read(|served| look(&served.policy))
     }
 
     /// Answers questions over HTTP; the address is the one bound.
     pub(crate) async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let listener = TcpListener::bind(address).await?;
-        let bound = listener.local_addr()?;
-        let (ask, mut questions) = mpsc::channel::<Question>(QUESTIONS_MAX);
-        let server = self.clone();
-        tokio::task::spawn_local(async move {
-            while let Some(question) = questions.recv().await {
-                let answer = {
-                    let mut policy = server.policy.borrow_mut();
-                    match question.path.as_str() {
-                        "/healthz" => Some(serde_json::json!({ "status": "ok" })),
-                        "/v1/counters" => {
-                            let counters = policy.counters();
-                            let overload = crate::southbound::overload(&counters);
-                            let guidelines = crate::southbound::guidelines(&counters);
-                            Some(serde_json::json!({
-                                "counters": counters, "overload": overload, "guidelines": guidelines,
-                            }))
-                        }
-                        path => policy.answer(&question.method, path, &question.body),
-                    }
-                };
-                // Who asked may have gone; then nobody wants the answer.
-                let _ = question.asker.send(answer);
-            }
-        });
-        let router = Router::new().fallback(answer).with_state(ask);
-        tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!(%error, "HTTP ended");
-            }
-        });
-        Ok(bound)
-    }
-}
-
-fn write(stream: &TcpStream, unwritten: &mut Vec<u8>) -> io::Result<()> {
-    while !unwritten.is_empty() {
-        match stream.try_write(unwritten) {
-            Ok(written) => {
-                unwritten.drain(..written);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-struct Question {
-    method: String,
-    path: String,
-    body: String,
-    asker: oneshot::Sender<Option<serde_json::Value>>,
-}
-
-async fn answer(
-    State(ask): State<mpsc::Sender<Question>>,
-    method: Method,
-    uri: Uri,
-    body: String,
-) -> Response {
-    let busy =
-        || (StatusCode::SERVICE_UNAVAILABLE, "too many questions at once; try again\n").into_response();
-    let (asker, answer) = oneshot::channel();
-    let question = Question { method: method.to_string(), path: uri.path().to_owned(), body, asker };
-    if ask.try_send(question).is_err() {
-        return busy();
-    }
-    match answer.await {
-        Ok(Some(value)) => axum::Json(value).into_response(),
-        Ok(None) => (
-            StatusCode::NOT_FOUND,
-            "no such resource; there are /healthz and /v1/counters besides the controller's own\n",
-        )
-            .into_response(),
-        Err(_) => busy(),
+        let desk = Desk::open(self.driver.clone());
+        answers(desk, address, |driver, question| {
+            driver.with(|served, _| match question.path.as_str() {
+                "/healthz" => Some(serde_json::json!({ "status": "ok" })),
+                "/v1/counters" => {
+                    let counters = served.policy.counters();
+                    let overload = crate::southbound::overload(&counters);
+                    let guidelines = crate::southbound::guidelines(&counters);
+                    Some(serde_json::json!({
+                        "counters": counters, "overload": overload, "guidelines": guidelines,
+                    }))
+                }
+                path => served.policy.answer(&question.method, path, &question.body),
+            })
+        })
+        .await
     }
 }

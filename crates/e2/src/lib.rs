@@ -24,6 +24,7 @@ mod backoff;
 mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
+mod loss;
 mod outbox;
 #[cfg(any(feature = "agent", feature = "ric"))]
 pub mod peer;
@@ -35,5 +36,6 @@ pub mod xapp;
 #[cfg(any(feature = "agent", feature = "xapp"))]
 pub use backoff::RECONNECT_DELAY_MAX;
 pub use frame::Frame;
+pub use loss::LinkLoss;
 pub use outbox::{FlowId, Outbox, OutboxCounters, OutboxFull, OutboxLimits};
 pub use ranlab_wire::Time;

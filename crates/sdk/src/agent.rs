@@ -1,10 +1,10 @@
 //! An agent on sockets: what a base station embeds.
-use crate::driver::{Action, Driver, Machine, Owned};
+use crate::driver::{Action, Driver, Machine};
 use crate::events::Events;
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId};
-use ranlab_e2::{Frame, Time};
+use ranlab_e2::{Frame, LinkLoss, Time};
 use std::rc::Rc;
 
 impl Machine for Agent {
@@ -14,8 +14,8 @@ impl Machine for Agent {
     fn received(&mut self, now: Time, controller: ControllerId, pdu: Bytes) {
         self.handle(now, AgentInput::Received { controller, pdu });
     }
-    fn disconnected(&mut self, now: Time, controller: ControllerId, why: &str) {
-        tracing::debug!(%controller, why, "disconnected");
+    fn disconnected(&mut self, now: Time, controller: ControllerId, why: LinkLoss) {
+        tracing::debug!(%controller, %why, "disconnected");
         self.handle(now, AgentInput::Disconnected { controller });
     }
     fn connected(&mut self, now: Time, controller: ControllerId) {
@@ -50,7 +50,7 @@ impl Machine for Agent {
 /// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 #[derive(Clone)]
 pub struct AgentHandle {
-    driver: Rc<Owned<Agent>>,
+    driver: Rc<Driver<Agent>>,
     events: Events<AgentEvent>,
 }
 
@@ -59,8 +59,7 @@ impl AgentHandle {
     pub fn start(agent: Agent, options: SocketOptions) -> Self {
         let events = Events::default();
         let sink: Events<AgentEvent> = events.clone();
-        let driver =
-            Driver::start(agent, options, MAX_PDU_BYTES, events.high(), move |event| sink.push_latest(event));
+        let driver = Driver::start(agent, options, MAX_PDU_BYTES, move |event| sink.push_latest(event));
         Self { driver: Rc::new(driver), events }
     }
 

@@ -1,4 +1,5 @@
 //! From a machine to its user: a queue with a high-water mark that stops the reading, so that it stays bounded.
+use crate::driver::Reading;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -30,23 +31,25 @@ impl<E> Default for Events<E> {
 }
 
 impl<E> Events<E> {
-    pub(crate) fn push(&self, event: E) {
+    pub(crate) fn push(&self, event: E) -> Reading {
         let mut queue = self.queue.borrow_mut();
         queue.push_back(event);
         if queue.len() >= HIGH_WATER {
             self.high.set(true);
         }
         self.ready.notify_one();
+        if self.high.get() { Reading::Pauses } else { Reading::GoesOn }
     }
 
     /// As [`push`](Self::push), but of what nobody takes only the latest stays: nobody is obliged to listen.
-    pub(crate) fn push_latest(&self, event: E) {
+    pub(crate) fn push_latest(&self, event: E) -> Reading {
         let mut queue = self.queue.borrow_mut();
         if queue.len() >= HIGH_WATER {
             queue.pop_front();
         }
         queue.push_back(event);
         self.ready.notify_one();
+        Reading::GoesOn
     }
 
     /// Takes the oldest event if there is one.
@@ -61,9 +64,9 @@ impl<E> Events<E> {
         }
     }
 
-    /// The flag that stops the reading.
-    pub(crate) fn high(&self) -> Rc<Cell<bool>> {
-        self.high.clone()
+    /// Reading goes on.
+    pub(crate) fn resumed(&self) {
+        self.high.set(false);
     }
 
     /// Whether reading was stopped and so few are left that it may go on.

@@ -8,12 +8,13 @@
 //!
 //! Everything lives on one thread; [`run`] provides it. [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported:
 //! users need no other crate.
+//! What drives them drives any machine: [`driver`].
 #![deny(missing_docs)]
 
 mod agent;
 mod alarm;
 mod clock;
-mod driver;
+pub mod driver;
 mod events;
 mod ric;
 mod run;

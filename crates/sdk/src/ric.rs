@@ -1,23 +1,19 @@
 //! A RIC on sockets.
-use crate::driver::{Action, Driver, Machine, Owned};
+use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::Events;
-use crate::transport::{Address, BindError, Listener, SocketOptions};
+use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::ric::{
     ConnId, IApp, IAppId, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput, RicOutput,
     Side,
 };
-use ranlab_e2::{Frame, Time};
+use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-
-/// How long accepting rests when the process is out of file descriptors.
-const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 impl Machine for Ric {
     type Key = ConnId;
@@ -26,8 +22,8 @@ impl Machine for Ric {
     fn received(&mut self, now: Time, conn: ConnId, pdu: Bytes) {
         self.handle(now, RicInput::Received { conn, pdu });
     }
-    fn disconnected(&mut self, now: Time, conn: ConnId, why: &str) {
-        tracing::debug!(?conn, why, "disconnected");
+    fn disconnected(&mut self, now: Time, conn: ConnId, why: LinkLoss) {
+        tracing::debug!(?conn, %why, "disconnected");
         self.handle(now, RicInput::Disconnected { conn });
     }
     fn closed(&mut self, now: Time, conn: ConnId) {
@@ -72,12 +68,10 @@ impl Machine for Ric {
 pub struct RicHandle(Rc<Shared>);
 
 struct Shared {
-    driver: Owned<Ric>,
+    driver: Driver<Ric>,
     events: Events<RicEvent>,
     replies: Rc<Replies>,
     next_conn: Rc<Cell<u64>>,
-    options: SocketOptions,
-    listeners: RefCell<Vec<tokio::task::JoinHandle<()>>>,
 }
 
 /// Who waits for which northbound reply.
@@ -85,12 +79,6 @@ struct Shared {
 struct Replies {
     next: Cell<u64>,
     waiting: RefCell<BTreeMap<u64, oneshot::Sender<NorthboundReply>>>,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.listeners.borrow().iter().for_each(tokio::task::JoinHandle::abort);
-    }
 }
 
 /// Another number for each second in which a RIC may start, far from those of the seconds around it.
@@ -109,24 +97,18 @@ impl RicHandle {
         let (events, replies) = (Events::default(), Rc::new(Replies::default()));
         let (sink, waiting): (Events<RicEvent>, _) = (events.clone(), replies.clone());
         let max_pdu = config.limits.pdu_bytes;
-        let driver =
-            Driver::start(
-                Ric::new(config),
-                options.clone(),
-                max_pdu,
-                events.high(),
-                move |event| match event {
-                    RicEvent::Reply(reply) => {
-                        if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
-                            // Who asked may have gone; then nobody wants the reply.
-                            let _ = asker.send(reply);
-                        }
-                    }
-                    event => sink.push_latest(event),
-                },
-            );
+        let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| match event {
+            RicEvent::Reply(reply) => {
+                if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
+                    // Who asked may have gone; then nobody wants the reply.
+                    let _ = asker.send(reply);
+                }
+                Reading::GoesOn
+            }
+            event => sink.push_latest(event),
+        });
         let next_conn = Rc::new(Cell::new(1));
-        Self(Rc::new(Shared { driver, events, replies, next_conn, options, listeners: RefCell::default() }))
+        Self(Rc::new(Shared { driver, events, replies, next_conn }))
     }
 
     /// Opens a listener; returns its address, with the port that the system chose if it was 0.
@@ -138,33 +120,17 @@ impl RicHandle {
         address: &Address,
         allow: impl Fn(&str) -> bool + 'static,
     ) -> Result<Address, BindError> {
-        let listener = Listener::bind(address, &self.0.options).await?;
-        let bound = listener.address().clone();
-        let driver = Rc::downgrade(&*self.0.driver);
         let next_conn = self.0.next_conn.clone();
-        let task = tokio::task::spawn_local(async move {
-            loop {
-                let (stream, peer) = match listener.accept().await {
-                    Ok(accepted) => accepted,
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept");
-                        tokio::time::sleep(ACCEPT_REST).await;
-                        continue;
-                    }
-                };
-                if !allow(&peer) {
-                    tracing::warn!(peer, "not on the list of allowed peers");
-                    continue;
-                }
-                let Some(driver) = driver.upgrade() else { return };
-                let conn = ConnId(next_conn.get());
-                next_conn.set(conn.0 + 1);
-                driver.attach(conn, stream);
-                driver.with(|ric, now| ric.handle(now, RicInput::Connected { conn, side, peer }));
+        let admit = move |ric: &mut Ric, now: Time, peer: &str| {
+            if !allow(peer) {
+                return None;
             }
-        });
-        self.0.listeners.borrow_mut().push(task);
-        Ok(bound)
+            let conn = ConnId(next_conn.get());
+            next_conn.set(conn.0 + 1);
+            ric.handle(now, RicInput::Connected { conn, side, peer: peer.to_owned() });
+            Some(conn)
+        };
+        self.0.driver.listen(address, admit).await
     }
 
     /// Adds an iApp.

@@ -1,5 +1,5 @@
 //! An xApp on a socket.
-use crate::driver::{Action, Driver, Machine, Owned};
+use crate::driver::{Action, Driver, Machine};
 use crate::events::Events;
 use crate::transport::SocketOptions;
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use ranlab_e2::xapp::{
     ControlError, ControlHandle, FunctionRef, StandingHandle, SubscribeError, SubscriptionHandle, Xapp,
     XappConfig, XappEvent, XappInput, XappOutput,
 };
-use ranlab_e2::{Frame, Time};
+use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ impl Machine for Xapp {
     fn received(&mut self, now: Time, (): (), pdu: Bytes) {
         self.handle(now, XappInput::Received { pdu });
     }
-    fn disconnected(&mut self, now: Time, (): (), why: &str) {
-        tracing::debug!(why, "disconnected from the RIC");
+    fn disconnected(&mut self, now: Time, (): (), why: LinkLoss) {
+        tracing::debug!(%why, "disconnected from the RIC");
         self.handle(now, XappInput::Disconnected);
     }
     fn connected(&mut self, now: Time, (): ()) {
@@ -57,7 +57,7 @@ impl Machine for Xapp {
 /// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 #[derive(Clone)]
 pub struct XappHandle {
-    driver: Rc<Owned<Xapp>>,
+    driver: Rc<Driver<Xapp>>,
     events: Events<XappEvent>,
 }
 
@@ -68,7 +68,7 @@ impl XappHandle {
         let sink: Events<XappEvent> = events.clone();
         let max_pdu = config.limits.pdu_bytes;
         let xapp = Xapp::new(config);
-        let driver = Driver::start(xapp, options, max_pdu, events.high(), move |event| sink.push(event));
+        let driver = Driver::start(xapp, options, max_pdu, move |event| sink.push(event));
         driver.with(|xapp, now| xapp.handle(now, XappInput::Wake));
         Self { driver: Rc::new(driver), events }
     }
@@ -145,6 +145,7 @@ impl XappHandle {
     pub fn try_next(&self) -> Option<XappEvent> {
         let event = self.events.take();
         if self.events.may_resume() {
+            self.events.resumed();
             self.driver.resume();
         }
         event

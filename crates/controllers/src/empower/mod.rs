@@ -263,9 +263,9 @@ impl EmpowerController {
         !self.ready.is_empty()
     }
 
-    /// When [`Self::work`] must be called though nothing came.
+    /// When [`Self::work`] must be called at the latest: at once while something waits, else for the heartbeat.
     pub fn wake_at(&self) -> Time {
-        self.next_heartbeat
+        if self.ready.is_empty() { self.next_heartbeat } else { Time::ZERO }
     }
 
     fn heartbeat(&mut self, now: Time) {

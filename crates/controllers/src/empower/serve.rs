@@ -1,7 +1,9 @@
 //! The 5G-EmPOWER-style controller on sockets.
 use super::{EmpowerController, EmpowerControllerSettings, Vbs};
-use crate::server::{Pace, Policy, Server, WallClock};
+use crate::server::{Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
+use ranlab_machines::Time;
+use ranlab_sdk::transport::BindError;
 use ranlab_wire::empower::Mac;
 use serde_json::{Value, json};
 use std::io;
@@ -22,7 +24,7 @@ pub struct EmpowerServer {
 
 impl EmpowerServer {
     /// Listens for base stations; needs a `LocalSet`.
-    pub async fn start(settings: EmpowerControllerSettings, address: SocketAddr) -> io::Result<Self> {
+    pub async fn start(settings: EmpowerControllerSettings, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served(EmpowerController::new(settings));
         Ok(Self { server: Server::start(served, address).await? })
     }
@@ -39,7 +41,7 @@ impl EmpowerServer {
 
     /// Looks at the controller.
     pub fn read<T>(&self, look: impl FnOnce(&EmpowerController) -> T) -> T {
-        look(&self.server.policy.borrow().0)
+        self.server.read(|served| look(&served.0))
     }
 }
 
@@ -62,11 +64,11 @@ impl Policy for Served {
     fn not_reading(&mut self) {
         self.0.not_reading();
     }
-    fn run(&mut self) -> Pace {
-        match self.0.work(&mut WallClock, SLICE) {
-            true => Pace::Again,
-            false => Pace::Until(self.0.wake_at()),
-        }
+    fn run(&mut self) {
+        self.0.work(&mut WallClock, SLICE);
+    }
+    fn run_at(&self) -> Time {
+        self.0.wake_at()
     }
     fn counters(&self) -> ControllerCounters {
         *self.0.counters()

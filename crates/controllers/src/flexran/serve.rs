@@ -1,8 +1,10 @@
 //! The FlexRAN-style controller on sockets.
 use super::{AgentNode, FlexranController, FlexranControllerSettings};
-use crate::server::{Pace, Policy, Server, WallClock, now};
+use crate::server::{Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
 use ranlab_machines::Time;
+use ranlab_sdk::now;
+use ranlab_sdk::transport::BindError;
 use serde_json::{Value, json};
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +41,7 @@ impl FlexranServer {
         settings: FlexranControllerSettings,
         threads: ThreadUse,
         address: SocketAddr,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, BindError> {
         let controller = FlexranController::new(settings);
         let served = Served { controller, threads, cycle: settings.cycle, next: now() };
         Ok(Self { server: Server::start(served, address).await? })
@@ -57,7 +59,7 @@ impl FlexranServer {
 
     /// Looks at the controller.
     pub fn read<T>(&self, look: impl FnOnce(&FlexranController) -> T) -> T {
-        look(&self.server.policy.borrow().controller)
+        self.server.read(|served| look(&served.controller))
     }
 }
 
@@ -80,7 +82,7 @@ impl Policy for Served {
     fn not_reading(&mut self) {
         self.controller.not_reading();
     }
-    fn run(&mut self) -> Pace {
+    fn run(&mut self) {
         let controller = &mut self.controller;
         match self.threads {
             ThreadUse::Inline => controller.cycle(&mut WallClock),
@@ -95,7 +97,9 @@ impl Policy for Served {
         while self.next <= now() {
             self.next += self.cycle;
         }
-        Pace::Tick(self.next)
+    }
+    fn run_at(&self) -> Time {
+        self.next
     }
     fn counters(&self) -> ControllerCounters {
         *self.controller.counters()

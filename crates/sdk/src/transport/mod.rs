@@ -41,6 +41,7 @@
 
 mod address;
 mod connect;
+mod framer;
 mod listener;
 mod memory;
 mod options;
@@ -50,6 +51,7 @@ mod write;
 
 pub use address::{Address, AddressError, SCHEMES};
 pub use connect::{ConnectError, connect};
+pub use framer::{Framer, LengthPrefix, Messages, Unframed};
 pub use listener::{AcceptError, BindError, Listener};
 pub use memory::{MemoryStream, duplex};
 pub use options::SocketOptions;

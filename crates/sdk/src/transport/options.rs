@@ -14,7 +14,7 @@ use socket2::{SockRef, TcpKeepalive};
 pub struct SocketOptions {
     /// Sends small messages at once (`TCP_NODELAY`). On.
     pub nodelay: bool,
-    /// `SO_SNDBUF` of a TCP socket in bytes. 256 KiB: it holds what was sent until it is acknowledged, and a receiver
+    /// `SO_SNDBUF` of a TCP socket in bytes; 0 here and below leaves the kernel's own, which grow. 256 KiB: it holds what was sent until it is acknowledged, and a receiver
     /// on the same machine acknowledges in steps of 64 KiB; a quarter of this costs half of the throughput or more.
     pub send_buffer_bytes: usize,
     /// `SO_RCVBUF` of a TCP socket in bytes. 64 KiB.
@@ -48,9 +48,23 @@ impl Default for SocketOptions {
 }
 
 impl SocketOptions {
+    /// As a program that knows nothing of buffers has them: the kernel's, and no probes. `TCP_NODELAY` is on.
+    pub fn of_the_kernel() -> Self {
+        Self {
+            send_buffer_bytes: 0,
+            receive_buffer_bytes: 0,
+            unsent_bytes: None,
+            keepalive: None,
+            ..Self::default()
+        }
+    }
+
     /// TCP's buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
     pub(super) fn apply_tcp_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
-        ranlab_net::bound_buffers(socket, self.send_buffer_bytes, self.receive_buffer_bytes)
+        match (self.send_buffer_bytes, self.receive_buffer_bytes) {
+            (0, 0) => Ok(()),
+            (send, receive) => ranlab_net::bound_buffers(socket, send, receive),
+        }
     }
 
     /// The buffer bounds of a Unix socket.

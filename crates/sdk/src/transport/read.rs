@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{LENGTH_BYTES, MAX_PDU_BYTES, Stream};
+use super::{Framer, LengthPrefix, MAX_PDU_BYTES, Stream};
 
 /// The buffer begins with this much,
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
@@ -20,7 +20,7 @@ pub enum FrameError {
     /// Longer than allowed.
     #[error("the peer announces a message of {announced} bytes, at most {limit} are allowed")]
     TooLong {
-        /// What the four bytes say.
+        /// What the frame's head says.
         announced: usize,
         /// What this reader takes.
         limit: usize,
@@ -47,6 +47,7 @@ pub enum ReadOutcome {
 /// Once all frames are dropped, reading goes on in the same allocation from its beginning.
 #[derive(Debug)]
 pub struct FrameReader {
+    framer: &'static dyn Framer,
     buf: BytesMut,
     max_pdu: usize,
     chunk: usize,
@@ -61,7 +62,12 @@ impl Default for FrameReader {
 impl FrameReader {
     /// A reader that takes PDUs of up to `max_pdu` bytes. Allocates nothing before the first read.
     pub fn new(max_pdu: usize) -> Self {
-        Self { buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES }
+        Self::with_framer(max_pdu, &LengthPrefix)
+    }
+
+    /// As [`new`](Self::new), of frames of another form.
+    pub fn with_framer(max_pdu: usize, framer: &'static dyn Framer) -> Self {
+        Self { framer, buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES }
     }
 
     /// Makes one attempt to read. Take out what has come with [`Self::next`] before the next attempt.
@@ -86,15 +92,16 @@ impl FrameReader {
     /// The next whole frame's PDU, `None` if it has not arrived yet. After an error there is no next frame.
     #[allow(clippy::should_implement_trait)] // An iterator would end at the first `None`; this one goes on.
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
-        let Some(length) = self.announced() else { return Ok(None) };
+        let Some(length) = self.framer.pdu_bytes(&self.buf) else { return Ok(None) };
+        let head = self.framer.head_bytes();
         match length {
             0 => Err(FrameError::Empty),
             announced if announced > self.max_pdu => {
                 Err(FrameError::TooLong { announced, limit: self.max_pdu })
             }
-            _ if self.buf.len() - LENGTH_BYTES < length => Ok(None),
+            _ if self.buf.len() - head < length => Ok(None),
             _ => {
-                self.buf.advance(LENGTH_BYTES);
+                self.buf.advance(head);
                 Ok(Some(self.buf.split_to(length).freeze()))
             }
         }
@@ -103,11 +110,6 @@ impl FrameReader {
     /// Bytes read that do not make a whole frame yet.
     pub fn unfinished_bytes(&self) -> usize {
         self.buf.len()
-    }
-
-    fn announced(&self) -> Option<usize> {
-        let head = self.buf.first_chunk::<LENGTH_BYTES>()?;
-        Some(u32::from_be_bytes(*head) as usize)
     }
 
     fn make_room(&mut self) {
@@ -129,8 +131,10 @@ impl FrameReader {
 
     /// Bytes that the frame under way still needs; 0 if unknown or refused by [`Self::next`].
     fn missing(&self) -> usize {
-        match self.announced() {
-            Some(length) if length <= self.max_pdu => (LENGTH_BYTES + length).saturating_sub(self.buf.len()),
+        match self.framer.pdu_bytes(&self.buf) {
+            Some(length) if length <= self.max_pdu => {
+                (self.framer.head_bytes() + length).saturating_sub(self.buf.len())
+            }
             _ => 0,
         }
     }
@@ -139,7 +143,7 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::duplex;
+    use crate::transport::{LENGTH_BYTES, duplex};
     use std::io::IoSlice;
 
     /// A reader that has been given `bytes` and asked for frames, and then had room for more.

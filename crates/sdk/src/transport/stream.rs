@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use super::MemoryStream;
+use super::{Framer, LengthPrefix, MemoryStream};
 
 /// Room made by [`Stream::try_read`] if the caller's buffer has none.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
@@ -62,6 +62,11 @@ impl Stream {
             Self::Unix(stream) => stream.poll_write_ready(cx),
             Self::Memory(stream) => stream.poll_writable(cx).map(Ok),
         }
+    }
+
+    /// How messages are marked on it.
+    pub fn framer(&self) -> &'static dyn Framer {
+        &LengthPrefix
     }
 
     /// Appends what is there to `buf`, at most its spare capacity (room is made if it has none). `Ok(0)` is the

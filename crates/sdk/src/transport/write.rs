@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 
 use bytes::{Buf, Bytes};
 
-use super::{LENGTH_BYTES, MAX_PDU_BYTES, Stream};
+use super::{Framer, LengthPrefix, MAX_PDU_BYTES, Stream};
 
 /// Slices given to one system call, at most (the kernel's own bound, `IOV_MAX`, is 1024).
 const MAX_SLICES: usize = 256;
@@ -63,6 +63,7 @@ pub enum WriteError {
 /// Writes frames as far as the stream takes them.
 #[derive(Debug)]
 pub struct FrameWriter {
+    framer: &'static dyn Framer,
     max_pdu: usize,
     /// What is left of the frame under way: of its length and head,
     rest_head: Bytes,
@@ -81,7 +82,12 @@ impl Default for FrameWriter {
 impl FrameWriter {
     /// A writer that sends PDUs of up to `max_pdu` bytes.
     pub fn new(max_pdu: usize) -> Self {
-        Self { max_pdu, rest_head: Bytes::new(), rest_body: Bytes::new(), scratch: Vec::new() }
+        Self::with_framer(max_pdu, &LengthPrefix)
+    }
+
+    /// As [`new`](Self::new), with frames of another form.
+    pub fn with_framer(max_pdu: usize, framer: &'static dyn Framer) -> Self {
+        Self { framer, max_pdu, rest_head: Bytes::new(), rest_body: Bytes::new(), scratch: Vec::new() }
     }
 
     /// Bytes of a frame under way that have not left. While there are some, call [`Self::write`] when the
@@ -96,7 +102,10 @@ impl FrameWriter {
         let mut outcome = WriteOutcome::default();
         while self.rest_bytes() > 0 || outcome.taken < frames.len() {
             let rest_bytes = self.rest_bytes();
-            let waiting = &frames[outcome.taken..];
+            let mut waiting = &frames[outcome.taken..];
+            if self.framer.is_one_per_write() {
+                waiting = &waiting[..waiting.len().min(1)];
+            }
             let (offered, written) = self.write_once(stream, waiting);
             let written = match written {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
@@ -110,7 +119,7 @@ impl FrameWriter {
             };
             outcome.bytes += written;
             outcome.taken += self.account(waiting, written);
-            if written < rest_bytes + wire_bytes(&waiting[..offered]) {
+            if written < rest_bytes + self.wire_bytes(&waiting[..offered]) {
                 outcome.blocked = true;
                 break;
             }
@@ -143,11 +152,13 @@ impl FrameWriter {
         stream: &Stream,
         frames: &[Frame<'_>],
     ) -> (usize, io::Result<usize>) {
-        let offered = offerable(frames);
+        let (offered, head_bytes) = (offerable(frames), self.framer.head_bytes());
         let frames = &frames[..offered];
         self.scratch.clear();
         for frame in frames {
-            self.scratch.extend_from_slice(&length_prefix(frame));
+            let at = self.scratch.len();
+            self.scratch.resize(at + head_bytes, 0);
+            self.framer.write_head(frame.pdu_bytes(), &mut self.scratch[at..]);
             self.scratch.extend_from_slice(&frame.head[..copied_bytes(frame)]);
         }
         let mut slices = [IoSlice::new(&[]); SLICES];
@@ -161,7 +172,7 @@ impl FrameWriter {
         let mut scratch = &self.scratch[..];
         for frame in frames {
             let copied = copied_bytes(frame);
-            let (start, others) = scratch.split_at(LENGTH_BYTES + copied);
+            let (start, others) = scratch.split_at(head_bytes + copied);
             scratch = others;
             push(start);
             push(&frame.head[copied..]);
@@ -184,7 +195,7 @@ impl FrameWriter {
                 break;
             }
             taken += 1;
-            let length = LENGTH_BYTES + frame.pdu_bytes();
+            let length = self.framer.head_bytes() + frame.pdu_bytes();
             if written < length {
                 self.keep_rest(frame, written);
                 break;
@@ -194,10 +205,17 @@ impl FrameWriter {
         taken
     }
 
+    fn wire_bytes(&self, frames: &[Frame<'_>]) -> usize {
+        frames.iter().map(|frame| self.framer.head_bytes() + frame.pdu_bytes()).sum()
+    }
+
     fn keep_rest(&mut self, frame: &Frame<'_>, written: usize) {
-        let head_bytes = LENGTH_BYTES + frame.head.len();
+        let framing = self.framer.head_bytes();
+        let head_bytes = framing + frame.head.len();
         if written < head_bytes {
-            let mut rest = [&length_prefix(frame)[..], frame.head].concat();
+            let mut rest = vec![0; framing];
+            self.framer.write_head(frame.pdu_bytes(), &mut rest);
+            rest.extend_from_slice(frame.head);
             rest.drain(..written);
             self.rest_head = rest.into();
         }
@@ -221,13 +239,4 @@ fn offerable(frames: &[Frame<'_>]) -> usize {
 /// How much of the head is copied behind the length: all or nothing.
 fn copied_bytes(frame: &Frame<'_>) -> usize {
     if frame.head.len() <= COPIED_HEAD_BYTES { frame.head.len() } else { 0 }
-}
-
-/// Four bytes are enough: [`FrameWriter::check`] has refused longer frames.
-fn length_prefix(frame: &Frame<'_>) -> [u8; LENGTH_BYTES] {
-    (frame.pdu_bytes() as u32).to_be_bytes()
-}
-
-fn wire_bytes(frames: &[Frame<'_>]) -> usize {
-    frames.iter().map(|frame| LENGTH_BYTES + frame.pdu_bytes()).sum()
 }

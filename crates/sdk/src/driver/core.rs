@@ -1,0 +1,379 @@
+//! The driver's inside: what its tasks share.
+use super::link::{Link, LinkState, Next};
+use super::{Action, Machine, Reading};
+use crate::alarm::Alarm;
+use crate::clock::now;
+use crate::transport::{
+    self, Address, BindError, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed,
+};
+use ranlab_e2::{Frame, LinkLoss, Time};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, spawn_local};
+
+/// Bytes taken out of a machine's outbox ahead of the socket: what is out here can no more be dropped for age.
+const AHEAD_BYTES: usize = 64 << 10;
+/// Frames given to one write.
+pub(super) const AHEAD_FRAMES: usize = 64;
+/// How long a link that may not be read waits before it asks again.
+const HELD_BACK: Duration = Duration::from_millis(1);
+/// How long accepting rests when the process is out of file descriptors.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+type Events<E> = Box<dyn FnMut(E) -> Reading>;
+
+/// A machine, its links and its timer.
+pub(super) struct Core<M: Machine> {
+    inner: RefCell<Inner<M>>,
+    timer: Notify,
+    /// While set, nothing is read: the user has not taken what came before.
+    paused: Cell<bool>,
+    stopped: Cell<bool>,
+    listeners: RefCell<Vec<JoinHandle<()>>>,
+    options: SocketOptions,
+    max_pdu: usize,
+}
+
+struct Inner<M: Machine> {
+    machine: M,
+    links: BTreeMap<M::Key, Link>,
+    armed: Option<Time>,
+    events: Events<M::Event>,
+}
+
+impl<M: Machine> Core<M> {
+    pub(super) fn start(
+        machine: M,
+        options: SocketOptions,
+        max_pdu: usize,
+        events: Events<M::Event>,
+    ) -> Rc<Self> {
+        let core = Rc::new(Self {
+            inner: RefCell::new(Inner { machine, links: BTreeMap::new(), armed: None, events }),
+            timer: Notify::new(),
+            paused: Cell::new(false),
+            stopped: Cell::new(false),
+            listeners: RefCell::default(),
+            options,
+            max_pdu,
+        });
+        spawn_local(Self::keep_time(Rc::downgrade(&core)));
+        core
+    }
+
+    /// Lets go of all links and starts nothing more.
+    pub(super) fn stop(&self) {
+        self.listeners.take().iter().for_each(JoinHandle::abort);
+        let links = std::mem::take(&mut self.inner.borrow_mut().links);
+        links.into_values().for_each(Link::close);
+        self.stopped.set(true);
+        self.timer.notify_one();
+    }
+
+    pub(super) fn with<T>(self: &Rc<Self>, change: impl FnOnce(&mut M, Time) -> T) -> T {
+        let now = now();
+        let (value, mut after) = {
+            let mut inner = self.inner.borrow_mut();
+            let value = change(&mut inner.machine, now);
+            (value, inner.settle(now))
+        };
+        self.follow_up(&mut after);
+        value
+    }
+
+    pub(super) fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
+        look(&self.inner.borrow().machine)
+    }
+
+    pub(super) fn resume(&self) {
+        self.paused.set(false);
+        self.inner.borrow().links.values().for_each(|link| link.state.changed());
+    }
+
+    pub(super) fn attach(self: &Rc<Self>, key: M::Key, stream: Stream) {
+        let (stream, state) = (Rc::new(stream), Rc::new(LinkState::default()));
+        let link = Link::new(stream.clone(), state.clone(), self.max_pdu, Self::framer(&stream));
+        self.inner.borrow_mut().links.insert(key, link);
+        spawn_local(self.clone().serve(key, stream, state));
+    }
+
+    fn framer(stream: &Stream) -> &'static dyn Framer {
+        if M::FRAMES_ITSELF { &Unframed } else { stream.framer() }
+    }
+
+    pub(super) fn links(&self) -> usize {
+        self.inner.borrow().links.len()
+    }
+
+    pub(super) async fn listen(
+        self: &Rc<Self>,
+        address: &Address,
+        admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
+    ) -> Result<Address, BindError> {
+        let listener = Listener::bind(address, &self.options).await?;
+        let bound = listener.address().clone();
+        let task = spawn_local(Self::accept(Rc::downgrade(self), listener, admit));
+        self.listeners.borrow_mut().push(task);
+        Ok(bound)
+    }
+
+    async fn accept(
+        core: Weak<Self>,
+        listener: Listener,
+        mut admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key>,
+    ) {
+        loop {
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept");
+                    tokio::time::sleep(ACCEPT_REST).await;
+                    continue;
+                }
+            };
+            let Some(core) = core.upgrade() else { return };
+            let admitted = admit(&mut core.inner.borrow_mut().machine, now(), &peer);
+            match admitted {
+                Some(key) => core.attach(key, stream),
+                None => tracing::warn!(peer, "refused"),
+            }
+            core.with(|_, _| ());
+        }
+    }
+
+    /// Forgets a link that ended by itself, and tells the machine. A link that the machine has closed is forgotten
+    /// already, and its key may belong to a newer one.
+    fn detach(self: &Rc<Self>, key: M::Key, state: &Rc<LinkState>, why: LinkLoss) {
+        let current = {
+            let mut inner = self.inner.borrow_mut();
+            let current = inner.links.get(&key).is_some_and(|link| Rc::ptr_eq(&link.state, state));
+            if current {
+                inner.links.remove(&key);
+            }
+            current
+        };
+        if current {
+            self.with(|machine, now| machine.disconnected(now, key, why));
+        }
+    }
+
+    /// The life of one link: reads, and writes again after it was full.
+    async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
+        let mut reader = FrameReader::with_framer(self.max_pdu, Self::framer(&stream));
+        let why = loop {
+            // A pipe within the process may always be readable: others shall have their turn.
+            tokio::task::consume_budget().await;
+            let next = if self.inner.borrow_mut().machine.may_read(key) {
+                poll_fn(|cx| state.poll(&stream, self.paused.get(), cx)).await
+            } else {
+                match tokio::time::timeout(HELD_BACK, poll_fn(|cx| state.poll(&stream, true, cx))).await {
+                    Ok(next) => next,
+                    Err(_) => continue,
+                }
+            };
+            match next {
+                // Only a failed write closes a link that is still one.
+                Next::Closed => break LinkLoss::Broken("it cannot be written to".to_owned()),
+                Next::Writable(Err(error)) | Next::Readable(Err(error)) => {
+                    break LinkLoss::Broken(error.to_string());
+                }
+                Next::Writable(Ok(())) => {
+                    state.blocked.set(false);
+                    self.inner.borrow_mut().flush(key, now());
+                }
+                Next::Readable(Ok(())) => match self.read_batch(key, &stream, &mut reader) {
+                    Ok(()) => {}
+                    Err(why) => break why,
+                },
+            }
+        };
+        self.detach(key, &state, why);
+    }
+
+    /// One read and all that follows from it.
+    fn read_batch(
+        self: &Rc<Self>,
+        key: M::Key,
+        stream: &Stream,
+        reader: &mut FrameReader,
+    ) -> Result<(), LinkLoss> {
+        match reader.fill(stream) {
+            Ok(ReadOutcome::Bytes(_)) => {}
+            Ok(ReadOutcome::WouldBlock) => return Ok(()),
+            Ok(ReadOutcome::Closed) => return Err(LinkLoss::ClosedByPeer),
+            Err(error) => return Err(LinkLoss::Broken(error.to_string())),
+        }
+        let now = now();
+        let (outcome, mut after) = {
+            let mut inner = self.inner.borrow_mut();
+            let outcome = loop {
+                match reader.next() {
+                    Ok(Some(pdu)) => inner.machine.received(now, key, pdu),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error.to_string()),
+                }
+            };
+            if let Err(why) = &outcome {
+                inner.say_farewell(key, why);
+            }
+            (outcome, inner.settle(now))
+        };
+        self.follow_up(&mut after);
+        outcome.map_err(LinkLoss::Framing)
+    }
+
+    /// What cannot be done while the machine is borrowed.
+    fn follow_up(self: &Rc<Self>, after: &mut After<M>) {
+        for (key, address) in after.connects.drain(..) {
+            spawn_local(self.clone().connect(key, address));
+        }
+        for event in after.events.drain(..) {
+            // The listener may act on the machine in turn, so it is called outside of any borrow but its own.
+            let none: Events<M::Event> = Box::new(|_| Reading::GoesOn);
+            let mut events = std::mem::replace(&mut self.inner.borrow_mut().events, none);
+            self.paused.set(events(event) == Reading::Pauses);
+            self.inner.borrow_mut().events = events;
+        }
+        if after.rearm {
+            self.timer.notify_one();
+        }
+    }
+
+    async fn connect(self: Rc<Self>, key: M::Key, address: String) {
+        if self.stopped.get() {
+            return;
+        }
+        let stream = match address.parse::<Address>() {
+            Ok(address) => transport::connect(&address, &self.options)
+                .await
+                .map_err(|error| LinkLoss::NotConnected(error.to_string())),
+            Err(error) => Err(LinkLoss::BadAddress(error.to_string())),
+        };
+        match stream {
+            Ok(_) if self.stopped.get() => {}
+            Ok(stream) => {
+                self.attach(key, stream);
+                self.with(|machine, now| machine.connected(now, key));
+            }
+            Err(why) => self.with(|machine, now| machine.disconnected(now, key, why)),
+        }
+    }
+
+    /// Wakes the machine at its deadlines, as long as somebody holds the driver.
+    async fn keep_time(core: Weak<Self>) {
+        let mut alarm = Alarm::default();
+        loop {
+            let Some(this) = core.upgrade().filter(|this| !this.stopped.get()) else { return };
+            let deadline = {
+                let mut inner = this.inner.borrow_mut();
+                inner.armed = inner.machine.wake_at();
+                inner.armed
+            };
+            match deadline {
+                Some(at) if at <= now() => {
+                    this.with(|machine, now| machine.wake(now));
+                    drop(this);
+                    tokio::task::yield_now().await;
+                }
+                Some(at) => {
+                    tokio::select! {
+                        () = alarm.wait(at) => this.with(|machine, now| machine.wake(now)),
+                        () = this.timer.notified() => {}
+                    }
+                }
+                None => this.timer.notified().await,
+            }
+        }
+    }
+}
+
+/// What follows from a change once the machine is free again.
+struct After<M: Machine> {
+    connects: Vec<(M::Key, String)>,
+    events: Vec<M::Event>,
+    rearm: bool,
+}
+
+impl<M: Machine> Inner<M> {
+    /// Asks the machine what follows, and writes to all links concerned.
+    fn settle(&mut self, now: Time) -> After<M> {
+        let mut after = After { connects: Vec::new(), events: Vec::new(), rearm: false };
+        loop {
+            let mut closed: Vec<M::Key> = Vec::new();
+            while let Some(action) = self.machine.poll() {
+                match action {
+                    // At once: what the machine wants sent before it closes a link is gone after the next poll. A
+                    // machine says this once per link and batch, so a batch is one write.
+                    Action::Transmit(key) => self.flush(key, now),
+                    Action::Close { key, reason } => {
+                        tracing::debug!(?key, reason, "closing");
+                        closed.push(key);
+                    }
+                    Action::Connect { key, address } => after.connects.push((key, address)),
+                    Action::Event(event) => after.events.push(event),
+                }
+            }
+            if closed.is_empty() {
+                break;
+            }
+            for key in closed {
+                if let Some(link) = self.links.remove(&key) {
+                    link.close();
+                }
+                self.machine.closed(now, key);
+            }
+        }
+        let next = self.machine.wake_at();
+        after.rearm = next.is_some_and(|at| self.armed.is_none_or(|armed| at < armed));
+        after
+    }
+
+    /// Writes what waits for a link, as far as the socket takes it.
+    fn flush(&mut self, key: M::Key, now: Time) {
+        let Some(link) = self.links.get_mut(&key) else { return };
+        if link.state.blocked.get() {
+            return;
+        }
+        loop {
+            while link.ahead_bytes < AHEAD_BYTES && link.ahead.len() < AHEAD_FRAMES {
+                let Some(frame) = self.machine.transmit(now, key) else { break };
+                link.ahead_bytes += frame.len();
+                link.ahead.push_back(frame);
+            }
+            if link.ahead.is_empty() && link.writer.rest_bytes() == 0 {
+                return;
+            }
+            match link.write() {
+                Ok(true) => {}
+                Ok(false) => {
+                    link.ahead.iter_mut().for_each(Frame::detach);
+                    self.machine.transport_full(key);
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(?key, %error, "write failed");
+                    // The reader sees the end of the stream and tells the machine.
+                    link.ahead.clear();
+                    link.ahead_bytes = 0;
+                    link.state.closed.set(true);
+                    link.state.changed();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn say_farewell(&mut self, key: M::Key, why: &str) {
+        let Some(pdu) = self.machine.farewell(why) else { return };
+        if let Some(link) = self.links.get_mut(&key) {
+            link.ahead_bytes += pdu.len();
+            link.ahead.push_back(Frame::whole(pdu));
+            // If the socket is full, the peer does not read, and so does not want to know.
+            let _ = link.write();
+        }
+    }
+}

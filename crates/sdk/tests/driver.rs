@@ -1,0 +1,78 @@
+//! What the driver promises to any machine, shown with one of a stranger's own.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
+use ranlab_sdk::e2::{Frame, LinkLoss, Time};
+use ranlab_sdk::transport::{Address, SocketOptions, Stream, connect};
+use ranlab_sdk::{Bytes, run};
+use std::io::IoSlice;
+use std::time::Duration;
+
+const SENT: usize = 1 << 20;
+
+/// Counts octets of a protocol that frames itself, and reads as long as it may; says each disconnection.
+#[derive(Default)]
+struct Counter {
+    octets: usize,
+    may_read: bool,
+    lost: Vec<LinkLoss>,
+}
+
+impl Machine for Counter {
+    type Key = u8;
+    type Event = ();
+    const FRAMES_ITSELF: bool = true;
+    fn received(&mut self, _: Time, _: u8, octets: Bytes) {
+        self.octets += octets.len();
+    }
+    fn disconnected(&mut self, _: Time, _: u8, why: LinkLoss) {
+        self.lost.push(why);
+    }
+    fn may_read(&mut self, _: u8) -> bool {
+        self.may_read
+    }
+    fn poll(&mut self) -> Option<Action<u8, ()>> {
+        None
+    }
+    fn transmit(&mut self, _: Time, _: u8) -> Option<Frame> {
+        None
+    }
+}
+
+/// Writes until `octets` are sent or nothing is taken for a while; how many were.
+async fn write(stream: &Stream, octets: usize) -> usize {
+    let (chunk, mut sent) = (vec![7; 64 << 10], 0);
+    while sent < octets {
+        match stream.try_write_vectored(&[IoSlice::new(&chunk[..chunk.len().min(octets - sent)])]) {
+            Ok(taken) => sent += taken,
+            Err(_) if tokio::time::timeout(Duration::from_millis(200), stream.writable()).await.is_err() => {
+                break;
+            }
+            Err(_) => {}
+        }
+    }
+    sent
+}
+
+#[test]
+fn a_machine_that_may_not_read_holds_its_peer_back_and_loses_nothing() {
+    run(async {
+        let driver = Driver::start(Counter::default(), SocketOptions::default(), SENT, |()| Reading::GoesOn);
+        let place: Address = "mem://driver-held".parse().unwrap();
+        driver.listen(&place, |_, _, _| Some(1)).await.unwrap();
+        let peer = connect(&place, &SocketOptions::default()).await.unwrap();
+        let first = write(&peer, SENT).await;
+        assert!(first < SENT, "a memory stream holds 64 KiB");
+        assert_eq!(driver.read(|counter| counter.octets), 0);
+        driver.with(|counter, _| counter.may_read = true);
+        assert_eq!(first + write(&peer, SENT - first).await, SENT);
+        drop(peer);
+        while driver.read(|counter| counter.lost.is_empty()) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        driver.read(|counter| {
+            assert_eq!((counter.octets, &counter.lost[..]), (SENT, &[LinkLoss::ClosedByPeer][..]));
+        });
+        assert_eq!(driver.links(), 0);
+    });
+}
