@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::expect::short;
 use crate::results::{PointResult, Results};
 use crate::rig::Better;
-use crate::stats::{aa_spread, holm, welch_p};
+use crate::stats::{Estimate, aa_spread, holm};
 
 /// Corrected probability below which a difference is not chance.
 const SIGNIFICANT: f64 = 0.05;
@@ -93,14 +93,12 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
 }
 
 fn row(metric: &str, a: &PointResult, b: &PointResult, floor: Option<f64>) -> Option<Row> {
-    let (ours, theirs) = (a.values(metric), b.values(metric));
-    let mean =
-        |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-    let (mean_a, mean_b) = (mean(&ours)?, mean(&theirs)?);
-    let change = if mean_a == mean_b { 0.0 } else { (mean_b - mean_a) / mean_a.abs() };
+    // The interval is not looked at: its confidence is of no account.
+    let (ours, theirs) = (a.summary(metric, 0.95)?, b.summary(metric, 0.95)?);
+    let change = if ours.mean == theirs.mean { 0.0 } else { (theirs.mean - ours.mean) / ours.mean.abs() };
+    let p = Estimate::of(&ours, false).minus(Estimate::of(&theirs, false)).p();
     let (point, metric) = (a.point.label(), metric.to_owned());
-    let p = welch_p(&ours, &theirs);
-    Some(Row { point, metric, a: mean_a, b: mean_b, change, p, floor, finding: Finding::Unknown })
+    Some(Row { point, metric, a: ours.mean, b: theirs.mean, change, p, floor, finding: Finding::Unknown })
 }
 
 fn correct(rows: &mut [Row]) {

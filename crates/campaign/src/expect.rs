@@ -1,26 +1,28 @@
 //! Verdicts: what a paper says against what was measured.
 
+mod laws;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::metric::DISTURBED;
 use crate::results::Results;
-use crate::scaling::growth;
-use crate::scenario::{Expect, Law, Shape};
-use crate::stats::Summary;
+use crate::scenario::{Expect, Law};
 use crate::value::Value;
+
+use laws::Told;
 
 /// What became of an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It holds.
+    /// It does, with the whole interval.
     Holds,
     /// It does not, and need not: an absolute value from other hardware. Never tuned to.
     Differs,
-    /// Our interval is wider than the tolerance and touches it, or other work disturbed repeats that the scenario keeps
-    /// all the same: more or quieter repeats would tell.
+    /// Our interval lies on both sides of what is expected, there is a single repeat and so no interval, or other work
+    /// disturbed repeats that the scenario keeps all the same: more or quieter repeats would tell.
     Inconclusive,
     /// Something is missing; the reason says what.
     Unmeasurable,
@@ -57,6 +59,8 @@ pub struct Judged {
     pub paper: String,
     /// What we measured.
     pub ours: String,
+    /// Repeats behind it, of several points the fewest; 0 if nothing was measured.
+    pub repeats: usize,
     /// The verdict.
     pub verdict: Verdict,
     /// Why, if it does not hold.
@@ -73,41 +77,27 @@ pub fn judge(results: &Results) -> Vec<Judged> {
 /// Of an expectation that does not hold in repeats that should not count.
 const DISTURBED_WHY: &str = "not so, but other work disturbed the repeats: a quiet machine would tell";
 
-/// Whether a law holds (`None`: the measurement is too wide to tell) and what was measured; `Err`: what is missing.
-type Finding = Result<(Option<bool>, String), String>;
-
 fn judge_one(results: &Results, expect: &Expect) -> Judged {
     let finding = if results.scenario.quick && !expect.required {
         Err("a quick run judges only required expectations".to_owned())
     } else {
-        find(results, expect)
+        laws::find(results, expect)
     };
-    let (verdict, ours, reason) = match finding {
-        Err(missing) => (Verdict::Unmeasurable, "-".to_owned(), missing),
-        Ok((Some(true), ours)) => (Verdict::Holds, ours, String::new()),
-        Ok((None, ours)) => {
-            (Verdict::Inconclusive, ours, "our interval is wider than the tolerance".to_owned())
-        }
-        Ok((Some(false), ours)) if disturbed(results, expect) => {
-            (Verdict::Inconclusive, ours, DISTURBED_WHY.to_owned())
-        }
-        Ok((Some(false), ours)) if expect.required => {
-            (Verdict::Fails, ours, "required, and not so".to_owned())
-        }
-        Ok((Some(false), ours)) => {
-            (Verdict::Differs, ours, "other hardware or software than the paper's".to_owned())
-        }
+    let (verdict, reason) = match &finding {
+        Err(missing) => (Verdict::Unmeasurable, missing.as_str()),
+        Ok(found) => match found.told {
+            Told::Holds => (Verdict::Holds, ""),
+            Told::Unclear(why) => (Verdict::Inconclusive, why),
+            Told::Broken if disturbed(results, expect) => (Verdict::Inconclusive, DISTURBED_WHY),
+            Told::Broken if expect.required => (Verdict::Fails, "required, and not so"),
+            Told::Broken => (Verdict::Differs, "other hardware or software than the paper's"),
+        },
     };
+    let reason = reason.to_owned();
+    let (ours, repeats) = finding.map_or_else(|_| ("-".to_owned(), 0), |found| (found.ours, found.repeats));
     let place = if expect.filter.is_empty() { "everywhere".to_owned() } else { words(&expect.filter) };
-    Judged {
-        metric: expect.metric.clone(),
-        place,
-        paper: paper(expect),
-        ours,
-        verdict,
-        reason,
-        source: expect.source.clone(),
-    }
+    let (metric, source) = (expect.metric.clone(), expect.source.clone());
+    Judged { metric, place, paper: paper(expect), ours, repeats, verdict, reason, source }
 }
 
 /// Whether other work disturbed one of the repeats that an expectation is judged by: they cannot refute it.
@@ -118,9 +108,10 @@ fn disturbed(results: &Results, expect: &Expect) -> bool {
         filter.extend(against.clone());
         filters.push(filter);
     }
+    let confidence = results.scenario.measure.confidence;
     filters.iter().any(|filter| {
-        let mut runs = results.matching(filter).flat_map(|point| &point.runs);
-        runs.any(|run| run.recording.metrics.get(DISTURBED).is_some_and(|share| *share > 0.0))
+        let mut points = results.matching(filter);
+        points.any(|point| point.summary(DISTURBED, confidence).is_some_and(|share| share.max > 0.0))
     })
 }
 
@@ -173,137 +164,6 @@ fn paper(expect: &Expect) -> String {
     }
 }
 
-fn find(results: &Results, expect: &Expect) -> Finding {
-    match &expect.law {
-        Law::Value { value, tolerance } => every(results, expect, |summary| {
-            let (low, high) = summary.interval();
-            let within = tolerance * value.abs();
-            let meets = low <= value + within && high >= value - within;
-            // An interval that meets the tolerance and is wider would meet nearly anything.
-            (!meets || summary.half_width.is_none_or(|half| half <= within)).then_some(meets)
-        }),
-        Law::Bounds { at_least, at_most } => every(results, expect, |summary| {
-            let above = at_least.is_none_or(|bound| summary.mean >= bound);
-            Some(above && at_most.is_none_or(|bound| summary.mean <= bound))
-        }),
-        Law::Ratio { against, ratio, tolerance, at_least, at_most } => {
-            let mut filter = expect.filter.clone();
-            filter.extend(against.clone());
-            let ours = mean(results, &expect.filter, &expect.metric)?;
-            let theirs = mean(results, &filter, &expect.metric)?;
-            if theirs == 0.0 {
-                return Err(format!("{} is 0 at {}", expect.metric, words(&filter)));
-            }
-            let by = ours / theirs;
-            let holds = ratio.is_none_or(|ratio| (by - ratio).abs() <= tolerance * ratio.abs())
-                && at_least.is_none_or(|bound| by >= bound)
-                && at_most.is_none_or(|bound| by <= bound);
-            Ok((Some(holds), format!("{} times", short(by))))
-        }
-        Law::Order { along, order } => {
-            let mut means = Vec::with_capacity(order.len());
-            for value in order {
-                let mut filter = expect.filter.clone();
-                filter.insert(along.clone(), value.clone());
-                means.push(mean(results, &filter, &expect.metric)?);
-            }
-            let holds = means.windows(2).all(|pair| pair[0] > pair[1]);
-            let ours: Vec<String> =
-                order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", short(*mean))).collect();
-            Ok((Some(holds), ours.join(", ")))
-        }
-        Law::Shape { along, shape, tolerance } => shaped(results, expect, along, *shape, *tolerance),
-    }
-}
-
-/// All matching points must hold; shown is the first that does not, or else the first that cannot be told.
-fn every(results: &Results, expect: &Expect, holds: impl Fn(&Summary) -> Option<bool>) -> Finding {
-    // How much a finding matters: a law is broken by one point that breaks it.
-    let weight = |held: Option<bool>| held.map_or(1, |held| if held { 0 } else { 2 });
-    let mut shown: Option<(Option<bool>, String)> = None;
-    let mut points = 0;
-    for point in results.matching(&expect.filter) {
-        points += 1;
-        let Some(summary) = point.summary(&expect.metric, results.scenario.measure.confidence) else {
-            return Err(missing(
-                point.outcome().map_or("not measured yet", |outcome| outcome.name()),
-                point.reason(),
-            ));
-        };
-        let ours = with_interval(summary.mean, summary.half_width);
-        let held = holds(&summary);
-        if shown.as_ref().is_none_or(|(earlier, _)| weight(held) > weight(*earlier)) {
-            shown =
-                Some((held, if points > 1 { format!("{ours} at {}", point.point.label()) } else { ours }));
-        }
-    }
-    shown.ok_or_else(|| format!("no point of the sweep has {}", words(&expect.filter)))
-}
-
-fn missing(outcome: &str, reason: &str) -> String {
-    if reason.is_empty() {
-        format!("the point is {outcome}")
-    } else {
-        format!("the point is {outcome}: {reason}")
-    }
-}
-
-/// The mean over all points that match; each must have been measured.
-fn mean(results: &Results, filter: &BTreeMap<String, Value>, metric: &str) -> Result<f64, String> {
-    let mut means = Vec::new();
-    for point in results.matching(filter) {
-        let summary = point.summary(metric, 0.95).ok_or_else(|| {
-            missing(point.outcome().map_or("not measured yet", |outcome| outcome.name()), point.reason())
-        })?;
-        means.push(summary.mean);
-    }
-    if means.is_empty() {
-        return Err(format!("no point of the sweep has {}", words(filter)));
-    }
-    Ok(means.iter().sum::<f64>() / means.len() as f64)
-}
-
-fn shaped(results: &Results, expect: &Expect, along: &str, shape: Shape, tolerance: f64) -> Finding {
-    let mut points = Vec::new();
-    for point in results.matching(&expect.filter) {
-        let x = point.point.settings.get(along).and_then(Value::number);
-        let x = x.ok_or_else(|| format!("`{along}` is no number at {}", point.point.label()))?;
-        let summary =
-            point.summary(&expect.metric, results.scenario.measure.confidence).ok_or_else(|| {
-                missing(point.outcome().map_or("not measured yet", |o| o.name()), point.reason())
-            })?;
-        points.push((x, summary.mean));
-    }
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if points.len() < 2 || (shape == Shape::Peaked && points.len() < 3) {
-        return Err(format!("{} points along {along} show no shape", points.len()));
-    }
-    let ys: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
-    let rises = |ys: &[f64]| ys.windows(2).all(|pair| pair[1] >= pair[0] - tolerance * pair[0].abs());
-    let falls = |ys: &[f64]| ys.windows(2).all(|pair| pair[1] <= pair[0] + tolerance * pair[0].abs());
-    let mean = ys.iter().sum::<f64>() / ys.len() as f64;
-    let (first, last) = (ys[0], ys[ys.len() - 1]);
-    let exponent = growth(&points, 0.95).map(|growth| growth.exponent);
-    let grows = |holds: &dyn Fn(f64) -> bool| match exponent {
-        Some(exponent) => Ok((Some(holds(exponent)), format!("exponent {}", short(exponent)))),
-        None => Err("a growth exponent needs numbers above 0 at two loads".to_owned()),
-    };
-    let ends = format!("{} to {}", short(first), short(last));
-    match shape {
-        Shape::Increasing => Ok((Some(rises(&ys) && last > first), ends)),
-        Shape::Decreasing => Ok((Some(falls(&ys) && last < first), ends)),
-        Shape::Flat => Ok((Some(ys.iter().all(|y| (y - mean).abs() <= tolerance * mean.abs())), ends)),
-        Shape::Linear => grows(&|exponent| (exponent - 1.0).abs() <= tolerance),
-        Shape::Sublinear => grows(&|exponent| exponent < 1.0 - tolerance),
-        Shape::Superlinear => grows(&|exponent| exponent > 1.0 + tolerance),
-        Shape::Peaked => {
-            let top = ys.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(index, _)| index);
-            let holds = top > 0 && top + 1 < ys.len() && rises(&ys[..=top]) && falls(&ys[top..]);
-            Ok((Some(holds), format!("largest, {}, at {}", short(ys[top]), short(points[top].0))))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,13 +174,13 @@ mod tests {
     use crate::scenario::{Overrides, Scenario};
 
     fn verdicts(quick: bool, expects: &str) -> Vec<(Verdict, String)> {
-        verdicts_at(0.0, quick, expects)
+        verdicts_at(0.0, 2, quick, expects)
     }
 
-    fn verdicts_at(noise: f64, quick: bool, expects: &str) -> Vec<(Verdict, String)> {
+    fn verdicts_at(noise: f64, repeats: u32, quick: bool, expects: &str) -> Vec<(Verdict, String)> {
         let text = format!(
             "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = {noise:?}\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
-             \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\", \"disturbed\"]\n[measure]\nrepeats = 2\n{expects}"
+             \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\", \"disturbed\"]\n[measure]\nrepeats = {repeats}\n{expects}"
         );
         let rig = MockRig::default();
         let over = Overrides { sets: Vec::new(), quick };
@@ -348,17 +208,32 @@ mod tests {
              [[expect]]\nwhere = {{ {ok} }}\nmetric = \"throughput\"\nalong = \"load.workers\"\nshape = \"peaked\"\n\
              [[expect]]\nwhere = {{ {ok} }}\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [10, 5, 2, 1]\n\
              [[expect]]\nwhere = {{ {ok} }}\nmetric = \"throughput\"\nalong = \"load.workers\"\nshape = \"linear\"\n\
+             [[expect]]\nwhere = {{ {ok} }}\nmetric = \"sut.cpu_cores\"\nalong = \"load.workers\"\nshape = \"linear\"\n\
+             [[expect]]\nwhere = {{ {ok} }}\nmetric = \"sut.cpu_cores\"\nalong = \"load.workers\"\nshape = \"sublinear\"\n\
              [[expect]]\nwhere = {{ \"load.workers\" = 3 }}\nmetric = \"throughput\"\nat_least = 1.0\n"
         );
         let verdicts = verdicts(false, &expects);
         let names: Vec<Verdict> = verdicts.iter().map(|(verdict, _)| *verdict).collect();
         assert_eq!(
             names,
-            [Holds, Differs, Fails, Unmeasurable, Holds, Holds, Holds, Differs, Unmeasurable],
+            [
+                Holds,
+                Differs,
+                Fails,
+                Unmeasurable,
+                Holds,
+                Holds,
+                Holds,
+                // What rises and falls is no power law: the regression's own interval says so.
+                Inconclusive,
+                Holds,
+                Differs,
+                Unmeasurable
+            ],
             "{verdicts:#?}"
         );
         assert!(verdicts[3].1.contains("exited with signal 11"));
-        assert!(verdicts[8].1.contains("no point of the sweep has load.workers = 3"));
+        assert!(verdicts[10].1.contains("no point of the sweep has load.workers = 3"));
     }
 
     /// Two repeats of a noisy system: an interval wider than the mean itself says nothing about 900 or 1,200 within a
@@ -373,9 +248,42 @@ mod tests {
         };
         let expects = [at(900.0, 0.001), at(1200.0, 0.001), at(1000.0, 100.0), at(1e6, 0.001)].concat();
         let told: Vec<Verdict> =
-            verdicts_at(0.2, false, &expects).into_iter().map(|(verdict, _)| verdict).collect();
+            verdicts_at(0.2, 2, false, &expects).into_iter().map(|(verdict, _)| verdict).collect();
         use Verdict::{Fails, Holds, Inconclusive};
         assert_eq!(told, [Inconclusive, Inconclusive, Holds, Fails]);
+    }
+
+    /// What each law says at 1 worker (1,000 a second) and at 10 (5,263).
+    const LAWS: [&str; 5] = [
+        "where = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\nvalue = 1000.0\ntolerance = 0.5",
+        "where = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\nat_least = 600.0\nat_most = 1400.0",
+        "where = { \"load.fails\" = \"never\", \"load.workers\" = 10 }\nagainst = { \"load.workers\" = 1 }\nat_least = 3.0",
+        "where = { \"load.fails\" = \"never\" }\nalong = \"load.workers\"\norder = [10, 5, 2, 1]",
+        "where = { \"load.fails\" = \"never\" }\nalong = \"load.workers\"\nshape = \"peaked\"",
+    ];
+
+    fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
+        let law = |law: &str| format!("[[expect]]\nmetric = \"throughput\"\nrequired = true\n{law}\n");
+        verdicts_at(noise, repeats, false, &LAWS.map(law).concat())
+    }
+
+    /// The means alone would say that all of these hold, in every case.
+    #[test]
+    fn a_law_holds_with_its_whole_interval_or_not() {
+        use Verdict::{Holds, Inconclusive};
+        let of =
+            |told: Vec<(Verdict, String)>| -> Vec<Verdict> { told.into_iter().map(|(own, _)| own).collect() };
+        assert_eq!(of(laws(0.01, 5)), [Holds; 5]);
+        let alone = laws(0.01, 1);
+        for (verdict, told) in &alone {
+            assert_eq!(*verdict, Inconclusive, "{told}");
+            assert!(told.contains("one repeat tells nothing of the spread"), "{told}");
+        }
+        // Without noise the number is the same whenever it is measured.
+        assert_eq!(of(laws(0.0, 1)), [Holds; 5]);
+        let noisy = laws(0.4, 3);
+        assert_eq!(of(noisy.clone()), [Inconclusive; 5], "{noisy:#?}");
+        assert!(noisy.iter().all(|(_, told)| told.contains("lies on both sides")), "{noisy:#?}");
     }
 
     /// What somebody else's work did to a repeat that was kept is no failure of the system.

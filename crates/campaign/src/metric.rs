@@ -1,6 +1,10 @@
 //! What is measured: names, units, and which way is good.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::value::Value;
 
 /// The metric by which a rig says that other work disturbed a repeat (1) which the scenario asked to keep all the same.
 /// Such a repeat cannot refute an expectation: the verdict is then [`Inconclusive`](crate::expect::Verdict).
@@ -19,6 +23,23 @@ pub struct Metric {
     pub kind: MetricKind,
     /// One line for people: what it is and where it is taken.
     pub comment: String,
+    /// Where one repeat says all.
+    #[serde(default)]
+    pub exact: Exact,
+}
+
+/// Where a metric is the same number whenever the same is run with the same seed, on any machine, so that a single repeat
+/// may be judged. Nothing that time can touch is exact.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exact {
+    /// It varies from repeat to repeat.
+    #[default]
+    Never,
+    /// In every run.
+    Always,
+    /// Where a setting has one of these values.
+    When(String, Vec<String>),
 }
 
 /// Which direction of a metric a user wishes for.
@@ -51,7 +72,37 @@ pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "
 impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
-        Self { name: name.to_owned(), unit: unit.to_owned(), better, kind, comment: comment.to_owned() }
+        Self {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            kind,
+            comment: comment.to_owned(),
+            exact: Exact::Never,
+        }
+    }
+
+    /// It is the same number in every run with the same settings and seed.
+    pub fn exact(mut self) -> Self {
+        self.exact = Exact::Always;
+        self
+    }
+
+    /// It is so where a setting has one of these values.
+    pub fn exact_when(mut self, path: &str, values: &[&str]) -> Self {
+        self.exact = Exact::When(path.to_owned(), values.iter().map(|&value| value.to_owned()).collect());
+        self
+    }
+
+    /// Whether it is so with these settings.
+    pub fn is_exact(&self, settings: &BTreeMap<String, Value>) -> bool {
+        match &self.exact {
+            Exact::Never => false,
+            Exact::Always => true,
+            Exact::When(path, values) => {
+                settings.get(path).is_some_and(|value| values.contains(&value.to_string()))
+            }
+        }
     }
 
     /// The names under which its numbers are found.

@@ -108,7 +108,8 @@ fn metrics() -> Vec<Metric> {
     use Better::{Higher, Lower, Neither};
     use MetricKind::{Histogram, Scalar, Series};
     vec![
-        Metric::new("throughput", "1/s", Scalar, Higher, "requests done in a second"),
+        Metric::new("throughput", "1/s", Scalar, Higher, "requests done in a second")
+            .exact_when("sut.noise", &["0"]),
         Metric::new("loss_ratio", "", Scalar, Lower, "lost by sent"),
         Metric::new("sut.cpu_cores", "cores", Series, Lower, "cores that the system keeps busy"),
         Metric::new("rtt_us", "us", Histogram, Lower, "reply time from the intended send time"),

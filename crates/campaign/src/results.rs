@@ -7,7 +7,7 @@ use crate::plan::Point;
 use crate::record::{Distribution, Recording};
 use crate::rig::{Metric, Outcome};
 use crate::scenario::Scenario;
-use crate::stats::{Summary, summarise};
+use crate::stats::{Estimate, Summary, summarise};
 use crate::value::Value;
 
 /// A finished repeat of a point.
@@ -117,6 +117,12 @@ impl Results {
     /// The declared metric to which a name such as `rtt_us_p99` belongs.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
+    }
+
+    /// A metric of a point with its error; `None` if no repeat that counts has it.
+    pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
+        let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
+        Some(Estimate::of(&point.summary(name, self.scenario.measure.confidence)?, exact))
     }
 
     /// The unit of a metric, empty if it has none.

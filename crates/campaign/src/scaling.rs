@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::stats::student_quantile;
+use crate::stats::{Estimate, student_quantile};
 
 /// A power law through measured points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -35,6 +35,25 @@ pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
         student_quantile((1.0 + confidence) / 2.0, freedom) * (squares / freedom / xx).sqrt()
     });
     Some(Growth { exponent, half_width, n })
+}
+
+/// The same through means with their errors: the half width is the larger of the regression's, which sees how far the
+/// points lie from a line, and what the points' own errors make of it. `None` if a point is a single repeat.
+pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> {
+    let points: Vec<&(f64, Estimate)> = points.iter().filter(|(x, y)| *x > 0.0 && y.value > 0.0).collect();
+    let values: Vec<(f64, f64)> = points.iter().map(|(x, y)| (*x, y.value)).collect();
+    let seen = growth(&values, confidence)?;
+    let mean = points.iter().map(|(x, _)| x.ln()).sum::<f64>() / points.len() as f64;
+    let xx: f64 = points.iter().map(|(x, _)| (x.ln() - mean).powi(2)).sum();
+    let parts: Vec<(f64, Estimate)> = points
+        .iter()
+        .map(|(x, y)| {
+            let error = y.error.map(|error| error / y.value);
+            ((x.ln() - mean) / xx, Estimate { value: y.value.ln(), error, ..*y })
+        })
+        .collect();
+    let own = Estimate::sum(&parts).half_width(confidence);
+    Some(Growth { half_width: own.map(|own| own.max(seen.half_width.unwrap_or(0.0))), ..seen })
 }
 
 /// Where an objective breaks.
@@ -81,6 +100,20 @@ mod tests {
         let growth = growth(&samples, 0.95).unwrap();
         assert!((growth.exponent - 1.5).abs() < 1e-9 && growth.half_width.unwrap() < 1e-6);
         assert_eq!(super::growth(&[(1.0, 1.0), (1.0, 2.0)], 0.95), None);
+    }
+
+    #[test]
+    fn the_points_own_errors_widen_the_exponent() {
+        let at = |error: Option<f64>| {
+            let y = |x: f64| Estimate { value: 3.0 * x, error: error.map(|e| e * x), freedom: 4.0, n: 5 };
+            growth_of(&[1.0, 2.0, 4.0].map(|x| (x, y(x))), 0.95).unwrap()
+        };
+        // Three points on a line: the regression alone would be sure. Weights of the outer two are 1/(2 ln 2), of the
+        // logarithms' errors 0.1; t of 8 degrees of freedom is 2.306.
+        let told = at(Some(0.3)).half_width.unwrap();
+        assert!((told - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{told}");
+        assert!(at(Some(0.0)).half_width.unwrap() < 1e-9);
+        assert_eq!(at(None).half_width, None);
     }
 
     #[test]

@@ -281,14 +281,16 @@ fn metrics() -> Vec<Metric> {
             Scalar,
             Neither,
             "E2AP message (FlexRAN's) that carries a ping",
-        ),
+        )
+        .exact_when("sut.encoding", &["per", "flat"]),
         Metric::new(
             "e2_bytes_per_indication",
             "B",
             Scalar,
             Neither,
             "E2AP message (FlexRAN's) that carries an echo",
-        ),
+        )
+        .exact_when("sut.encoding", &["per", "flat"]),
         Metric::new("loss_ratio", "", Scalar, Lower, "pings without an echo within 2 s, by pings sent"),
         Metric::new(
             "sut.cpu_us_per_ping",

@@ -40,7 +40,8 @@ impl Rig for Footprint {
                 Key::new("sut.path", Kind::Text, "the file or the folder").when("sut.component", &["file", "folder"]),
             ],
             metrics: vec![
-                scalar("size_mb", "bytes on disk"),
+                // The file is the same wherever it lies.
+                scalar("size_mb", "bytes on disk").exact(),
                 scalar("idle_rss_mb", "resident memory of a RIC that serves nobody"),
                 scalar("idle_pss_mb", "the same, pages shared with others counted in proportion"),
             ],

@@ -331,7 +331,7 @@ fn metrics() -> Vec<Metric> {
         scalar("gbps", "Gbit/s", Higher, "mpps on a wire, with preamble, gap and FCS"),
         scalar("ns_per_packet", "ns", Lower, "CPU time of a packet, the copy out of the trace included"),
         scalar("users_per_blade", "users", Higher, "24 times what one core serves at load.mbps-per-user"),
-        scalar("frame_bytes_mean", "B", Neither, "mean frame as it arrives, without FCS"),
+        scalar("frame_bytes_mean", "B", Neither, "mean frame as it arrives, without FCS").exact(),
         scalar("copy_mpps", "Mpps", Neither, "the bare copy loop in the same repeat"),
         scalar(
             "copy_share",
@@ -341,7 +341,7 @@ fn metrics() -> Vec<Metric> {
         ),
         scalar("busiest_over_mean", "", Lower, "how unevenly flows spread over cores"),
         scalar("drop_ratio", "", Neither, "packets that the pipeline decides to drop"),
-        scalar("verified_packets", "packets", Higher, "equal to the oracle, fate and octets"),
+        scalar("verified_packets", "packets", Higher, "equal to the oracle, fate and octets").exact(),
         scalar("huge_page_ratio", "", Higher, "share of large tables that the kernel put on huge pages"),
         scalar("updates_sent", "updates", Neither, "changes sent in the window"),
         scalar("updates_late", "updates", Lower, "of these, more than a millisecond after their time"),

@@ -1,0 +1,272 @@
+//! What repeats say of a law. Every law is asked of intervals: it holds, or is broken, where the whole interval says so.
+
+use std::collections::BTreeMap;
+
+use crate::results::{PointResult, Results};
+use crate::scaling::growth_of;
+use crate::scenario::{Expect, Law, Shape};
+use crate::stats::Estimate;
+use crate::value::Value;
+
+use super::{short, with_interval, words};
+
+/// What the measurement says of a law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Broken,
+    /// It cannot be told; why.
+    Unclear(&'static str),
+}
+
+const ONE_REPEAT: &str = "one repeat tells nothing of the spread: `measure.repeats` of at least 3";
+const WIDE: &str = "our interval lies on both sides of what is expected: more or quieter repeats would tell";
+
+/// A law's finding.
+pub(super) struct Found {
+    pub(super) told: Told,
+    /// What was measured.
+    pub(super) ours: String,
+    /// Repeats behind it, at the point that has the fewest.
+    pub(super) repeats: usize,
+}
+
+/// What was found, or what is missing.
+type Finding = Result<Found, String>;
+
+/// What is allowed, both ends included.
+type Zone = (f64, f64);
+
+/// Where an interval lies.
+fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> Told {
+    match interval {
+        None => Told::Unclear(ONE_REPEAT),
+        Some((from, to)) if from >= low && to <= high => Told::Holds,
+        Some((from, to)) if to < low || from > high => Told::Broken,
+        Some(_) => Told::Unclear(WIDE),
+    }
+}
+
+/// Whether a difference is above 0.
+fn above_zero(difference: Estimate, confidence: f64) -> Told {
+    match within(difference.interval(confidence), (0.0, f64::INFINITY)) {
+        Told::Holds if difference.value <= 0.0 => Told::Broken,
+        told => told,
+    }
+}
+
+/// Several conditions: one that is broken breaks all, one that is unclear leaves all unclear.
+fn all(told: impl IntoIterator<Item = Told>) -> Told {
+    let weight = |told: &Told| match told {
+        Told::Holds => 0,
+        Told::Unclear(_) => 1,
+        Told::Broken => 2,
+    };
+    told.into_iter().max_by_key(weight).unwrap_or(Told::Holds)
+}
+
+fn around(value: f64, tolerance: f64) -> Zone {
+    (value - tolerance * value.abs(), value + tolerance * value.abs())
+}
+
+fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> Zone {
+    (at_least.unwrap_or(f64::NEG_INFINITY), at_most.unwrap_or(f64::INFINITY))
+}
+
+/// A measured point of a law.
+struct Seen<'a> {
+    point: &'a PointResult,
+    estimate: Estimate,
+}
+
+impl Seen<'_> {
+    fn number(&self, axis: &str) -> Result<f64, String> {
+        let number = self.point.point.settings.get(axis).and_then(Value::number);
+        number.ok_or_else(|| format!("`{axis}` is no number at {}", self.point.point.label()))
+    }
+}
+
+/// The law of an expectation, and what it is asked of.
+struct Asked<'a> {
+    results: &'a Results,
+    expect: &'a Expect,
+    confidence: f64,
+}
+
+/// What the results say of an expectation; `Err`: what is missing.
+pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
+    let asked = Asked { results, expect, confidence: results.scenario.measure.confidence };
+    match &expect.law {
+        Law::Value { value, tolerance } => asked.every(around(*value, *tolerance)),
+        Law::Bounds { at_least, at_most } => asked.every(bounds(*at_least, *at_most)),
+        Law::Ratio { against, ratio, tolerance, at_least, at_most } => {
+            let near = ratio.map_or((f64::NEG_INFINITY, f64::INFINITY), |ratio| around(ratio, *tolerance));
+            let (low, high) = bounds(*at_least, *at_most);
+            asked.ratio(against, (low.max(near.0), high.min(near.1)))
+        }
+        Law::Order { along, order } => asked.order(along, order),
+        Law::Shape { along, shape, tolerance } => asked.shape(along, *shape, *tolerance),
+    }
+}
+
+impl Asked<'_> {
+    /// The points that match; each must have been measured.
+    fn seen(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<Seen<'_>>, String> {
+        let found: Result<Vec<Seen<'_>>, String> = self
+            .results
+            .points
+            .iter()
+            .filter(|point| point.point.matches(filter))
+            .map(|point| {
+                let estimate = self.results.estimate(point, &self.expect.metric);
+                Ok(Seen { point, estimate: estimate.ok_or_else(|| missing(point))? })
+            })
+            .collect();
+        if found.as_ref().is_ok_and(Vec::is_empty) {
+            return Err(format!("no point of the sweep has {}", words(filter)));
+        }
+        found
+    }
+
+    /// The mean over all points that match.
+    fn mean(&self, filter: &BTreeMap<String, Value>) -> Result<Estimate, String> {
+        let estimates: Vec<Estimate> = self.seen(filter)?.iter().map(|seen| seen.estimate).collect();
+        Ok(Estimate::mean(&estimates))
+    }
+
+    fn words(&self, estimate: &Estimate) -> String {
+        with_interval(estimate.value, estimate.half_width(self.confidence))
+    }
+
+    /// All matching points must lie in the zone; shown is the first that does not, or else the first that cannot be told.
+    fn every(&self, zone: Zone) -> Finding {
+        let seen = self.seen(&self.expect.filter)?;
+        let one = |seen: &Seen<'_>| within(seen.estimate.interval(self.confidence), zone);
+        let told = all(seen.iter().map(one));
+        let same = |told: Told, other: Told| std::mem::discriminant(&told) == std::mem::discriminant(&other);
+        let shown = seen.iter().find(|seen| same(one(seen), told)).unwrap_or(&seen[0]);
+        let mut ours = self.words(&shown.estimate);
+        if seen.len() > 1 {
+            ours.push_str(&format!(" at {}", shown.point.point.label()));
+        }
+        let told = one(shown);
+        Ok(Found { told, ours, repeats: seen.iter().map(|seen| seen.estimate.n).min().unwrap_or(0) })
+    }
+
+    fn ratio(&self, against: &BTreeMap<String, Value>, zone: Zone) -> Finding {
+        let mut filter = self.expect.filter.clone();
+        filter.extend(against.clone());
+        let (ours, theirs) = (self.mean(&self.expect.filter)?, self.mean(&filter)?);
+        if theirs.value == 0.0 {
+            return Err(format!("{} is 0 at {}", self.expect.metric, words(&filter)));
+        }
+        let interval = ours.ratio(theirs, self.confidence);
+        let by = short(ours.value / theirs.value);
+        let ours_words = match interval {
+            Some((low, high)) if low.is_infinite() || high.is_infinite() => {
+                format!("{by} times, and may be any number")
+            }
+            Some((low, high)) if low < high => format!("{by} times ({} to {})", short(low), short(high)),
+            _ => format!("{by} times"),
+        };
+        Ok(Found { told: within(interval, zone), ours: ours_words, repeats: ours.n.min(theirs.n) })
+    }
+
+    fn order(&self, along: &str, order: &[Value]) -> Finding {
+        let means = order.iter().map(|value| {
+            let mut filter = self.expect.filter.clone();
+            filter.insert(along.to_owned(), value.clone());
+            self.mean(&filter)
+        });
+        let means = means.collect::<Result<Vec<Estimate>, String>>()?;
+        let falls = |pair: &[Estimate]| above_zero(pair[0].minus(pair[1]), self.confidence);
+        let ours = order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", self.words(mean)));
+        Ok(Found {
+            told: all(means.windows(2).map(falls)),
+            ours: ours.collect::<Vec<_>>().join(", "),
+            repeats: means.iter().map(|mean| mean.n).min().unwrap_or(0),
+        })
+    }
+
+    fn shape(&self, along: &str, shape: Shape, tolerance: f64) -> Finding {
+        let mut points = Vec::new();
+        for seen in self.seen(&self.expect.filter)? {
+            points.push((seen.number(along)?, seen.estimate));
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if points.len() < 2 || (shape == Shape::Peaked && points.len() < 3) {
+            return Err(format!("{} points along {along} show no shape", points.len()));
+        }
+        let ys: Vec<Estimate> = points.iter().map(|(_, y)| *y).collect();
+        let (first, last) = (ys[0], ys[ys.len() - 1]);
+        let mut ours = format!("{} to {}", self.words(&first), self.words(&last));
+        let told = match shape {
+            Shape::Increasing => {
+                all([self.rises(&ys, tolerance), above_zero(last.minus(first), self.confidence)])
+            }
+            Shape::Decreasing => {
+                all([self.falls(&ys, tolerance), above_zero(first.minus(last), self.confidence)])
+            }
+            Shape::Flat => self.flat(&ys, tolerance),
+            Shape::Peaked => {
+                let inner = 1..ys.len() - 1;
+                let top = inner.max_by(|&a, &b| ys[a].value.total_cmp(&ys[b].value)).unwrap_or(1);
+                let largest =
+                    points.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value)).unwrap_or(&points[top]);
+                ours = format!("largest, {}, at {}", self.words(&largest.1), short(largest.0));
+                let beyond = |end: Estimate| above_zero(ys[top].minus(end), self.confidence);
+                let slopes = [self.rises(&ys[..=top], tolerance), self.falls(&ys[top..], tolerance)];
+                all(slopes.into_iter().chain([beyond(first), beyond(last)]))
+            }
+            Shape::Linear | Shape::Sublinear | Shape::Superlinear => {
+                let growth = growth_of(&points, self.confidence)
+                    .ok_or("a growth exponent needs numbers above 0 at two loads")?;
+                ours = format!("exponent {}", with_interval(growth.exponent, growth.half_width));
+                let interval = growth.half_width.map(|half| (growth.exponent - half, growth.exponent + half));
+                let zone = match shape {
+                    Shape::Linear => (1.0 - tolerance, 1.0 + tolerance),
+                    Shape::Sublinear => (f64::NEG_INFINITY, 1.0 - tolerance),
+                    _ => (1.0 + tolerance, f64::INFINITY),
+                };
+                within(interval, zone)
+            }
+        };
+        Ok(Found { told, ours, repeats: ys.iter().map(|y| y.n).min().unwrap_or(0) })
+    }
+
+    /// No value lies below its left neighbour by more than the tolerance.
+    fn rises(&self, ys: &[Estimate], tolerance: f64) -> Told {
+        let one = |pair: &[Estimate]| {
+            let lowest = -tolerance * pair[0].value.abs();
+            within(pair[1].minus(pair[0]).interval(self.confidence), (lowest, f64::INFINITY))
+        };
+        all(ys.windows(2).map(one))
+    }
+
+    /// No value lies above its left neighbour by more than the tolerance.
+    fn falls(&self, ys: &[Estimate], tolerance: f64) -> Told {
+        let mirrored: Vec<Estimate> = ys.iter().map(|y| Estimate { value: -y.value, ..*y }).collect();
+        self.rises(&mirrored, tolerance)
+    }
+
+    /// Every value lies within the tolerance of the mean of all.
+    fn flat(&self, ys: &[Estimate], tolerance: f64) -> Told {
+        let share = 1.0 / ys.len() as f64;
+        let may = tolerance * Estimate::mean(ys).value.abs();
+        all((0..ys.len()).map(|own| {
+            let weight = |index: usize| if index == own { 1.0 - share } else { -share };
+            let parts: Vec<_> = ys.iter().enumerate().map(|(index, y)| (weight(index), *y)).collect();
+            within(Estimate::sum(&parts).interval(self.confidence), (-may, may))
+        }))
+    }
+}
+
+fn missing(point: &PointResult) -> String {
+    let outcome = point.outcome().map_or("not measured yet", |outcome| outcome.name());
+    match point.reason() {
+        "" => format!("the point is {outcome}"),
+        reason => format!("the point is {outcome}: {reason}"),
+    }
+}

@@ -1,0 +1,148 @@
+//! A mean with what is known of its error, and what follows for sums and ratios of such.
+
+use super::{Summary, student_p, student_quantile};
+
+/// A number that was estimated from repeats, or derived from such.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Best value.
+    pub value: f64,
+    /// Its standard error; `None`: a single repeat, of whose spread nothing is known.
+    pub error: Option<f64>,
+    /// Degrees of freedom of the error; infinite where there is none.
+    pub freedom: f64,
+    /// Repeats behind it, of several sources the fewest.
+    pub n: usize,
+}
+
+impl Estimate {
+    /// A mean over repeats. `exact`: the number is the same in every run, so that one repeat says all.
+    pub fn of(summary: &Summary, exact: bool) -> Self {
+        let n = summary.n;
+        let (error, freedom) = match n {
+            0 | 1 => (exact.then_some(0.0), f64::INFINITY),
+            _ => (Some(summary.deviation / (n as f64).sqrt()), (n - 1) as f64),
+        };
+        Self { value: summary.mean, error, freedom, n }
+    }
+
+    /// The sum of these with their weights. Errors add by squares, degrees of freedom by Welch and Satterthwaite.
+    pub fn sum(parts: &[(f64, Self)]) -> Self {
+        let square = |(weight, part): &(f64, Self)| Some((weight * part.error?).powi(2));
+        let squares: Option<Vec<f64>> = parts.iter().map(square).collect();
+        let (error, freedom) = match &squares {
+            None => (None, f64::INFINITY),
+            Some(squares) => {
+                let all: f64 = squares.iter().sum();
+                let terms: f64 =
+                    squares.iter().zip(parts).map(|(square, (_, part))| square.powi(2) / part.freedom).sum();
+                (Some(all.sqrt()), if terms > 0.0 { all.powi(2) / terms } else { f64::INFINITY })
+            }
+        };
+        let value = parts.iter().map(|(weight, part)| weight * part.value).sum();
+        Self { value, error, freedom, n: parts.iter().map(|(_, part)| part.n).min().unwrap_or(0) }
+    }
+
+    /// This minus another one (Welch).
+    pub fn minus(self, other: Self) -> Self {
+        Self::sum(&[(1.0, self), (-1.0, other)])
+    }
+
+    /// The mean of several.
+    pub fn mean(all: &[Self]) -> Self {
+        Self::sum(&all.iter().map(|one| (1.0 / all.len() as f64, *one)).collect::<Vec<_>>())
+    }
+
+    /// Its interval at a confidence; `None`: a single repeat.
+    pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+        let half = self.half_width(confidence)?;
+        Some((self.value - half, self.value + half))
+    }
+
+    /// Half of it.
+    pub fn half_width(&self, confidence: f64) -> Option<f64> {
+        self.error.map(|error| if error > 0.0 { error * quantile(confidence, self.freedom) } else { 0.0 })
+    }
+
+    /// The interval of this by another one (Fieller: exact for normal means, and open to a numerator of 0). `None` where
+    /// one is a single repeat; unbounded where the divisor may be 0.
+    pub fn ratio(self, by: Self, confidence: f64) -> Option<(f64, f64)> {
+        let (va, vb) = (self.error?.powi(2), by.error?.powi(2));
+        let (a, b) = (self.value, by.value);
+        // Degrees of freedom of a - rb at the ratio r that was found.
+        let spread = Self::sum(&[(1.0, self), (-a / b, by)]);
+        let t2 = if va + vb > 0.0 { quantile(confidence, spread.freedom).powi(2) } else { 0.0 };
+        let divisor = b * b - t2 * vb;
+        if divisor <= 0.0 || divisor.is_nan() {
+            return Some((f64::NEG_INFINITY, f64::INFINITY));
+        }
+        let root = (a * b).powi(2) - divisor * (a * a - t2 * va);
+        let root = root.max(0.0).sqrt();
+        Some(((a * b - root) / divisor, (a * b + root) / divisor))
+    }
+
+    /// Welch's test against 0: the probability of a value at least this far from it if it were 0. `None` for a single
+    /// repeat; without any error it surely is 0, or is not.
+    pub fn p(&self) -> Option<f64> {
+        match self.error? {
+            error if error > 0.0 => Some(student_p(self.value / error, self.freedom)),
+            _ => Some(if self.value == 0.0 { 1.0 } else { 0.0 }),
+        }
+    }
+}
+
+/// Student's two-sided quantile; beyond a million degrees of freedom it is the normal one to six digits.
+fn quantile(confidence: f64, freedom: f64) -> f64 {
+    student_quantile((1.0 + confidence) / 2.0, freedom.min(1e6))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::super::summarise;
+    use super::*;
+
+    fn of(values: &[f64]) -> Estimate {
+        Estimate::of(&summarise(values, 0.95).unwrap(), false)
+    }
+
+    #[test]
+    fn a_single_repeat_has_no_interval_unless_it_is_exact() {
+        let one = summarise(&[7.0], 0.95).unwrap();
+        assert_eq!(Estimate::of(&one, false).interval(0.95), None);
+        assert_eq!(Estimate::of(&one, true).interval(0.95), Some((7.0, 7.0)));
+        assert_eq!(of(&[7.0]).minus(of(&[1.0, 2.0])).interval(0.95), None);
+        assert_eq!(of(&[1.0, 2.0]).ratio(of(&[7.0]), 0.95), None);
+    }
+
+    /// Both, of 2,000 draws from laws whose truth is known, hold it as often as they say; with few and uneven repeats.
+    #[test]
+    fn differences_and_ratios_hold_what_they_promise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut draw = |mean: f64, sd: f64, n: usize| -> Vec<f64> {
+            (0..n).map(|_| mean + sd * Distribution::<f64>::sample(&StandardNormal, &mut rng)).collect()
+        };
+        let (mut difference, mut ratio) = (0, 0);
+        for _ in 0..2000 {
+            let (a, b) = (of(&draw(30.0, 3.0, 5)), of(&draw(10.0, 0.5, 3)));
+            let holds = |interval: Option<(f64, f64)>, truth: f64| {
+                let (low, high) = interval.unwrap();
+                i32::from((low..=high).contains(&truth))
+            };
+            difference += holds(a.minus(b).interval(0.95), 20.0);
+            ratio += holds(a.ratio(b, 0.95), 3.0);
+        }
+        assert!((1870..=1940).contains(&difference), "{difference} of 2000");
+        assert!((1870..=1940).contains(&ratio), "{ratio} of 2000");
+    }
+
+    #[test]
+    fn a_ratio_by_what_may_be_zero_says_nothing_and_one_of_zero_is_zero() {
+        let (low, high) = of(&[1.0, 1.1]).ratio(of(&[-1.0, 1.5]), 0.95).unwrap();
+        assert!(low.is_infinite() && high.is_infinite());
+        assert_eq!(of(&[0.0, 0.0]).ratio(of(&[5.0, 5.0]), 0.95), Some((0.0, 0.0)));
+    }
+}
