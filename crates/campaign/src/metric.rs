@@ -26,7 +26,14 @@ pub struct Metric {
     /// Where one repeat says all.
     #[serde(default)]
     pub exact: Exact,
+    /// Whether it is the share of the load that the generator left out: above [`UNSENT_AT_MOST`] the repeat is invalid.
+    #[serde(default)]
+    pub unsent_share: bool,
 }
+
+/// The most of a load that its generator may leave out. A system that was asked for less than the scenario says was not
+/// measured, whatever the reason: unlike a neighbour's noise this is never excused.
+pub const UNSENT_AT_MOST: f64 = 0.01;
 
 /// Where a metric is the same number whenever the same is run with the same seed, on any machine, so that a single repeat
 /// may be judged. Nothing that time can touch is exact.
@@ -72,14 +79,14 @@ pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "
 impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            better,
-            kind,
-            comment: comment.to_owned(),
-            exact: Exact::Never,
-        }
+        let (name, unit, comment) = (name.to_owned(), unit.to_owned(), comment.to_owned());
+        Self { name, unit, better, kind, comment, exact: Exact::Never, unsent_share: false }
+    }
+
+    /// It is the share of the load that was not sent.
+    pub fn unsent_share(mut self) -> Self {
+        self.unsent_share = true;
+        self
     }
 
     /// It is the same number in every run with the same settings and seed.

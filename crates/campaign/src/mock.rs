@@ -53,6 +53,7 @@ impl Rig for MockRig {
                 any("load.rate", "requests, offered whatever the system does").unit("1/s").or(5000.0),
                 Key::new("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "requests of a repeat")
                     .or(2000),
+                any("load.most", "what the generator sends at most").unit("1/s").optional(),
                 Key::new("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO),
                 Key::new(
                     "load.fails",
@@ -91,7 +92,9 @@ impl Rig for MockRig {
             _ => {}
         }
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
-        let rate = run.number("load.rate").unwrap_or(1.0);
+        let asked = run.number("load.rate").unwrap_or(1.0);
+        let rate = run.number("load.most").map_or(asked, |most| asked.min(most));
+        recorder.scalar("tool.unsent_ratio", 1.0 - rate / asked.max(rate));
         match run.text("sut.law") {
             Some("queue") => queue(run, recorder, &mut rng, rate, Duration::ZERO),
             Some("stall") => queue(run, recorder, &mut rng, rate, run.span("sut.stall").unwrap_or_default()),
@@ -111,6 +114,8 @@ fn metrics() -> Vec<Metric> {
         Metric::new("throughput", "1/s", Scalar, Higher, "requests done in a second")
             .exact_when("sut.noise", &["0"]),
         Metric::new("loss_ratio", "", Scalar, Lower, "lost by sent"),
+        Metric::new("tool.unsent_ratio", "", Scalar, Lower, "requests that the generator left out")
+            .unsent_share(),
         Metric::new("sut.cpu_cores", "cores", Series, Lower, "cores that the system keeps busy"),
         Metric::new("rtt_us", "us", Histogram, Lower, "reply time from the intended send time"),
         Metric::new("rtt_us_service", "us", Histogram, Lower, "reply time from the actual send time"),

@@ -24,6 +24,7 @@ pub struct Recorder {
     series: BTreeMap<String, Vec<(Duration, f64)>>,
     histograms: BTreeMap<String, Histogram<u64>>,
     dropped: u64,
+    pub(crate) reason: Option<String>,
 }
 
 /// A finished repeat's measurements.
@@ -43,7 +44,12 @@ impl Recorder {
     /// For a repeat of that length, with `trim` cut from both ends.
     pub fn new(duration: Duration, trim: Duration) -> Self {
         let (scalars, series, histograms) = Default::default();
-        Self { duration, trim, scalars, series, histograms, dropped: 0 }
+        Self { duration, trim, scalars, series, histograms, dropped: 0, reason: None }
+    }
+
+    /// Why the outcome is not `ok`, for people; a later reason replaces an earlier one.
+    pub fn because(&mut self, reason: String) {
+        self.reason = Some(reason);
     }
 
     /// A single number. A second one replaces the first.

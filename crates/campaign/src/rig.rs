@@ -11,7 +11,7 @@ use crate::point::Point;
 use crate::record::Recorder;
 
 pub use crate::description::{Need, RigDescription};
-pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind};
+pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, UNSENT_AT_MOST};
 
 /// A system under test with its load and its meters. One file of the `rigs` library each.
 ///

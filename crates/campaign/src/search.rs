@@ -13,6 +13,17 @@ pub struct Trial {
     pub duration_share: f64,
 }
 
+/// What a trial of a rate search gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gave {
+    /// The system kept up.
+    Pass,
+    /// It did not.
+    Fail,
+    /// The load was not sent: neither of the two. The search goes on below it.
+    Unsent,
+}
+
 /// What a rate search found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
@@ -20,6 +31,8 @@ pub struct Found {
     pub lower: Option<f64>,
     /// The smallest load that failed a full trial; `None`: not even the largest did, so the true value is above.
     pub upper: Option<f64>,
+    /// The smallest load that the generator could not send, where that and not the system bounds the search from above.
+    pub unsent: Option<f64>,
     /// Whether the width that was asked for was reached within the trials.
     pub precise: bool,
     /// How many trials it took.
@@ -44,6 +57,8 @@ pub struct RateSearch {
     /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
     passed: Option<(f64, usize)>,
     failed: Option<(f64, usize)>,
+    /// Whether the latter is the generator's failure.
+    unsent: bool,
     /// Width of the last outward step.
     step: f64,
     asked: Option<Trial>,
@@ -54,7 +69,8 @@ impl RateSearch {
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
         let (passed, failed, asked) = (None, None, None);
         let (grain, trials, phase, step) = (0.0, 0, 0, 0.0);
-        Self { min, max, precision, grain, trials_max, trials, phase, passed, failed, step, asked }
+        let unsent = false;
+        Self { min, max, precision, grain, trials_max, trials, phase, passed, failed, unsent, step, asked }
     }
 
     /// Asks for whole numbers alone: half a base station cannot be offered.
@@ -88,18 +104,18 @@ impl RateSearch {
     }
 
     /// What the trial gave.
-    pub fn report(&mut self, pass: bool) {
+    pub fn report(&mut self, gave: Gave) {
         let Some(Trial { load, .. }) = self.asked.take() else { return };
         self.trials += 1;
         let phase = self.phase;
-        if pass {
+        if gave == Gave::Pass {
             self.passed = Some((load, phase));
             // A shorter trial's verdict against this load is void.
             if self.failed.is_some_and(|(failed, _)| failed <= load) {
                 self.failed = None;
             }
         } else {
-            self.failed = Some((load, phase));
+            (self.failed, self.unsent) = (Some((load, phase)), gave == Gave::Unsent);
             if self.passed.is_some_and(|(passed, _)| passed >= load) {
                 self.passed = None;
             }
@@ -110,14 +126,15 @@ impl RateSearch {
     pub fn found(&self) -> Found {
         let full = PHASES.len() - 1;
         let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
-        let upper = self.failed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
+        let upper = self.failed.filter(|(_, phase)| *phase == full && !self.unsent).map(|(load, _)| load);
+        let unsent = self.failed.filter(|_| self.unsent).map(|(load, _)| load);
         let precise = match (lower, upper) {
             (Some(lower), Some(upper)) => upper - lower <= self.width(upper) * (1.0 + 1e-9),
             (Some(lower), None) => lower >= self.max,
             (None, Some(upper)) => upper <= self.min,
             (None, None) => false,
         };
-        Found { lower, upper, precise, trials: self.trials }
+        Found { lower, upper, unsent, precise, trials: self.trials }
     }
 
     /// `factor`: how much wider than in the end the interval may be now.
@@ -260,9 +277,32 @@ mod tests {
     fn search(mut search: RateSearch, mut passes: impl FnMut(Trial) -> bool) -> Found {
         while let Some(trial) = search.next_trial() {
             let pass = passes(trial);
-            search.report(pass);
+            search.report(if pass { Gave::Pass } else { Gave::Fail });
         }
         search.found()
+    }
+
+    #[test]
+    fn what_was_not_sent_is_no_failure_and_the_search_goes_on_below() {
+        // The system follows up to `capacity`, the generator up to 300.
+        let found = |capacity: f64| {
+            let mut search = RateSearch::new(1.0, 1000.0, 0.01, 60);
+            while let Some(trial) = search.next_trial() {
+                search.report(match trial.load {
+                    load if load > 300.0 => Gave::Unsent,
+                    load if load > capacity => Gave::Fail,
+                    _ => Gave::Pass,
+                });
+            }
+            search.found()
+        };
+        let above = found(500.0);
+        assert!(above.lower.is_some_and(|lower| (290.0..=300.0).contains(&lower)), "{above:?}");
+        assert!(above.unsent.is_some_and(|unsent| (300.0..310.0).contains(&unsent)), "{above:?}");
+        assert_eq!((above.upper, above.precise), (None, false));
+        let below = found(200.0);
+        assert_eq!(below.unsent, None);
+        assert!(below.precise && below.upper.is_some_and(|upper| upper < 203.0), "{below:?}");
     }
 
     #[test]

@@ -71,11 +71,25 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     recorder.scalar(FOREIGN_SHARE, share);
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
-    let noisy = steal > at_most("host.steal_at_most") || share > at_most("host.foreign_at_most");
-    if noisy && !refused(run) {
-        recorder.scalar(DISTURBED, 1.0);
+    let beyond: Vec<String> = [
+        ("the hypervisor gave others", steal, "host.steal_at_most"),
+        ("work that is not the experiment's used", share, "host.foreign_at_most"),
+    ]
+    .into_iter()
+    .filter(|(_, share, path)| *share > at_most(path))
+    .map(|(who, share, path)| {
+        format!("{who} {:.1} % of the CPU time (`{path}` = {})", share * 100.0, at_most(path))
+    })
+    .collect();
+    if beyond.is_empty() {
+        return None;
     }
-    (noisy && refused(run)).then_some(Outcome::Invalid)
+    if !refused(run) {
+        recorder.scalar(DISTURBED, 1.0);
+        return None;
+    }
+    recorder.because(beyond.join("; "));
+    Some(Outcome::Invalid)
 }
 
 /// Several workers at one destination are one machine.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::expect::short;
 use crate::plan::Point;
 use crate::record::{Recorder, Recording};
-use crate::rig::{Better, Outcome, Rig, RigError, Run, Stop};
+use crate::rig::{Better, Outcome, Rig, RigDescription, RigError, Run, Stop, UNSENT_AT_MOST};
 use crate::scenario::{Axis, Scenario, Search};
-use crate::search::{RateSearch, TuneSearch};
+use crate::search::{Gave, RateSearch, TuneSearch};
 use crate::value::Value;
 
 use super::seed_of;
@@ -39,8 +40,10 @@ pub(super) fn measure(
         None => {
             trials.rig.prepare(&trials.run)?;
             trials.rig.warm_up(&trials.run)?;
-            let (outcome, recording) = trials.one(BTreeMap::new(), 1.0)?;
-            Ok((outcome, reason_of(outcome), recording))
+            // A smoke run is never counted, so it may be tried again: a machine that stands still for a moment is no news.
+            let tries = if scenario.quick { INVALID_RETRIES } else { 0 };
+            let seen = trials.tried(BTreeMap::new(), 1.0, tries)?;
+            Ok((seen.outcome, seen.reason, seen.recording))
         }
         Some(Search::Tune { metric, knobs, trials: budget }) => trials.tune(metric, knobs, *budget),
         Some(search) => trials.rate(search),
@@ -67,28 +70,40 @@ struct Trials<'a, 'p> {
     trim: Duration,
 }
 
+/// What one trial gave.
+struct Seen {
+    outcome: Outcome,
+    reason: String,
+    recording: Recording,
+    /// Less load was sent than was asked for: the system was not tried.
+    unsent: bool,
+}
+
 impl Trials<'_, '_> {
-    fn one(
-        &mut self,
-        overrides: BTreeMap<String, Value>,
-        share: f64,
-    ) -> Result<(Outcome, Recording), RigError> {
+    fn one(&mut self, overrides: BTreeMap<String, Value>, share: f64) -> Result<Seen, RigError> {
         let run = Run { duration: self.run.duration.mul_f64(share), overrides, ..self.run.clone() };
         let mut recorder = Recorder::new(run.duration, self.trim.mul_f64(share));
         let outcome = self.rig.measure(&run, &mut recorder)?;
-        Ok((outcome, recorder.finish()))
+        let reason = recorder.reason.take().unwrap_or_else(|| reason_of(outcome));
+        let recording = recorder.finish();
+        let missing = missing_load(&self.rig.describe(), &recording);
+        Ok(match missing.filter(|_| outcome.counts() || outcome == Outcome::Invalid) {
+            Some(reason) => Seen { outcome: Outcome::Invalid, reason, recording, unsent: true },
+            None => Seen { outcome, reason, recording, unsent: false },
+        })
     }
 
-    /// One trial of a search; what the tool got wrong is tried again and never held against the system.
-    fn trial(
+    /// One trial; what the tool got wrong is tried again so often, and never held against the system.
+    fn tried(
         &mut self,
         overrides: BTreeMap<String, Value>,
         share: f64,
-    ) -> Result<(Outcome, Recording), RigError> {
-        for _ in 0..INVALID_RETRIES {
-            let measured = self.one(overrides.clone(), share)?;
-            if measured.0 != Outcome::Invalid {
-                return Ok(measured);
+        retries: u32,
+    ) -> Result<Seen, RigError> {
+        for _ in 0..retries {
+            let seen = self.one(overrides.clone(), share)?;
+            if seen.outcome != Outcome::Invalid {
+                return Ok(seen);
             }
         }
         self.one(overrides, share)
@@ -113,46 +128,59 @@ impl Trials<'_, '_> {
         self.rig.warm_up(&self.run)?;
         let machine = RateSearch::new(*min, *max, *precision, *trials);
         let mut machine = if whole { machine.whole() } else { machine };
-        let mut best: Option<(f64, Outcome, Recording)> = None;
+        let mut best: Option<Measured> = None;
+        let mut unsent = String::new();
         let mut series = Vec::new();
         while let Some(trial) = machine.next_trial() {
             if self.run.stop.now() {
                 return Err(RigError::Stopped);
             }
             let overrides = BTreeMap::from([(axis.clone(), as_value(trial.load))]);
-            let (outcome, recording) = self.trial(overrides, trial.duration_share)?;
-            if !outcome.counts() {
-                let reason = format!("at {axis} = {}: {}", trial.load, reason_of(outcome));
-                return Ok((outcome, reason, recording));
+            let seen = self.tried(overrides, trial.duration_share, INVALID_RETRIES)?;
+            if !seen.outcome.counts() && !seen.unsent {
+                let reason = format!("at {axis} = {}: {}", trial.load, seen.reason);
+                return Ok((seen.outcome, reason, seen.recording));
             }
-            let pass = passes(search, &recording)?;
+            let gave = match seen.unsent {
+                true => Gave::Unsent,
+                false if passes(search, &seen.recording)? => Gave::Pass,
+                false => Gave::Fail,
+            };
             // Trials have no common clock: the series counts them in seconds.
             series.push((Duration::from_secs(series.len() as u64), trial.load));
-            if pass && trial.duration_share >= 1.0 {
-                best = Some((trial.load, outcome, recording));
+            match gave {
+                Gave::Pass if trial.duration_share >= 1.0 => {
+                    best = Some((seen.outcome, seen.reason, seen.recording));
+                }
+                Gave::Unsent => unsent = seen.reason,
+                _ => {}
             }
-            machine.report(pass);
+            machine.report(gave);
         }
         let found = machine.found();
-        let Some(((_, outcome, mut recording), lower)) = best.zip(found.lower) else {
+        let Some(((outcome, why, mut recording), lower)) = best.zip(found.lower) else {
+            let nothing = |outcome, reason| Ok((outcome, reason, Recording::default()));
+            if let Some(load) = found.unsent {
+                let reason = format!("at {axis} = {load}: {unsent}; no smaller load passed a full trial");
+                return nothing(Outcome::Invalid, reason);
+            }
             let upper = found.upper.map_or(String::new(), |upper| format!(" up from {upper}"));
-            return Ok((
-                Outcome::Overloaded,
-                format!("no load{upper} passed a full trial"),
-                Recording::default(),
-            ));
+            return nothing(Outcome::Overloaded, format!("no load{upper} passed a full trial"));
         };
         let metrics = &mut recording.metrics;
         metrics.insert("search.load".to_owned(), lower);
         metrics.insert("search.trials".to_owned(), f64::from(found.trials));
-        if let Some(upper) = found.upper {
-            metrics.insert("search.upper".to_owned(), upper);
+        for (name, load) in [("search.upper", found.upper), ("search.unsent", found.unsent)] {
+            metrics.extend(load.map(|load| (name.to_owned(), load)));
         }
         recording.series.insert("search.tried".to_owned(), series);
-        let reason = match (found.upper, found.precise) {
-            (None, _) => format!("the largest load, {max}, passed: the true value is above"),
-            (_, false) => format!("{trials} trials did not reach the precision"),
-            _ => reason_of(outcome),
+        let reason = match (found.upper, found.unsent, found.precise) {
+            (_, Some(load), _) => format!(
+                "the true value is {lower} or above: the load generator, not the system, gave up at {load} ({unsent})"
+            ),
+            (None, ..) => format!("the largest load, {max}, passed: the true value is above"),
+            (.., false) => format!("{trials} trials did not reach the precision"),
+            _ => why,
         };
         Ok((outcome, reason, recording))
     }
@@ -178,7 +206,7 @@ impl Trials<'_, '_> {
             self.run.overrides = overrides.clone();
             self.rig.prepare(&self.run)?;
             self.rig.warm_up(&self.run)?;
-            let (outcome, recording) = self.trial(overrides, 1.0)?;
+            let Seen { outcome, recording, .. } = self.tried(overrides, 1.0, INVALID_RETRIES)?;
             let value = recording.metrics.get(metric).copied().filter(|_| outcome.counts());
             let score = value.map(|value| if lower_is_better { -value } else { value });
             if let Some(score) = score {
@@ -207,6 +235,20 @@ impl Trials<'_, '_> {
         recording.series.insert("search.tried".to_owned(), series);
         Ok((outcome, format!("best of {} trials: {}", machine.trials(), words.join(", ")), recording))
     }
+}
+
+/// Why a repeat whose load was not sent is none.
+fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
+    let shares = rig.metrics.iter().filter(|metric| metric.unsent_share);
+    let shares = shares.filter_map(|metric| Some((&metric.name, *recording.metrics.get(&metric.name)?)));
+    let (name, share) =
+        shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > UNSENT_AT_MOST)?;
+    let percent = |share: f64| short(share * 100.0);
+    Some(format!(
+        "{} % of the load was not sent (`{name}`; at most {} % may be missing)",
+        percent(share),
+        percent(UNSENT_AT_MOST)
+    ))
 }
 
 fn passes(search: &Search, recording: &Recording) -> Result<bool, RigError> {

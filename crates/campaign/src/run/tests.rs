@@ -115,6 +115,38 @@ fn a_rate_search_finds_the_capacity_of_each_point() {
     }
 }
 
+/// 4 workers carry 4,000 a second, of which the generator sends 1,500 at most.
+#[test]
+fn load_that_was_not_sent_is_no_result_and_a_search_says_where_it_ended() {
+    let sut =
+        "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 4\nmost = 1500.0\nrate = 2000.0\n";
+    let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 2"));
+    let point = &results.points[0];
+    assert_eq!(point.outcome(), Some(Outcome::Invalid), "{}", point.reason());
+    assert!(
+        point.reason().starts_with("25 % of the load was not sent (`tool.unsent_ratio`"),
+        "{}",
+        point.reason()
+    );
+    assert!(point.values("throughput").is_empty());
+    let (results, ..) = run_all(&format!(
+        "{sut}[measure]\nrepeats = 2\n[search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100.0\nmax = 100000.0"
+    ));
+    let point = &results.points[0];
+    let found = point.summary("search.load", 0.95).unwrap();
+    assert!((1450.0..=1520.0).contains(&found.mean), "{found:?}");
+    assert!(point.values("search.upper").is_empty());
+    assert!(
+        point.reason().contains("or above: the load generator, not the system, gave up at"),
+        "{}",
+        point.reason()
+    );
+    let (results, ..) = run_all(&format!(
+        "{sut}[measure]\nrepeats = 1\n[search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 3000.0\nmax = 9000.0"
+    ));
+    assert_eq!(results.points[0].outcome(), Some(Outcome::Invalid), "{}", results.points[0].reason());
+}
+
 #[test]
 fn a_knee_is_found_against_an_objective() {
     // M/M/1 with 100 us of service: p99 = 100 us * ln(100) / (1 - load) is 2 ms at a load of 0.77.

@@ -49,6 +49,10 @@ pub(crate) fn search_metrics() -> Vec<Metric> {
     vec![
         scalar("search.load", "the largest load that passed a full trial"),
         scalar("search.upper", "the smallest load that failed a full trial"),
+        scalar(
+            "search.unsent",
+            "the smallest load that the generator could not send, if it ended the search",
+        ),
         scalar("search.best", "the metric at the best setting of the knobs"),
         Metric::new("search.trials", "", MetricKind::Scalar, Better::Lower, "trials that the search took"),
         Metric::new(
