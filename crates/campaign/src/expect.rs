@@ -11,6 +11,7 @@ use crate::results::Results;
 use crate::scenario::{Expect, Law};
 use crate::value::Value;
 
+pub use crate::value::short;
 use laws::Told;
 
 /// What became of an expectation.
@@ -117,16 +118,6 @@ fn disturbed(results: &Results, expect: &Expect) -> bool {
 
 fn words(filter: &BTreeMap<String, Value>) -> String {
     filter.iter().map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>().join(", ")
-}
-
-/// A number with four significant digits.
-pub fn short(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.

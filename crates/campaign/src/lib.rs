@@ -8,6 +8,7 @@ pub mod export;
 pub mod metric;
 pub mod mock;
 pub mod objective;
+pub mod outcome;
 pub mod plan;
 pub mod point;
 pub mod record;
@@ -25,5 +26,6 @@ pub mod stats;
 #[cfg(feature = "store")]
 pub mod store;
 pub mod table;
+pub mod tried;
 pub mod usl;
 pub mod value;

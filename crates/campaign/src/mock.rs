@@ -7,7 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 
 use crate::record::Recorder;
-use crate::rig::{Better, DISTURBED, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use crate::rig::{
+    Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run,
+};
 use crate::schema::{Key, Kind};
 use crate::usl::Usl;
 
@@ -142,7 +144,7 @@ fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) 
         let latency: f64 = Exp::new(capacity.max(1.0) / 1e6).map_or(0.0, |exp| exp.sample(rng));
         recorder.value("rtt_us", latency as u64);
     }
-    if lost > 0.0 { Outcome::Degraded } else { Outcome::Ok }
+    recorder.judge([(Outcome::Degraded, Breach::above("loss_ratio", lost, 0.0))])
 }
 
 /// A single server with exponential service fed by Poisson arrivals (M/M/1) in virtual time, started in equilibrium.
@@ -180,5 +182,6 @@ fn queue(
     recorder.scalar("throughput", requests as f64 / free_us * 1e6);
     recorder.scalar("loss_ratio", 0.0);
     recorder.sample("sut.cpu_cores", run.duration / 2, busy_us / now_us.max(1.0));
-    Ok(if load >= 1.0 { Outcome::Overloaded } else { Outcome::Ok })
+    let busy = Breach::said(load >= 1.0, &format!("`load.rate` keeps the server busy {load} times over"));
+    Ok(recorder.judge([(Outcome::Overloaded, busy)]))
 }

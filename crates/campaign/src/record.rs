@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::HISTOGRAM_SUFFIXES;
+use crate::outcome::{Breach, Outcome};
 
 /// Significant digits of every distribution: values are exact within 0.1 %.
 const DIGITS: u8 = 3;
@@ -24,7 +25,7 @@ pub struct Recorder {
     series: BTreeMap<String, Vec<(Duration, f64)>>,
     histograms: BTreeMap<String, Histogram<u64>>,
     dropped: u64,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: String,
 }
 
 /// A finished repeat's measurements.
@@ -38,18 +39,15 @@ pub struct Recording {
     pub distributions: BTreeMap<String, Distribution>,
     /// Samples that did not fit the recorder's bounds.
     pub dropped: u64,
+    /// Why the outcome is not `ok`, as [`Recorder::judge`] found it; kept as the finished repeat's reason.
+    pub reason: String,
 }
 
 impl Recorder {
     /// For a repeat of that length, with `trim` cut from both ends.
     pub fn new(duration: Duration, trim: Duration) -> Self {
         let (scalars, series, histograms) = Default::default();
-        Self { duration, trim, scalars, series, histograms, dropped: 0, reason: None }
-    }
-
-    /// Why the outcome is not `ok`, for people; a later reason replaces an earlier one.
-    pub fn because(&mut self, reason: String) {
-        self.reason = Some(reason);
+        Self { duration, trim, scalars, series, histograms, dropped: 0, reason: String::new() }
     }
 
     /// A single number. A second one replaces the first.
@@ -118,6 +116,18 @@ impl Recorder {
         }
     }
 
+    /// The outcome of the first limit that was broken, `ok` if none was. What broke limits of the same outcome is the
+    /// repeat's reason. Called again (by who judges the machine after the system), an outcome of its own replaces the
+    /// earlier reason.
+    pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<Breach>)>) -> Outcome {
+        let broken: Vec<(Outcome, Breach)> =
+            limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
+        let Some(&(outcome, _)) = broken.first() else { return Outcome::Ok };
+        let alike = broken.into_iter().filter(|(own, _)| *own == outcome);
+        self.reason = alike.map(|(_, breach)| breach.0).collect::<Vec<_>>().join("; ");
+        outcome
+    }
+
     /// Whether an instant lies in the trimmed window.
     pub fn inside(&self, at: Duration) -> bool {
         at >= self.trim && at <= self.duration.saturating_sub(self.trim)
@@ -145,7 +155,8 @@ impl Recorder {
             }
         }
         metrics.extend(self.scalars);
-        Recording { metrics, series: self.series, distributions, dropped: self.dropped }
+        let (series, dropped, reason) = (self.series, self.dropped, self.reason);
+        Recording { metrics, series, distributions, dropped, reason }
     }
 }
 
@@ -286,6 +297,23 @@ mod tests {
         assert_eq!(recording.metrics["cpu"], 1.0);
         assert_eq!(recording.metrics["rtt_us_n"], 7.0);
         assert_eq!(recording.series["cpu"].len(), 11);
+    }
+
+    #[test]
+    fn the_limit_that_decides_an_outcome_is_its_reason() {
+        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        let limits = |lost: f64| {
+            [
+                (Outcome::Overloaded, Breach::above("loss_ratio", lost, 0.5)),
+                (Outcome::Degraded, Breach::above("loss_ratio", lost, 0.0)),
+                (Outcome::Degraded, Breach::above("nodes_lost", 2.0, 0.0)),
+            ]
+        };
+        assert_eq!(recorder.judge(limits(0.25)), Outcome::Degraded);
+        assert_eq!(recorder.judge([(Outcome::Invalid, None)]), Outcome::Ok, "says nothing against the first");
+        assert_eq!(recorder.reason, "loss_ratio is 0.25, more than 0; nodes_lost is 2, more than 0");
+        assert_eq!(recorder.judge(limits(0.75)), Outcome::Overloaded);
+        assert_eq!(recorder.finish().reason, "loss_ratio is 0.75, more than 0.5");
     }
 
     #[test]

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use crate::point::Point;
 use crate::record::Recorder;
 
 pub use crate::description::{Need, RigDescription};
 pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, UNSENT_AT_MOST};
+pub use crate::outcome::{Breach, Outcome};
 
 /// A system under test with its load and its meters. One file of the `rigs` library each.
 ///
@@ -29,62 +28,6 @@ pub trait Rig: Send {
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
     /// Takes everything down, whatever state it is in; called twice it does nothing the second time.
     fn tear_down(&mut self);
-}
-
-/// What became of a repeat of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Measured; the system did all that was asked.
-    Ok,
-    /// Measured; the system did less than was asked (losses, late replies) but kept working.
-    Degraded,
-    /// Measured; the system could not follow the load at all.
-    Overloaded,
-    /// The system crashed, hung or refused.
-    SutFailed,
-    /// The repeat did not end in its time.
-    Timeout,
-    /// The measurement cannot be trusted (steal, pressure, a late generator).
-    Invalid,
-    /// The environment lacks something.
-    Unmeasurable,
-}
-
-impl Outcome {
-    /// Every outcome, the best first.
-    pub const ALL: [Self; 7] = [
-        Self::Ok,
-        Self::Degraded,
-        Self::Overloaded,
-        Self::SutFailed,
-        Self::Timeout,
-        Self::Invalid,
-        Self::Unmeasurable,
-    ];
-
-    /// As results spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Degraded => "degraded",
-            Self::Overloaded => "overloaded",
-            Self::SutFailed => "sut_failed",
-            Self::Timeout => "timeout",
-            Self::Invalid => "invalid",
-            Self::Unmeasurable => "unmeasurable",
-        }
-    }
-
-    /// The outcome of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
-    }
-
-    /// Whether its numbers count in means, plots and verdicts.
-    pub fn counts(self) -> bool {
-        matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)
-    }
 }
 
 /// Why a rig could not do what it was asked.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
@@ -247,13 +247,14 @@ fn record(
     copy(recorder, "latency_us", monitor, "latency_us");
     copy(recorder, "tool.lateness_us", fleet, "lateness_us");
     let reconnects = number(fleet, "reconnects") + number(monitor, "disconnects");
-    if arrived == 0.0 || delivered < OVERLOADED_BELOW {
-        Outcome::Overloaded
-    } else if lost.is_some_and(|lost| lost > 0.0) || dropped > 0.0 || nodes_lost > 0.0 || reconnects > 0.0 {
-        Outcome::Degraded
-    } else {
-        Outcome::Ok
-    }
+    recorder.judge([
+        (Outcome::Overloaded, Breach::said(arrived == 0.0, "no indication arrived")),
+        (Outcome::Overloaded, Breach::below("delivered_ratio", delivered, OVERLOADED_BELOW)),
+        (Outcome::Degraded, Breach::above("lost", lost.unwrap_or(0.0), 0.0)),
+        (Outcome::Degraded, Breach::above("dropped", dropped, 0.0)),
+        (Outcome::Degraded, Breach::above("nodes_lost", nodes_lost, 0.0)),
+        (Outcome::Degraded, Breach::above("reconnects", reconnects, 0.0)),
+    ])
 }
 
 /// A distribution as the part reported it.

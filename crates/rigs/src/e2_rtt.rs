@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_sdk::wire::e2ap::Version;
 
@@ -373,11 +373,8 @@ fn record(
     {
         copy(recorder, name, pings, theirs);
     }
-    Ok(if received == 0.0 {
-        Outcome::Overloaded
-    } else if lost > 0.0 {
-        Outcome::Degraded
-    } else {
-        Outcome::Ok
-    })
+    Ok(recorder.judge([
+        (Outcome::Overloaded, Breach::said(received == 0.0, "no ping came back")),
+        (Outcome::Degraded, Breach::above("loss_ratio", lost / sent.max(1.0), 0.0)),
+    ]))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Better, DISTURBED, Metric, MetricKind, Outcome, Run};
+use ranlab_campaign::rig::{Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Run};
 
 use ranlab_parts::Host;
 use ranlab_parts::worker::Report;
@@ -71,25 +71,19 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     recorder.scalar(FOREIGN_SHARE, share);
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
-    let beyond: Vec<String> = [
-        ("the hypervisor gave others", steal, "host.steal_at_most"),
-        ("work that is not the experiment's used", share, "host.foreign_at_most"),
-    ]
-    .into_iter()
-    .filter(|(_, share, path)| *share > at_most(path))
-    .map(|(who, share, path)| {
-        format!("{who} {:.1} % of the CPU time (`{path}` = {})", share * 100.0, at_most(path))
-    })
-    .collect();
-    if beyond.is_empty() {
+    let broken = |metric: &str, value: f64, setting: &str| {
+        Breach::above(metric, value, at_most(setting)).map(|breach| breach.set_by(setting))
+    };
+    let broken =
+        [broken(STEAL, steal, "host.steal_at_most"), broken(FOREIGN_SHARE, share, "host.foreign_at_most")];
+    if broken.iter().all(Option::is_none) {
         return None;
     }
     if !refused(run) {
         recorder.scalar(DISTURBED, 1.0);
         return None;
     }
-    recorder.because(beyond.join("; "));
-    Some(Outcome::Invalid)
+    Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
 }
 
 /// Several workers at one destination are one machine.
@@ -165,7 +159,7 @@ mod tests {
         }
     }
 
-    fn judged(when_noisy: &str, parts: &[(&Host, &Report)]) -> (Option<Outcome>, f64) {
+    fn judged(when_noisy: &str, parts: &[(&Host, &Report)]) -> (Option<Outcome>, f64, String) {
         let settings = [
             (WHEN_NOISY, Value::from(when_noisy)),
             ("host.steal_at_most", Value::Float(0.02)),
@@ -176,18 +170,19 @@ mod tests {
         let run = Run::new(&point, 0, 1, Duration::from_secs(10));
         let mut recorder = Recorder::new(run.duration, Duration::ZERO);
         let outcome = judge(&run, &mut recorder, parts);
-        (outcome, recorder.finish().metrics[FOREIGN])
+        let recording = recorder.finish();
+        (outcome, recording.metrics[FOREIGN], recording.reason)
     }
 
     #[test]
     fn what_the_parts_use_themselves_is_not_foreign() {
         let (sut, load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
-        let (outcome, foreign) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
+        let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
         assert_eq!(outcome, None);
         assert!((foreign - 0.05).abs() < 1e-9, "{foreign}");
         // On two machines each has its own work alone.
         let far = "ssh://far".parse().unwrap();
-        let (outcome, foreign) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
+        let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
     }
@@ -195,7 +190,9 @@ mod tests {
     #[test]
     fn steal_makes_a_repeat_invalid_unless_a_warning_was_asked_for() {
         let stolen = report(1.0, 1.0, 0.5);
-        assert_eq!(judged("invalid", &[(&Host::Local, &stolen)]).0, Some(Outcome::Invalid));
+        let (outcome, _, reason) = judged("invalid", &[(&Host::Local, &stolen)]);
+        assert_eq!(outcome, Some(Outcome::Invalid));
+        assert_eq!(reason, "host.steal_share is 0.5, more than 0.02, which `host.steal_at_most` allows");
         assert_eq!(judged("warn", &[(&Host::Local, &stolen)]).0, None);
     }
 }

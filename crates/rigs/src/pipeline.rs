@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_dataplane::pipelines::Pipeline as Declared;
@@ -105,11 +105,15 @@ impl Rig for Pipeline {
         let mbps_per_core = number("mpps_per_core") * number("frame_bytes_mean") * 8.0;
         let promised = run.number("load.mbps-per-user").unwrap_or(3.0);
         recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
-        if number("updates_not_taken") > 0.0 || number("changes_refused") > 0.0 {
-            return Ok(Outcome::Overloaded);
+        let above = |metric: &str, at_most: f64| Breach::above(metric, number(metric), at_most);
+        let outcome = recorder.judge([
+            (Outcome::Overloaded, above("updates_not_taken", 0.0)),
+            (Outcome::Overloaded, above("changes_refused", 0.0)),
+            (Outcome::Degraded, above("busiest_over_mean", UNEVEN)),
+        ]);
+        if outcome == Outcome::Overloaded {
+            return Ok(outcome);
         }
-        let uneven = number("busiest_over_mean") > UNEVEN;
-        let outcome = if uneven { Outcome::Degraded } else { Outcome::Ok };
         Ok(noise::judge(run, recorder, &[(&engine.host, &report)]).unwrap_or(outcome))
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
@@ -325,11 +325,12 @@ impl Rig for Southbound {
         } else {
             None
         };
-        let mut outcome =
-            record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
-        if !readback::record(run, recorder)? && outcome == Outcome::Ok {
-            outcome = Outcome::Degraded;
-        }
+        let outcome = record(recorder, f64::from(nodes), &load, &reports[0].1, probe, patience as f64 * 1e-3);
+        let mute = Breach::said(!readback::record(run, recorder)?, "the controller did not answer over REST");
+        let outcome = match outcome {
+            Outcome::Ok => recorder.judge([(Outcome::Degraded, mute)]),
+            outcome => outcome,
+        };
         let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
     }
@@ -415,12 +416,13 @@ fn record(
         recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / of("sent"));
     }
     record_shortfall(recorder, nodes, load);
-    let mut overloaded = alive < ALIVE_AT_LEAST;
+    let mut broken = vec![(Outcome::Overloaded, Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST))];
     if let Some(delays) = probe {
         let (reporting, requests) = delays.map_or((patience_ms, patience_ms), |(a, b)| (a * 1e-3, b * 1e-3));
         recorder.scalar("init_delay_ms", reporting);
         recorder.scalar("init_requests_ms", requests);
-        overloaded |= delays.is_none();
+        let unserved = "one more base station was not served within `load.patience`";
+        broken.push((Outcome::Overloaded, Breach::said(delays.is_none(), unserved)));
     }
     // What only a controller of ours tells.
     let sign = |shown: bool| f64::from(u8::from(shown));
@@ -428,7 +430,7 @@ fn record(
         recorder.scalar("ingested_ratio", if of("sent") > 0.0 { its("processed") / of("sent") } else { 1.0 });
         recorder.scalar("ues_known_ratio", if of("ues") > 0.0 { its("ues") / of("ues") } else { 1.0 });
         recorder.scalar("overload_drops", sign(its("dropped") > 0.0));
-        overloaded |= its("dropped") > 0.0;
+        broken.push((Outcome::Overloaded, Breach::above("messages dropped", its("dropped"), 0.0)));
     }
     // What only those after the published ones have.
     if controller.numbers.contains_key("app_runs") {
@@ -439,17 +441,16 @@ fn record(
         recorder.scalar("overload_declares_dead", sign(its("declared_dead") > 0.0));
         recorder.scalar("overload_memory_grows", sign(its("leaked_bytes") > 0.0));
         recorder.scalar("overload_starves", sign(its("throttled") > its("app_runs")));
-        overloaded |= its("declared_dead") > 0.0;
+        broken.push((Outcome::Overloaded, Breach::above("declared_dead", its("declared_dead"), 0.0)));
     }
     recorder.scalar("tool.cpu_cores", load.process.as_ref().map_or(0.0, |process| process.cpu_s) / seconds);
     recorder.scalar("tool.lateness_us_p99", lateness_us_p99(load));
     let skipped = of("skipped") / (of("reports") + of("skipped")).max(1.0);
     recorder.scalar("tool.skipped_ratio", skipped);
+    broken.extend(short(load, alive).map(|breach| (Outcome::Degraded, breach)));
     match unloaded(load, controller) {
-        Some(outcome) => outcome,
-        None if overloaded => Outcome::Overloaded,
-        None if short(load) || of("reconnects") > 0.0 || alive < 1.0 => Outcome::Degraded,
-        None => Outcome::Ok,
+        Some((outcome, why)) => recorder.judge([(outcome, Breach::said(true, why))]),
+        None => recorder.judge(broken),
     }
 }
 
@@ -468,25 +469,32 @@ fn record_shortfall(recorder: &mut Recorder, nodes: f64, load: &Report) {
         .scalar("ues_announced_ratio", if of("ues") > 0.0 { of("announced_ues") / of("ues") } else { 1.0 });
 }
 
-/// Whether less was sent than was meant to be.
-fn short(load: &Report) -> bool {
+/// Where less was sent, or to fewer, than was meant to be.
+fn short(load: &Report, alive: f64) -> [Option<Breach>; 5] {
     let of = |name: &str| number(&load.numbers, name);
-    let unannounced = load.numbers.get("announced_ues").is_some_and(|told| *told < of("ues"));
-    of("dropped") > 0.0 || of("faults") > 0.0 || unannounced
+    let announced = load.numbers.get("announced_ues");
+    [
+        Breach::above("messages given up by base stations", of("dropped"), 0.0),
+        Breach::above("faults", of("faults"), 0.0),
+        announced.and_then(|told| Breach::below("number of UEs announced", *told, of("ues"))),
+        Breach::above("reconnects", of("reconnects"), 0.0),
+        Breach::below("nodes_alive_ratio", alive, 1.0),
+    ]
 }
 
 /// A run in which nothing reached the controller measured nothing: it took nothing, refused everybody, or there was no load.
-fn unloaded(load: &Report, controller: &Report) -> Option<Outcome> {
+fn unloaded(load: &Report, controller: &Report) -> Option<(Outcome, &'static str)> {
     let of = |name: &str| number(&load.numbers, name);
     let offered = load.numbers.get("offered").copied().unwrap_or_else(|| of("sent"));
     if of("connected") == 0.0 && of("refused") > 0.0 {
-        Some(Outcome::SutFailed)
+        Some((Outcome::SutFailed, "the controller refused every base station"))
     } else if of("sent") == 0.0 && offered + of("dropped") + of("waiting") > 0.0 {
-        Some(Outcome::Overloaded)
+        Some((Outcome::Overloaded, "the controller took nothing of what was offered"))
     } else if of("sent") == 0.0 || (of("alive") > 0.0 && load.numbers.get("reports") == Some(&0.0)) {
-        Some(Outcome::Invalid)
+        Some((Outcome::Invalid, "the base stations sent no report"))
     } else {
-        (controller.numbers.get("processed") == Some(&0.0)).then_some(Outcome::Overloaded)
+        let nothing = (Outcome::Overloaded, "the controller processed no message");
+        (controller.numbers.get("processed") == Some(&0.0)).then_some(nothing)
     }
 }
 
@@ -502,7 +510,8 @@ mod tests {
     #[test]
     fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
         let strange = Report::default();
-        let judged = |numbers: &[(&str, f64)]| unloaded(&report(numbers), &strange);
+        let judged =
+            |numbers: &[(&str, f64)]| unloaded(&report(numbers), &strange).map(|(outcome, _)| outcome);
         let fine = [("connected", 1.0), ("offered", 9.0), ("sent", 9.0), ("reports", 8.0)];
         assert_eq!(judged(&fine), None);
         // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
@@ -513,10 +522,11 @@ mod tests {
         let hellos = [("alive", 1.0), ("offered", 2.0), ("sent", 2.0), ("reports", 0.0)];
         assert_eq!(judged(&hellos), Some(Outcome::Invalid));
         let ours = report(&[("processed", 0.0)]);
-        assert_eq!(unloaded(&report(&fine), &ours), Some(Outcome::Overloaded));
+        assert_eq!(unloaded(&report(&fine), &ours).map(|(outcome, _)| outcome), Some(Outcome::Overloaded));
         // Base stations of E2 count less.
         assert_eq!(judged(&[("sent", 9.0)]), None);
-        assert!(short(&report(&[("faults", 1.0)])) && !short(&report(&fine)));
-        assert!(short(&report(&[("ues", 2.0), ("announced_ues", 1.0)])));
+        let short = |numbers: &[(&str, f64)]| short(&report(numbers), 1.0).iter().any(Option::is_some);
+        assert!(short(&[("faults", 1.0)]) && !short(&fine));
+        assert!(short(&[("ues", 2.0), ("announced_ues", 1.0)]));
     }
 }

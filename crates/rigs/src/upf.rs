@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_host::{MachineMeter, ProcessMeter};
 use serde_json::Value as Json;
@@ -501,23 +501,22 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
     for step in report["steps"].as_array().into_iter().flatten() {
         packets_lost += record_step(recorder, step);
     }
-    let late = control["lag_us"]["p99"].as_f64().is_some_and(|late| late > LATE_US)
-        || report["on_schedule"].as_bool() == Some(false);
+    let (lag_us, off_schedule) =
+        (number(&control["lag_us"]["p99"]), report["on_schedule"].as_bool() == Some(false));
     // A closed loop has no schedule to be late for.
     let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
-    if late && open && noise::refused(run) {
-        Outcome::Invalid
-    } else if sent > 0.0 && lost / sent > 0.5 {
-        Outcome::Overloaded
-    } else if lost > 0.0
-        || failed > 0.0
-        || number(&control["left_behind"]) > 0.0
-        || (packets_lost > 0.0 && run.text("load.mode") != Some("qos"))
-    {
-        Outcome::Degraded
-    } else {
-        Outcome::Ok
-    }
+    let lost_ratio = lost / f64::max(sent, 1.0);
+    let packets_lost = if run.text("load.mode") == Some("qos") { 0.0 } else { packets_lost };
+    let late = Breach::above("tool.lateness_us_p99", lag_us, LATE_US)
+        .or_else(|| Breach::said(off_schedule, "the load fell behind its schedule"));
+    recorder.judge([
+        (Outcome::Invalid, late.filter(|_| open && noise::refused(run))),
+        (Outcome::Overloaded, Breach::above("requests_lost_ratio", lost_ratio, 0.5)),
+        (Outcome::Degraded, Breach::above("requests_lost_ratio", lost_ratio, 0.0)),
+        (Outcome::Degraded, Breach::above("sessions_failed_ratio", failed, 0.0)),
+        (Outcome::Degraded, Breach::above("sessions_left_behind", number(&control["left_behind"]), 0.0)),
+        (Outcome::Degraded, Breach::above("packets lost", packets_lost, 0.0)),
+    ])
 }
 
 /// One step with packets; packets lost.

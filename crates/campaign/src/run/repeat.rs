@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::expect::short;
 use crate::plan::Point;
 use crate::record::{Recorder, Recording};
 use crate::rig::{Better, Outcome, Rig, RigDescription, RigError, Run, Stop, UNSENT_AT_MOST};
 use crate::scenario::{Axis, Scenario, Search};
 use crate::search::{Gave, RateSearch, TuneSearch};
-use crate::value::Value;
+use crate::tried::{self, Tried};
+use crate::value::{Value, short};
 
 use super::seed_of;
 
@@ -50,8 +50,11 @@ pub(super) fn measure(
     }
 }
 
-/// A measured outcome that is not `ok` explains itself in one phrase; rigs say more in their metrics.
-fn reason_of(outcome: Outcome) -> String {
+/// Why an outcome is not `ok`: the limit that the rig found broken, or one phrase if it did not say.
+fn reason_of(outcome: Outcome, recording: &Recording) -> String {
+    if outcome != Outcome::Ok && !recording.reason.is_empty() {
+        return recording.reason.clone();
+    }
     match outcome {
         Outcome::Ok => "",
         Outcome::Degraded => "the system did less than was asked",
@@ -84,8 +87,8 @@ impl Trials<'_, '_> {
         let run = Run { duration: self.run.duration.mul_f64(share), overrides, ..self.run.clone() };
         let mut recorder = Recorder::new(run.duration, self.trim.mul_f64(share));
         let outcome = self.rig.measure(&run, &mut recorder)?;
-        let reason = recorder.reason.take().unwrap_or_else(|| reason_of(outcome));
         let recording = recorder.finish();
+        let reason = reason_of(outcome, &recording);
         let missing = missing_load(&self.rig.describe(), &recording);
         Ok(match missing.filter(|_| outcome.counts() || outcome == Outcome::Invalid) {
             Some(reason) => Seen { outcome: Outcome::Invalid, reason, recording, unsent: true },
@@ -130,32 +133,29 @@ impl Trials<'_, '_> {
         let mut machine = if whole { machine.whole() } else { machine };
         let mut best: Option<Measured> = None;
         let mut unsent = String::new();
-        let mut series = Vec::new();
+        let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
             if self.run.stop.now() {
                 return Err(RigError::Stopped);
             }
             let overrides = BTreeMap::from([(axis.clone(), as_value(trial.load))]);
-            let seen = self.tried(overrides, trial.duration_share, INVALID_RETRIES)?;
+            let mut seen = self.tried(overrides, trial.duration_share, INVALID_RETRIES)?;
             if !seen.outcome.counts() && !seen.unsent {
                 let reason = format!("at {axis} = {}: {}", trial.load, seen.reason);
+                tried::keep(&mut seen.recording, &tried);
                 return Ok((seen.outcome, reason, seen.recording));
             }
-            let gave = match seen.unsent {
-                true => Gave::Unsent,
-                false if passes(search, &seen.recording)? => Gave::Pass,
-                false => Gave::Fail,
-            };
-            // Trials have no common clock: the series counts them in seconds.
-            series.push((Duration::from_secs(series.len() as u64), trial.load));
-            match gave {
-                Gave::Pass if trial.duration_share >= 1.0 => {
-                    best = Some((seen.outcome, seen.reason, seen.recording));
-                }
-                Gave::Unsent => unsent = seen.reason,
-                _ => {}
+            if seen.unsent {
+                unsent = seen.reason;
+                machine.report(Gave::Unsent);
+                continue;
             }
-            machine.report(gave);
+            let (value, pass) = passes(search, &seen.recording)?;
+            tried.push(Tried { load: trial.load, value, share: trial.duration_share, pass });
+            if pass && trial.duration_share >= 1.0 {
+                best = Some((seen.outcome, seen.reason, seen.recording));
+            }
+            machine.report(if pass { Gave::Pass } else { Gave::Fail });
         }
         let found = machine.found();
         let Some(((outcome, why, mut recording), lower)) = best.zip(found.lower) else {
@@ -165,7 +165,14 @@ impl Trials<'_, '_> {
                 return nothing(Outcome::Invalid, reason);
             }
             let upper = found.upper.map_or(String::new(), |upper| format!(" up from {upper}"));
-            return nothing(Outcome::Overloaded, format!("no load{upper} passed a full trial"));
+            let mut recording = Recording::default();
+            tried::keep(&mut recording, &tried);
+            let last = search.objective().zip(tried.last()).filter(|(_, trial)| !trial.pass);
+            let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
+                let (load, value) = (short(trial.load), short(trial.value));
+                format!(": at {load} {metric} is {value}, more than {}", short(at_most))
+            });
+            return Ok((Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording));
         };
         let metrics = &mut recording.metrics;
         metrics.insert("search.load".to_owned(), lower);
@@ -173,7 +180,7 @@ impl Trials<'_, '_> {
         for (name, load) in [("search.upper", found.upper), ("search.unsent", found.unsent)] {
             metrics.extend(load.map(|load| (name.to_owned(), load)));
         }
-        recording.series.insert("search.tried".to_owned(), series);
+        tried::keep(&mut recording, &tried);
         let reason = match (found.upper, found.unsent, found.precise) {
             (_, Some(load), _) => format!(
                 "the true value is {lower} or above: the load generator, not the system, gave up at {load} ({unsent})"
@@ -251,14 +258,11 @@ fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     ))
 }
 
-fn passes(search: &Search, recording: &Recording) -> Result<bool, RigError> {
-    let (metric, at_most) = match search {
-        Search::Rate { loss_ratio, .. } => ("loss_ratio", *loss_ratio),
-        Search::Knee { metric, at_most, .. } => (metric.as_str(), *at_most),
-        Search::Tune { .. } => return Ok(true),
-    };
+/// The objective's metric, and whether it was kept.
+fn passes(search: &Search, recording: &Recording) -> Result<(f64, bool), RigError> {
+    let Some((metric, at_most)) = search.objective() else { return Ok((0.0, true)) };
     match recording.metrics.get(metric) {
-        Some(value) => Ok(*value <= at_most),
+        Some(value) => Ok((*value, *value <= at_most)),
         None => Err(RigError::Rig(format!("the rig recorded no `{metric}`, which the search needs"))),
     }
 }

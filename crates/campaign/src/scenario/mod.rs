@@ -41,6 +41,9 @@ pub struct Scenario {
     pub sweep: Sweep,
     /// A search within each point.
     pub search: Option<Search>,
+    /// The setting that a rate search moves, in the rig's words; it has no values of its own.
+    #[serde(default)]
+    pub searched: Option<Axis>,
     /// How to measure.
     pub measure: Measure,
     /// What to draw.
@@ -209,6 +212,17 @@ pub enum Search {
         /// The most trials.
         trials: u32,
     },
+}
+
+impl Search {
+    /// The metric that a load must keep and the most that it may be; `None`: knobs are tuned.
+    pub fn objective(&self) -> Option<(&str, f64)> {
+        match self {
+            Self::Rate { loss_ratio, .. } => Some(("loss_ratio", *loss_ratio)),
+            Self::Knee { metric, at_most, .. } => Some((metric, *at_most)),
+            Self::Tune { .. } => None,
+        }
+    }
 }
 
 /// A figure.
@@ -418,8 +432,16 @@ impl Scenario {
 /// Everything that results of a scenario may hold: the rig's metrics and those of a search.
 pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let mut metrics = rig.metrics.clone();
-    if scenario.search.is_some() {
-        metrics.extend(read::search_metrics());
+    let Some(search) = &scenario.search else { return metrics };
+    let load = scenario.searched.as_ref().map_or("", |axis| &axis.unit);
+    let best = if let Search::Tune { metric, .. } = search { rig.metric(metric) } else { None };
+    for mut metric in read::search_metrics() {
+        match metric.name.as_str() {
+            "search.load" | "search.upper" => load.clone_into(&mut metric.unit),
+            "search.best" => best.map_or("", |best| &best.unit).clone_into(&mut metric.unit),
+            _ => {}
+        }
+        metrics.push(metric);
     }
     metrics
 }

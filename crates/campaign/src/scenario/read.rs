@@ -134,6 +134,7 @@ impl Reader<'_> {
             rig: text("rig")?,
             settings,
             sweep: sweep?,
+            searched: searched(self.rig, search.as_ref()),
             search,
             measure: measure?,
             plots,
@@ -439,6 +440,14 @@ fn text<'v>(values: &'v Values, key: &str) -> Option<&'v str> {
 
 fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
     if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
+}
+
+/// The load of a rate search as an axis without values.
+fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<Axis> {
+    let (Search::Rate { axis, .. } | Search::Knee { axis, .. }) = search? else { return None };
+    let key = rig.keys.iter().find(|key| key.path == *axis)?;
+    let (unit, about) = (key.unit.clone(), key.comment.clone());
+    Some(Axis { path: axis.clone(), values: Vec::new(), unit, about })
 }
 
 fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec<String> {

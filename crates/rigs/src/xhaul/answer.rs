@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Outcome, RigError, Stop};
+use ranlab_campaign::rig::{Breach, Outcome, RigError, Stop};
 use ranlab_model::xhaul::{
     Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler, Search,
     Segment, Simulation, Stage, bounds, worst_phase,
@@ -97,7 +97,7 @@ pub(super) fn simulate(
     if setup.search_rounds > 0 {
         search(setup, &plan.network, duration_ps, seed, recorder);
     }
-    Ok(outcome(&found))
+    Ok(recorder.judge(found.iter().flat_map(|(role, found)| short(role, found))))
 }
 
 /// Writes the deliveries of the first phase to a file.
@@ -116,9 +116,16 @@ pub(super) fn bound(plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, Rig
 }
 
 /// A flow that lost frames, or was later than its own budget, did less than was asked.
-fn outcome(found: &BTreeMap<&str, Found>) -> Outcome {
-    let short = |found: &Found| found.dropped > 0 || found.unfinished > 0 || found.delays.own_misses() > 0;
-    if found.values().any(short) { Outcome::Degraded } else { Outcome::Ok }
+fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 3] {
+    let above = |what: &str, frames: u64| {
+        (Outcome::Degraded, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
+    };
+    let late = found.delays.own_misses();
+    [
+        above("dropped", found.dropped),
+        above("unfinished", found.unfinished),
+        above("beyond their budget", late),
+    ]
 }
 
 /// One report a phase, in order, whatever number of threads ran them.

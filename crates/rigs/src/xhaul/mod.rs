@@ -12,7 +12,7 @@ mod verdict;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_model::xhaul::{Plan, Ps, ScenarioError};
 
 use crate::noise;
@@ -102,7 +102,9 @@ impl Rig for Xhaul {
             Planned::Runs(setup, plan) => (setup, plan),
             Planned::Beyond(times) => {
                 recorder.scalar("port_load_max", times);
-                return Ok(Outcome::Overloaded);
+                return Ok(
+                    recorder.judge([(Outcome::Overloaded, Breach::above("port_load_max", times, 1.0))])
+                );
             }
         };
         let loads = plan.network.port_loads();
@@ -141,10 +143,16 @@ impl Xhaul {
         // A program beside our own probe may have found nothing.
         network.look(&run.stop)?;
         live::record(&report, recorder);
-        let lost = |role: &str| report.numbers.get(&format!("{role}.lost_ratio")).copied().unwrap_or(0.0);
-        let late = |role: &str| report.numbers.get(&format!("{role}.late_ratio")).copied().unwrap_or(0.0);
-        let short = ["cell_dl", "cell_ul", "user"].into_iter().any(|role| lost(role) + late(role) > 0.0);
-        let outcome = if short { Outcome::Degraded } else { Outcome::Ok };
+        let short = [
+            "cell_dl.lost_ratio",
+            "cell_dl.late_ratio",
+            "cell_ul.lost_ratio",
+            "cell_ul.late_ratio",
+            "user.lost_ratio",
+            "user.late_ratio",
+        ];
+        let above = |name: &str| Breach::above(name, report.numbers.get(name).copied().unwrap_or(0.0), 0.0);
+        let outcome = recorder.judge(short.map(|name| (Outcome::Degraded, above(name))));
         Ok(noise::judge(run, recorder, &[(&network.host, &report)]).unwrap_or(outcome))
     }
 }

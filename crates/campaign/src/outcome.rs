@@ -1,0 +1,114 @@
+//! What became of a repeat, and the limit that it broke: what decides an outcome is also what explains it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::short;
+
+/// What became of a repeat of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Measured; the system did all that was asked.
+    Ok,
+    /// Measured; the system did less than was asked (losses, late replies) but kept working.
+    Degraded,
+    /// Measured; the system could not follow the load at all.
+    Overloaded,
+    /// The system crashed, hung or refused.
+    SutFailed,
+    /// The repeat did not end in its time.
+    Timeout,
+    /// The measurement cannot be trusted (steal, pressure, a late generator).
+    Invalid,
+    /// The environment lacks something.
+    Unmeasurable,
+}
+
+impl Outcome {
+    /// Every outcome, the best first.
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::Degraded,
+        Self::Overloaded,
+        Self::SutFailed,
+        Self::Timeout,
+        Self::Invalid,
+        Self::Unmeasurable,
+    ];
+
+    /// As results spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Overloaded => "overloaded",
+            Self::SutFailed => "sut_failed",
+            Self::Timeout => "timeout",
+            Self::Invalid => "invalid",
+            Self::Unmeasurable => "unmeasurable",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// Whether its numbers count in means, plots and verdicts.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)
+    }
+}
+
+/// A limit that a measured value broke, in words: `loss_ratio is 0.03, more than 0`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach(pub(crate) String);
+
+impl Breach {
+    /// The value of a metric, if it is above what is allowed.
+    pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
+        (value > at_most).then(|| Self(format!("{metric} is {}, more than {}", short(value), short(at_most))))
+    }
+
+    /// The value of a metric, if it is below what is allowed.
+    pub fn below(metric: &str, value: f64, at_least: f64) -> Option<Self> {
+        (value < at_least)
+            .then(|| Self(format!("{metric} is {}, less than {}", short(value), short(at_least))))
+    }
+
+    /// Something that is not the value of a metric, in words.
+    pub fn said(holds: bool, words: &str) -> Option<Self> {
+        holds.then(|| Self(words.to_owned()))
+    }
+
+    /// Names the setting that stated the limit, so that who disagrees knows what to change.
+    pub fn set_by(mut self, setting: &str) -> Self {
+        self.0.push_str(&format!(", which `{setting}` allows"));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breach_names_metric_value_limit_and_setting() {
+        let said = |breach: Option<Breach>| breach.map(|breach| breach.0);
+        assert_eq!(said(Breach::above("loss_ratio", 0.0, 0.0)), None);
+        assert_eq!(
+            said(Breach::above("loss_ratio", 0.03, 0.0)).as_deref(),
+            Some("loss_ratio is 0.03, more than 0")
+        );
+        let steal = Breach::above("host.steal_share", 0.3694, 0.02);
+        assert_eq!(
+            said(steal.map(|breach| breach.set_by("host.steal_at_most"))).as_deref(),
+            Some("host.steal_share is 0.3694, more than 0.02, which `host.steal_at_most` allows")
+        );
+        assert_eq!(
+            said(Breach::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),
+            Some("nodes_alive_ratio is 0.5, less than 1")
+        );
+        assert_eq!(said(Breach::below("nodes_alive_ratio", f64::NAN, 1.0)), None);
+    }
+}

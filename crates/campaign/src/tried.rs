@@ -1,0 +1,66 @@
+//! What a search tried, trial by trial: kept as series of a repeat, since trials have no common clock their times count.
+
+use std::time::Duration;
+
+use crate::record::Recording;
+
+/// Loads of a rate search or scores of tuning, by trial.
+pub const TRIED: &str = "search.tried";
+const VALUES: &str = "search.tried_value";
+const SHARES: &str = "search.tried_share";
+const PASSES: &str = "search.tried_pass";
+
+/// One trial of a rate search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// Load that was offered.
+    pub load: f64,
+    /// The objective's metric under it.
+    pub value: f64,
+    /// Share of the full duration.
+    pub share: f64,
+    /// Whether the objective was kept.
+    pub pass: bool,
+}
+
+impl Tried {
+    /// Whether it took the full duration: only such a trial bounds the answer.
+    pub fn full(&self) -> bool {
+        self.share >= 1.0
+    }
+}
+
+/// Keeps the trials of a rate search with what it recorded last.
+pub fn keep(recording: &mut Recording, tried: &[Tried]) {
+    let mut put = |name: &str, of: fn(&Tried) -> f64| {
+        let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), of(trial)));
+        recording.series.insert(name.to_owned(), samples.collect());
+    };
+    put(TRIED, |trial| trial.load);
+    put(VALUES, |trial| trial.value);
+    put(SHARES, |trial| trial.share);
+    put(PASSES, |trial| f64::from(u8::from(trial.pass)));
+}
+
+/// The trials of a repeat, in order; none if it was no rate search, or its series were not loaded.
+pub fn of(recording: &Recording) -> Vec<Tried> {
+    let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
+    let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));
+    pairs.map(|((load, value), (share, pass))| Tried { load, value, share, pass: pass > 0.5 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_read_back_as_they_were_kept() {
+        let trial = |load, pass| Tried { load, value: load / 100.0, share: 0.5, pass };
+        let tried = [trial(100.0, false), trial(50.0, true)];
+        let mut recording = Recording::default();
+        keep(&mut recording, &tried);
+        assert_eq!(of(&recording), tried);
+        assert_eq!(recording.series[TRIED].len(), 2, "the name that campaigns have had before");
+        assert!(of(&Recording::default()).is_empty());
+    }
+}
