@@ -1,15 +1,35 @@
 //! E2 service models: what a RAN function's octet strings mean.
 //!
-//! Each model has its own folder with the same rooms: `mod.rs` holds the meaning (types, units, identity), `plain.rs`
-//! the packed-struct encoding of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER one.
-//! What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`], what the PER encodings share in [`per`].
+//! A model is a type that implements [`ServiceModel`] in a folder of its own, and a line of [`MODELS`]. What lists models
+//! (functions of agents, monitors, `--sm`, scenario keys, recorders) reads that registry and works on [`Model`]; what knows
+//! a model uses its types. A folder has these rooms: `mod.rs` holds the meaning (types, units, identity), `plain.rs` the
+//! packed-struct encoding of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER one. A further
+//! [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
+//! what the PER encodings share in [`per`].
 //!
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
 pub mod gtp;
 pub mod hw;
 pub mod mac;
+mod model;
+mod octets;
 pub mod pdcp;
 pub mod per;
 pub mod plain;
 pub mod rlc;
+mod table;
+
+pub use model::{Model, ServiceModel, UnknownModel, by_oid, customary, names};
+pub use octets::{Encoding, Octets, SmError};
+pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
+
+/// The service models of this crate, a line each.
+#[rustfmt::skip]
+pub static MODELS: &[&dyn Model] = &[
+    &hw::Hw,
+    &mac::Mac,
+    &rlc::Rlc,
+    &pdcp::Pdcp,
+    &gtp::Gtp,
+];

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 
+use super::SmError;
+use super::octets::Code;
 use crate::e2ap::Version;
-use crate::per::{DecodeError, DecodeFault, EncodeError, Per, Reader, Source, Writer};
+use crate::per::{DecodeError, DecodeFault, EncodeError, Per, Random, Reader, Source, Writer};
 
 /// Service models do not depend on E2AP's version; the engine asks for one all the same.
 const ANY_VERSION: Version = Version::V2_03;
@@ -33,4 +35,23 @@ pub fn decode<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
         return Err(reader.fault(DecodeFault::InvalidLength));
     }
     Ok(value)
+}
+
+/// Aligned PER, as a code among others.
+#[derive(Debug)]
+pub(crate) struct Aligned;
+
+impl<T: Per> Code<T> for Aligned {
+    fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError> {
+        Ok(encode(value, out)?)
+    }
+
+    fn decode(octets: &Bytes) -> Result<T, SmError> {
+        Ok(decode(octets.clone())?)
+    }
+}
+
+/// A random valid value, the same for the same seed. Fails only for a type whose constraints no value fulfils.
+pub fn sample<T: Per>(seed: u64) -> Result<T, DecodeError> {
+    T::decode(&mut Random::new(seed, ANY_VERSION))
 }

@@ -9,8 +9,14 @@
 //! length of the payload, plus the alignment of one element type.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
-use bytes::BufMut;
+use bytes::{BufMut, Bytes};
+
+use super::octets::{Code, octets, period_ms};
+use super::{Encoding, SmError};
+use crate::e2ap::Version;
+use crate::per::{Random, Source};
 
 /// Octets before the first element: the count.
 pub const PREFIX_SIZE: usize = 4;
@@ -174,6 +180,11 @@ pub fn tstamp_us(payload: &[u8]) -> Option<i64> {
     payload.last_chunk().map(|bytes| i64::from_le_bytes(*bytes))
 }
 
+/// Shortest report period in milliseconds.
+pub const PERIOD_MS_MIN: u32 = 1;
+/// Longest report period in milliseconds: one minute.
+pub const PERIOD_MS_MAX: u32 = 60_000;
+
 /// The event trigger definition of all plain models: report periodically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventTrigger {
@@ -185,6 +196,11 @@ pub struct EventTrigger {
 impl EventTrigger {
     /// Octets of an event trigger.
     pub const SIZE: usize = 4;
+
+    /// The trigger of a report each `period`, rounded down to milliseconds; from [`PERIOD_MS_MIN`] to [`PERIOD_MS_MAX`].
+    pub fn every(period: Duration) -> Result<Self, SmError> {
+        period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX).map(|period_ms| Self { period_ms })
+    }
 
     /// The event trigger's octets.
     pub const fn encode(&self) -> [u8; Self::SIZE] {
@@ -200,6 +216,57 @@ impl EventTrigger {
 /// Reads an indication header: the `u32` that peers leave at zero. Any size but four octets is an error.
 pub fn decode_indication_header(bytes: &[u8]) -> Result<u32, PlainError> {
     fixed_u32("indication header", bytes)
+}
+
+/// A `u32` alone: an indication header (zero, without meaning), and header and message of the control that FlexRIC's
+/// MAC takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Word(pub u32);
+
+/// The packed structs of FlexRIC, as a code among others.
+#[derive(Debug)]
+pub(crate) struct Plain;
+
+/// A value that has a plain encoding.
+pub(crate) trait PlainOctets: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    fn take(octets: &[u8]) -> Result<Self, PlainError>;
+}
+
+impl<T: PlainOctets> Code<T> for Plain {
+    fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError> {
+        value.put(out);
+        Ok(())
+    }
+
+    fn decode(octets: &Bytes) -> Result<T, SmError> {
+        Ok(T::take(octets)?)
+    }
+}
+
+impl PlainOctets for EventTrigger {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.encode());
+    }
+
+    fn take(octets: &[u8]) -> Result<Self, PlainError> {
+        Self::decode(octets)
+    }
+}
+
+impl PlainOctets for Word {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.0.to_le_bytes());
+    }
+
+    fn take(octets: &[u8]) -> Result<Self, PlainError> {
+        fixed_u32("word", octets).map(Self)
+    }
+}
+
+octets! {
+    EventTrigger: Plain => Plain;
+    Word: Plain => Plain;
 }
 
 fn fixed_u32(what: &'static str, bytes: &[u8]) -> Result<u32, PlainError> {
@@ -319,9 +386,110 @@ macro_rules! plain_indication {
                 Ok(Self { $list: view.iter().collect(), tstamp_us: view.tstamp_us() })
             }
         }
+
+        impl $crate::e2sm::plain::PlainOctets for $indication {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.encode(out);
+            }
+
+            fn take(octets: &[u8]) -> Result<Self, $crate::e2sm::plain::PlainError> {
+                Self::decode(octets)
+            }
+        }
     };
 }
 pub(crate) use plain_indication;
+
+/// Elements of a random message, at most.
+const SAMPLE_ELEMENTS: u64 = 8;
+/// A date of this century, microseconds since the Unix epoch: random time stamps lie after it.
+const SAMPLE_EPOCH_US: i64 = 1_700_000_000_000_000;
+
+/// Random elements and the time stamp of their message; the same for the same seed.
+pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
+    let mut random = Random::new(seed, Version::V2_03);
+    // A source of random values has no end, and every octet string is an element.
+    let mut number = |below: u64| random.constrained(0, below).unwrap_or_default();
+    let (count, after_us) = (number(SAMPLE_ELEMENTS), number(u64::from(u32::MAX)));
+    let elements = (0..count).filter_map(|_| E::from_bytes(&random.octets_fixed(E::SIZE).ok()?)).collect();
+    (elements, SAMPLE_EPOCH_US + after_us as i64)
+}
+
+/// Declares a statistics model in FlexRIC's form from the constants of its module: reports at intervals, a list of
+/// elements, no action definition, no outcome.
+macro_rules! statistics_model {
+    ($(#[$meta:meta])* $model:ident: $name:literal, $indication:ident { $list:ident: $element:ident }, $control:ty) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $model;
+
+        impl $crate::e2sm::ServiceModel for $model {
+            const NAME: &'static str = $name;
+            const OID: &'static str = OID;
+            const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+            const DEFINITION: &'static [u8] = DEFINITION;
+            const REVISION: u16 = REVISION;
+            const CUSTOMARY: bool = CUSTOMARY;
+
+            type Trigger = $crate::e2sm::plain::EventTrigger;
+            type Action = std::convert::Infallible;
+            type Header = $crate::e2sm::plain::Word;
+            type Message = $indication;
+            type ControlHeader = $control;
+            type Control = $control;
+            type Outcome = std::convert::Infallible;
+
+            fn periodic(period: std::time::Duration) -> Result<Self::Trigger, $crate::e2sm::SmError> {
+                $crate::e2sm::plain::EventTrigger::every(period)
+            }
+
+            fn period(trigger: &Self::Trigger) -> Option<std::time::Duration> {
+                Some(std::time::Duration::from_millis(trigger.period_ms.into()))
+            }
+
+            fn columns() -> Vec<$crate::e2sm::Column> {
+                <$element as $crate::e2sm::Row>::columns()
+            }
+
+            fn tabulate(_: &Self::Header, message: &$indication, table: &mut $crate::e2sm::Table) {
+                table.tstamp_us = Some(message.tstamp_us);
+                message.$list.iter().for_each(|element| table.push(element));
+            }
+
+            fn check(
+                encoding: $crate::e2sm::Encoding,
+                header: &[u8],
+                message: &[u8],
+            ) -> Result<(), $crate::e2sm::SmError> {
+                $crate::e2sm::plain::check::<$element>(encoding, header, message)
+            }
+
+            fn tstamp_us(_: $crate::e2sm::Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
+                $crate::e2sm::plain::tstamp_us(message)
+            }
+
+            fn sample(seed: u64) -> (Self::Header, Self::Message) {
+                let ($list, tstamp_us) = $crate::e2sm::plain::sample::<$element>(seed);
+                (Self::Header::default(), $indication { $list, tstamp_us })
+            }
+        }
+    };
+}
+pub(crate) use statistics_model;
+
+/// Whether an indication is a list of `E`, by its framing alone.
+pub(crate) fn check<E: PlainElement>(
+    encoding: Encoding,
+    header: &[u8],
+    message: &[u8],
+) -> Result<(), SmError> {
+    if encoding != Encoding::Plain {
+        return Err(SmError::Encoding { asked: encoding, allowed: &[Encoding::Plain] });
+    }
+    decode_indication_header(header)?;
+    PlainView::<E>::new(message)?;
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests {

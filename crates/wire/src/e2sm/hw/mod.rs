@@ -15,8 +15,14 @@
 
 mod per;
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use bytes::Bytes;
 
+use super::octets::{octets, period_ms};
+use super::per::{Aligned, sample};
+use super::{Column, Kind, RowKey, ServiceModel, SmError, Table, Type, Value, table};
 use crate::per::{Int, Own};
 use crate::{enumerated, sequence};
 
@@ -32,6 +38,85 @@ pub const REVISION: u16 = 1;
 pub const PAYLOAD_SIZE_MAX: usize = 65_535;
 /// Milliseconds of the longest period that a trigger may ask for: one hour.
 pub const PERIOD_MS_MAX: u32 = 3_600_000;
+
+/// HW: the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Hw;
+
+impl ServiceModel for Hw {
+    const NAME: &'static str = "hw";
+    const OID: &'static str = OID;
+    const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+    const DEFINITION: &'static [u8] = DEFINITION;
+    const REVISION: u16 = REVISION;
+    const CUSTOMARY: bool = false;
+
+    type Trigger = HwTrigger;
+    type Action = HwPolicy;
+    type Header = ();
+    type Message = Ping;
+    type ControlHeader = ();
+    type Control = Ping;
+    type Outcome = Infallible;
+
+    /// Pings without payload.
+    fn periodic(period: Duration) -> Result<HwTrigger, SmError> {
+        let period_ms = period_ms(period, 1, PERIOD_MS_MAX)?;
+        Ok(HwTrigger::Periodic(HwPeriodic { period_ms, payload_size: 0 }))
+    }
+
+    fn period(trigger: &HwTrigger) -> Option<Duration> {
+        match trigger {
+            HwTrigger::OnControl => None,
+            HwTrigger::Periodic(periodic) => Some(Duration::from_millis(periodic.period_ms.into())),
+        }
+    }
+
+    fn columns() -> Vec<Column> {
+        <Ping as table::Row>::columns()
+    }
+
+    fn tabulate(_: &(), message: &Ping, table: &mut Table) {
+        table.push(message);
+    }
+
+    fn sample(seed: u64) -> ((), Ping) {
+        // Its constraints have values, so there is always one.
+        ((), sample(seed).unwrap_or_default())
+    }
+}
+octets! {
+    Ping: Per => Aligned;
+    HwTrigger: Per => Aligned;
+    HwPolicy: Per => Aligned;
+}
+
+/// A ping is a row about the node; of its payload the size.
+impl table::Row for Ping {
+    fn columns() -> Vec<Column> {
+        let column = |name: &'static str, unit, kind| Column {
+            name: name.into(),
+            unit,
+            kind,
+            of: Type::Unsigned,
+            headline: true,
+        };
+        vec![
+            column("seq", "", Kind::Counter),
+            column("t_send_ns", "ns", Kind::Label),
+            column("payload_bytes", "B", Kind::Gauge),
+        ]
+    }
+
+    fn key(&self) -> RowKey {
+        RowKey::Node
+    }
+
+    fn values(&self, out: &mut Vec<Value>) {
+        let payload_bytes = self.payload.len() as u64;
+        out.extend([self.seq.into(), self.t_send_ns, payload_bytes].map(Value::Unsigned));
+    }
+}
 
 sequence! {
     /// A numbered message with the time of its departure: control message and indication message alike.

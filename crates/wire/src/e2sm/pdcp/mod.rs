@@ -7,6 +7,13 @@ mod plain;
 pub use super::rlc::RlcMode;
 pub use plain::PdcpView;
 
+use std::convert::Infallible;
+
+use super::RowKey;
+use super::octets::octets;
+use super::plain::{Plain, statistics_model};
+use super::table::row;
+
 /// The OID by which a node offers the model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.144.0";
 /// The RAN function id that FlexRIC's agents give it.
@@ -15,8 +22,16 @@ pub const DEFAULT_FUNCTION_ID: u16 = 144;
 pub const DEFINITION: &[u8] = b"PDCP_STATS_V0";
 /// The RAN function revision that FlexRIC's agents announce.
 pub const REVISION: u16 = 1;
+/// FlexRIC's controllers know it.
+pub const CUSTOMARY: bool = true;
 /// Octets of one bearer in the plain encoding.
 pub const BEARER_SIZE: usize = 68;
+
+statistics_model! {
+    /// PDCP statistics: the model.
+    Pdcp: "pdcp", PdcpIndication { bearers: PdcpBearer }, Infallible
+}
+octets! { PdcpIndication: Plain => Plain; }
 
 /// PDCP statistics of all bearers of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,43 +42,45 @@ pub struct PdcpIndication {
     pub tstamp_us: i64,
 }
 
-/// PDCP statistics of one radio bearer. `tx` is the downlink, `rx` the uplink, seen from the base station.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PdcpBearer {
-    /// PDUs sent to RLC.
-    pub txpdu_pkts: u32,
-    /// Bytes of PDUs sent to RLC.
-    pub txpdu_bytes: u32,
-    /// Sequence number of the last PDU sent.
-    pub txpdu_sn: u32,
-    /// PDUs received from RLC.
-    pub rxpdu_pkts: u32,
-    /// Bytes of PDUs received from RLC.
-    pub rxpdu_bytes: u32,
-    /// Sequence number of the last PDU received.
-    pub rxpdu_sn: u32,
-    /// PDUs received out of order.
-    pub rxpdu_oo_pkts: u32,
-    /// Bytes of PDUs received out of order.
-    pub rxpdu_oo_bytes: u32,
-    /// Duplicate or discarded PDUs received.
-    pub rxpdu_dd_pkts: u32,
-    /// Bytes of duplicate or discarded PDUs received.
-    pub rxpdu_dd_bytes: u32,
-    /// PDUs that wait for reordering.
-    pub rxpdu_ro_count: u32,
-    /// SDUs that the upper layer handed over.
-    pub txsdu_pkts: u32,
-    /// Bytes of SDUs that the upper layer handed over.
-    pub txsdu_bytes: u32,
-    /// SDUs delivered to the upper layer.
-    pub rxsdu_pkts: u32,
-    /// Bytes of SDUs delivered to the upper layer.
-    pub rxsdu_bytes: u32,
-    /// Radio network temporary identifier of the UE.
-    pub rnti: u32,
-    /// Mode of the RLC entity below.
-    pub mode: RlcMode,
-    /// Radio bearer identity.
-    pub rbid: u8,
+row! {
+    /// PDCP statistics of one radio bearer. `tx` is the downlink, `rx` the uplink, seen from the base station.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    PdcpBearer, bearer => RowKey::Bearer { rnti: bearer.rnti, rbid: bearer.rbid }, {
+        /// PDUs sent to RLC.
+        txpdu_pkts: u32 [counter],
+        /// Bytes of PDUs sent to RLC.
+        txpdu_bytes: u32 [counter "B"],
+        /// Sequence number of the last PDU sent.
+        txpdu_sn: u32 [label],
+        /// PDUs received from RLC.
+        rxpdu_pkts: u32 [counter],
+        /// Bytes of PDUs received from RLC.
+        rxpdu_bytes: u32 [counter "B"],
+        /// Sequence number of the last PDU received.
+        rxpdu_sn: u32 [label],
+        /// PDUs received out of order.
+        rxpdu_oo_pkts: u32 [counter],
+        /// Bytes of PDUs received out of order.
+        rxpdu_oo_bytes: u32 [counter "B"],
+        /// Duplicate or discarded PDUs received.
+        rxpdu_dd_pkts: u32 [counter],
+        /// Bytes of duplicate or discarded PDUs received.
+        rxpdu_dd_bytes: u32 [counter "B"],
+        /// PDUs that wait for reordering.
+        rxpdu_ro_count: u32 [gauge],
+        /// SDUs that the upper layer handed over.
+        txsdu_pkts: u32 [counter],
+        /// Bytes of SDUs that the upper layer handed over.
+        txsdu_bytes: u32 [counter "B" headline],
+        /// SDUs delivered to the upper layer.
+        rxsdu_pkts: u32 [counter],
+        /// Bytes of SDUs delivered to the upper layer.
+        rxsdu_bytes: u32 [counter "B" headline],
+        /// Radio network temporary identifier of the UE.
+        rnti: u32 [key],
+        /// Mode of the RLC entity below.
+        mode: RlcMode [label],
+        /// Radio bearer identity.
+        rbid: u8 [key],
+    }
 }

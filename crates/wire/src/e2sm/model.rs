@@ -1,0 +1,244 @@
+//! A service model, entered once: [`ServiceModel`] for those who know it, [`Model`] for those who do not.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{Column, Encoding, MODELS, Octets, SmError, Table};
+
+/// A service model: a type without values that says what the octet strings of a RAN function are.
+///
+/// What a model does not have is [`Infallible`](std::convert::Infallible) (an action definition, a control) or `()` (a
+/// header of no octets). The same trait serves models out of tree; those of this crate are in [`MODELS`].
+pub trait ServiceModel: Sync + 'static {
+    /// As people write it: short, lower case.
+    const NAME: &'static str;
+    /// The object identifier by which a node offers it.
+    const OID: &'static str;
+    /// The RAN function id that it customarily has. Functions are found by OID.
+    const DEFAULT_FUNCTION_ID: u16;
+    /// The RAN function definition.
+    const DEFINITION: &'static [u8];
+    /// The RAN function revision.
+    const REVISION: u16;
+    /// Whether it is offered and watched unless other models are named: the controllers that were met know it. Some
+    /// end at a function that they do not know.
+    const CUSTOMARY: bool;
+
+    /// Event trigger definition.
+    type Trigger: Octets;
+    /// Action definition, where an action has one.
+    type Action: Octets;
+    /// Indication header.
+    type Header: Octets;
+    /// Indication message. Its encodings are the model's.
+    type Message: Octets;
+    /// Control header.
+    type ControlHeader: Octets;
+    /// Control message.
+    type Control: Octets;
+    /// Control outcome.
+    type Outcome: Octets;
+
+    /// The trigger of a report each `period`. Fails with [`SmError::Period`] if it is out of the model's range, and
+    /// with [`SmError::Absent`] if the model reports nothing at intervals.
+    fn periodic(period: Duration) -> Result<Self::Trigger, SmError>;
+
+    /// How often a trigger asks for a report; `None` if it does not ask for one at intervals.
+    fn period(trigger: &Self::Trigger) -> Option<Duration>;
+
+    /// The columns of its tables.
+    fn columns() -> Vec<Column>;
+
+    /// Appends the rows of an indication to `table`, and its time if it has one.
+    fn tabulate(header: &Self::Header, message: &Self::Message, table: &mut Table);
+
+    /// Whether octets are an indication of the model. A model that can tell without decoding does so.
+    fn check(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
+        Self::Header::decode_as(encoding, &Bytes::copy_from_slice(header))?;
+        Self::Message::decode_as(encoding, &Bytes::copy_from_slice(message)).map(drop)
+    }
+
+    /// When the sender took what an indication says, microseconds since the Unix epoch; at the cost of a look at the
+    /// octets. `None` if the model does not say, or if the octets are none of its own.
+    fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
+        let _ = (encoding, header, message);
+        None
+    }
+
+    /// A random valid indication; the same for the same seed. For tests, fuzzing and loads without a model of a cell.
+    fn sample(seed: u64) -> (Self::Header, Self::Message);
+}
+
+/// A [`ServiceModel`] for those who know it at run time alone: listed, named, shown and recorded without its types.
+pub trait Model: Sync {
+    /// [`ServiceModel::NAME`].
+    fn name(&self) -> &'static str;
+    /// [`ServiceModel::OID`].
+    fn oid(&self) -> &'static str;
+    /// [`ServiceModel::DEFAULT_FUNCTION_ID`].
+    fn default_function_id(&self) -> u16;
+    /// [`ServiceModel::DEFINITION`].
+    fn definition(&self) -> &'static [u8];
+    /// [`ServiceModel::REVISION`].
+    fn revision(&self) -> u16;
+    /// [`ServiceModel::CUSTOMARY`].
+    fn customary(&self) -> bool;
+    /// The encodings of its messages, the customary one first.
+    fn encodings(&self) -> &'static [Encoding];
+    /// The encoding that is used where nothing else is agreed.
+    fn encoding(&self) -> Encoding {
+        self.encodings().first().copied().unwrap_or(Encoding::Plain)
+    }
+    /// [`ServiceModel::columns`].
+    fn columns(&self) -> Vec<Column>;
+    /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].
+    fn periodic(&self, encoding: Encoding, period: Duration) -> Result<Bytes, SmError>;
+    /// How often the octets of a trigger ask for a report; see [`ServiceModel::period`].
+    fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError>;
+    /// What an indication says.
+    fn table(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Result<Table, SmError>;
+    /// [`ServiceModel::check`].
+    fn check(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError>;
+    /// [`ServiceModel::tstamp_us`].
+    fn tstamp_us(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64>;
+    /// An indication message decoded and encoded again.
+    fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;
+    /// Header and message of [`ServiceModel::sample`], and what they say.
+    fn sample(&self, encoding: Encoding, seed: u64) -> Result<(Bytes, Bytes, Table), SmError>;
+}
+
+impl<M: ServiceModel> Model for M {
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    fn oid(&self) -> &'static str {
+        M::OID
+    }
+
+    fn default_function_id(&self) -> u16 {
+        M::DEFAULT_FUNCTION_ID
+    }
+
+    fn definition(&self) -> &'static [u8] {
+        M::DEFINITION
+    }
+
+    fn revision(&self) -> u16 {
+        M::REVISION
+    }
+
+    fn customary(&self) -> bool {
+        M::CUSTOMARY
+    }
+
+    fn encodings(&self) -> &'static [Encoding] {
+        M::Message::ENCODINGS
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        M::columns()
+    }
+
+    fn periodic(&self, encoding: Encoding, period: Duration) -> Result<Bytes, SmError> {
+        M::periodic(period)?.to_octets(encoding)
+    }
+
+    fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError> {
+        Ok(M::period(&M::Trigger::decode_as(encoding, trigger)?))
+    }
+
+    fn table(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Result<Table, SmError> {
+        let (header, message) =
+            (M::Header::decode_as(encoding, header)?, M::Message::decode_as(encoding, message)?);
+        let mut table = Table::default();
+        M::tabulate(&header, &message, &mut table);
+        Ok(table)
+    }
+
+    fn check(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
+        M::check(encoding, header, message)
+    }
+
+    fn tstamp_us(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
+        M::tstamp_us(encoding, header, message)
+    }
+
+    fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError> {
+        M::Message::decode_as(from, message)?.to_octets(to)
+    }
+
+    fn sample(&self, encoding: Encoding, seed: u64) -> Result<(Bytes, Bytes, Table), SmError> {
+        let (header, message) = M::sample(seed);
+        let mut table = Table::default();
+        M::tabulate(&header, &message, &mut table);
+        Ok((header.to_octets(encoding)?, message.to_octets(encoding)?, table))
+    }
+}
+
+/// The model that nodes offer by this object identifier.
+pub fn by_oid(oid: &str) -> Option<&'static dyn Model> {
+    MODELS.iter().copied().find(|model| model.oid() == oid)
+}
+
+/// The models that are offered and watched unless others are named.
+pub fn customary() -> impl Iterator<Item = &'static dyn Model> {
+    MODELS.iter().copied().filter(|model| model.customary())
+}
+
+/// A name that none of [`MODELS`] has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no service model of ours; allowed are {list}", list = names(MODELS))]
+pub struct UnknownModel(pub String);
+
+/// Names in a row, e.g. `mac, rlc`.
+pub fn names(models: &[&dyn Model]) -> String {
+    models.iter().map(|model| model.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for &'static dyn Model {
+    type Err = UnknownModel;
+
+    /// By name, in whatever case.
+    fn from_str(text: &str) -> Result<Self, UnknownModel> {
+        let found = MODELS.iter().copied().find(|model| model.name().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| UnknownModel(text.to_owned()))
+    }
+}
+
+impl fmt::Display for dyn Model + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for dyn Model + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A model is the one that its object identifier says.
+impl PartialEq for dyn Model + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.oid() == other.oid()
+    }
+}
+
+impl Eq for dyn Model + '_ {}
+
+impl Ord for dyn Model + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.default_function_id(), self.oid()).cmp(&(other.default_function_id(), other.oid()))
+    }
+}
+
+impl PartialOrd for dyn Model + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

@@ -1,0 +1,169 @@
+//! Values and their encodings: which there are is a value per model and connection.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::plain::PlainError;
+use crate::per::{DecodeError, EncodeError};
+
+/// How a service model's values are octets. A model lists those that it has; a connection uses one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// Packed structs of FlexRIC and OpenAirInterface ([`plain`](super::plain)).
+    Plain,
+    /// Aligned PER, X.691 ([`per`](super::per)).
+    Per,
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Plain => "plain",
+            Self::Per => "per",
+        })
+    }
+}
+
+/// Why octets are no value of a service model, or a value has no octets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SmError {
+    /// Not packed structs: the sender's fault.
+    #[error(transparent)]
+    Plain(#[from] PlainError),
+    /// Not aligned PER: the sender's fault.
+    #[error("not aligned PER: {0}")]
+    Decode(#[from] DecodeError),
+    /// A value outside its constraints: the caller's fault.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The model has no such encoding: the caller's fault.
+    #[error("the service model has no encoding {asked}; allowed: {}", list(allowed))]
+    Encoding {
+        /// What was asked for.
+        asked: Encoding,
+        /// What there is.
+        allowed: &'static [Encoding],
+    },
+    /// Octets where the model has none: the sender's fault.
+    #[error("{have} octets where the service model has none")]
+    NotEmpty {
+        /// Octets received.
+        have: usize,
+    },
+    /// The model has no such octet string at all (an action definition, a control, an outcome).
+    #[error("the service model has no {0}")]
+    Absent(&'static str),
+    /// A report period out of range: the caller's fault.
+    #[error("a report period is from {min:?} to {max:?}, not {period:?}")]
+    Period {
+        /// What was asked for.
+        period: Duration,
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+}
+
+/// A report period in whole milliseconds, rounded down, if it is within `min_ms` and `max_ms`.
+pub(crate) fn period_ms(period: Duration, min_ms: u32, max_ms: u32) -> Result<u32, SmError> {
+    let ms = u32::try_from(period.as_millis()).ok().filter(|ms| (min_ms..=max_ms).contains(ms));
+    let span = |ms: u32| Duration::from_millis(ms.into());
+    ms.ok_or_else(|| SmError::Period { period, min: span(min_ms), max: span(max_ms) })
+}
+
+fn list(encodings: &[Encoding]) -> String {
+    encodings.iter().map(Encoding::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A value that travels as an octet string of E2AP.
+pub trait Octets: Sized {
+    /// The encodings that it has, the customary one first.
+    const ENCODINGS: &'static [Encoding];
+
+    /// Appends the value to `out`. On an error `out` is as before.
+    fn encode_as(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), SmError>;
+
+    /// Reads a value that fills `octets` exactly; octet strings in it share the memory of `octets`.
+    fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
+
+    /// The value as octets of its own.
+    fn to_octets(&self, encoding: Encoding) -> Result<Bytes, SmError> {
+        let mut out = Vec::new();
+        self.encode_as(encoding, &mut out)?;
+        Ok(out.into())
+    }
+}
+
+/// Nothing, as no octets: a header that a model does not have.
+impl Octets for () {
+    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per];
+
+    fn encode_as(&self, _: Encoding, _: &mut Vec<u8>) -> Result<(), SmError> {
+        Ok(())
+    }
+
+    fn decode_as(_: Encoding, octets: &Bytes) -> Result<Self, SmError> {
+        if octets.is_empty() { Ok(()) } else { Err(SmError::NotEmpty { have: octets.len() }) }
+    }
+}
+
+/// What a model does not have at all: there is no value of it.
+impl Octets for Infallible {
+    const ENCODINGS: &'static [Encoding] = &[];
+
+    fn encode_as(&self, _: Encoding, _: &mut Vec<u8>) -> Result<(), SmError> {
+        match *self {}
+    }
+
+    fn decode_as(_: Encoding, _: &Bytes) -> Result<Self, SmError> {
+        Err(SmError::Absent("such octet string"))
+    }
+}
+
+/// One encoding of the values of a type.
+pub(crate) trait Code<T> {
+    fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError>;
+    fn decode(octets: &Bytes) -> Result<T, SmError>;
+}
+
+/// Gives a type its encodings, the customary one first: `octets! { Ping: Per => Aligned }`. A further one is a further
+/// pair here and a file in the model's folder.
+macro_rules! octets {
+    ($($type:ty: $($encoding:ident => $code:ty),+;)+) => { $(
+        impl $crate::e2sm::Octets for $type {
+            const ENCODINGS: &'static [$crate::e2sm::Encoding] = &[$($crate::e2sm::Encoding::$encoding),+];
+
+            fn encode_as(
+                &self,
+                encoding: $crate::e2sm::Encoding,
+                out: &mut Vec<u8>,
+            ) -> Result<(), $crate::e2sm::SmError> {
+                match encoding {
+                    $($crate::e2sm::Encoding::$encoding => {
+                        <$code as $crate::e2sm::octets::Code<Self>>::encode(self, out)
+                    })+
+                    asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
+                }
+            }
+
+            fn decode_as(
+                encoding: $crate::e2sm::Encoding,
+                octets: &bytes::Bytes,
+            ) -> Result<Self, $crate::e2sm::SmError> {
+                match encoding {
+                    $($crate::e2sm::Encoding::$encoding => {
+                        <$code as $crate::e2sm::octets::Code<Self>>::decode(octets)
+                    })+
+                    asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
+                }
+            }
+        }
+    )+ };
+}
+pub(crate) use octets;
