@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::point::Point;
 use crate::record::Recorder;
+use crate::results::Results;
+use crate::value::Value;
 
 pub use crate::description::{Need, RigDescription};
 pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, UNSENT_AT_MOST};
@@ -28,6 +30,15 @@ pub trait Rig: Send {
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
     /// Takes everything down, whatever state it is in; called twice it does nothing the second time.
     fn tear_down(&mut self);
+    /// What a campaign of this rig found in words, the most important first; it stands above everything else.
+    fn verdict(&self, _results: &Results) -> Vec<String> {
+        Vec::new()
+    }
+    /// What a point will load the system with, computed before anything runs, as lines of text; `None`: nothing to say.
+    /// The error says why the point cannot run.
+    fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        None
+    }
 }
 
 /// Why a rig could not do what it was asked.
@@ -76,7 +87,7 @@ pub struct Run<'a> {
     /// When to give up.
     pub stop: Stop,
     /// Settings that a search replaces, above those of the point.
-    pub(crate) overrides: BTreeMap<String, crate::value::Value>,
+    pub(crate) overrides: BTreeMap<String, Value>,
 }
 
 impl<'a> Run<'a> {
@@ -87,7 +98,7 @@ impl<'a> Run<'a> {
     }
 
     /// The value of a key, a search's choice before the point's.
-    pub fn value(&self, path: &str) -> Option<&crate::value::Value> {
+    pub fn value(&self, path: &str) -> Option<&Value> {
         self.overrides.get(path).or_else(|| self.point.settings.get(path))
     }
 

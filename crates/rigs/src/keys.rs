@@ -90,6 +90,6 @@ pub(crate) fn host_of(run: &Run<'_>, path: &str) -> Result<Host, RigError> {
     text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
 }
 
-fn missing(path: &str) -> RigError {
+pub(crate) fn missing(path: &str) -> RigError {
     RigError::Rig(format!("`{path}` is not set, or not within its bounds"))
 }

@@ -15,8 +15,11 @@
 
 mod controller;
 mod e2_rtt;
+#[cfg(test)]
+mod fake;
 mod footprint;
 mod guides;
+mod harness;
 mod keys;
 mod noise;
 pub mod peer;
@@ -28,13 +31,11 @@ mod upf;
 mod wire;
 mod xhaul;
 
-use std::collections::BTreeMap;
-
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
-use ranlab_campaign::value::Value;
 
+use harness::Bench;
 pub use noise::{WHEN_NOISY, warnings};
 pub use ranlab_parts::{Host, HostError, Lab};
 
@@ -44,10 +45,10 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(controller::Controller::new(lab)),
         Box::new(e2_rtt::E2Rtt::new(lab)),
         Box::new(footprint::Footprint::new(lab)),
-        Box::new(pipeline::Pipeline::new(lab)),
+        Box::new(Bench::new(lab, pipeline::Pipeline)),
         Box::new(southbound::Southbound::new(lab)),
         Box::new(upf::UpfRig::new(lab)),
-        Box::new(xhaul::Xhaul::new(lab)),
+        Box::new(Bench::new(lab, xhaul::Xhaul)),
         Box::new(MockRig::default()),
     ]
 }
@@ -57,19 +58,10 @@ pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
     all(lab).into_iter().find(|rig| rig.describe().name == name)
 }
 
-/// What a campaign found in words, for rigs that have a verdict of their own; it stands above everything else.
+/// What a campaign found in words ([`Rig::verdict`]); nothing of a rig that is not known here.
 pub fn verdict(results: &Results) -> Vec<String> {
-    if results.scenario.rig == southbound::NAME {
-        guides::sentences(results)
-    } else {
-        xhaul::verdict(results)
-    }
-}
-
-/// What a point will load the system with, computed before anything runs, as lines of text; `None` if the rig has
-/// nothing to say. The error says why the point cannot run.
-pub fn preview(rig: &str, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
-    (rig == xhaul::NAME).then(|| xhaul::preview(settings))
+    // No part is started for it, so any laboratory will do.
+    by_name(&Lab::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 
 /// What each rig says about itself: checking scenarios, templates, `doctor`.
@@ -86,17 +78,18 @@ mod tests {
     /// `bench new RIG` and then `bench check` of it: what a newcomer does first.
     #[test]
     fn the_scenario_that_each_rig_starts_with_can_be_run() {
-        let rigs = descriptions(&Lab::new(std::path::PathBuf::from("ranlab")));
-        for rig in &rigs {
-            let text = template(rig);
-            let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &rigs)
-                .unwrap_or_else(|errors| panic!("{}: {errors}\n{text}", rig.name));
+        let lab = Lab::new(std::path::PathBuf::from("ranlab"));
+        let descriptions = descriptions(&lab);
+        for (rig, description) in all(&lab).iter().zip(&descriptions) {
+            let (name, text) = (&description.name, template(description));
+            let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &descriptions)
+                .unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"));
             for axis in &scenario.sweep.axes {
-                assert_eq!(axis.values.len(), 3, "{}: {}", rig.name, axis.path);
+                assert_eq!(axis.values.len(), 3, "{name}: {}", axis.path);
             }
-            for point in &Plan::new(&scenario, rig).points {
-                if let Some(Err(why)) = preview(&rig.name, &point.settings) {
-                    panic!("{}: {} cannot run: {why}", rig.name, point.label());
+            for point in &Plan::new(&scenario, description).points {
+                if let Some(Err(why)) = rig.preview(&point.settings) {
+                    panic!("{name}: {} cannot run: {why}", point.label());
                 }
             }
         }

@@ -5,20 +5,16 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
-use crate::keys;
-use crate::noise;
-use ranlab_parts::worker::Worker;
-use ranlab_parts::{Host, Lab};
+use crate::harness::{self, Experiment, Stage, Window};
+use crate::{keys, noise};
 use ranlab_parts::{Part, PipelinePart};
 
-/// How often it is checked that everything lives while measuring.
-const CHECK: Duration = Duration::from_secs(1);
 /// Engines that a scenario can name: ours, and those of the published figures.
 const ENGINES: [&str; 6] = ["native", "ovs", "eswitch", "bess", "lagopus", "vpp"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
@@ -26,19 +22,13 @@ const UNEVEN: f64 = 1.25;
 /// Cores of the published blade.
 const BLADE_CORES: f64 = 24.0;
 
+/// What the engine is to the rig.
+const ENGINE: &str = "packet engine";
+
 /// The rig.
-pub(crate) struct Pipeline {
-    lab: Lab,
-    engine: Option<Worker>,
-}
+pub(crate) struct Pipeline;
 
-impl Pipeline {
-    pub(crate) fn new(lab: &Lab) -> Self {
-        Self { lab: lab.clone(), engine: None }
-    }
-}
-
-impl Rig for Pipeline {
+impl Experiment for Pipeline {
     fn describe(&self) -> RigDescription {
         RigDescription {
             name: "pipeline".to_owned(),
@@ -51,8 +41,7 @@ impl Rig for Pipeline {
         }
     }
 
-    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.tear_down();
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let engine = keys::text(run, "sut.engine")?;
         if engine != "native" {
             return Err(RigError::Environment(format!(
@@ -66,59 +55,29 @@ impl Rig for Pipeline {
             wide: keys::text(run, "sut.isa")? == "wide",
             verify: keys::int(run, "load.verify")?,
         };
-        let part = Part::Pipeline(Box::new(part));
-        self.engine = Some(Worker::start(&self.lab, &Host::Local, "packet engine", part, &run.stop)?);
-        Ok(())
+        stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
     }
 
-    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        let Some(engine) = &mut self.engine else { return Ok(()) };
-        if !run.warm_up.is_zero() {
-            engine.begin(&run.stop)?;
-            run.stop.sleep(run.warm_up)?;
-            engine.end(&run.stop)?;
-        }
-        Ok(())
-    }
-
-    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-        let Some(engine) = &mut self.engine else {
-            return Err(RigError::Rig("nothing is up".to_owned()));
-        };
-        engine.begin(&run.stop)?;
-        let mut left = run.duration;
-        while !left.is_zero() {
-            let slice = left.min(CHECK);
-            run.stop.sleep(slice)?;
-            left -= slice;
-            engine.look(&run.stop)?;
-        }
-        let report = engine.end(&run.stop)?;
-        for (name, value) in &report.numbers {
-            recorder.scalar(name, *value);
-        }
-        for (name, values) in &report.distributions {
-            values.iter().for_each(|(value, count)| recorder.values(name, *value, *count));
-        }
-        let number = |name: &str| report.numbers.get(name).copied().unwrap_or(0.0);
+    fn record(
+        &self,
+        run: &Run<'_>,
+        window: &Window<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<Outcome, RigError> {
+        let report = window.report(ENGINE)?;
+        harness::copy_all(recorder, report);
+        let number = |name: &str| report.number(name);
         // As published: one core's bits, without what a wire adds, by what a user is promised, times the cores.
-        let mbps_per_core = number("mpps_per_core") * number("frame_bytes_mean") * 8.0;
-        let promised = run.number("load.mbps-per-user").unwrap_or(3.0);
+        let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
+        let promised = run.number("load.mbps-per-user").ok_or_else(|| keys::missing("load.mbps-per-user"))?;
         recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
-        let above = |metric: &str, at_most: f64| Breach::above(metric, number(metric), at_most);
-        let outcome = recorder.judge([
-            (Outcome::Overloaded, above("updates_not_taken", 0.0)),
-            (Outcome::Overloaded, above("changes_refused", 0.0)),
-            (Outcome::Degraded, above("busiest_over_mean", UNEVEN)),
-        ]);
-        if outcome == Outcome::Overloaded {
-            return Ok(outcome);
-        }
-        Ok(noise::judge(run, recorder, &[(&engine.host, &report)]).unwrap_or(outcome))
-    }
-
-    fn tear_down(&mut self) {
-        self.engine = None;
+        let above =
+            |metric: &str, at_most: f64| Ok::<_, RigError>(Breach::above(metric, number(metric)?, at_most));
+        Ok(recorder.judge([
+            (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
+            (Outcome::Overloaded, above("changes_refused", 0.0)?),
+            (Outcome::Degraded, above("busiest_over_mean", UNEVEN)?),
+        ]))
     }
 }
 
@@ -282,6 +241,7 @@ fn keys() -> Vec<Key> {
             .unit("cores")
             .or(1),
         Key::new("sut.isa", Kind::choice(&["wide", "baseline"]), "AVX2, or what every x86-64 has").or("wide"),
+        keys::place("sut.at", "the packet engine"),
         Key::new("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic")
             .or("uplink"),
         Key::new(
@@ -395,7 +355,7 @@ mod tests {
     #[test]
     fn published_scenarios_are_sound() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy");
-        let description = Pipeline::new(&Lab::new("ranlab")).describe();
+        let description = Pipeline.describe();
         let mut files = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
+use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
+use crate::guides;
 use crate::keys;
 use crate::noise;
 use crate::readback;
@@ -333,6 +335,10 @@ impl Rig for Southbound {
         };
         let machines = [(&host, &load), (&reports[0].0, &reports[0].1)];
         Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
+    }
+
+    fn verdict(&self, results: &Results) -> Vec<String> {
+        guides::sentences(results)
     }
 
     fn tear_down(&mut self) {

@@ -45,12 +45,15 @@ pub(crate) fn keys() -> Vec<Key> {
     ]
 }
 
+/// Recorded wherever a rig has it: see [`record`].
+pub(crate) const CPU_CORES: &str = "sut.cpu_cores";
+
 pub(crate) fn metrics() -> Vec<Metric> {
     use Better::{Lower, Neither};
     use MetricKind::{Scalar, Series};
     vec![
         Metric::new(
-            "sut.cpu_cores",
+            CPU_CORES,
             "cores",
             Series,
             Lower,
@@ -191,15 +194,15 @@ impl Sut {
         for worker in &mut self.workers {
             reports.push((worker.host.clone(), worker.end(&run.stop)?));
         }
-        record(recorder, &reports, run.duration);
+        record(recorder, &reports.iter().map(|(_, report)| report).collect::<Vec<_>>(), run.duration);
         Ok(reports)
     }
 }
 
 /// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.
-fn record(recorder: &mut Recorder, reports: &[(Host, Report)], duration: Duration) {
+pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Duration) {
     let metered: Vec<_> =
-        reports.iter().filter_map(|(_, report)| Some((report, report.process.as_ref()?))).collect();
+        reports.iter().filter_map(|report| Some((*report, report.process.as_ref()?))).collect();
     let Some(samples) = metered.iter().map(|(_, process)| process.series.len()).min() else { return };
     let sum = |of: &dyn Fn(&ranlab_parts::worker::ProcessReport) -> f64| -> f64 {
         metered.iter().map(|(_, process)| of(process)).sum()
@@ -207,7 +210,7 @@ fn record(recorder: &mut Recorder, reports: &[(Host, Report)], duration: Duratio
     for index in 0..samples {
         // A sample at the very end comes a moment after it.
         let at = Duration::from_secs_f64(metered[0].1.series[index].0).min(duration);
-        recorder.sample("sut.cpu_cores", at, sum(&|process| process.series[index].1));
+        recorder.sample(CPU_CORES, at, sum(&|process| process.series[index].1));
         recorder.sample("sut.rss_mb", at, sum(&|process| process.series[index].2 as f64 / 1e6));
     }
     let wall_s = metered[0].0.wall_s.max(1e-3);

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::RigDescription;
+use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::store::{Load, Store};
 use ranlab_rigs::Lab;
@@ -101,6 +101,10 @@ impl Reading {
         }
         Ok((scenario, rig))
     }
+}
+
+fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
+    ranlab_rigs::by_name(lab, name).ok_or_else(|| Failure::Usage(format!("there is no rig \"{name}\"")))
 }
 
 /// Parts of experiments on this machine are processes of this very program.

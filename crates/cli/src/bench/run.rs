@@ -58,22 +58,21 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             default_folder(&arguments.reading.scenario, &here, arguments.reading.quick)
         }
     };
+    let rig = super::rig(&lab, &scenario.rig)?;
     if arguments.dry_run {
         let mut output = Output::new(format);
         output.text(&scenario.title)?;
         super::scenario::tell_plan(&mut output, &plan)?;
-        super::scenario::preview(&plan, &scenario.rig, &mut |line| output.text(line))?;
+        super::scenario::preview(&plan, &*rig, &mut |line| output.text(line))?;
         output.text(format_args!("would be kept in {}", folder.display()))?;
         let expected_s = plan.expected().as_secs_f64();
         return output
             .finish(&json!({ "points": plan.points, "repeats": plan.repeats, "expected_s": expected_s }));
     }
-    super::scenario::preview(&plan, &scenario.rig, &mut |line| {
+    super::scenario::preview(&plan, &*rig, &mut |line| {
         eprintln!("{line}");
         Ok(())
     })?;
-    let rig = ranlab_rigs::by_name(&lab, &scenario.rig)
-        .ok_or_else(|| Failure::Usage(format!("there is no rig \"{}\"", scenario.rig)))?;
     let metrics = scenario::metrics(&description, &scenario);
     let command = arguments.reading.command();
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;

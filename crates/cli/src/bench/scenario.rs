@@ -1,6 +1,6 @@
 //! `bench new`, `check`, `list`: scenarios before they run.
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::rig::RigDescription;
+use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{json_schema, template};
 use ranlab_rigs::peer;
 use serde_json::json;
@@ -66,7 +66,7 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
         output.text(format_args!("  {path:<28} {value}"))?;
     }
     tell_plan(&mut output, &plan)?;
-    preview(&plan, &scenario.rig, &mut |line| output.text(line))?;
+    preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
     output.finish(&json!({
         "title": scenario.title,
         "rig": scenario.rig,
@@ -96,13 +96,13 @@ pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure>
 /// What the first and the last point will load the system with, and which points cannot run. Fails if none can.
 pub(super) fn preview(
     plan: &Plan,
-    rig: &str,
+    rig: &dyn Rig,
     tell: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut refused = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for point in &plan.points {
-        let Some(found) = ranlab_rigs::preview(rig, &point.settings) else { return Ok(()) };
+        let Some(found) = rig.preview(&point.settings) else { return Ok(()) };
         let ends = point.index == 0 || point.index + 1 == plan.points.len();
         match found {
             Err(why) => refused.push(format!("point {} ({}): {why}", point.index, point.label())),

@@ -279,8 +279,12 @@ impl Drop for Worker {
         if let Some(mut to) = self.to.take() {
             let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
         }
-        let Some(mut child) = self.child.take() else { return };
         let deadline = Instant::now() + END_WAIT;
+        let Some(mut child) = self.child.take() else {
+            // Its answer, or the end of the connection, says that the part is gone.
+            let _ = self.from.recv_timeout(END_WAIT);
+            return;
+        };
         while Instant::now() < deadline {
             if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;

@@ -36,7 +36,7 @@ pub(super) fn description() -> RigDescription {
     keys.extend(of_simulation());
     keys.extend(keys::host());
     RigDescription {
-        name: super::NAME.to_owned(),
+        name: "xhaul".to_owned(),
         comment:
             "functional splits over switched Ethernet and a shared network card: simulated, proven, live"
                 .to_owned(),
@@ -68,6 +68,7 @@ fn of_sut() -> Vec<Key> {
             "who answers: simulation, network calculus, this machine",
             "sim",
         ),
+        keys::place("sut.at", "the live network"),
         choice("sut.scheduler", &SCHEDULERS, "of every switch and port; gates on shared links alone", "fifo"),
         choice("sut.sharing", &SHARINGS, "how containers of the CU share its network card", "sr-iov"),
         count(

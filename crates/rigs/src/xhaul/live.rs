@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::RigError;
 use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
 
 use super::answer::role;
 use super::setup::{Setup, User};
-use ranlab_parts::worker::Report;
 use ranlab_parts::xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
@@ -136,14 +134,4 @@ fn live_flow(setup: &Setup, flow: &ranlab_model::xhaul::Flow) -> Option<LiveFlow
         timer_ns: timer_ps / NS_PER_PS,
         budget_ns: flow.budget_ps.map(|ps| ps / NS_PER_PS),
     })
-}
-
-/// Records what the worker measured.
-pub(super) fn record(report: &Report, recorder: &mut Recorder) {
-    for (name, value) in &report.numbers {
-        recorder.scalar(name, *value);
-    }
-    for (name, values) in &report.distributions {
-        values.iter().for_each(|(value, count)| recorder.values(name, *value, *count));
-    }
 }

@@ -9,44 +9,25 @@ mod pcap;
 mod setup;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::value::Value;
 use ranlab_model::xhaul::{Plan, Ps, ScenarioError};
-
-use crate::noise;
 use ranlab_parts::Part;
-use ranlab_parts::worker::Worker;
-use ranlab_parts::{Host, Lab};
-use setup::{Setup, Values};
+use ranlab_parts::worker::Report;
 
-pub(crate) use verdict::verdict;
+use crate::harness::{self, Experiment, Stage, Window};
+use setup::Setup;
 
-/// The name in scenarios.
-pub(crate) const NAME: &str = "xhaul";
-
-/// How often it is checked that the live network lives.
-const CHECK: Duration = Duration::from_secs(1);
+/// What the network of namespaces is to the rig, where the answer is live.
+const NETWORK: &str = "network";
 
 /// The rig.
-pub(crate) struct Xhaul {
-    lab: Lab,
-    /// The network of namespaces, where the answer is live.
-    network: Option<Worker>,
-}
-
-impl Xhaul {
-    pub(crate) fn new(lab: &Lab) -> Self {
-        Self { lab: lab.clone(), network: None }
-    }
-}
-
-/// Rates, patterns, budgets and loads of a point as text, or why it cannot run.
-pub(crate) fn preview(settings: &Values) -> Result<String, String> {
-    let setup = Setup::of(settings)?;
-    build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string())
-}
+pub(crate) struct Xhaul;
 
 /// What a point becomes.
 enum Planned {
@@ -71,33 +52,28 @@ fn ps(duration: Duration) -> Ps {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 1000).saturating_mul(1000)
 }
 
-impl Rig for Xhaul {
+impl Experiment for Xhaul {
     fn describe(&self) -> RigDescription {
         describe::description()
     }
 
-    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.tear_down();
-        let Planned::Runs(setup, plan) = planned(run)? else { return Ok(()) };
-        if setup.tier == "live" {
-            let part = Part::Xhaul(Box::new(live::part(&setup, &plan, run.duration)?));
-            self.network = Some(Worker::start(&self.lab, &Host::Local, "network", part, &run.stop)?);
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        match planned(run)? {
+            Planned::Runs(setup, plan) if setup.tier == "live" => {
+                let part = live::part(&setup, &plan, run.duration)?;
+                stage.sut(NETWORK, "sut.at", Part::Xhaul(Box::new(part))).map(drop)
+            }
+            // A simulation begins in its steady state: phases are searched, not waited for.
+            Planned::Runs(..) | Planned::Beyond(_) => Ok(()),
         }
-        Ok(())
     }
 
-    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        // A simulation begins in its steady state: phases are searched, not waited for.
-        let Some(network) = &mut self.network else { return Ok(()) };
-        if !run.warm_up.is_zero() {
-            network.begin(&run.stop)?;
-            run.stop.sleep(run.warm_up)?;
-            network.end(&run.stop)?;
-        }
-        Ok(())
-    }
-
-    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+    fn record(
+        &self,
+        run: &Run<'_>,
+        window: &Window<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<Outcome, RigError> {
         let (setup, plan) = match planned(run)? {
             Planned::Runs(setup, plan) => (setup, plan),
             Planned::Beyond(times) => {
@@ -112,7 +88,11 @@ impl Rig for Xhaul {
         recorder.scalar("port_load_max", load.fold(0.0, f64::max));
         match setup.tier.as_str() {
             "bound" => answer::bound(&plan, recorder),
-            "live" => self.live(run, recorder),
+            "live" => {
+                let report = window.report(NETWORK)?;
+                harness::copy_all(recorder, report);
+                Ok(outcome(report, recorder))
+            }
             _ => {
                 // Repeats are other phases: what they differ by is what phases do.
                 let first = u64::from(run.repeat) * setup.phases;
@@ -121,40 +101,26 @@ impl Rig for Xhaul {
         }
     }
 
-    fn tear_down(&mut self) {
-        self.network = None;
+    fn verdict(&self, results: &Results) -> Vec<String> {
+        verdict::verdict(results)
+    }
+
+    /// Rates, patterns, budgets and loads of a point.
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        let planned = Setup::of(settings).and_then(|setup| {
+            build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string())
+        });
+        Some(planned)
     }
 }
 
-impl Xhaul {
-    fn live(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-        let Some(network) = &mut self.network else {
-            return Err(RigError::Rig("nothing is up".to_owned()));
-        };
-        network.begin(&run.stop)?;
-        let mut left = run.duration;
-        while !left.is_zero() {
-            let slice = left.min(CHECK);
-            run.stop.sleep(slice)?;
-            left -= slice;
-            network.look(&run.stop)?;
-        }
-        let report = network.end(&run.stop)?;
-        // A program beside our own probe may have found nothing.
-        network.look(&run.stop)?;
-        live::record(&report, recorder);
-        let short = [
-            "cell_dl.lost_ratio",
-            "cell_dl.late_ratio",
-            "cell_ul.lost_ratio",
-            "cell_ul.late_ratio",
-            "user.lost_ratio",
-            "user.late_ratio",
-        ];
-        let above = |name: &str| Breach::above(name, report.numbers.get(name).copied().unwrap_or(0.0), 0.0);
-        let outcome = recorder.judge(short.map(|name| (Outcome::Degraded, above(name))));
-        Ok(noise::judge(run, recorder, &[(&network.host, &report)]).unwrap_or(outcome))
-    }
+/// A measured flow that lost packets or was late did less than was asked. Flows that nobody asked for are not there.
+fn outcome(report: &Report, recorder: &mut Recorder) -> Outcome {
+    let above = |name: &str| Breach::above(name, *report.numbers.get(name)?, 0.0);
+    let short = ["cell_dl", "cell_ul", "user"]
+        .into_iter()
+        .flat_map(|role| [format!("{role}.lost_ratio"), format!("{role}.late_ratio")]);
+    recorder.judge(short.map(|name| (Outcome::Degraded, above(&name))).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 
 use super::setup::{Setup, Values};
-use super::{Xhaul, answer, build, live, preview};
+use super::{Xhaul, answer, build, live};
+use crate::harness::{Bench, Experiment};
 use ranlab_parts::Lab;
 use ranlab_parts::xhaul::{LiveSharing, Tool, Way};
 
@@ -30,7 +31,7 @@ fn measure(set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
     let point = Point { index: 0, axes: Vec::new(), settings: settings(set) };
     let run = Run::new(&point, 0, 7, Duration::from_millis(20));
     let mut recorder = Recorder::new(run.duration, Duration::ZERO);
-    let mut rig = Xhaul::new(&Lab::new("ranlab"));
+    let mut rig = Bench::new(&Lab::new("ranlab"), Xhaul);
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     rig.tear_down();
     (outcome, recorder.finish())
@@ -61,10 +62,10 @@ fn results_do_not_depend_on_the_number_of_threads() {
 #[test]
 fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
     let two = [("cells.split", text("2"))];
-    let told = preview(&settings(&two)).unwrap();
+    let told = Xhaul.preview(&settings(&two)).unwrap().unwrap();
     assert!(told.contains("46 octets longer than the MTU of 1500 and are fragmented"), "{told}");
     let full = [("cells.count", Value::Int(20))];
-    let why = preview(&settings(&full)).unwrap_err();
+    let why = Xhaul.preview(&settings(&full)).unwrap().unwrap_err();
     assert!(why.contains("midhaul1>CU is offered"), "{why}");
     let (outcome, recording) = measure(&full);
     assert_eq!(outcome, Ok(Outcome::Overloaded));

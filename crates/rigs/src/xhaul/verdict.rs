@@ -23,11 +23,8 @@ const CELLS: &str = "cells.count";
 const CLASSES: [(f64, &str); 4] =
     [(25.0, "eCPRI High25"), (100.0, "802.1CM / High100"), (250.0, "250 us"), (500.0, "High500")];
 
-/// The sentences, the most important first; none of another rig's results.
+/// The sentences, the most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
-    if results.scenario.rig != super::NAME {
-        return Vec::new();
-    }
     let mut sentences = breaking(results);
     sentences.truncate(OPTIONS_MAX);
     let mut budgets = budgets(results);
