@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use crate::keys;
 use crate::noise;
-use ranlab_parts::Lab;
+use ranlab_parts::{Host, Lab};
 
 /// How often it is checked that both live.
 const CHECK: Duration = Duration::from_millis(20);
@@ -161,8 +161,8 @@ impl UpfRig {
         Ok(command)
     }
 
-    /// Runs the load and returns what it says.
-    fn loaded(&mut self, run: &Run<'_>) -> Result<Json, RigError> {
+    /// Runs the load and returns what it says, and the CPU time that it took, s.
+    fn loaded(&mut self, run: &Run<'_>) -> Result<(Json, f64), RigError> {
         let started = self.load(run)?.spawn();
         let mut load = started.map_err(|error| RigError::Rig(format!("ranlab does not start: {error}")))?;
         let (out, err) = (load.stdout.take(), load.stderr.take());
@@ -172,29 +172,28 @@ impl UpfRig {
             let err = scope.spawn(move || read_all(err));
             let waited = wait(&mut load, run);
             let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-            waited.map(|good| (good, out, err))
+            waited.map(|cpu_s| (cpu_s, out, err))
         });
-        let (_, out, err) = text?;
-        let last = out.lines().last().unwrap_or("");
-        serde_json::from_str(last)
-            .map_err(|_| RigError::Sut(format!("the load did not end well: {}", err.trim())))
+        let (cpu_s, out, err) = text?;
+        let failed = |_| RigError::Sut(format!("the load did not end well: {}", err.trim()));
+        Ok((serde_json::from_str(out.lines().last().unwrap_or("")).map_err(failed)?, cpu_s))
     }
 }
 
 fn read_all(from: Option<impl Read>) -> String {
     let mut text = String::new();
-    if let Some(from) = from {
-        // What was read until a fault is all that there is to tell.
-        let _ = from.take(OUTPUT_BYTES_MAX).read_to_string(&mut text);
-    }
+    // What was read until a fault is all that there is to tell.
+    let _ = from.map(|from| from.take(OUTPUT_BYTES_MAX).read_to_string(&mut text));
     text
 }
 
-fn wait(load: &mut Child, run: &Run<'_>) -> Result<bool, RigError> {
+/// Waits for the end of the load; its CPU time as last seen, s.
+fn wait(load: &mut Child, run: &Run<'_>) -> Result<f64, RigError> {
+    let (meter, mut cpu_s) = (ProcessMeter::new(load.id()), 0.0);
     loop {
         match load.try_wait() {
-            Ok(Some(status)) => return Ok(status.success()),
-            Ok(None) => {}
+            Ok(Some(_)) => return Ok(cpu_s),
+            Ok(None) => cpu_s = meter.sample().map_or(cpu_s, |seen| seen.cpu_s()),
             Err(error) => return Err(RigError::Rig(error.to_string())),
         }
         if let Err(stopped) = run.stop.sleep(CHECK) {
@@ -252,32 +251,33 @@ impl Rig for UpfRig {
         let meter = self.pid(run)?.map(ProcessMeter::new);
         let sample = || meter.as_ref().and_then(|meter| meter.sample().ok());
         let upf_before = sample();
-        let report = self.loaded(run)?;
+        let (report, load_cpu_s) = self.loaded(run)?;
         let upf_after = sample();
+        let after = machine.sample().ok();
         if let Some(died_s) = report["upf_died_s"].as_f64() {
             return Err(RigError::Sut(format!("the UPF's process ended {died_s:.2} s into the run")));
         }
         if meter.is_some() && upf_after.is_none() {
             return Err(RigError::Sut("the UPF's process has ended".to_owned()));
         }
-        if let Some(interval) = before.zip(machine.sample().ok()).and_then(|(from, to)| to.since(&from)) {
-            recorder.scalar("host.steal_share", interval.steal_share);
-            recorder.scalar("host.cpu_pressure", interval.pressure.map_or(0.0, |pressure| pressure.cpu_s));
-        }
-        if let Some((before, after)) = upf_before.zip(upf_after) {
-            let cpu_s = after.cpu_s() - before.cpu_s();
+        let upf = upf_before.zip(upf_after);
+        // A UPF that nobody names may have used whatever the load did not.
+        let upf_cpu_s = upf.as_ref().map_or(f64::INFINITY, |(before, after)| after.cpu_s() - before.cpu_s());
+        if let Some((_, after)) = upf {
             recorder.scalar("sut.rss_mb", after.rss_bytes as f64 / 1e6);
-            let completed = report["control"]["completed"].as_f64().unwrap_or(0.0)
-                + report["set_up"]["completed"].as_f64().unwrap_or(0.0);
+            let completed = number(&report["control"]["completed"]) + number(&report["set_up"]["completed"]);
             // Where the load tells apart what setting up has cost, only the rest counts.
             let measured =
                 report["control"]["upf_cpu_s"].as_f64().zip(report["control"]["completed"].as_f64());
-            let (cpu_s, completed) = measured.filter(|(_, n)| *n > 0.0).unwrap_or((cpu_s, completed));
+            let (cpu_s, completed) = measured.filter(|(_, n)| *n > 0.0).unwrap_or((upf_cpu_s, completed));
             if completed > 0.0 {
                 recorder.scalar("sut.cpu_us_per_session", cpu_s * 1e6 / completed);
             }
         }
-        Ok(record(run, recorder, &report))
+        let outcome = record(run, recorder, &report);
+        let seen = before.zip(after).and_then(|(from, to)| noise::around(&from, &to, upf_cpu_s + load_cpu_s));
+        let noise = seen.and_then(|seen| noise::judge(run, recorder, &[(&Host::Local, &seen)]));
+        Ok(noise.unwrap_or(outcome))
     }
 
     fn tear_down(&mut self) {
@@ -296,10 +296,7 @@ impl Drop for UpfRig {
 fn keys_of_rig() -> Vec<Key> {
     let mut keys = keys_of_upf();
     keys.extend(keys_of_load());
-    keys.push(
-        Key::new(noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat whose generator was late")
-            .or("invalid"),
-    );
+    keys.extend(keys::host());
     keys
 }
 
@@ -444,9 +441,10 @@ fn metrics() -> Vec<Metric> {
             Higher,
             "requests answered for each second of the SMF's CPU time",
         ),
-        scalar("host.steal_share", "", Lower, "share of CPU time that the hypervisor gave to others"),
-        scalar("host.cpu_pressure", "", Lower, "share of time in which something waited for a CPU"),
+        scalar("tool.unsent_ratio", "", Lower, "packets that were due and not sent, the worse direction")
+            .unsent_share(),
     ];
+    metrics.extend(noise::metrics());
     for kind in ["establishment", "modification", "deletion", "cycle"] {
         for quantile in ["p50", "p99", "mean"] {
             let comment = format!("latency of a {kind} from the intended time");
@@ -457,6 +455,10 @@ fn metrics() -> Vec<Metric> {
         metrics.push(scalar(&format!("{kind}_us_service_p50"), "us", Lower, "the same from its sending"));
     }
     metrics
+}
+
+fn number(value: &Json) -> f64 {
+    value.as_f64().unwrap_or(0.0)
 }
 
 fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
@@ -479,14 +481,12 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
     put("tool.answers_per_cpu_s", &control["answers_per_cpu_s"]);
     for quantile in ["p50", "p99", "mean"] {
         for kind in ["establishment", "modification", "deletion"] {
-            put(&format!("{kind}_us_{quantile}"), &control["requests"][kind]["latency_us"][quantile]);
+            let of_kind = &control["requests"][kind];
+            put(&format!("{kind}_us_{quantile}"), &of_kind["latency_us"][quantile]);
+            put(&format!("{kind}_us_service_p50"), &of_kind["service_us"]["p50"]);
         }
         put(&format!("cycle_us_{quantile}"), &control["cycle_us"][quantile]);
     }
-    for kind in ["establishment", "modification", "deletion"] {
-        put(&format!("{kind}_us_service_p50"), &control["requests"][kind]["service_us"]["p50"]);
-    }
-    let number = |value: &Json| value.as_f64().unwrap_or(0.0);
     let (mut sent, mut lost) = (0.0, 0.0);
     let kinds = control["requests"].as_object().into_iter().flatten();
     // Whether a UPF answers a release is a habit, and no loss.
@@ -497,10 +497,15 @@ fn record(run: &Run<'_>, recorder: &mut Recorder, report: &Json) -> Outcome {
     let failed = number(&control["failed"]) / number(&control["started"]).max(1.0);
     recorder.scalar("requests_lost_ratio", lost / f64::max(sent, 1.0));
     recorder.scalar("sessions_failed_ratio", failed);
-    let mut packets_lost = 0.0;
+    let (mut packets_lost, mut unsent) = (0.0, 0.0_f64);
     for step in report["steps"].as_array().into_iter().flatten() {
         packets_lost += record_step(recorder, step);
+        unsent = unsent.max(unsent_share(step, "uplink")).max(unsent_share(step, "downlink"));
     }
+    if let Some(due) = sessions_due(run) {
+        unsent = unsent.max(1.0 - number(&control["started"]) / due.max(1.0));
+    }
+    recorder.scalar("tool.unsent_ratio", unsent);
     let (lag_us, off_schedule) =
         (number(&control["lag_us"]["p99"]), report["on_schedule"].as_bool() == Some(false));
     // A closed loop has no schedule to be late for.
@@ -527,7 +532,7 @@ fn record_step(recorder: &mut Recorder, step: &Json) -> f64 {
         if let (Some(pps), Some(bps)) = (side["received_pps"].as_f64(), side["received_bps"].as_f64()) {
             recorder.scalar(&format!("{name}_pps"), pps);
             recorder.scalar(&format!("{name}_mbps"), bps / 1e6);
-            let (sent, gone) = (side["sent"].as_f64().unwrap_or(0.0), side["lost"].as_f64().unwrap_or(0.0));
+            let (sent, gone) = (number(&side["sent"]), number(&side["lost"]));
             recorder.scalar(&format!("{name}_lost_ratio"), gone / sent.max(1.0));
             lost += gone;
         }
@@ -545,18 +550,50 @@ fn record_step(recorder: &mut Recorder, step: &Json) -> f64 {
     lost
 }
 
+/// Sessions that an open loop must have begun at least; `None`: there is no schedule that says so.
+fn sessions_due(run: &Run<'_>) -> Option<f64> {
+    let rate = run.number("load.rate").filter(|_| run.text("load.mode") == Some("control"))?;
+    let rate = match run.text("load.arrivals")? {
+        "constant" => rate,
+        "ramp" => (rate + run.number("load.rate_to")?) / 2.0,
+        // Chance begins fewer at times: four standard deviations of their number.
+        "poisson" => rate - 4.0 * (rate / run.duration.as_secs_f64().max(1e-3)).sqrt(),
+        _ => return None,
+    };
+    let due = rate * run.duration.as_secs_f64();
+    Some(run.number("load.sessions").map_or(due, |most| due.min(most)))
+}
+
+/// The share of a direction's packets that was due and was not sent; what no session was live for is not the generator's.
+fn unsent_share(step: &Json, side: &str) -> f64 {
+    let side = &step[side];
+    let sent = number(&side["sent"]);
+    let asked = number(&side["asked_pps"]) * number(&step["seconds"]) - number(&side["idle"]);
+    let due = asked.max(sent + number(&side["unsent"]));
+    (due - sent) / due.max(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_that_were_due_and_not_sent_are_missing_load() {
+        let step = |sent: u64, unsent: u64, idle: u64| serde_json::json!({"seconds": 2.0, "uplink": {"sent": sent, "unsent": unsent, "idle": idle, "asked_pps": 500.0}});
+        let share = |sent, unsent, idle| unsent_share(&step(sent, unsent, idle), "uplink");
+        assert_eq!((share(1000, 0, 0), share(600, 0, 400), share(1200, 0, 0)), (0.0, 0.0, 0.0));
+        assert_eq!(
+            (share(750, 0, 0), share(750, 250, 0), unsent_share(&step(1, 0, 0), "downlink")),
+            (0.25, 0.25, 0.0)
+        );
+    }
 
     #[test]
     fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
         let rig = UpfRig::new(&Lab::new("ranlab"));
         let description = rig.describe();
         let names = description.metric_names();
-        let mut once = names.clone();
-        once.sort();
-        once.dedup();
+        let once: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!(once.len(), names.len());
         assert!(description.keys.iter().all(|key| !key.comment.is_empty()));
     }
