@@ -62,8 +62,9 @@ pub enum Finding {
 pub fn compare(a: &Results, b: &Results, metrics: &[String]) -> Comparison {
     let names: Vec<String> = if metrics.is_empty() {
         let theirs = b.metric_names();
-        // Counts of samples are no result.
-        a.metric_names().into_iter().filter(|name| theirs.contains(name) && !name.ends_with("_n")).collect()
+        // Counts of samples are no result, and fingerprints are equal or not.
+        let counts = |name: &String| !name.ends_with("_n") && !a.fingerprint(name);
+        a.metric_names().into_iter().filter(|name| theirs.contains(name) && counts(name)).collect()
     } else {
         metrics.to_vec()
     };

@@ -47,6 +47,9 @@ pub enum Exact {
     Always,
     /// Where a setting has one of these values.
     When(String, Vec<String>),
+    /// Whether it may be below 0; intervals of all others end there.
+    #[serde(default)]
+    pub signed: bool,
 }
 
 /// Which direction of a metric a user wishes for.
@@ -69,6 +72,8 @@ pub enum MetricKind {
     Scalar,
     /// Samples over time; the metric is their mean within the trimmed window.
     Series,
+    /// A number that only tells whether two are the same: never averaged, compared or drawn.
+    Fingerprint,
     /// A distribution; the metrics are `<name>_mean`, `_p50`, `_p75`, `_p90`, `_p99`, `_p999`, `_max` and `_n`.
     Histogram,
 }
@@ -80,7 +85,7 @@ impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
         let (name, unit, comment) = (name.to_owned(), unit.to_owned(), comment.to_owned());
-        Self { name, unit, better, kind, comment, exact: Exact::Never, unsent_share: false }
+        Self { name, unit, better, kind, comment, exact: Exact::Never, unsent_share: false, signed: false }
     }
 
     /// It is the share of the load that was not sent.
@@ -112,10 +117,22 @@ impl Metric {
         }
     }
 
+    /// It may be below 0.
+    pub fn signed(mut self) -> Self {
+        self.signed = true;
+        self
+    }
+
+    /// Where its values can lie at all: a share between 0 and 1, what is not signed not below 0.
+    pub fn range(&self) -> (f64, f64) {
+        let share = self.unit.is_empty() && (self.name.ends_with("_ratio") || self.name.ends_with("_share"));
+        (if self.signed { f64::NEG_INFINITY } else { 0.0 }, if share { 1.0 } else { f64::INFINITY })
+    }
+
     /// The names under which its numbers are found.
     pub fn names(&self) -> Vec<String> {
         match self.kind {
-            MetricKind::Scalar | MetricKind::Series => vec![self.name.clone()],
+            MetricKind::Scalar | MetricKind::Series | MetricKind::Fingerprint => vec![self.name.clone()],
             MetricKind::Histogram => {
                 HISTOGRAM_SUFFIXES.iter().map(|suffix| format!("{}_{suffix}", self.name)).collect()
             }

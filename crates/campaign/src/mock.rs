@@ -59,7 +59,7 @@ impl Rig for MockRig {
                 Key::new("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO),
                 Key::new(
                     "load.fails",
-                    Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed"]),
+                    Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]),
                     "what goes wrong",
                 )
                 .or("never"),
@@ -91,6 +91,11 @@ impl Rig for MockRig {
             #[allow(clippy::panic)]
             Some("panic") => panic!("a defect of the rig"),
             Some("disturbed") => recorder.scalar(DISTURBED, 1.0),
+            Some("busy") => {
+                let steal = Breach::above("host.steal_share", 0.36, 0.02);
+                let steal = steal.map(|breach| breach.set_by("host.steal_at_most"));
+                return Ok(recorder.judge([(Outcome::Invalid, steal)]));
+            }
             _ => {}
         }
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);

@@ -241,6 +241,11 @@ impl Distribution {
         self.counts = counts.into_iter().collect();
     }
 
+    /// What a metric's suffix (`p99`, `mean`) means of this distribution.
+    pub fn named(&self, suffix: &str) -> Option<f64> {
+        self.metrics().into_iter().find_map(|(own, value)| (own == suffix).then_some(value))
+    }
+
     /// The metrics under their suffixes.
     fn metrics(&self) -> [(&'static str, f64); HISTOGRAM_SUFFIXES.len()] {
         let max = self.counts.last().map_or(0, |(value, _)| *value);

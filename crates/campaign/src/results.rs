@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::plan::Point;
 use crate::record::{Distribution, Recording};
-use crate::rig::{Metric, Outcome};
+use crate::rig::{Metric, MetricKind, Outcome};
 use crate::scenario::Scenario;
 use crate::stats::{Estimate, Summary, summarise};
 use crate::value::Value;
@@ -149,6 +149,18 @@ impl Results {
         filter: &'a BTreeMap<String, Value>,
     ) -> impl Iterator<Item = &'a PointResult> {
         self.points.iter().filter(|point| point.point.matches(filter))
+    }
+
+    /// Mean and interval of a metric at a point, over the repeats that count; `None` if none has it, or if it is a
+    /// fingerprint in which repeats differ: that has no mean.
+    pub fn summary(&self, point: &PointResult, name: &str) -> Option<Summary> {
+        let summary = point.summary(name, self.scenario.measure.confidence)?;
+        (!self.fingerprint(name) || summary.min == summary.max).then_some(summary)
+    }
+
+    /// Whether a metric only tells whether two are the same.
+    pub fn fingerprint(&self, name: &str) -> bool {
+        self.metric(name).is_some_and(|metric| metric.kind == MetricKind::Fingerprint)
     }
 
     /// How many points have each outcome, the best first.

@@ -17,7 +17,7 @@ pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     let names: std::collections::BTreeSet<&String> =
         point.runs.iter().flat_map(|run| run.recording.metrics.keys()).collect();
     for name in names {
-        if let Some(summary) = point.summary(name, results.scenario.measure.confidence) {
+        if let Some(summary) = results.summary(point, name) {
             row.insert(name.clone(), Value::Float(summary.mean));
         }
     }
@@ -44,7 +44,7 @@ pub fn csv(results: &Results) -> String {
         fields.push(point.outcome().map_or("", |outcome| outcome.name()).to_owned());
         fields.push(point.runs.len().to_string());
         for metric in &metrics {
-            let summary = point.summary(metric, results.scenario.measure.confidence);
+            let summary = results.summary(point, metric);
             fields.push(summary.map_or_else(String::new, |summary| summary.mean.to_string()));
             let half = summary.and_then(|summary| summary.half_width);
             fields.push(half.map_or_else(String::new, |half| half.to_string()));

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::report::{Context, figures, write};
+use ranlab_campaign::record::Distribution;
+use ranlab_campaign::report::{Across, Context, Figure, Form, Sample, Written, figures, svg, write};
 use ranlab_campaign::results::{MemoryJournal, Results};
-use ranlab_campaign::rig::{Rig, Stop};
+use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
-use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::scenario::{Overrides, Scenario, metrics};
 use ranlab_campaign::store::{Header, Load, Store};
+use ranlab_campaign::tried;
 
 fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name)
@@ -28,7 +30,27 @@ fn campaign(text: &str) -> Results {
     let plan = Plan::new(&scenario, &description);
     let mut journal = MemoryJournal::default();
     run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-    Results::new(scenario, description.metrics, plan.points, journal.finished)
+    let metrics = metrics(&description, &scenario);
+    Results::new(scenario, metrics, plan.points, journal.finished)
+}
+
+/// A report of a scenario over the mock, and its page.
+fn page(name: &str, results: &Results, context: &Context) -> (Written, String) {
+    let folder = directory(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    let written = write(results, context, &folder).unwrap();
+    let page = std::fs::read_to_string(&written.html).unwrap();
+    (written, page)
+}
+
+/// Where each text begins; all must be there.
+fn places<const N: usize>(page: &str, texts: [&str; N]) -> [usize; N] {
+    let main = page.find("<main>").unwrap();
+    texts.map(|text| main + page[main..].find(text).unwrap_or_else(|| panic!("the page lacks “{text}”")))
+}
+
+fn samples(figure: &Figure) -> impl Iterator<Item = &Sample> {
+    figure.series.iter().flat_map(|series| &series.samples)
 }
 
 const GALLERY: &str = include_str!("../examples/gallery.toml");
@@ -38,12 +60,13 @@ fn every_form_of_figure_is_drawn_whole() {
     let mut results = campaign(GALLERY);
     results.host = serde_json::json!({"cpu": "mock", "steal": 0.0});
     let context = Context {
-        warnings: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
+        warnings: vec!["The hypervisor gave 3 % of the CPU time to others.".to_owned()],
+        remarks: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
         verdict: vec!["Cell UL meets 100 us under strict priority.".to_owned()],
         command: "ranlab bench run gallery.toml".to_owned(),
     };
     let written = write(&results, &context, &directory("gallery")).unwrap();
-    assert_eq!(written.figures.len(), 18);
+    assert_eq!(written.figures.len(), 20);
     for path in &written.figures {
         let bytes = std::fs::read(path).unwrap();
         if path.extension().is_some_and(|ext| ext == "png") {
@@ -51,24 +74,24 @@ fn every_form_of_figure_is_drawn_whole() {
         }
     }
     let page = std::fs::read_to_string(&written.html).unwrap();
-    assert_eq!(page.matches("<figure").count(), 9);
+    assert_eq!(page.matches("<figure").count(), 10);
     // Self-contained: nothing is fetched.
     for foreign in ["<script", "<link", "<img", "src=", "@import", "url(h", "url(/", "url(\""] {
         assert!(!page.contains(foreign), "{foreign}");
     }
-    assert!(page.contains("λ (one alone)") && page.contains("currentColor") && !page.contains("NaN"));
+    assert!(page.contains("λ (one alone)") && !page.contains("NaN"));
     for figure in &figures(&results) {
         assert!(figure.series.iter().all(|series| !series.samples.is_empty()), "{}", figure.title);
     }
     let figures = figures(&results);
     assert_eq!(figures[0].marks.iter().map(|mark| mark.color).collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // Every table of the page is a file as well: verdicts, what nine figures draw, and the numbers below two of them.
-    assert_eq!(written.tables.len(), 12);
+    // Every table of the page is a file as well: verdicts, what ten figures draw, and the numbers below two of them.
+    assert_eq!(written.tables.len(), 13);
     for path in &written.tables {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.lines().count() > 1 && !text.contains("NaN"), "{path:?}: {text}");
     }
-    assert!(page.contains("Of 4 published statements (an invented paper): 3 as published, 1 different"));
+    assert!(page.contains("Of 4 published statements (an invented paper): 3 as published; 1 different"));
     assert!(page.contains("A/A spread"));
     assert!(page.contains("Cell UL meets 100 us under strict priority."));
 }
@@ -82,7 +105,301 @@ fn what_failed_and_what_is_hostile_is_shown_as_text() {
     let written = write(&results, &Context::default(), &directory("hostile")).unwrap();
     let page = std::fs::read_to_string(&written.html).unwrap();
     assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
-    assert!(page.contains("Nothing to show") && page.contains("exited with signal 11"));
+    assert!(page.contains("Not drawn: “") && page.contains("exited with signal 11"));
+}
+
+const SEARCH: &str = include_str!("../examples/gallery-search.toml");
+
+/// A search is asked for one number: it stands first, with its interval, and every trial that led to it is drawn.
+#[test]
+fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
+    let results = campaign(SEARCH);
+    let found = results.points[0].summary("search.load", 0.95).unwrap();
+    let (written, page) = page("search", &results, &Context::default());
+    let sentence = "Largest load.rate (1/s) with rtt_us_p50 ≤ 1000: ";
+    let [answer, figure, points] = places(&page, [sentence, "<figure", "id=\"points\""]);
+    assert!(answer < figure && figure < points);
+    assert!(page[answer..].contains("95 % interval over 5 searches"));
+    let figure = &figures(&results)[0];
+    assert_eq!((figure.y_label.as_str(), figure.x_label.as_str()), ("rtt_us_p50 (us)", "load.rate (1/s)"));
+    assert_eq!((figure.bounds[0].y, figure.bounds[0].name.as_str()), (1000.0, "allowed: rtt_us_p50 ≤ 1000"));
+    let own = figure.answer.as_ref().unwrap();
+    assert_eq!((own.x, own.interval), (found.mean, found.interval()));
+    // Every trial is there, and stands on the side of the bound that its mark says.
+    let kept: usize = results.points[0].runs.iter().map(|run| tried::of(&run.recording).len()).sum();
+    let mut drawn = 0;
+    for series in &figure.series {
+        let Form::Trials { pass, .. } = series.form else { continue };
+        drawn += series.samples.len();
+        assert!(series.samples.iter().all(|s| (s.y <= 1000.0) == pass), "{series:?}");
+    }
+    assert_eq!((drawn, kept > 20), (kept, true));
+    let table = std::fs::read_to_string(&written.tables[0]).unwrap();
+    assert!(table.contains("failed, full time") && table.contains("answer: "), "{table}");
+}
+
+#[test]
+fn a_search_without_an_answer_says_why_and_shows_what_it_tried() {
+    let results = campaign(&SEARCH.replace("at_most = 1000\n", "at_most = 0.5\n"));
+    let (_, page) = page("search-none", &results, &Context::default());
+    let [answer, _] = places(&page, ["with rtt_us_p50 ≤ 0.5: not found (", "<figure"]);
+    assert!(page[answer..].contains("rtt_us_p50 is ") && page[answer..].contains("more than 0.5"), "{page}");
+    let figure = &figures(&results)[0];
+    assert!(figure.answer.is_none() && samples(figure).count() > 3);
+}
+
+#[test]
+fn a_single_search_has_bounds_and_no_interval() {
+    let results = campaign(&SEARCH.replace("repeats = 5", "repeats = 1"));
+    let (_, page) = page("search-once", &results, &Context::default());
+    places(&page, ["passed and", "failed, in a single search", "no number here has an interval"]);
+    let metrics = &results.points[0].runs[0].recording.metrics;
+    let answer = figures(&results)[0].answer.clone().unwrap();
+    assert_eq!(answer.interval, (metrics["search.load"], metrics["search.upper"]));
+}
+
+#[test]
+fn tuning_shows_each_setting_that_it_tried() {
+    let results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[search]\ntype = \"tune\"\nmetric = \"throughput\"\ntrials = 6\n[search.knobs]\n\
+         \"load.workers\" = [1, 2, 4, 8, 16, 32]\n[measure]\nrepeats = 2\n",
+    );
+    let (_, page) = page("tune", &results, &Context::default());
+    places(&page, ["Best requests done in a second (1/s): ", "best of 6 trials: load.workers = "]);
+    assert_eq!(samples(&figures(&results)[0]).count(), 12);
+}
+
+/// The reason names metric, value and limit, and the setting that states it; nothing is drawn without a point.
+#[test]
+fn an_invalid_campaign_names_the_setting_and_draws_no_empty_axes() {
+    let text = include_str!("../examples/gallery-invalid.toml");
+    let plot = "[[plot]]\ntitle = \"Nothing of it\"\nx = \"load.workers\"\ny = \"throughput\"\n";
+    let (written, page) = page("invalid", &campaign(&format!("{text}{plot}")), &Context::default());
+    assert_eq!(
+        (written.figures.len(), page.matches("<figure").count(), page.matches("<svg").count()),
+        (0, 0, 0)
+    );
+    let why = "host.steal_share is 0.36, more than 0.02, which <code>host.steal_at_most</code> allows";
+    let [doubt, missing, points] = places(
+        &page,
+        [
+            &format!("the measurement is invalid and its numbers are not used: {why}"),
+            "Not drawn: “Nothing of it”: 3 of 3 points invalid: ",
+            "id=\"points\"",
+        ],
+    );
+    assert!(doubt < missing && missing < points);
+    // And of each point in the table.
+    assert_eq!(page[points..].matches(why).count(), 3);
+}
+
+#[test]
+fn a_degraded_point_says_which_limit_it_broke() {
+    let results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[load]\nrate = 2000.0\n[sweep.axes]\n\"load.workers\" = [1, 4]\n\
+         [measure]\nrepeats = 2\n",
+    );
+    assert_eq!(results.points[0].reason(), "loss_ratio is 0.5, more than 0");
+    assert_eq!(results.points[1].reason(), "");
+    let (_, page) = page("degraded", &results, &Context::default());
+    let [doubt, figure] =
+        places(&page, ["kept working (degraded): loss_ratio is 0.5, more than 0.", "<figure"]);
+    assert!(doubt < figure);
+}
+
+/// Two repeats of a noisy system give wide intervals: a share ends at 0 and 1 all the same.
+#[test]
+fn bands_end_where_the_quantity_does() {
+    let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\n[load]\nrate = 1100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
+                [measure]\nrepeats = 2\n[[plot]]\nx = \"load.workers\"\ny = \"loss_ratio\"\n[[plot]]\nx = \"load.workers\"\ny = \"rtt_us_p50\"\n";
+    let mut results = campaign(text);
+    let beyond =
+        |name: &str| results.points.iter().any(|p| p.summary(name, 0.95).unwrap().interval().0 < 0.0);
+    assert!(beyond("loss_ratio") && beyond("rtt_us_p50"), "the test needs intervals that reach below 0");
+    for (figure, most) in figures(&results).iter().zip([1.0, f64::INFINITY]) {
+        assert!(samples(figure).all(|s| s.low >= 0.0 && s.high <= most && s.low <= s.y), "{figure:?}");
+    }
+    // What is signed may go below.
+    results.metrics.iter_mut().for_each(|metric| metric.signed = true);
+    assert!(samples(&figures(&results)[0]).any(|s| s.low < 0.0));
+}
+
+#[test]
+fn axes_begin_at_0_unless_the_author_says_otherwise() {
+    let of = |more: &str| {
+        let text = format!(
+            "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\nsigma = 0.9\n[load]\nrate = 100.0\n[sweep.axes]\n\
+             \"load.workers\" = [10, 12]\n[measure]\nrepeats = 2\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n{more}"
+        );
+        let svg = svg(&figures(&campaign(&text))[0]).unwrap();
+        svg.split("<text")
+            .filter(|text| text.split('>').nth(1).is_some_and(|text| text.trim_start().starts_with("0\n")))
+            .count()
+    };
+    assert_eq!((of(""), of("zero = \"y\"\n"), of("zero = \"\"\n"), of("log = \"xy\"\n")), (2, 1, 0, 0));
+}
+
+#[test]
+fn titles_and_labels_are_words_with_units() {
+    let results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\"sut.sigma\" = [0.1, 0.2]\n[measure]\nrepeats = 2\n\
+         [[plot]]\nx = \"load.workers\"\ny = \"rtt_us_p99\"\ngroup_by = \"sut.sigma\"\n\
+         [[plot]]\ntype = \"series\"\nx = \"load.workers\"\ny = \"sut.cpu_cores\"\n\
+         [[plot]]\ntype = \"heat\"\nx = \"load.workers\"\ny = \"sut.sigma\"\nz = \"throughput\"\n",
+    );
+    let figures = figures(&results);
+    let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "99th percentile of reply time from the intended send time (us) against concurrency (workers)",
+            "Cores that the system keeps busy (cores) over time (s)",
+            "Requests done in a second (1/s) over concurrency (workers) and contention",
+        ]
+    );
+    assert_eq!(
+        (figures[0].y_label.as_str(), figures[0].x_label.as_str()),
+        ("rtt_us_p99 (us)", "concurrency (workers)")
+    );
+    // Two lines are named at their ends, once each.
+    let svg = svg(&figures[0]).unwrap();
+    assert_eq!((svg.matches("contention = 0.1").count(), svg.matches("contention = 0.2").count()), (1, 1));
+}
+
+const POOLED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[load]\nrequests = 500\n[sweep.axes]\n\
+                      \"load.rate\" = [1000, 9000]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 3\n[[plot]]\n";
+
+/// The 99th percentile of two settings together is that of all their values, not the mean of two percentiles.
+#[test]
+fn percentiles_of_points_taken_together_come_from_merged_histograms() {
+    let mut results = campaign(&format!("{POOLED}x = \"sut.build\"\ny = \"rtt_us_p99\"\n"));
+    let of = |results: &Results| figures(results)[0].series[0].samples[0].y;
+    let here = || results.points.iter().filter(|point| point.point.settings["sut.build"].text() == Some("a"));
+    let merged = (0..3).map(|repeat| {
+        let mut all = Distribution::default();
+        here().for_each(|point| all.merge(&point.runs[repeat].recording.distributions["rtt_us"]));
+        all.quantile(0.99) as f64
+    });
+    let merged = merged.sum::<f64>() / 3.0;
+    let averaged = here().map(|point| point.summary("rtt_us_p99", 0.95).unwrap().mean).sum::<f64>() / 2.0;
+    assert!((of(&results) - merged).abs() < 1e-9 && (merged - averaged).abs() > 0.1 * merged);
+    assert!(figures(&results)[0].caption.contains("of each repeat's own 99th percentile"));
+    assert!(figures(&results)[0].caption.contains("histograms merged"));
+    // Without histograms there is no such percentile, and none is made up.
+    results
+        .points
+        .iter_mut()
+        .flat_map(|point| &mut point.runs)
+        .for_each(|run| run.recording.distributions.clear());
+    assert!(!figures(&results)[0].missing.is_empty());
+}
+
+#[test]
+fn a_box_has_the_metrics_own_quartiles_and_says_which() {
+    let boxes = |y: &str| {
+        campaign(&format!(
+            "{POOLED}type = \"box\"\nx = \"load.rate\"\ny = \"{y}\"\nfilter = {{ \"sut.build\" = \"a\" }}\n"
+        ))
+    };
+    let results = boxes("rtt_us");
+    let figure = &figures(&results)[0];
+    let all = results.points[0].distribution("rtt_us").unwrap();
+    let own = figure.series[0].samples[0];
+    let quantile = |share| all.quantile(share) as f64;
+    assert_eq!((own.low, own.y, own.high), (quantile(0.25), quantile(0.5), quantile(0.75)));
+    assert_eq!(own.ends, (quantile(0.01), quantile(0.99)));
+    assert!(figure.caption.contains("quartiles of all single values of 3 repeats"), "{}", figure.caption);
+    assert!(matches!(&figure.x, Across::Names(names) if *names == ["1000", "9000"]));
+    let figure = &figures(&boxes("rtt_us_p50"))[0];
+    assert!(figure.caption.contains("quartiles over 3 repeats"), "{}", figure.caption);
+}
+
+/// A fingerprint tells equal from different; a mean of two is a third that nobody saw.
+#[test]
+fn a_fingerprint_is_never_averaged() {
+    let mut results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 2\n[[plot]]\n\
+         x = \"load.workers\"\ny = \"throughput\"\n",
+    );
+    results.metrics[0].kind = MetricKind::Fingerprint;
+    assert_eq!(results.summary(&results.points[0], "throughput"), None);
+    assert!(figures(&results)[0].missing.contains("no repeat has a `throughput`"));
+    let csv = ranlab_campaign::table::csv(&results);
+    let column = csv.lines().next().unwrap().split(',').position(|name| name == "throughput").unwrap();
+    assert!(csv.lines().skip(1).all(|line| line.split(',').nth(column) == Some("")), "{csv}");
+    // Where all repeats have the same, it is that.
+    let first = results.points[0].runs[0].recording.metrics["throughput"];
+    results.points[0].runs[1].recording.metrics.insert("throughput".to_owned(), first);
+    assert_eq!(results.summary(&results.points[0], "throughput").unwrap().mean, first);
+}
+
+#[test]
+fn what_the_user_expects_is_not_called_a_papers() {
+    let text = "title = \"t\"\nrig = \"mock\"\nPAPER[sut]\nnoise = 0.001\n[load]\nrate = 100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
+                [measure]\nrepeats = 3\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n[[expect]]\nmetric = \"throughput\"\n\
+                where = { \"load.workers\" = 1 }\nvalue = 500.0\nSOURCE[[expect]]\nmetric = \"throughput\"\nat_least = 900.0\n";
+    let of = |paper: &str, source: &str| campaign(&text.replace("PAPER", paper).replace("SOURCE", source));
+    let own = of("", "");
+    let (_, text) = page("own", &own, &Context::default());
+    let sentences = &text[text.find("<main>").unwrap()..text.find("id=\"how\"").unwrap()];
+    assert!(!sentences.to_lowercase().contains("paper") && !sentences.contains("published"), "{sentences}");
+    places(
+        &text,
+        [
+            "Of 2 expectations: 1 as expected; 1 different",
+            "expected 500 ± 10 %, measured",
+            "Expected and measured",
+            "one's own",
+        ],
+    );
+    let figure = &figures(&own)[0];
+    assert!(figure.marks.iter().all(|mark| !mark.published) && figure.drawn().csv().contains("expected"));
+    assert_eq!(figure.bounds[0].name, "expected ≥ 900");
+    // Without a source it is the user's own also beside a paper's.
+    let theirs = of("paper = { work = \"a paper\" }\n", "source = \"table 1\"\n");
+    let figure = &figures(&theirs)[0];
+    assert!(figure.marks[0].published && figure.bounds[0].name == "expected ≥ 900");
+    let (_, text) = page("theirs", &theirs, &Context::default());
+    places(&text, ["published 500 ± 10 %", "1 of 1 expectations holds."]);
+}
+
+/// Question, date, machine, command, answer and what changes its reading stand before the main figure, the rest after it.
+#[test]
+fn the_first_screen_has_what_a_reader_asks_first() {
+    let mut results = campaign(GALLERY);
+    results.host =
+        serde_json::json!({"cpu_model": "A CPU", "cpus": 8, "kernel": "6.1", "virtual_machine": true});
+    for run in results.points.iter_mut().flat_map(|point| &mut point.runs) {
+        // 29 February 2024, 11:58 to 12:03 UTC.
+        run.started_unix_ms = 1_709_207_880_000 + u64::from(run.position) * 1_000;
+    }
+    let context = Context {
+        warnings: vec!["Steal was high.".to_owned()],
+        remarks: vec!["The governor is slow.".to_owned()],
+        verdict: vec!["It meets its budget.".to_owned()],
+        command: "ranlab bench run gallery.toml --set 'load.rate=1'".to_owned(),
+    };
+    let (_, page) = page("first-screen", &results, &context);
+    let order = places(
+        &page,
+        [
+            "<h1>How many workers",
+            "2024-02-29, 11:58 to 12:01 UTC · A CPU, 8 CPUs, virtual machine, Linux 6.1",
+            "<code>ranlab bench run gallery.toml",
+            "It meets its budget.",
+            "Of 4 published statements",
+            "Steal was high.",
+            "At 23 of 42 points",
+            "<figure class=\"main\"",
+            "The governor is slow.",
+            "More figures",
+            "id=\"expected\"",
+            "id=\"points\"",
+        ],
+    );
+    assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
+    // Figures are light on a dark page too, and of one family of letters.
+    assert!(page.contains("figure{--ink:#1a1b1c") && page.matches("@font-face").count() == 1);
 }
 
 #[test]

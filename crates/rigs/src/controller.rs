@@ -190,7 +190,8 @@ fn metrics() -> Vec<Metric> {
             Neither,
             "how wrong latencies between machines may be, drift included",
         ),
-        scalar("clock_drift_us", "us", Neither, "how far their clocks moved apart during the repeat"),
+        scalar("clock_drift_us", "us", Neither, "how far their clocks moved apart during the repeat")
+            .signed(),
     ]);
     for (name, better, comment) in [
         ("latency_us", Lower, "from the base station's time stamp to the xApp"),

@@ -30,9 +30,8 @@ pub fn points(results: &Results) -> Table {
         ),
     ));
     table.columns.push(("repeats".to_owned(), ints(&all, |point| Some(point.runs.len() as i64))));
-    let confidence = results.scenario.measure.confidence;
     for metric in results.metric_names() {
-        let summaries: Vec<_> = all.iter().map(|point| point.summary(&metric, confidence)).collect();
+        let summaries: Vec<_> = all.iter().map(|point| results.summary(point, &metric)).collect();
         let floats = |of: fn(&crate::stats::Summary) -> Option<f64>| {
             Column::Float(summaries.iter().map(|summary| summary.as_ref().and_then(of)).collect())
         };

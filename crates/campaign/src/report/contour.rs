@@ -1,10 +1,13 @@
 //! Lines of equal value over two numeric axes, by marching squares.
 
 use crate::expect::short;
-use crate::results::Results;
+use crate::results::{PointResult, Results};
 use crate::scenario::Plot;
+use crate::stats::summarise;
 
-use super::figure::{Across, Figure, Form, Sample, Series, label, number};
+use super::build::{number, together};
+use super::figure::{Across, Figure, Form, Sample, Series};
+use super::words::quantity;
 
 /// Lines that are drawn if the scenario names none.
 const LEVELS_WANTED: f64 = 6.0;
@@ -26,8 +29,7 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some(z) = &plot.z else { return };
     figure.x = Across::Numbers { log: plot.log.contains('x') };
     let grid = Grid::of(results, plot, z);
-    let flat = |x: f64, y: f64| Sample { x, y, low: y, high: y, ends: (y, y) };
-    let measured: Vec<Sample> = grid.measured().map(|(x, y, _)| flat(x, y)).collect();
+    let measured: Vec<Sample> = grid.measured().map(|(x, y, _)| Sample::at(x, y)).collect();
     let values: Vec<f64> = grid.measured().map(|(.., value)| value).collect();
     let levels = if plot.levels.is_empty() { round_levels(&values) } else { plot.levels.clone() };
     let (log_x, log_y) = (plot.log.contains('x'), plot.log.contains('y'));
@@ -41,7 +43,7 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
             continue;
         }
         for line in lines {
-            let samples = line.into_iter().map(|(x, y)| flat(x, y)).collect();
+            let samples = line.into_iter().map(|(x, y)| Sample::at(x, y)).collect();
             figure.series.push(Series { name: name.clone(), color, form: Form::Contour, samples });
         }
     }
@@ -54,17 +56,17 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
     figure.series.push(Series { name: "measured".to_owned(), color: 0, form: Form::Dots, samples: measured });
     figure
         .caption
-        .push_str(&format!("Along a line {} is equal; dots: measured settings.", label(results, z)));
+        .push_str(&format!("Along a line {} is equal; dots: measured settings.", quantity(results, z)));
 }
 
 impl Grid {
     fn of(results: &Results, plot: &Plot, z: &str) -> Self {
         let points = results.matching(&plot.filter).filter_map(|point| {
-            let value = point.summary(z, 0.95)?.mean;
-            Some((number(point, &plot.x)?, number(point, &plot.y)?, value))
+            point.summary(z, 0.95)?;
+            Some((number(point, &plot.x)?, number(point, &plot.y)?, point))
         });
-        let points: Vec<(f64, f64, f64)> = points.collect();
-        let axis = |of: fn(&(f64, f64, f64)) -> f64| {
+        let points: Vec<(f64, f64, &PointResult)> = points.collect();
+        let axis = |of: fn(&(f64, f64, &PointResult)) -> f64| {
             let mut axis: Vec<f64> = points.iter().map(of).collect();
             axis.sort_by(f64::total_cmp);
             axis.dedup();
@@ -73,12 +75,9 @@ impl Grid {
         let (x, y) = (axis(|point| point.0), axis(|point| point.1));
         // Points that share a place are taken together.
         let at = |column: f64, row: f64| {
-            let here: Vec<f64> = points
-                .iter()
-                .filter(|point| point.0 == column && point.1 == row)
-                .map(|point| point.2)
-                .collect();
-            (!here.is_empty()).then(|| here.iter().sum::<f64>() / here.len() as f64)
+            let here = points.iter().filter(|point| point.0 == column && point.1 == row);
+            let here: Vec<&PointResult> = here.map(|point| point.2).collect();
+            summarise(&together(results, &here, z), 0.95).map(|summary| summary.mean)
         };
         let values = y.iter().map(|row| x.iter().map(|column| at(*column, *row)).collect()).collect();
         Self { x, y, values }
@@ -180,7 +179,7 @@ fn round_levels(values: &[f64]) -> Vec<f64> {
     if low >= high {
         return Vec::new();
     }
-    let step = super::draw::step((high - low) / LEVELS_WANTED);
+    let step = super::axis::step((high - low) / LEVELS_WANTED);
     let first = (low / step).floor() as i64 + 1;
     let levels = (first..).map(|index| index as f64 * step);
     levels.take_while(|level| *level < high).take(LEVELS_MAX).collect()

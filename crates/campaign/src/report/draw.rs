@@ -11,29 +11,30 @@ use plotters::style::{
     Color, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle, register_font,
 };
 
-use super::figure::{Across, Figure, Form, Mark, Sample, Series};
+use super::axis::Axis;
+use super::figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
 use crate::expect::short;
 
 /// Size of a figure in pixels.
-const SIZE: (u32, u32) = (860, 480);
+pub(super) const SIZE: (u32, u32) = (860, 480);
 /// Pixels of the PNG for each of the SVG.
 const SCALE: u32 = 2;
 /// Up to so many measured values are the marks of the axis themselves.
 const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
 pub(super) const INTER: &[u8] = include_bytes!("../../font/inter-subset.otf");
-/// The page's text colour stands for it in SVG.
-const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
-/// Legible on white and on black.
-const PALETTE: [RGBColor; 8] = [
-    RGBColor(0x3b, 0x7d, 0xd8),
-    RGBColor(0xe0, 0x7b, 0x39),
-    RGBColor(0x2e, 0x9e, 0x6b),
-    RGBColor(0xc2, 0x47, 0x8e),
-    RGBColor(0x8c, 0x6b, 0xd1),
-    RGBColor(0xb8, 0x91, 0x2a),
-    RGBColor(0x3f, 0xa3, 0xb5),
-    RGBColor(0xd1, 0x4b, 0x4b),
+/// Lines, text and frames, on white.
+pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
+/// Told apart by eyes that lack a colour (Okabe and Ito; its yellow and black, faint or ours, replaced); the marks differ too.
+pub(super) const PALETTE: [RGBColor; 8] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x7a, 0x52, 0x95),
+    RGBColor(0x8c, 0x8c, 0x8c),
 ];
 
 /// A figure could not be drawn: our own fault.
@@ -41,7 +42,7 @@ const PALETTE: [RGBColor; 8] = [
 #[error("a figure cannot be drawn: {0}")]
 pub struct DrawError(String);
 
-/// As SVG with transparent ground; ink is the page's text colour.
+/// As SVG on white.
 ///
 /// # Errors
 /// Our own fault.
@@ -54,12 +55,11 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
     }
     let open = format!("<svg width=\"{}\" height=\"{}\"", SIZE.0, SIZE.1);
     // Scales with its page instead of being cut.
-    Ok(text.replacen(&open, "<svg role=\"img\"", 1).replace("#1A1B1C", "currentColor"))
+    Ok(text.replacen(&open, "<svg role=\"img\"", 1))
 }
 
-/// Ground and ink of a file by itself, where its reader likes the dark too.
-const COLOURS: &str = "svg{color:#1a1b1c;background:#fff}text{font-family:Inter,system-ui,sans-serif}\
-    @media (prefers-color-scheme:dark){svg{color:#e6e8ea;background:#15181b}}";
+/// Ground and font of a file by itself.
+const STYLE: &str = "svg{background:#fff}text{font-family:Inter,system-ui,sans-serif}";
 
 /// The same with a ground and a font of its own, for a file.
 pub(super) fn standalone(svg: &str) -> String {
@@ -67,7 +67,7 @@ pub(super) fn standalone(svg: &str) -> String {
         return svg.to_owned();
     };
     let (head, body) = svg.split_at(end);
-    format!("{head}<style>{}{COLOURS}</style>{body}", super::font::face())
+    format!("{head}<style>{}{STYLE}</style>{body}", super::font::face())
 }
 
 /// As PNG on white, twice as fine.
@@ -92,7 +92,7 @@ pub fn png(figure: &Figure) -> Result<Vec<u8>, DrawError> {
     Ok(bytes)
 }
 
-fn wrong<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
+pub(super) fn wrong<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
     DrawError(error.to_string())
 }
 
@@ -107,69 +107,25 @@ fn paint<DB: DrawingBackend>(
     }
     let canvas = Canvas::new(figure, area, scale);
     canvas.axes()?;
+    figure.answer.iter().try_for_each(|answer| canvas.answer(answer))?;
     for (index, series) in figure.series.iter().enumerate() {
         canvas.series(series, index)?;
     }
-    for mark in &figure.marks {
-        canvas.mark(mark)?;
-    }
+    figure.bounds.iter().try_for_each(|bound| canvas.bound(bound))?;
+    figure.marks.iter().try_for_each(|mark| canvas.mark(mark))?;
     canvas.legend()
 }
 
-/// A linear or logarithmic range on pixels.
-#[derive(Debug, Clone)]
-struct Axis {
-    low: f64,
-    high: f64,
-    log: bool,
-    pixels: (i32, i32),
-}
-
-impl Axis {
-    fn at(&self, value: f64) -> i32 {
-        let f = |value: f64| if self.log { value.max(self.low * 1e-3).log10() } else { value };
-        let share = (f(value) - f(self.low)) / (f(self.high) - f(self.low));
-        self.pixels.0 + (share.clamp(0.0, 1.0) * f64::from(self.pixels.1 - self.pixels.0)).round() as i32
-    }
-
-    /// Round numbers, about `wanted` of them.
-    fn ticks(&self, wanted: f64) -> Vec<f64> {
-        if self.log {
-            let decades = (self.high / self.low).log10();
-            let steps: &[f64] = if decades <= 1.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-            let skip = (decades / wanted).ceil().max(1.0) as i32;
-            let from = self.low.log10().floor() as i32;
-            let exponents = (0..).map(|step| from + step * skip).take_while(|e| 10f64.powi(*e) <= self.high);
-            let all = exponents.flat_map(|e| steps.iter().map(move |step| step * 10f64.powi(e)));
-            let margin = 1e-9;
-            return all
-                .filter(|t| *t >= self.low * (1.0 - margin) && *t <= self.high * (1.0 + margin))
-                .collect();
-        }
-        let step = step((self.high - self.low) / wanted);
-        let first = (self.low / step - 1e-9).ceil() as i64;
-        let last = (self.high / step + 1e-9).floor() as i64;
-        (first..=last).map(|index| index as f64 * step).collect()
-    }
-}
-
-pub(super) fn step(rough: f64) -> f64 {
-    let power = 10f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= rough)
-        .unwrap_or(power * 10.0)
-}
-
-struct Canvas<'a, DB: DrawingBackend> {
-    figure: &'a Figure,
-    area: &'a DrawingArea<DB, Shift>,
+pub(super) struct Canvas<'a, DB: DrawingBackend> {
+    pub(super) figure: &'a Figure,
+    pub(super) area: &'a DrawingArea<DB, Shift>,
     scale: i32,
-    x: Axis,
-    y: Axis,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
     /// Names of a heat map's rows.
     rows: Vec<String>,
+    /// Names at the ends of lines instead of a legend: height, colour, text.
+    pub(super) direct: Vec<(i32, usize, String)>,
 }
 
 impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
@@ -177,37 +133,38 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let cells = figure.series.iter().find(|series| series.form == Form::Cells);
         let rows: Vec<String> =
             cells.iter().flat_map(|series| series.name.lines().skip(1).map(str::to_owned)).collect();
-        let mut canvas =
-            Self { figure, area, scale, x: axis(&[], false, false), y: axis(&[], false, false), rows };
-        let xs: Vec<f64> =
-            figure.series.iter().flat_map(|series| series.samples.iter().map(|s| s.x)).collect();
-        let xs: Vec<f64> = xs.into_iter().chain(figure.marks.iter().map(|mark| mark.x)).collect();
-        canvas.x = match &figure.x {
-            Across::Names(names) => {
-                Axis { low: -0.5, high: names.len().max(1) as f64 - 0.5, log: false, pixels: (0, 0) }
+        let samples = || figure.series.iter().flat_map(|series| &series.samples);
+        let x = match &figure.x {
+            Across::Names(names) => Axis::names(names.len()),
+            Across::Numbers { log } => {
+                let found = figure.answer.iter().flat_map(|found| [found.interval.0, found.interval.1]);
+                let xs = samples().map(|s| s.x).chain(figure.marks.iter().map(|mark| mark.x)).chain(found);
+                Axis::holding(&xs.collect::<Vec<_>>(), *log, figure.zero.0)
             }
-            Across::Numbers { log } => axis(&xs, *log, false),
         };
-        canvas.y = if cells.is_some() {
-            Axis { low: -0.5, high: canvas.rows.len().max(1) as f64 - 0.5, log: false, pixels: (0, 0) }
+        let y = if cells.is_some() {
+            Axis::names(rows.len())
         } else {
-            let samples = figure.series.iter().flat_map(|series| &series.samples);
-            let ys = samples.flat_map(|s| [s.y, s.low, s.high, s.ends.0, s.ends.1]);
-            let ys: Vec<f64> = ys.chain(figure.marks.iter().map(|mark| mark.y)).collect();
-            // Lines of equal value fill their plane.
-            let plane = figure.series.iter().any(|series| series.form == Form::Contour);
-            axis(&ys, figure.log_y, !plane)
+            let ys = samples().flat_map(|s| [s.y, s.low, s.high, s.ends.0, s.ends.1]);
+            let expected =
+                figure.marks.iter().map(|mark| mark.y).chain(figure.bounds.iter().map(|bound| bound.y));
+            Axis::holding(&ys.chain(expected).collect::<Vec<_>>(), figure.log_y, figure.zero.1)
         };
-        // Room for the widest tick label, for the legend below, and for half a label at the right end.
+        let mut canvas = Self { figure, area, scale, x, y, rows, direct: Vec::new() };
+        // Room for the widest tick label, for the legend below, and for names at the ends of lines.
         let widest = canvas.y_ticks().iter().map(|(_, text)| canvas.width(text, 13)).max().unwrap_or(0);
-        let left = canvas.px(46) + widest;
-        let legend = canvas.legend_rows().len() as i32 * 22;
-        canvas.x.pixels = (left, canvas.px(SIZE.0 as i32 - 34));
-        canvas.y.pixels = (canvas.px(SIZE.1 as i32 - 62 - legend), canvas.px(44));
+        canvas.x.pixels = (canvas.px(46) + widest, canvas.px(SIZE.0 as i32 - 34));
+        canvas.y.pixels = (canvas.px(SIZE.1 as i32 - 62), canvas.px(48));
+        canvas.direct = canvas.ends();
+        let names = canvas.direct.iter().map(|(_, _, text)| canvas.width(text, 13)).max().unwrap_or(0);
+        let room = if names > 0 { names + canvas.px(24) - canvas.px(28) } else { 0 };
+        canvas.x.pixels.1 -= room.max(0);
+        canvas.y.pixels.0 -= canvas.legend_rows().len() as i32 * canvas.px(22);
+        canvas.direct = canvas.ends();
         canvas
     }
 
-    fn px(&self, pixels: i32) -> i32 {
+    pub(super) fn px(&self, pixels: i32) -> i32 {
         pixels * self.scale
     }
 
@@ -217,7 +174,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     fn y_ticks(&self) -> Vec<(f64, String)> {
         if self.rows.is_empty() {
-            return self.y.ticks(6.0).into_iter().map(|tick| (tick, tick_text(tick))).collect();
+            return self.y.labels(self.y.ticks(6.0));
         }
         self.rows.iter().enumerate().map(|(index, name)| (index as f64, cut(name, 18))).collect()
     }
@@ -226,8 +183,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         match &self.figure.x {
             Across::Numbers { .. } => {
                 let measured = self.measured_at();
-                let ticks = if measured.is_empty() { self.x.ticks(8.0) } else { measured };
-                ticks.into_iter().map(|tick| (tick, tick_text(tick))).collect()
+                self.x.labels(if measured.is_empty() { self.x.ticks(8.0) } else { measured })
             }
             Across::Names(names) => {
                 let room = (self.x.pixels.1 - self.x.pixels.0) / names.len().max(1) as i32;
@@ -250,9 +206,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         if values.len() < 2 || values.len() > TICKS_MEASURED_MAX {
             return Vec::new();
         }
+        if self.figure.zero.0 && !self.x.log && values.first().is_some_and(|least| *least > 0.0) {
+            values.insert(0, 0.0);
+        }
         let mut kept: Vec<f64> = Vec::new();
-        for value in values {
-            let room = self.width(&tick_text(value), 13) + self.px(10);
+        for (value, text) in self.x.labels(values) {
+            let room = self.width(&text, 13) + self.px(10);
             if kept.last().is_none_or(|last| self.x.at(value) - self.x.at(*last) >= room) {
                 kept.push(value);
             }
@@ -264,7 +223,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let (left, right, bottom, top) = (self.x.pixels.0, self.x.pixels.1, self.y.pixels.0, self.y.pixels.1);
         let (faint, line) =
             (INK.mix(0.14).stroke_width(self.scale as u32), INK.stroke_width(self.scale as u32));
-        self.text(&cut(&self.figure.title, 90), (left, self.px(14)), 17, HPos::Left, VPos::Top)?;
+        let title = self.fitted(&self.figure.title, 17, right - self.px(14));
+        self.text(&title, (self.px(14), self.px(12)), 17, HPos::Left, VPos::Top)?;
         for (tick, text) in self.y_ticks() {
             let y = self.y.at(tick);
             if self.rows.is_empty() {
@@ -292,6 +252,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let line = |y: fn(&Sample) -> f64| series.samples.iter().map(move |s| self.at(s.x, y(s)));
         match series.form {
             Form::Line | Form::Contour => self.path(line(|s| s.y).collect(), stroke),
+            Form::Guide => self.path(line(|s| s.y).collect(), INK.mix(0.3).stroke_width(self.scale as u32)),
+            Form::Trials { pass, full } => line(|s| s.y).try_for_each(|at| self.trial(at, color, pass, full)),
             Form::Dots => line(|s| s.y).try_for_each(|at| {
                 self.area.draw(&Circle::new(at, self.px(2), INK.mix(0.45).filled())).map_err(wrong)
             }),
@@ -308,12 +270,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 let band: Vec<_> = line(|s| s.high).chain(line(|s| s.low).rev()).collect();
                 self.area.draw(&Polygon::new(band, color.mix(0.2).filled())).map_err(wrong)?;
                 self.path(line(|s| s.y).collect(), stroke)?;
-                line(|s| s.y).try_for_each(|at| self.dot(at, color))
+                line(|s| s.y).try_for_each(|at| self.dot(at, series.color))
             }
             Form::Whiskers => series.samples.iter().try_for_each(|s| {
                 let x = self.x.at(s.x) + self.aside(series.color);
                 self.whisker(x, (s.low, s.high), stroke)?;
-                self.dot((x, self.y.at(s.y)), color)
+                self.dot((x, self.y.at(s.y)), series.color)
             }),
             Form::Bars | Form::Boxes => {
                 series.samples.iter().try_for_each(|s| self.block(series.form, s, index))
@@ -322,8 +284,11 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
     }
 
-    /// Whiskers of several series at one place stand side by side.
+    /// Whiskers of several series at one place stand side by side, unless they belong to a line.
     fn aside(&self, color: usize) -> i32 {
+        if self.figure.series.iter().any(|series| series.form == Form::Line) {
+            return 0;
+        }
         let series = self.figure.series.iter().filter(|series| series.form == Form::Whiskers).count() as i32;
         self.px(7) * (2 * color as i32 - (series - 1)) / 2
     }
@@ -370,22 +335,74 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             self.area.draw(&Rectangle::new(area, color.filled())).map_err(wrong)?;
             let text = short(s.ends.0);
             if self.width(&text, 12) < 2 * dx && dy > self.px(8) {
-                self.text(&text, (x, y), 12, HPos::Center, VPos::Center)?;
+                let ink = if share > 0.72 { RGBColor(255, 255, 255) } else { INK };
+                self.colored(&text, (x, y), 12, (HPos::Center, VPos::Center), ink)?;
             }
         }
         Ok(())
     }
 
-    /// A paper's value: a cross in the colour of its series, on ink so that it shows on its own line.
+    /// An expected value in the colour of its series, on ink so that it shows on its own line: lying what was published,
+    /// upright what is the user's own.
     fn mark(&self, mark: &Mark) -> Result<(), DrawError> {
-        let (x, y) = self.at(mark.x, mark.y);
         let color = mark.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
+        self.cross(self.at(mark.x, mark.y), color, mark.published)
+    }
+
+    pub(super) fn cross(&self, (x, y): (i32, i32), color: RGBColor, lying: bool) -> Result<(), DrawError> {
         for (r, width, color) in [(self.px(7), self.px(4), INK), (self.px(6), self.px(2), color)] {
-            for (a, b) in [((x - r, y - r), (x + r, y + r)), ((x - r, y + r), (x + r, y - r))] {
+            let ends = if lying {
+                [((x - r, y - r), (x + r, y + r)), ((x - r, y + r), (x + r, y - r))]
+            } else {
+                [((x - r, y), (x + r, y)), ((x, y - r), (x, y + r))]
+            };
+            for (a, b) in ends {
                 self.path(vec![a, b], color.stroke_width(width as u32))?;
             }
         }
         Ok(())
+    }
+
+    /// A trial of a search: a ring that is filled after the full time, or a cross that is bold then.
+    pub(super) fn trial(
+        &self,
+        (x, y): (i32, i32),
+        color: RGBColor,
+        pass: bool,
+        full: bool,
+    ) -> Result<(), DrawError> {
+        let r = self.px(if full { 5 } else { 4 });
+        let stroke = color.stroke_width(self.px(if full { 3 } else { 1 }) as u32);
+        if pass {
+            let style = if full { color.filled() } else { stroke };
+            return self.area.draw(&Circle::new((x, y), r, style)).map_err(wrong);
+        }
+        self.path(vec![(x - r, y - r), (x + r, y + r)], stroke)?;
+        self.path(vec![(x - r, y + r), (x + r, y - r)], stroke)
+    }
+
+    /// A dashed line across with its name on it.
+    fn bound(&self, bound: &Bound) -> Result<(), DrawError> {
+        let ((left, right), y) = (self.x.pixels, self.y.at(bound.y));
+        let color = bound.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
+        let (dash, stroke) = (self.px(6), color.stroke_width(self.scale as u32));
+        for from in (left..right).step_by(2 * dash.max(1) as usize) {
+            self.path(vec![(from, y), ((from + dash).min(right), y)], stroke)?;
+        }
+        // On the side where there is room.
+        let (at, side) = if y - self.y.pixels.1 > self.px(20) { (-4, VPos::Bottom) } else { (4, VPos::Top) };
+        self.text(&bound.name, (right - self.px(4), y + self.px(at)), 13, HPos::Right, side)
+    }
+
+    /// A line upwards in the stripe of its interval, its name above.
+    fn answer(&self, answer: &Answer) -> Result<(), DrawError> {
+        let ((bottom, top), x) = (self.y.pixels, self.x.at(answer.x));
+        let stripe = [(self.x.at(answer.interval.0), top), (self.x.at(answer.interval.1), bottom)];
+        self.area.draw(&Rectangle::new(stripe, PALETTE[2].mix(0.22).filled())).map_err(wrong)?;
+        self.path(vec![(x, bottom), (x, top)], PALETTE[2].stroke_width(self.px(2) as u32))?;
+        let half = self.width(&answer.name, 13) / 2;
+        let middle = x.clamp(self.x.pixels.0 + half, (self.x.pixels.1 - half).max(self.x.pixels.0 + half));
+        self.text(&answer.name, (middle, top - self.px(3)), 13, HPos::Center, VPos::Bottom)
     }
 
     fn whisker(&self, x: i32, (low, high): (f64, f64), stroke: ShapeStyle) -> Result<(), DrawError> {
@@ -395,117 +412,74 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.path(vec![(x - half, high), (x + half, high)], stroke)
     }
 
-    /// Entries in rows that fit: text, and the series' colour or `None` for the paper.
-    fn legend_rows(&self) -> Vec<Vec<(String, Option<usize>)>> {
-        let earlier =
-            |index: usize, color| self.figure.series[..index].iter().any(|series| series.color == color);
-        let series = self.figure.series.iter().enumerate().filter(|(index, series)| {
-            !matches!(series.form, Form::Cells | Form::Dots) && !earlier(*index, series.color)
-        });
-        let mut entries: Vec<(String, Option<usize>)> =
-            series.map(|(_, series)| (cut(&series.name, 44), Some(series.color))).collect();
-        if !self.figure.marks.is_empty() {
-            entries.push(("paper".to_owned(), None));
-        } else if entries.len() < 2 {
-            return Vec::new();
-        }
-        let mut rows: Vec<Vec<(String, Option<usize>)>> = Vec::new();
-        let mut used = i32::MAX;
-        for entry in entries {
-            let width = self.entry_width(&entry.0);
-            if used.saturating_add(width) > self.px(SIZE.0 as i32 - 90) {
-                rows.push(Vec::new());
-                used = 0;
-            }
-            used += width;
-            if let Some(row) = rows.last_mut() {
-                row.push(entry);
-            }
-        }
-        rows
-    }
-
-    fn entry_width(&self, text: &str) -> i32 {
-        self.width(text, 13) + self.px(44)
-    }
-
-    fn legend(&self) -> Result<(), DrawError> {
-        let mut y = self.y.pixels.0 + self.px(64);
-        for row in self.legend_rows() {
-            let mut x = self.x.pixels.0;
-            for (text, index) in row {
-                let middle = y - self.px(1);
-                match index {
-                    Some(index) => {
-                        let area = [(x, middle - self.px(5)), (x + self.px(18), middle + self.px(5))];
-                        let fill = PALETTE[index % PALETTE.len()].filled();
-                        self.area.draw(&Rectangle::new(area, fill)).map_err(wrong)?;
-                    }
-                    None => self.text("×", (x + self.px(9), middle), 18, HPos::Center, VPos::Center)?,
-                }
-                self.text(&text, (x + self.px(24), middle), 13, HPos::Left, VPos::Center)?;
-                x += self.entry_width(&text);
-            }
-            y += self.px(22);
-        }
-        Ok(())
-    }
-
-    fn width(&self, text: &str, size: i32) -> i32 {
+    pub(super) fn width(&self, text: &str, size: i32) -> i32 {
         let fallback = text.chars().count() as i32 * self.px(size) * 6 / 10;
         (FONT, self.px(size)).into_font().box_size(text).map_or(fallback, |(width, _)| width as i32)
     }
 
-    fn text(&self, text: &str, at: (i32, i32), size: i32, h: HPos, v: VPos) -> Result<(), DrawError> {
-        let style = TextStyle::from((FONT, self.px(size)).into_font()).color(&INK).pos(Pos::new(h, v));
+    pub(super) fn text(
+        &self,
+        text: &str,
+        at: (i32, i32),
+        size: i32,
+        h: HPos,
+        v: VPos,
+    ) -> Result<(), DrawError> {
+        self.colored(text, at, size, (h, v), INK)
+    }
+
+    fn colored(
+        &self,
+        text: &str,
+        at: (i32, i32),
+        size: i32,
+        (h, v): (HPos, VPos),
+        color: RGBColor,
+    ) -> Result<(), DrawError> {
+        let style = TextStyle::from((FONT, self.px(size)).into_font()).color(&color).pos(Pos::new(h, v));
         self.area.draw(&Text::new(text.to_owned(), at, style)).map_err(wrong)
     }
 
-    fn path(&self, points: Vec<(i32, i32)>, style: impl Into<ShapeStyle>) -> Result<(), DrawError> {
+    /// As much of a text as so many pixels hold.
+    fn fitted(&self, text: &str, size: i32, room: i32) -> String {
+        let all = text.chars().count();
+        (1..=all)
+            .rev()
+            .map(|most| cut(text, most))
+            .find(|cut| self.width(cut, size) <= room)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn path(
+        &self,
+        points: Vec<(i32, i32)>,
+        style: impl Into<ShapeStyle>,
+    ) -> Result<(), DrawError> {
         if points.len() < 2 {
             return Ok(());
         }
         self.area.draw(&PathElement::new(points, style)).map_err(wrong)
     }
 
-    fn dot(&self, at: (i32, i32), color: RGBColor) -> Result<(), DrawError> {
-        self.area.draw(&Circle::new(at, self.px(3), color.filled())).map_err(wrong)
+    /// A mark whose shape differs with the series, as its colour does.
+    pub(super) fn dot(&self, (x, y): (i32, i32), series: usize) -> Result<(), DrawError> {
+        let (fill, r) = (PALETTE[series % PALETTE.len()].filled(), self.px(4));
+        let shape = match series % 4 {
+            0 => return self.area.draw(&Circle::new((x, y), self.px(3), fill)).map_err(wrong),
+            1 => vec![
+                (x - r + 1, y - r + 1),
+                (x + r - 1, y - r + 1),
+                (x + r - 1, y + r - 1),
+                (x - r + 1, y + r - 1),
+            ],
+            2 => vec![(x, y - r), (x + r, y + r), (x - r, y + r)],
+            _ => vec![(x, y - r - 1), (x + r + 1, y), (x, y + r + 1), (x - r - 1, y)],
+        };
+        self.area.draw(&Polygon::new(shape, fill)).map_err(wrong)
     }
 }
 
-/// A range that holds every value, with some air; upwards from 0 if that wastes little.
-fn axis(values: &[f64], log: bool, upwards: bool) -> Axis {
-    let fit = |value: &&f64| value.is_finite() && (!log || **value > 0.0);
-    let mut low = values.iter().filter(fit).copied().fold(f64::INFINITY, f64::min);
-    let mut high = values.iter().filter(fit).copied().fold(f64::NEG_INFINITY, f64::max);
-    if low > high {
-        (low, high) = if log { (1.0, 10.0) } else { (0.0, 1.0) };
-    }
-    if log {
-        let air = (high / low).powf(0.05).max(1.1);
-        return Axis { low: low / air, high: high * air, log, pixels: (0, 0) };
-    }
-    if upwards && low > 0.0 && low < 0.7 * high {
-        low = 0.0;
-    }
-    let air = if high > low { (high - low) * 0.04 } else { high.abs().max(1.0) * 0.5 };
-    let below = if upwards && low >= 0.0 { low.min(air) } else { air };
-    Axis { low: low - below, high: high + air, log, pixels: (0, 0) }
-}
-
-/// `12 k`, `3.5 M`: short enough for an axis.
-fn tick_text(tick: f64) -> String {
-    let tick = if tick.abs() < 1e-12 { 0.0 } else { tick };
-    for (unit, sign) in [(1e9, " G"), (1e6, " M"), (1e4, " k")] {
-        if tick.abs() >= unit {
-            let unit = if unit == 1e4 { 1e3 } else { unit };
-            return format!("{}{sign}", short(tick / unit));
-        }
-    }
-    short(tick)
-}
-
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }

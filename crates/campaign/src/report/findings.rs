@@ -1,68 +1,111 @@
 //! What a campaign found, in sentences for somebody who has read neither the scenario nor the paper.
 
 use crate::expect::{Judged, Verdict, short, with_interval};
-use crate::results::{PointResult, Results};
+use crate::results::PointResult;
+use crate::results::Results;
 use crate::rig::{Better, Outcome};
 use crate::scenario::PlotKind;
 use crate::stats::aa_spread;
 
+use super::figure::whose;
+use super::{published, trials};
+
 /// Metrics that are spoken of; a first screen holds no more.
 const METRICS_MAX: usize = 3;
+/// Answers of a search that are told in full; the table has all.
+const ANSWERS_MAX: usize = 4;
 /// Statements of a paper that are told in full on the first screen; the table has all.
 const DEPARTURES_MAX: usize = 2;
 
-/// Sentences, the most important first.
-pub(super) fn findings(results: &Results, judged: &[Judged]) -> Vec<String> {
-    let mut sentences = Vec::new();
-    sentences.extend(verdicts(results, judged));
-    for metric in spoken_of(results) {
-        sentences.extend(range(results, &metric));
+/// What was asked for: what a search found, and what became of the expectations.
+pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
+    let found = trials::answers(results);
+    let more = found.len().saturating_sub(ANSWERS_MAX);
+    let mut sentences: Vec<String> = found.into_iter().take(ANSWERS_MAX).collect();
+    if more > 0 {
+        sentences.push(format!("The answers at {more} more points stand in the table of points."));
     }
-    sentences.extend(noise(results));
-    sentences.extend(outcomes(results));
+    sentences.extend(verdicts(results, judged));
     sentences
 }
 
-fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
-    let of = |verdict: Verdict| judged.iter().filter(move |judged| judged.verdict == verdict);
-    if judged.is_empty() {
-        return Vec::new();
+/// What else there is to know, the most important first.
+pub(super) fn findings(results: &Results) -> Vec<String> {
+    let spoken = spoken_of(results);
+    spoken.iter().filter_map(|metric| range(results, metric)).chain(noise(results)).collect()
+}
+
+/// What changes how numbers are read: points without them or with a limit broken, and means of one repeat.
+pub(super) fn doubts(results: &Results) -> Vec<String> {
+    let mut doubts = outcomes(results);
+    let left =
+        results.points.iter().filter(|point| point.runs.len() < results.scenario.measure.repeats as usize);
+    let left = left.count();
+    if left > 0 {
+        doubts.push(format!(
+            "The campaign is not finished: {left} of {} points lack repeats.",
+            results.points.len()
+        ));
     }
-    let parts = [
-        (Verdict::Holds, if results.scenario.paper.is_some() { "as published" } else { "as expected" }),
-        (Verdict::Differs, "different (an absolute value from other hardware may be)"),
-        (Verdict::Inconclusive, "not told by this run (its interval is wider than the tolerance)"),
-        (Verdict::Fails, "failed, which must hold on any machine"),
-        (Verdict::Unmeasurable, "not measurable here"),
-    ];
-    let counts: Vec<String> = parts
-        .into_iter()
-        .map(|(verdict, words)| (of(verdict).count(), words))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{count} {words}"))
-        .collect();
-    let whose = results
-        .scenario
-        .paper
-        .as_ref()
-        .map_or_else(|| "expectations".to_owned(), |paper| format!("published statements ({})", paper.work));
-    let all = judged.len();
-    let mut sentences = vec![match (&results.scenario.paper, of(Verdict::Holds).count()) {
-        (None, held) if held == all => format!("{held} of {all} expectations hold."),
-        _ => format!("Of {all} {whose}: {}.", counts.join(", ")),
-    }];
+    if results.scenario.measure.repeats == 1 && !results.scenario.quick {
+        doubts.push("Each point was measured once: no number here has an interval.".to_owned());
+    }
+    doubts
+}
+
+/// What became of what was published, and of the user's own expectations.
+fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
+    let (theirs, own): (Vec<&Judged>, Vec<&Judged>) =
+        judged.iter().partition(|row| published(results, &row.source));
+    let work = results.scenario.paper.as_ref().map_or("", |paper| &paper.work);
+    let mut sentences: Vec<String> = [
+        count(
+            &theirs,
+            &format!("published statements ({work})"),
+            "as published",
+            ", as an absolute value from other hardware may be",
+        ),
+        count(&own, "expectations", "as expected", ""),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let of = |verdict: Verdict| judged.iter().filter(move |row| row.verdict == verdict);
     for row in of(Verdict::Fails).chain(of(Verdict::Differs)).take(DEPARTURES_MAX) {
         let unit = unit(results, &row.metric);
         sentences.push(format!(
-            "{}: {} at {}: published {}, measured {}{unit}.",
+            "{}: {} at {}: {} {}, measured {}{unit}.",
             if row.verdict == Verdict::Fails { "Fails" } else { "Differs" },
             row.metric,
             row.place,
+            whose(published(results, &row.source)),
             row.paper,
             row.ours
         ));
     }
     sentences
+}
+
+/// `Of 4 expectations: 3 as expected, 1 different.`
+fn count(rows: &[&Judged], what: &str, holds: &str, differs: &str) -> Option<String> {
+    let parts = [
+        (Verdict::Holds, holds.to_owned()),
+        (Verdict::Differs, format!("different{differs}")),
+        (Verdict::Inconclusive, "not told by this run".to_owned()),
+        (Verdict::Fails, "failed, which must hold on any machine".to_owned()),
+        (Verdict::Unmeasurable, "not measurable here".to_owned()),
+    ];
+    let of = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let parts = parts.into_iter().filter(|(verdict, _)| of(*verdict) > 0);
+    if !rows.is_empty() && of(Verdict::Holds) == rows.len() {
+        return Some(format!(
+            "{0} of {0} {what} {1}.",
+            rows.len(),
+            if rows.len() == 1 { "holds" } else { "hold" }
+        ));
+    }
+    let counts: Vec<String> = parts.map(|(verdict, words)| format!("{} {words}", of(verdict))).collect();
+    (!rows.is_empty()).then(|| format!("Of {} {what}: {}.", rows.len(), counts.join("; ")))
 }
 
 fn unit(results: &Results, metric: &str) -> String {
@@ -137,26 +180,33 @@ fn noise(results: &Results) -> Option<String> {
     })
 }
 
-/// Points whose numbers are missing or need a word.
+/// Points whose numbers are missing or need a word, with the limit that was broken.
 fn outcomes(results: &Results) -> Vec<String> {
     let told = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
     told.map(|(outcome, count)| {
         let all = results.points.len();
         let what = match outcome {
-            Outcome::Ok => "did all that was asked",
-            Outcome::Degraded => {
-                "did less than was asked (losses, late replies) but kept working: marked degraded"
+            Outcome::Ok | Outcome::Degraded => {
+                "the system did less than was asked but kept working (degraded)"
             }
-            Outcome::Overloaded => "could not follow the load: marked overloaded",
-            Outcome::SutFailed => "failed; their numbers are not used",
-            Outcome::Timeout => "did not end in time; their numbers are not used",
-            Outcome::Invalid => {
-                "were disturbed by something outside the experiment; their numbers are not used"
-            }
-            Outcome::Unmeasurable => "could not be measured here",
+            Outcome::Overloaded => "the system could not follow the load (overloaded)",
+            Outcome::SutFailed => "the system failed, so that there are no numbers",
+            Outcome::Timeout => "the repeats did not end in time, so that there are no numbers",
+            Outcome::Invalid => "the measurement is invalid and its numbers are not used",
+            Outcome::Unmeasurable => "nothing could be measured here",
         };
-        let who = if outcome == Outcome::Invalid { "the repeats" } else { "the system" };
-        format!("At {count} of {all} points {who} {what}.")
+        let points = || results.points.iter().filter(|point| point.outcome() == Some(outcome));
+        let first = points().find(|point| !point.reason().is_empty());
+        let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
+        let why = first.map_or_else(String::new, |point| match differ {
+            true => format!(
+                ": {} at {}, and likewise elsewhere (see the table of points)",
+                point.reason(),
+                point.point.label()
+            ),
+            false => format!(": {}", point.reason()),
+        });
+        format!("At {count} of {all} points {what}{why}.")
     })
     .collect()
 }

@@ -7,7 +7,8 @@ use crate::scenario::Plot;
 use crate::stats::summarise;
 use crate::usl::{self, UslFit, UslFlag};
 
-use super::figure::{Figure, Form, Group, Sample, Series, marks, pool};
+use super::build::{Group, marks, pool};
+use super::figure::{Figure, Form, Sample, Series};
 
 /// Points of a drawn curve.
 const CURVE_STEPS: u32 = 100;
@@ -16,7 +17,7 @@ pub(super) fn scaling(results: &Results, plot: &Plot, groups: &[Group<'_>], figu
     let confidence = results.scenario.measure.confidence;
     let mut rows = Vec::new();
     for (color, (name, points)) in groups.iter().enumerate() {
-        let (pooled, _) = pool(figure, plot, points);
+        let pooled = pool(results, figure, plot, points);
         let raw: Vec<(f64, f64)> =
             pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
         let sample = |(x, values): &(f64, Vec<f64>)| {
@@ -24,8 +25,7 @@ pub(super) fn scaling(results: &Results, plot: &Plot, groups: &[Group<'_>], figu
             let (low, high) = summary.interval();
             Some(Sample { x: *x, y: summary.mean, low, high, ends: (low, high) })
         };
-        let mut samples: Vec<Sample> = pooled.iter().filter_map(sample).collect();
-        samples.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let samples: Vec<Sample> = pooled.iter().filter_map(sample).collect();
         figure.series.push(Series { name: name.clone(), color, form: Form::Whiskers, samples });
         match usl::fit(&raw, confidence, None) {
             Ok(fit) => {
@@ -63,8 +63,7 @@ fn curve(fit: &UslFit) -> Vec<Sample> {
     let (from, to) = fit.measured;
     let at = |step: u32| {
         let x = from + (to - from) * f64::from(step) / f64::from(CURVE_STEPS);
-        let y = fit.usl.at(x);
-        Sample { x, y, low: y, high: y, ends: (y, y) }
+        Sample::at(x, fit.usl.at(x))
     };
     (0..=CURVE_STEPS).map(at).collect()
 }

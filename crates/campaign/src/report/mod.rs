@@ -1,5 +1,7 @@
 //! From results to figures and one self-contained page.
 
+mod axis;
+mod build;
 mod contour;
 mod draw;
 mod figure;
@@ -7,15 +9,19 @@ mod findings;
 mod font;
 mod html;
 mod law;
+mod legend;
 mod tables;
+mod trials;
+mod words;
 
 use std::path::{Path, PathBuf};
 
 use crate::expect::judge;
 use crate::results::Results;
 
+pub use build::figures;
 pub use draw::{DrawError, png, svg};
-pub use figure::{Across, Figure, Form, Mark, Sample, Series, figures};
+pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
 pub use html::{Context, html};
 
 /// Files of a written report.
@@ -48,8 +54,14 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
-/// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Distributions and
-/// series are drawn if the results were loaded with them.
+/// Whether an expectation stands in the work that the scenario reproduces; one without a source is the user's own.
+fn published(results: &Results, source: &str) -> bool {
+    results.scenario.paper.is_some() && !source.is_empty()
+}
+
+/// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Of a
+/// figure without a single point nothing is drawn; the page says why. Distributions and series, trials of a search among
+/// them, are drawn if the results were loaded with them.
 ///
 /// # Errors
 /// The medium's fault, or a figure that cannot be drawn.
@@ -68,6 +80,10 @@ pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<W
     let mut tables = Vec::new();
     let mut drawings = Vec::with_capacity(figures.len());
     for (index, figure) in figures.iter().enumerate() {
+        if !figure.missing.is_empty() {
+            drawings.push(String::new());
+            continue;
+        }
         let drawing = svg(figure)?;
         written.push(save(&format!("figure-{}.svg", index + 1), draw::standalone(&drawing).as_bytes())?);
         written.push(save(&format!("figure-{}.png", index + 1), &png(figure)?)?);

@@ -7,7 +7,10 @@ use crate::export::Table;
 use crate::results::{PointResult, Results};
 use crate::rig::Outcome;
 
-use super::html::escape;
+use super::figure::whose;
+use super::html::{escape, prose};
+use super::published;
+use super::words::capital;
 
 /// The most points in the page's table; the CSV has all.
 const TABLE_POINTS_MAX: usize = 500;
@@ -40,9 +43,13 @@ pub(super) fn verdicts(page: &mut String, results: &Results, judged: &[Judged]) 
     if judged.is_empty() {
         return;
     }
-    page.push_str(
-        "<h2 id=\"paper\">Paper and ours</h2><div class=\"scroll\"><table><thead><tr><th>metric</th><th>where</th>\
-         <th>paper</th><th>ours</th><th>verdict</th><th>source</th></tr></thead><tbody>",
+    let all_published = judged.iter().all(|row| published(results, &row.source));
+    let _ = write!(
+        page,
+        "<h2 id=\"expected\">{0} and measured</h2><div class=\"scroll\"><table><thead><tr><th>metric</th><th>where</th>\
+         <th>{1}</th><th>measured</th><th>verdict</th><th>source</th></tr></thead><tbody>",
+        capital(whose(all_published)),
+        whose(all_published)
     );
     for row in judged {
         let unit = results.unit(&row.metric);
@@ -57,7 +64,7 @@ pub(super) fn verdicts(page: &mut String, results: &Results, judged: &[Judged]) 
             escape(&row.place),
             escape(&row.paper),
             escape(&row.ours),
-            escape(&row.source)
+            if row.source.is_empty() { "one's own".to_owned() } else { escape(&row.source) }
         );
     }
     page.push_str("</tbody></table></div>");
@@ -100,20 +107,18 @@ fn point_row(page: &mut String, results: &Results, point: &PointResult, metrics:
         let _ = write!(page, "<td>{}</td>", escape(&value));
     }
     let outcome = point.outcome();
-    // What counts explains itself once, above; what does not says why.
-    let reason = match (outcome.is_some_and(Outcome::counts), point.reason()) {
-        (true, _) | (_, "") => String::new(),
-        (false, reason) => format!(": {}", escape(reason)),
+    let reason = match (outcome, point.reason()) {
+        (Some(Outcome::Ok), _) | (_, "") => String::new(),
+        (_, reason) => format!("<br><span class=\"soft\">{}</span>", prose(reason)),
     };
     let _ = write!(
         page,
-        "<td title=\"{}\">{}{reason}</td><td class=\"n\">{}</td>",
-        escape(point.reason()),
+        "<td>{}{reason}</td><td class=\"n\">{}</td>",
         outcome.map_or("not measured", Outcome::name),
         point.runs.len()
     );
     for metric in metrics {
-        let summary = point.summary(metric, results.scenario.measure.confidence);
+        let summary = results.summary(point, metric);
         let cell = summary.map_or_else(|| "–".to_owned(), |own| with_interval(own.mean, own.half_width));
         let cell = cell.replacen(" ±", "</span> <span>±", 1);
         let _ = write!(page, "<td class=\"n\"><span>{cell}</span></td>");

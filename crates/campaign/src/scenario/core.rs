@@ -92,6 +92,12 @@ pub(super) fn plot() -> Vec<Key> {
         )
         .optional(),
         Key::new("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or(""),
+        Key::new(
+            "plot.zero",
+            Kind::choice(&["", "x", "y", "xy"]),
+            "axes that begin at 0, if not logarithmic",
+        )
+        .or("xy"),
     ]
 }
 

@@ -112,13 +112,24 @@ pub struct Axis {
 /// A longer description is no name.
 const NAME_CHARS_MAX: usize = 40;
 
+/// A comment that is short and plain enough to stand for what it tells of.
+pub(crate) fn as_name(comment: &str) -> Option<&str> {
+    let short = !comment.is_empty() && comment.chars().count() <= NAME_CHARS_MAX;
+    (short && !comment.contains([':', ';', '('])).then_some(comment)
+}
+
 impl Axis {
     /// For people: `base stations (load.nodes)`, or the path alone if the rig's words are no name.
     pub fn words(&self) -> String {
-        let name = !self.about.is_empty()
-            && self.about.chars().count() <= NAME_CHARS_MAX
-            && !self.about.contains([':', ';', '(']);
-        if name { format!("{} ({})", self.about, self.path) } else { self.path.clone() }
+        match self.name() {
+            Some(name) => format!("{name} ({})", self.path),
+            None => self.path.clone(),
+        }
+    }
+
+    /// The rig's words, if they are a name.
+    pub fn name(&self) -> Option<&str> {
+        as_name(&self.about)
     }
 
     /// Whether another axis goes through the same values.
@@ -245,8 +256,17 @@ pub struct Plot {
     pub levels: Vec<f64>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
     pub log: String,
+    /// Axes that begin at 0 where they are not logarithmic: `""`, `"x"`, `"y"`, `"xy"`.
+    #[serde(default = "Plot::both")]
+    pub zero: String,
     /// Only points with these values.
     pub filter: BTreeMap<String, Value>,
+}
+
+impl Plot {
+    fn both() -> String {
+        "xy".to_owned()
+    }
 }
 
 /// Forms of a figure.
@@ -257,7 +277,7 @@ pub enum PlotKind {
     Lines,
     /// Grouped bars with whiskers.
     Bars,
-    /// Quartiles over repeats.
+    /// Quartiles: of a distribution's own values, of any other metric over repeats.
     Box,
     /// Means with whiskers.
     Points,

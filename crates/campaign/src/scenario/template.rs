@@ -147,7 +147,7 @@ fn plot(text: &mut String, rig: &RigDescription) {
     let (Some(metric), Some(key)) = (metric, first_number(rig)) else { return };
     let y = match metric.kind {
         MetricKind::Histogram => format!("{}_p99", metric.name),
-        MetricKind::Scalar | MetricKind::Series => metric.name.clone(),
+        _ => metric.name.clone(),
     };
     let _ = writeln!(text, "\n[[plot]]\nx = {:?}\ny = {y:?}", key.path);
     text.push_str(

@@ -235,7 +235,7 @@ fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
         let shown: Vec<String> = shown_metrics(results)
             .iter()
             .filter_map(|name| {
-                let summary = point.summary(name, results.scenario.measure.confidence)?;
+                let summary = results.summary(point, name)?;
                 let spread = summary.half_width.map_or(String::new(), |half| format!(" ± {}", short(half)));
                 Some(format!("{name} {}{spread} {}", short(summary.mean), results.unit(name)))
             })
@@ -274,14 +274,13 @@ fn shown_metrics(results: &Results) -> Vec<String> {
 }
 
 fn points(results: &Results) -> Vec<serde_json::Value> {
-    let confidence = results.scenario.measure.confidence;
     let one = |point: &ranlab_campaign::results::PointResult| {
         let names: std::collections::BTreeSet<&String> =
             point.runs.iter().flat_map(|run| run.recording.metrics.keys()).collect();
         let metrics: serde_json::Map<_, _> = names
             .into_iter()
             .filter_map(|name| {
-                let summary = point.summary(name, confidence)?;
+                let summary = results.summary(point, name)?;
                 let value = json!({
                     "mean": summary.mean, "ci95": summary.half_width, "n": summary.n, "unit": results.unit(name),
                 });

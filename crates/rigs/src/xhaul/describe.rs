@@ -303,7 +303,13 @@ fn metrics() -> Vec<Metric> {
         ),
         scalar("sim.events", "", Neither, "events simulated"),
         scalar("sim.mevents_per_s", "M/s", Higher, "of wall-clock time, all threads"),
-        scalar("sim.digest", "", Neither, "fingerprint of every delivery: equal for equal point and seed"),
+        Metric::new(
+            "sim.digest",
+            "",
+            MetricKind::Fingerprint,
+            Neither,
+            "fingerprint of every delivery: equal for equal point and seed",
+        ),
     ]);
     all.extend(of_cost());
     all.extend(of_tools());

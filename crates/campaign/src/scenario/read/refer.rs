@@ -35,6 +35,10 @@ impl Reader<'_> {
                     None => self.errors.push(node.error(lacks)),
                 }
             }
+            // A box has a distribution's own quartiles.
+            PlotKind::Box if self.rig.metrics.iter().any(|metric| metric.name == y) => {
+                axis_or_metric(self, "x", &x);
+            }
             _ => {
                 axis_or_metric(self, "x", &x);
                 self.metric(node, "y", &y);
@@ -56,6 +60,7 @@ impl Reader<'_> {
                 _ => Vec::new(),
             },
             log: text(&values, "plot.log").unwrap_or_default().to_owned(),
+            zero: text(&values, "plot.zero").unwrap_or_default().to_owned(),
             filter,
         };
         (self.errors.len() == before).then_some(plot)

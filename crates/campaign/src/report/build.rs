@@ -1,0 +1,431 @@
+//! From results to figures.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::expect::{short, with_interval};
+use crate::export::{Column, Table};
+use crate::record::Distribution;
+use crate::results::{PointResult, Results};
+use crate::rig::MetricKind;
+use crate::scaling::growth;
+use crate::scenario::{Law, Plot, PlotKind};
+use crate::stats::{quartiles, summarise};
+use crate::value::Value;
+
+use super::figure::{Across, Bound, Figure, Form, Mark, Sample, Series, whose};
+use super::words::{self, group, label, quantity, why_nothing};
+use super::{contour, law, published, trials};
+
+/// The most series of a figure; more cannot be told apart. The rest is left out and said.
+const SERIES_MAX: usize = 8;
+/// The most samples of a drawn line; longer ones are thinned evenly.
+const LINE_SAMPLES_MAX: usize = 2_000;
+/// The most lines of expected bounds in a figure.
+const BOUNDS_MAX: usize = 3;
+/// Where the whiskers of a distribution's box end.
+const WHISKERS: (f64, f64) = (0.01, 0.99);
+
+/// Every figure: what a search found and tried, then those of the scenario; one over the first axis if it asks for none.
+pub fn figures(results: &Results) -> Vec<Figure> {
+    let mut plots = results.scenario.plots.clone();
+    if plots.is_empty() {
+        plots.extend(default_plot(results));
+    }
+    let trials = trials::figures(results).into_iter();
+    trials.chain(plots.iter().map(|plot| build(results, plot))).collect()
+}
+
+fn default_plot(results: &Results) -> Option<Plot> {
+    let x = results.points.first()?.point.axes.first().map(|(path, _)| path.clone())?;
+    let measured = results.metric_names();
+    let found = ["search.load", "search.best"].map(str::to_owned);
+    let names = results.metrics.iter().flat_map(|metric| {
+        let names = metric.names();
+        // Of a distribution the tail says most.
+        names.iter().find(|name| name.ends_with("_p99")).or_else(|| names.first()).cloned()
+    });
+    let y = found.into_iter().chain(names).find(|name| measured.contains(name))?;
+    let numeric = results.points.iter().all(|point| number(point, &x).is_some());
+    let kind = if numeric { PlotKind::Lines } else { PlotKind::Bars };
+    let (group_by, z, levels, filter) = (None, None, Vec::new(), BTreeMap::new());
+    let (title, log, zero) = (String::new(), String::new(), "xy".to_owned());
+    Some(Plot { title, kind, x, y, group_by, z, levels, log, zero, filter })
+}
+
+fn build(results: &Results, plot: &Plot) -> Figure {
+    let mut figure = Figure {
+        title: if plot.title.is_empty() { words::title(results, plot) } else { plot.title.clone() },
+        caption: String::new(),
+        missing: String::new(),
+        x: Across::Numbers { log: plot.log.contains('x') },
+        x_label: label(results, &plot.x, false),
+        y_label: label(results, &plot.y, false),
+        log_y: plot.log.contains('y'),
+        zero: (plot.zero.contains('x'), plot.zero.contains('y')),
+        series: Vec::new(),
+        marks: Vec::new(),
+        bounds: Vec::new(),
+        answer: None,
+        table: Table::default(),
+    };
+    let groups = groups(results, plot);
+    if groups.len() > SERIES_MAX {
+        figure.caption = format!("Only {SERIES_MAX} of {} series are shown. ", groups.len());
+    }
+    let groups = &groups[..groups.len().min(SERIES_MAX)];
+    match plot.kind {
+        PlotKind::Heat => heat(results, plot, &mut figure),
+        PlotKind::Cdf => cdf(plot, groups, &mut figure),
+        PlotKind::Series => over_time(plot, groups, &mut figure),
+        PlotKind::Usl => law::scaling(results, plot, groups, &mut figure),
+        PlotKind::Iso => contour::iso(results, plot, &mut figure),
+        PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box => {
+            means(results, plot, groups, &mut figure)
+        }
+    }
+    clip(results, plot, &mut figure);
+    let shown =
+        plot.z.as_ref().filter(|_| matches!(plot.kind, PlotKind::Heat | PlotKind::Iso)).unwrap_or(&plot.y);
+    if let Some(metric) = results.metric(shown) {
+        figure.caption.push_str(&format!(" {}: {}.", metric.name, metric.comment));
+    }
+    if figure.series.iter().all(|series| series.samples.is_empty()) {
+        let points: Vec<&PointResult> = results.matching(&plot.filter).collect();
+        let measured = points.iter().any(|point| point.outcome().is_some_and(|outcome| outcome.counts()));
+        figure.missing = if measured {
+            format!("no repeat has a `{shown}` that can be drawn")
+        } else {
+            why_nothing(&points)
+        };
+    }
+    figure
+}
+
+/// Intervals end where the quantity does; where a value already lies beyond, the unit promised too much.
+fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
+    let Some((least, most)) = results.metric(&plot.y).map(|metric| metric.range()) else { return };
+    let samples = || figure.series.iter().flat_map(|series| &series.samples);
+    let least = if samples().any(|s| s.y < least) { f64::NEG_INFINITY } else { least };
+    let most = if samples().any(|s| s.y > most) { f64::INFINITY } else { most };
+    for s in figure.series.iter_mut().flat_map(|series| &mut series.samples) {
+        (s.low, s.high) = (s.low.max(least), s.high.min(most));
+    }
+}
+
+pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
+
+fn groups<'a>(results: &'a Results, plot: &'a Plot) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for point in results.matching(&plot.filter) {
+        let name = plot.group_by.as_ref().map_or_else(|| plot.y.clone(), |path| group(results, path, point));
+        match groups.iter_mut().find(|(own, _)| *own == name) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((name, vec![point])),
+        }
+    }
+    groups
+}
+
+pub(super) fn number(point: &PointResult, name: &str) -> Option<f64> {
+    point
+        .point
+        .settings
+        .get(name)
+        .map_or_else(|| point.summary(name, 0.95).map(|summary| summary.mean), Value::number)
+}
+
+/// Names across if any point has no number there.
+fn across(results: &Results, plot: &Plot, figure: &mut Figure) {
+    let by_name = matches!(plot.kind, PlotKind::Bars | PlotKind::Box)
+        || results
+            .matching(&plot.filter)
+            .any(|point| point.point.settings.contains_key(&plot.x) && number(point, &plot.x).is_none());
+    if by_name {
+        figure.x = Across::Names(names(results, plot, &plot.x));
+        figure.x_label = label(results, &plot.x, true);
+    }
+}
+
+fn names(results: &Results, plot: &Plot, path: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for point in results.matching(&plot.filter) {
+        let name = name_at(point, path);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn name_at(point: &PointResult, path: &str) -> String {
+    point
+        .point
+        .settings
+        .get(path)
+        .map_or_else(|| number(point, path).map_or_else(String::new, short), Value::to_string)
+}
+
+fn place(figure: &Figure, point: &PointResult, path: &str) -> Option<f64> {
+    match &figure.x {
+        Across::Numbers { .. } => number(point, path),
+        Across::Names(names) => {
+            let name = name_at(point, path);
+            names.iter().position(|own| *own == name).map(|index| index as f64)
+        }
+    }
+}
+
+/// Points by their place across, ascending; those that share one are taken together.
+fn places<'a>(figure: &Figure, plot: &Plot, points: &[&'a PointResult]) -> Vec<(f64, Vec<&'a PointResult>)> {
+    let mut places: Vec<(f64, Vec<&PointResult>)> = Vec::new();
+    for point in points {
+        let Some(x) = place(figure, point, &plot.x) else { continue };
+        match places.iter_mut().find(|(own, _)| *own == x) {
+            Some((_, here)) => here.push(point),
+            None => places.push((x, vec![point])),
+        }
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places
+}
+
+/// Values of a metric over repeats by place across.
+pub(super) fn pool(
+    results: &Results,
+    figure: &Figure,
+    plot: &Plot,
+    points: &[&PointResult],
+) -> Vec<(f64, Vec<f64>)> {
+    places(figure, plot, points).iter().map(|(x, here)| (*x, together(results, here, &plot.y))).collect()
+}
+
+/// The distribution to which `rtt_us_p99` belongs, and `p99`.
+fn percentile<'a>(results: &'a Results, name: &'a str) -> Option<(&'a str, &'a str)> {
+    let metric = results.metric(name).filter(|metric| metric.kind == MetricKind::Histogram)?;
+    Some((&metric.name, name.strip_prefix(&metric.name)?.strip_prefix('_')?))
+}
+
+/// Values of a metric over the repeats of points that are taken together. A percentile of several points is that of their
+/// merged distributions, repeat by repeat; never a mean of percentiles. No values if a distribution is not at hand.
+pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -> Vec<f64> {
+    if results.fingerprint(name) {
+        return Vec::new();
+    }
+    let Some((base, suffix)) = percentile(results, name).filter(|_| points.len() > 1) else {
+        return points.iter().flat_map(|point| point.values(name)).collect();
+    };
+    let mut merged: BTreeMap<u32, Distribution> = BTreeMap::new();
+    for run in points.iter().flat_map(|point| &point.runs).filter(|run| run.outcome.counts()) {
+        match run.recording.distributions.get(base) {
+            Some(own) => merged.entry(run.repeat).or_default().merge(own),
+            None if run.recording.metrics.contains_key(name) => return Vec::new(),
+            None => {}
+        }
+    }
+    merged.values().filter_map(|all| all.named(suffix)).collect()
+}
+
+fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    across(results, plot, figure);
+    let confidence = results.scenario.measure.confidence;
+    let form = match plot.kind {
+        PlotKind::Bars => Form::Bars,
+        PlotKind::Box => Form::Boxes,
+        PlotKind::Points => Form::Whiskers,
+        _ if matches!(figure.x, Across::Names(_)) => Form::Whiskers,
+        _ => Form::Band,
+    };
+    let own = results.metric(&plot.y).is_some_and(|metric| metric.names().iter().all(|name| *name != plot.y));
+    for (color, (name, points)) in groups.iter().enumerate() {
+        let sample = |(x, here): &(f64, Vec<&PointResult>)| {
+            if form == Form::Boxes {
+                let [min, low, y, high, max] =
+                    if own { box_of(here, &plot.y)? } else { quartiles(&together(results, here, &plot.y))? };
+                return Some(Sample { x: *x, y, low, high, ends: (min, max) });
+            }
+            let summary = summarise(&together(results, here, &plot.y), confidence)?;
+            let (low, high) = summary.interval();
+            Some(Sample { x: *x, y: summary.mean, low, high, ends: (low, high) })
+        };
+        let samples = places(figure, plot, points).iter().filter_map(sample).collect();
+        figure.series.push(Series { name: name.clone(), color, form, samples });
+    }
+    explain(results, plot, groups, figure, form, own);
+    if plot.kind == PlotKind::Lines {
+        figure.table = growths(results, plot, groups, figure);
+    }
+    marks(results, plot, groups, figure);
+}
+
+/// Quartiles of a distribution's own values over all repeats, between the ends of its whiskers.
+fn box_of(points: &[&PointResult], name: &str) -> Option<[f64; 5]> {
+    let mut all = Distribution::default();
+    points.iter().filter_map(|point| point.distribution(name)).for_each(|own| all.merge(&own));
+    (all.count() > 0)
+        .then(|| [WHISKERS.0, 0.25, 0.5, 0.75, WHISKERS.1].map(|share| all.quantile(share) as f64))
+}
+
+/// What the drawn intervals are, of how many repeats, and what became of distributions.
+fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure, form: Form, own: bool) {
+    let points = || groups.iter().flat_map(|(_, points)| points);
+    let counting = |point: &PointResult| point.runs.iter().filter(|run| run.outcome.counts()).count();
+    let most = points().map(|point| counting(point)).max().unwrap_or(0);
+    let least = points().map(|point| counting(point)).filter(|count| *count > 0).min().unwrap_or(0);
+    let repeats = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let percent = short(results.scenario.measure.confidence * 100.0);
+    let statistic = percentile(results, &plot.y).map(|(_, suffix)| words::statistic(suffix).trim_end());
+    let each = statistic.map_or_else(String::new, |words| format!(" of each repeat's own {words},"));
+    figure.caption.push_str(&match form {
+        Form::Boxes if own => format!(
+            "Boxes: quartiles of all single values of {repeats} repeats, their histograms merged; whiskers: {} to {} %.",
+            short(WHISKERS.0 * 100.0),
+            short(WHISKERS.1 * 100.0)
+        ),
+        Form::Boxes => format!("Boxes: quartiles over {repeats} repeats; whiskers: smallest and largest."),
+        _ if most < 2 => "One repeat: nothing is known about its spread.".to_owned(),
+        Form::Band => format!("Line and band: mean{each} and its {percent} % interval over {repeats} repeats."),
+        _ => format!("Mean{each} and its {percent} % interval over {repeats} repeats."),
+    });
+    let several =
+        |(_, points): &Group<'_>| places(figure, plot, points).iter().any(|(_, here)| here.len() > 1);
+    if groups.iter().any(several) {
+        let how = if statistic.is_some() { ", their histograms merged repeat by repeat" } else { "" };
+        let text = format!(" Points that differ only in what is not shown here are taken together{how}.");
+        figure.caption.push_str(&text);
+    }
+}
+
+/// How each series grows: the exponent of a power law through its points, where x is a number.
+fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure) -> Table {
+    let (mut names, mut exponents) = (Vec::new(), Vec::new());
+    if !matches!(figure.x, Across::Numbers { .. }) {
+        return Table::default();
+    }
+    for (name, points) in groups {
+        let pooled = pool(results, figure, plot, points);
+        let samples: Vec<(f64, f64)> =
+            pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
+        // Two loads always lie on a power law.
+        if pooled.iter().filter(|(x, values)| *x > 0.0 && !values.is_empty()).count() < 3 {
+            continue;
+        }
+        if let Some(growth) = growth(&samples, 0.95) {
+            names.push(Some(name.clone()));
+            exponents.push(Some(with_interval(growth.exponent, growth.half_width)));
+        }
+    }
+    if names.is_empty() {
+        return Table::default();
+    }
+    let exponent = format!("growth: exponent e of {} ∝ {}^e", plot.y, plot.x);
+    Table { columns: vec![("series".to_owned(), Column::Text(names)), (exponent, Column::Text(exponents))] }
+}
+
+/// What is expected of this metric at points of this figure: single values, and bounds as lines.
+pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
+        let published = published(results, &expect.source);
+        let mut places: Vec<(f64, Option<usize>)> = Vec::new();
+        for (color, (_, points)) in groups.iter().enumerate() {
+            for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {
+                let Some(x) = place(figure, point, &plot.x) else { continue };
+                match places.iter_mut().find(|(own, _)| *own == x) {
+                    // A value that several series share has the colour of none.
+                    Some((_, own)) if *own != Some(color) => *own = None,
+                    Some(_) => {}
+                    None => places.push((x, Some(color))),
+                }
+            }
+        }
+        match &expect.law {
+            Law::Value { value, .. } => {
+                let mark = |(x, color)| Mark { x, y: *value, color, published };
+                figure.marks.extend(places.into_iter().map(mark));
+            }
+            Law::Bounds { at_least, at_most } if !places.is_empty() => {
+                for (y, sign) in [(at_least, "≥"), (at_most, "≤")] {
+                    let Some(y) = *y else { continue };
+                    let name = format!("{} {sign} {}", whose(published), short(y));
+                    let color =
+                        places[0].1.filter(|color| places.iter().all(|(_, own)| *own == Some(*color)));
+                    let bound = Bound { y, color: color.filter(|_| groups.len() > 1), name };
+                    if figure.bounds.len() < BOUNDS_MAX && !figure.bounds.contains(&bound) {
+                        figure.bounds.push(bound);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
+    let Some(z) = &plot.z else { return };
+    let (columns, rows) = (names(results, plot, &plot.x), names(results, plot, &plot.y));
+    // Points that share a cell are taken together.
+    let mut cells: BTreeMap<(usize, usize), Vec<&PointResult>> = BTreeMap::new();
+    for point in results.matching(&plot.filter) {
+        let column = columns.iter().position(|own| *own == name_at(point, &plot.x));
+        let row = rows.iter().position(|own| *own == name_at(point, &plot.y));
+        if let (Some(column), Some(row)) = (column, row) {
+            cells.entry((column, row)).or_default().push(point);
+        }
+    }
+    let sample = |((column, row), here): ((usize, usize), Vec<&PointResult>)| {
+        let value = summarise(&together(results, &here, z), 0.95)?.mean;
+        Some(Sample { ends: (value, value), ..Sample::at(column as f64, row as f64) })
+    };
+    let samples = cells.into_iter().filter_map(sample).collect();
+    figure.x = Across::Names(columns);
+    figure.x_label = label(results, &plot.x, true);
+    figure.y_label = label(results, &plot.y, true);
+    // Rows are named by the series: its name is the colour's label, its rows follow, one a line.
+    let name = std::iter::once(label(results, z, false)).chain(rows).collect::<Vec<_>>().join("\n");
+    figure.series.push(Series { name, color: 0, form: Form::Cells, samples });
+    figure.caption.push_str(&format!("Colour and number: mean over repeats of {}.", quantity(results, z)));
+}
+
+fn cdf(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    figure.x_label = std::mem::replace(&mut figure.y_label, "share of all values".to_owned());
+    figure.log_y = false;
+    for (color, (name, points)) in groups.iter().enumerate() {
+        let mut all = Distribution::default();
+        for distribution in points.iter().filter_map(|point| point.distribution(&plot.y)) {
+            all.merge(&distribution);
+        }
+        let total = all.count().max(1) as f64;
+        let mut seen = 0;
+        let samples = all.counts.iter().map(|(value, count)| {
+            seen += count;
+            Sample::at(*value as f64, seen as f64 / total)
+        });
+        let samples = thin(samples.collect());
+        figure.series.push(Series { name: name.clone(), color, form: Form::Steps, samples });
+    }
+    figure.caption.push_str("The histograms of all repeats merged.");
+}
+
+fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    figure.x_label = "time (s)".to_owned();
+    for (color, (name, points)) in groups.iter().enumerate() {
+        // One repeat alone: a mean of different times means nothing.
+        let run = points.iter().flat_map(|point| &point.runs).find(|run| run.outcome.counts());
+        let series = run.and_then(|run| run.recording.series.get(&plot.y)).into_iter().flatten();
+        let samples = series.map(|(at, y): &(Duration, f64)| Sample::at(at.as_secs_f64(), *y));
+        let samples = thin(samples.collect());
+        figure.series.push(Series { name: name.clone(), color, form: Form::Line, samples });
+    }
+    figure.caption.push_str("First repeat that counts of the first point of each series.");
+}
+
+pub(super) fn thin(samples: Vec<Sample>) -> Vec<Sample> {
+    let step = samples.len().div_ceil(LINE_SAMPLES_MAX).max(1);
+    let last = samples.len().saturating_sub(1);
+    samples
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| at % step == 0 || *at == last)
+        .map(|(_, sample)| sample)
+        .collect()
+}

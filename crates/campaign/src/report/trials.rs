@@ -1,0 +1,205 @@
+//! What a search found and how: the answer with its interval, and each trial against the objective's bound.
+
+use crate::expect::{short, with_interval};
+use crate::export::Table;
+use crate::results::{PointResult, Results};
+use crate::scenario::Search;
+use crate::stats::{Summary, summarise};
+use crate::tried::{self, TRIED, Tried};
+
+use super::figure::{Across, Answer, Bound, Figure, Form, Sample, Series};
+use super::words::{capital, label, quantity, why_nothing};
+
+/// The most points whose trials are drawn; the CSV of series has all.
+const POINTS_MAX: usize = 4;
+/// Above so many times its bound an objective is drawn on a logarithmic axis: the bound would lie on the ground.
+const LINEAR_MAX: f64 = 20.0;
+
+/// The search's answer at each point, in words; nothing if there is no search.
+pub(super) fn answers(results: &Results) -> Vec<String> {
+    let Some(search) = &results.scenario.search else { return Vec::new() };
+    let measured = results.points.iter().filter(|point| !point.runs.is_empty());
+    let alone = results.points.len() == 1;
+    let place =
+        |point: &PointResult| if alone { String::new() } else { format!("At {}: ", point.point.label()) };
+    measured
+        .map(|point| {
+            capital(&format!("{}{} {}.", place(point), goal(results, search), found(results, point)))
+        })
+        .collect()
+}
+
+/// What is looked for.
+fn goal(results: &Results, search: &Search) -> String {
+    match (search, search.objective()) {
+        (Search::Rate { axis, .. } | Search::Knee { axis, .. }, Some((metric, at_most))) => {
+            format!("largest {} with {metric} ≤ {}:", quantity(results, axis), short(at_most))
+        }
+        (Search::Tune { metric, .. }, _) => format!("best {}:", quantity(results, metric)),
+        _ => String::new(),
+    }
+}
+
+fn summary(results: &Results, point: &PointResult) -> Option<Summary> {
+    let name = if matches!(results.scenario.search, Some(Search::Tune { .. })) {
+        "search.best"
+    } else {
+        "search.load"
+    };
+    summarise(&point.values(name), results.scenario.measure.confidence)
+}
+
+/// `5034 ± 120 (95 % interval over 5 searches)`, or why there is none.
+fn found(results: &Results, point: &PointResult) -> String {
+    let Some(own) = summary(results, point) else {
+        return format!("not found ({})", why_nothing(&[point]));
+    };
+    let (runs, tune) = (point.runs.len(), matches!(results.scenario.search, Some(Search::Tune { .. })));
+    let uppers = summarise(&point.values("search.upper"), results.scenario.measure.confidence);
+    let mut text = match (own.half_width, uppers) {
+        (Some(_), _) => format!(
+            "{} ({} % interval over {} searches)",
+            with_interval(own.mean, own.half_width),
+            short(results.scenario.measure.confidence * 100.0),
+            own.n
+        ),
+        (None, Some(upper)) => format!(
+            "{} passed and {} failed, in a single search, so that nothing is known about its spread",
+            short(own.mean),
+            short(upper.mean)
+        ),
+        (None, None) => format!("{}, in a single search", short(own.mean)),
+    };
+    let open = own.n - uppers.map_or(0, |upper| upper.n);
+    if tune {
+        text.push_str(&format!("; {}", point.reason()));
+    } else if open > 0 {
+        text.push_str(&format!(
+            "; in {open} of {runs} searches no load failed, so that the true value is above"
+        ));
+    }
+    if own.n < runs {
+        text.push_str(&format!("; {} of {runs} searches found none", runs - own.n));
+    }
+    text
+}
+
+/// A figure of trials for each of the first points that have any.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
+    let Some(search) = &results.scenario.search else { return Vec::new() };
+    let tried = |point: &&PointResult| point.runs.iter().any(|run| run.recording.series.contains_key(TRIED));
+    let points: Vec<&PointResult> = results.points.iter().filter(tried).collect();
+    let left_out = points.len().saturating_sub(POINTS_MAX);
+    let mut figures: Vec<Figure> = points
+        .into_iter()
+        .take(POINTS_MAX)
+        .map(|point| match search {
+            Search::Tune { metric, .. } => tuned(results, point, metric),
+            Search::Rate { axis, .. } | Search::Knee { axis, .. } => rated(results, point, search, axis),
+        })
+        .collect();
+    if let (Some(last), true) = (figures.last_mut(), left_out > 0) {
+        last.caption.push_str(&format!(" The trials of {left_out} more points are not drawn."));
+    }
+    figures
+}
+
+fn empty(title: String, results: &Results, point: &PointResult) -> Figure {
+    let place =
+        if results.points.len() == 1 { String::new() } else { format!(", at {}", point.point.label()) };
+    Figure {
+        title: format!("{title}{place}"),
+        caption: String::new(),
+        missing: String::new(),
+        x: Across::Numbers { log: false },
+        x_label: String::new(),
+        y_label: String::new(),
+        log_y: false,
+        zero: (true, true),
+        series: Vec::new(),
+        marks: Vec::new(),
+        bounds: Vec::new(),
+        answer: None,
+        table: Table::default(),
+    }
+}
+
+fn rated(results: &Results, point: &PointResult, search: &Search, axis: &str) -> Figure {
+    let (metric, at_most) = search.objective().unwrap_or_default();
+    let title =
+        format!("{} of each trial against {}", capital(&quantity(results, metric)), quantity(results, axis));
+    let mut figure = empty(title, results, point);
+    (figure.x_label, figure.y_label) = (label(results, axis, false), label(results, metric, false));
+    let all: Vec<Tried> = point.runs.iter().flat_map(|run| tried::of(&run.recording)).collect();
+    let most = all.iter().fold(0.0, |most: f64, trial| most.max(trial.value));
+    figure.log_y = at_most > 0.0 && most > LINEAR_MAX * at_most && all.iter().all(|trial| trial.value > 0.0);
+    let guide = Series { name: String::new(), form: Form::Guide, color: 0, samples: means(&all) };
+    figure.series.push(guide);
+    for (pass, full, name) in [
+        (true, true, "passed, full time"),
+        (false, true, "failed, full time"),
+        (true, false, "passed, shortened"),
+        (false, false, "failed, shortened"),
+    ] {
+        let mut samples: Vec<Sample> = all
+            .iter()
+            .filter(|trial| (trial.pass, trial.full()) == (pass, full))
+            .map(|trial| Sample::at(trial.load, trial.value))
+            .collect();
+        samples.sort_by(|a, b| a.x.total_cmp(&b.x));
+        if !samples.is_empty() {
+            let form = Form::Trials { pass, full };
+            figure.series.push(Series { name: name.to_owned(), form, color: usize::from(!pass), samples });
+        }
+    }
+    let name = format!("allowed: {metric} ≤ {}", short(at_most));
+    figure.bounds.push(Bound { y: at_most, color: None, name });
+    figure.answer = summary(results, point).map(|own| answer(results, &own, &point.values("search.upper")));
+    let searches = if point.runs.len() == 1 {
+        "one search".to_owned()
+    } else {
+        format!("{} searches", point.runs.len())
+    };
+    let span = figure.answer.as_ref().map_or("", |_| match point.runs.len() {
+        1 => " The line is the answer, the stripe goes to the smallest load that failed.",
+        _ => " The line is the answer, the stripe its interval over the searches.",
+    });
+    figure.caption = format!(
+        "{} trials of {searches}. Only those of the full time bound the answer; shortened ones narrow it down first.{span}",
+        all.len()
+    );
+    figure
+}
+
+fn answer(results: &Results, own: &Summary, uppers: &[f64]) -> Answer {
+    let interval = match (own.half_width, uppers) {
+        (None, [upper, ..]) => (own.mean, *upper),
+        _ => own.interval(),
+    };
+    let name = format!("answer: {} {}", with_interval(own.mean, own.half_width), results.unit("search.load"));
+    Answer { x: own.mean, interval: (interval.0.max(0.0), interval.1), name: name.trim_end().to_owned() }
+}
+
+/// The mean of the trials of the full time at each load.
+fn means(all: &[Tried]) -> Vec<Sample> {
+    let mut full: Vec<&Tried> = all.iter().filter(|trial| trial.full()).collect();
+    full.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let mean = |alike: &[&Tried]| alike.iter().map(|trial| trial.value).sum::<f64>() / alike.len() as f64;
+    full.chunk_by(|a, b| a.load == b.load).map(|alike| Sample::at(alike[0].load, mean(alike))).collect()
+}
+
+fn tuned(results: &Results, point: &PointResult, metric: &str) -> Figure {
+    let title = format!("{} of each setting that was tried", capital(&quantity(results, metric)));
+    let mut figure = empty(title, results, point);
+    (figure.x_label, figure.y_label) = ("trial".to_owned(), label(results, metric, false));
+    for (color, run) in point.runs.iter().enumerate() {
+        let scores = run.recording.series.get(TRIED).into_iter().flatten();
+        let samples =
+            scores.zip(1..).map(|((_, score), trial)| Sample::at(f64::from(trial), *score)).collect();
+        let form = Form::Trials { pass: true, full: true };
+        figure.series.push(Series { name: format!("repeat {}", run.repeat + 1), form, color, samples });
+    }
+    figure.caption =
+        "One mark a setting, in the order of trying; the first half looks around at random.".to_owned();
+    figure
+}

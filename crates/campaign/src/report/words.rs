@@ -1,0 +1,185 @@
+//! Titles and labels: sentences with units, in the rig's words where these are a name.
+
+use crate::results::{Finished, PointResult, Results};
+use crate::rig::Outcome;
+use crate::scenario::{Axis, Plot, PlotKind, as_name};
+use crate::value::Value;
+
+/// The title of a figure whose author gave none.
+pub(super) fn title(results: &Results, plot: &Plot) -> String {
+    let (x, y) = (plot.x.as_str(), plot.y.as_str());
+    match (&plot.kind, &plot.z) {
+        (PlotKind::Heat | PlotKind::Iso, Some(z)) => {
+            format!(
+                "{} over {} and {}",
+                capital(&quantity(results, z)),
+                quantity(results, x),
+                quantity(results, y)
+            )
+        }
+        (PlotKind::Cdf, _) => format!("Distribution of {}", quantity(results, y)),
+        (PlotKind::Series, _) => format!("{} over time (s)", capital(&quantity(results, y))),
+        _ => format!("{} against {}", capital(&quantity(results, y)), quantity(results, x)),
+    }
+}
+
+/// A metric or a setting in words, with its unit: `99th percentile of reply time (us)`, `base stations`.
+pub(super) fn quantity(results: &Results, name: &str) -> String {
+    let unit = unit(results, name, false);
+    let Some(metric) = results.metric(name) else {
+        let axis = axis(results, name);
+        return in_unit(axis.and_then(Axis::name).unwrap_or(name), &unit);
+    };
+    let words = as_name(&metric.comment).unwrap_or(&metric.name);
+    let suffix = name.strip_prefix(&metric.name).unwrap_or_default();
+    in_unit(&format!("{}{words}", statistic(suffix.trim_start_matches('_'))), &unit)
+}
+
+/// What a suffix of a distribution says, before the distribution's name.
+pub(super) fn statistic(suffix: &str) -> &'static str {
+    match suffix {
+        "mean" => "mean of ",
+        "p50" => "median of ",
+        "p75" => "75th percentile of ",
+        "p90" => "90th percentile of ",
+        "p99" => "99th percentile of ",
+        "p999" => "99.9th percentile of ",
+        "max" => "largest ",
+        "n" => "number of values of ",
+        _ => "",
+    }
+}
+
+/// The label of an axis: a setting in the rig's words or a metric's own name, with its unit. Drawn by name, a length of
+/// time brings its unit itself.
+pub(super) fn label(results: &Results, name: &str, named: bool) -> String {
+    let words = axis(results, name).and_then(Axis::name).unwrap_or(name);
+    in_unit(words, &unit(results, name, named))
+}
+
+/// `contention = 0.02`: the name of a series.
+pub(super) fn group(results: &Results, path: &str, point: &PointResult) -> String {
+    let value = point.point.settings.get(path).map_or_else(|| "-".to_owned(), Value::to_string);
+    format!("{} = {value}", axis(results, path).and_then(Axis::name).unwrap_or(path))
+}
+
+fn axis<'a>(results: &'a Results, name: &str) -> Option<&'a Axis> {
+    let scenario = &results.scenario;
+    scenario.sweep.axes.iter().chain(&scenario.searched).find(|axis| axis.path == name)
+}
+
+/// The unit of a metric or a setting; a swept length of time is drawn in seconds.
+fn unit(results: &Results, name: &str, named: bool) -> String {
+    match axis(results, name) {
+        None => results.unit(name).to_owned(),
+        Some(axis) => {
+            let span = axis.values.iter().any(|value| matches!(value, Value::Span(_)));
+            let unit = if span && !named { "s" } else { &axis.unit };
+            // "workers (workers)" says it twice.
+            if axis.name().is_some_and(|name| name.ends_with(unit)) { String::new() } else { unit.to_owned() }
+        }
+    }
+}
+
+fn in_unit(words: &str, unit: &str) -> String {
+    if unit.is_empty() { words.to_owned() } else { format!("{words} ({unit})") }
+}
+
+/// With a capital, unless it is a name of ours.
+pub(super) fn capital(words: &str) -> String {
+    let first = words.split(' ').next().unwrap_or_default();
+    let mut letters = words.chars();
+    match letters.next().filter(|_| !first.contains(['_', '.'])) {
+        Some(letter) => letter.to_uppercase().chain(letters).collect(),
+        None => words.to_owned(),
+    }
+}
+
+/// Why points have no numbers: how many, of which outcome, and the reason of the first of each.
+pub(super) fn why_nothing(points: &[&PointResult]) -> String {
+    let all = points.len();
+    if all == 0 {
+        return "no point of the sweep belongs to it".to_owned();
+    }
+    let of = |outcome: Option<Outcome>| points.iter().filter(move |point| point.outcome() == outcome);
+    let mut parts: Vec<String> = Vec::new();
+    for outcome in Outcome::ALL.into_iter().map(Some).chain([None]) {
+        let count = of(outcome).count();
+        let why = of(outcome).map(|point| point.reason()).find(|reason| !reason.is_empty());
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let what = outcome.map_or("not measured yet", Outcome::name);
+        if count > 0 {
+            parts.push(format!("{count} of {all} points {what}{why}"));
+        }
+    }
+    parts.join("; ")
+}
+
+/// The days, and the hours of the first, in which a campaign was measured: `2026-11-23, 04:45 to 05:10 UTC`; empty if it
+/// was not.
+pub(super) fn when(results: &Results) -> String {
+    let runs = || results.points.iter().flat_map(|point| &point.runs);
+    let end = |run: &Finished| run.started_unix_ms.saturating_add(run.elapsed.as_millis() as u64);
+    let (Some(from), Some(to)) = (runs().map(|run| run.started_unix_ms).min(), runs().map(end).max()) else {
+        return String::new();
+    };
+    let ((day, hour), (last, until)) = (date(from), date(to));
+    match (day == last, hour == until) {
+        (true, true) => format!("{day}, {hour} UTC"),
+        (true, false) => format!("{day}, {hour} to {until} UTC"),
+        (false, _) => format!("{day}, {hour} UTC to {last}, {until} UTC"),
+    }
+}
+
+/// Day and minute of a time in milliseconds since 1970, in UTC.
+fn date(unix_ms: u64) -> (String, String) {
+    let (days, minute) = (unix_ms / 86_400_000, unix_ms / 60_000 % 1_440);
+    // Counted in eras of 400 years that begin on a 1 March, so that leap days come last.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    (format!("{year}-{month:02}-{day:02}"), format!("{:02}:{:02}", minute / 60, minute % 60))
+}
+
+/// The machine in a line, of the facts that the host's meters give.
+pub(super) fn machine(host: &serde_json::Value) -> String {
+    let text = |name: &str| host[name].as_str().map(str::to_owned);
+    let parts = [
+        text("cpu_model"),
+        host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
+        host["virtual_machine"].as_bool().filter(|is| *is).map(|_| "virtual machine".to_owned()),
+        text("kernel").map(|kernel| format!("Linux {kernel}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_the_calendars() {
+        let of = |seconds: u64| date(seconds * 1000);
+        for (seconds, day, hour) in [
+            (0, "1970-01-01", "00:00"),
+            (951_782_399, "2000-02-28", "23:59"),
+            (951_782_400, "2000-02-29", "00:00"),
+            (1_709_251_200, "2024-03-01", "00:00"),
+            (1_795_412_705, "2026-11-23", "05:45"),
+        ] {
+            assert_eq!(of(seconds), (day.to_owned(), hour.to_owned()), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_begins_with_a_capital_and_a_name_stays_what_it_is() {
+        assert_eq!(capital("requests done (1/s)"), "Requests done (1/s)");
+        assert_eq!(capital("loss_ratio of all"), "loss_ratio of all");
+        assert_eq!(capital("sut.cpu_cores (cores)"), "sut.cpu_cores (cores)");
+    }
+}
