@@ -1,9 +1,7 @@
 //! Types of arguments that several verbs take; each error names what is allowed.
 //!
 //! Use them with clap as they are: `#[arg(long, value_parser = args::duration)] duration: Duration`,
-//! `#[arg(long)] connect: Address`, `#[arg(long, value_delimiter = ',')] sm: Vec<ServiceModel>`.
-use std::fmt;
-use std::str::FromStr;
+//! `#[arg(long)] connect: Address`.
 use std::time::Duration;
 
 pub use ranlab_sdk::transport::Address;
@@ -21,9 +19,6 @@ pub enum ArgumentError {
     /// Beyond [`MAX_DURATION`].
     #[error("\"{0}\" is too long; at most 366d is allowed")]
     TooLong(String),
-    /// No service model of ours.
-    #[error("\"{0}\" is no service model of ours; allowed are {list}", list = ServiceModel::list())]
-    ServiceModel(String),
 }
 
 const UNITS: &str = "us, ms, s, min, h, d";
@@ -53,56 +48,6 @@ pub fn duration(text: &str) -> Result<Duration, ArgumentError> {
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// A service model that this program speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ServiceModel {
-    /// Ping and echo.
-    Hw,
-    /// Statistics of the MAC layer.
-    Mac,
-    /// Statistics of the RLC layer.
-    Rlc,
-    /// Statistics of the PDCP layer.
-    Pdcp,
-    /// Statistics of GTP tunnels.
-    Gtp,
-}
-
-impl ServiceModel {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Hw, Self::Mac, Self::Rlc, Self::Pdcp, Self::Gtp];
-
-    /// As people write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hw => "hw",
-            Self::Mac => "mac",
-            Self::Rlc => "rlc",
-            Self::Pdcp => "pdcp",
-            Self::Gtp => "gtp",
-        }
-    }
-
-    fn list() -> String {
-        Self::ALL.map(Self::name).join(", ")
-    }
-}
-
-impl fmt::Display for ServiceModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ServiceModel {
-    type Err = ArgumentError;
-
-    fn from_str(text: &str) -> Result<Self, ArgumentError> {
-        let found = Self::ALL.into_iter().find(|model| model.name().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| ArgumentError::ServiceModel(text.to_owned()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,13 +71,5 @@ mod tests {
             assert!(error.contains("us, ms, s, min, h, d"), "{text}: {error}");
         }
         assert_eq!(duration("367d"), Err(ArgumentError::TooLong("367d".into())));
-    }
-
-    #[test]
-    fn an_unknown_service_model_is_answered_with_the_known_ones() {
-        assert_eq!("mac".parse(), Ok(ServiceModel::Mac));
-        assert_eq!("PDCP".parse(), Ok(ServiceModel::Pdcp));
-        let error = "kpn".parse::<ServiceModel>().unwrap_err().to_string();
-        assert!(error.ends_with("allowed are hw, mac, rlc, pdcp, gtp"), "{error}");
     }
 }

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_host::ProcessMeter;
+use ranlab_parts::customary_models;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,8 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LIFE_BEYOND: Duration = Duration::from_secs(300);
 /// Less than this share of what the base stations should report: the machine is too busy, and the demo says so.
 const BUSY_BELOW: f64 = 0.9;
-/// What the xApp subscribes at each base station.
-const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "pdcp", "gtp"];
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
@@ -133,7 +132,7 @@ impl Scene {
         let life = format!("{}s", (arguments.duration + LIFE_BEYOND).as_secs());
         let millis = |time: Duration| format!("{}ms", time.as_millis());
         let (nodes, ues) = (arguments.nodes.to_string(), arguments.ues.to_string());
-        let (to_e2, to_e42, sm) = (address(&e2), address(&e42), SERVICE_MODELS.join(","));
+        let (to_e2, to_e42, sm) = (address(&e2), address(&e42), customary_models().join(","));
         let period = millis(arguments.period);
         if talk {
             println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");
@@ -314,7 +313,7 @@ impl Scene {
         let earlier = before.value.pointer("/indications").and_then(Value::as_u64).unwrap_or(0);
         let indications = monitor.number("/indications");
         let seconds = monitor.said().at.duration_since(before.at).as_secs_f64().max(1e-3);
-        let reports_per_s = SERVICE_MODELS.len() as f64 / arguments.period.as_secs_f64();
+        let reports_per_s = customary_models().len() as f64 / arguments.period.as_secs_f64();
         let part = |p: &Part| PartSummary {
             name: p.name,
             cpu_cores: (p.cpu_s - p.cpu_s_before) / watched.as_secs_f64(),

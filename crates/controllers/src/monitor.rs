@@ -9,11 +9,7 @@ use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
 use ranlab_wire::e2ap::{
     ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails, fast::Indication,
 };
-use ranlab_wire::e2sm::gtp::{self, GtpTunnel};
-use ranlab_wire::e2sm::mac::{self, MacUe};
-use ranlab_wire::e2sm::pdcp::{self, PdcpBearer};
-use ranlab_wire::e2sm::plain::{EventTrigger, PlainElement, PlainView};
-use ranlab_wire::e2sm::rlc::{self, RlcBearer};
+use ranlab_wire::e2sm::{self, Model, RowKey, SmError, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,66 +19,19 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Octets of the longest report that is kept.
 const REPORT_BYTES: usize = 256 << 10;
 
-/// A statistics service model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Model {
-    /// Per UE.
-    Mac,
-    /// Per bearer.
-    Rlc,
-    /// Per bearer.
-    Pdcp,
-    /// Per tunnel.
-    Gtp,
-}
-
-impl Model {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mac, Self::Rlc, Self::Pdcp, Self::Gtp];
-
-    /// The object identifier by which nodes offer it.
-    pub const fn oid(self) -> &'static str {
-        match self {
-            Self::Mac => mac::OID,
-            Self::Rlc => rlc::OID,
-            Self::Pdcp => pdcp::OID,
-            Self::Gtp => gtp::OID,
-        }
-    }
-
-    /// As people write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mac => "mac",
-            Self::Rlc => "rlc",
-            Self::Pdcp => "pdcp",
-            Self::Gtp => "gtp",
-        }
-    }
-
-    fn is_well_framed(self, payload: &[u8]) -> bool {
-        match self {
-            Self::Mac => PlainView::<MacUe>::new(payload).is_ok(),
-            Self::Rlc => PlainView::<RlcBearer>::new(payload).is_ok(),
-            Self::Pdcp => PlainView::<PdcpBearer>::new(payload).is_ok(),
-            Self::Gtp => PlainView::<GtpTunnel>::new(payload).is_ok(),
-        }
-    }
-}
-
 /// What to monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorConfig {
-    /// Which statistics.
-    pub models: Vec<Model>,
+    /// Which statistics: models of ours or of anybody's.
+    pub models: Vec<&'static dyn Model>,
     /// How often, in milliseconds.
     pub period_ms: u32,
 }
 
 impl Default for MonitorConfig {
-    /// All statistics every 100 ms.
+    /// The customary statistics every 100 ms.
     fn default() -> Self {
-        Self { models: Model::ALL.to_vec(), period_ms: 100 }
+        Self { models: e2sm::customary().collect(), period_ms: 100 }
     }
 }
 
@@ -90,7 +39,7 @@ impl Default for MonitorConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportStats {
     /// Which.
-    pub model: Model,
+    pub model: &'static dyn Model,
     /// Reports received.
     pub indications: u64,
     /// Reports that were not of the model's form, or too long to keep.
@@ -103,43 +52,42 @@ pub struct ReportStats {
     pub tstamp_us: Option<i64>,
 }
 
-/// The latest statistics of a UE.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct UeStats {
-    /// MAC.
-    pub mac: Option<MacUe>,
-    /// RLC per bearer.
-    pub rlc: Vec<RlcBearer>,
-    /// PDCP per bearer.
-    pub pdcp: Vec<PdcpBearer>,
-    /// GTP per tunnel.
-    pub gtp: Vec<GtpTunnel>,
-}
-
 /// The latest statistics of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeStats {
     /// The node.
     pub node: GlobalE2NodeId,
-    /// By RNTI.
-    pub ues: BTreeMap<u32, UeStats>,
-    /// The reports they are from.
-    pub reports: Vec<ReportStats>,
+    /// What each model's last report says, and what is known of its reports.
+    pub reports: Vec<(ReportStats, Table)>,
+}
+
+impl NodeStats {
+    /// The RNTIs of all UEs that some report tells of.
+    pub fn ues(&self) -> BTreeSet<u32> {
+        self.reports.iter().flat_map(|(_, table)| table.rows()).filter_map(|(key, _)| key.ue()).collect()
+    }
+
+    /// The rows of a model about a UE: itself, its bearers or its tunnels.
+    pub fn rows(&self, model: &dyn Model, ue: u32) -> impl Iterator<Item = (RowKey, &[Value])> {
+        let of_model = self.reports.iter().filter(move |(stats, _)| stats.model.oid() == model.oid());
+        of_model.flat_map(|(_, table)| table.rows()).filter(move |(key, _)| key.ue() == Some(ue))
+    }
 }
 
 /// The last report of one model of one node.
 #[derive(Debug)]
 struct Report {
     stats: ReportStats,
+    header: Vec<u8>,
     payload: Vec<u8>,
     last_sn: Option<u16>,
 }
 
 impl Report {
-    fn new(model: Model) -> Self {
+    fn new(model: &'static dyn Model) -> Self {
         let stats =
             ReportStats { model, indications: 0, malformed: 0, lost: None, received: None, tstamp_us: None };
-        Self { stats, payload: Vec::new(), last_sn: None }
+        Self { stats, header: Vec::new(), payload: Vec::new(), last_sn: None }
     }
 
     fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) {
@@ -152,40 +100,35 @@ impl Report {
             totals.lost += u64::from(gap);
             self.last_sn = Some(sn);
         }
-        if payload.len() > REPORT_BYTES || !self.stats.model.is_well_framed(payload) {
+        let (model, header) = (self.stats.model, indication.header);
+        let bytes = header.len().saturating_add(payload.len());
+        if bytes > REPORT_BYTES || model.check(model.encoding(), header, payload).is_err() {
             self.stats.malformed += 1;
             totals.malformed += 1;
             return;
         }
         self.stats.received = Some(now);
-        self.stats.tstamp_us = ranlab_wire::e2sm::plain::tstamp_us(payload);
-        self.payload.clear();
-        self.payload.extend_from_slice(payload);
-    }
-
-    fn elements<E: PlainElement>(&self) -> impl Iterator<Item = E> {
-        PlainView::<E>::new(&self.payload).ok().into_iter().flat_map(|view| view.iter())
-    }
-
-    fn add_to(&self, ues: &mut BTreeMap<u32, UeStats>) {
-        match self.stats.model {
-            Model::Mac => self.elements::<MacUe>().for_each(|e| ues.entry(e.rnti).or_default().mac = Some(e)),
-            Model::Rlc => {
-                self.elements::<RlcBearer>().for_each(|e| ues.entry(e.rnti).or_default().rlc.push(e));
-            }
-            Model::Pdcp => {
-                self.elements::<PdcpBearer>().for_each(|e| ues.entry(e.rnti).or_default().pdcp.push(e));
-            }
-            Model::Gtp => {
-                self.elements::<GtpTunnel>().for_each(|e| ues.entry(e.rnti).or_default().gtp.push(e));
-            }
+        self.stats.tstamp_us = model.tstamp_us(model.encoding(), header, payload);
+        for (kept, octets) in [(&mut self.header, header), (&mut self.payload, payload)] {
+            kept.clear();
+            kept.extend_from_slice(octets);
         }
+    }
+
+    fn table(&self) -> Table {
+        let model = self.stats.model;
+        let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
+        // Before the first report there is nothing to read.
+        model.table(model.encoding(), &octets(&self.header), &octets(&self.payload)).unwrap_or_default()
     }
 }
 
+/// Which of the models that are monitored.
+type ModelIndex = usize;
+
 #[derive(Debug, Default)]
 struct Reports {
-    latest: BTreeMap<(GlobalE2NodeId, Model), Report>,
+    latest: BTreeMap<(GlobalE2NodeId, ModelIndex), Report>,
     totals: Totals,
 }
 
@@ -210,11 +153,10 @@ impl MonitorHandle {
         let mut nodes: Vec<NodeStats> = Vec::new();
         for ((node, _), report) in &lock(&self.0).latest {
             if nodes.last().is_none_or(|last| last.node != *node) {
-                nodes.push(NodeStats { node: *node, ues: BTreeMap::new(), reports: Vec::new() });
+                nodes.push(NodeStats { node: *node, reports: Vec::new() });
             }
             if let Some(stats) = nodes.last_mut() {
-                stats.reports.push(report.stats.clone());
-                report.add_to(&mut stats.ues);
+                stats.reports.push((report.stats.clone(), report.table()));
             }
         }
         nodes
@@ -229,7 +171,7 @@ impl MonitorHandle {
 /// A model that a node offers.
 #[derive(Debug)]
 struct Offer {
-    model: Model,
+    model: ModelIndex,
     function: RanFunctionId,
     subscription: Option<SubscriptionHandle>,
 }
@@ -244,10 +186,11 @@ struct Watched {
 /// many there are.
 #[derive(Debug)]
 pub struct Monitor {
-    config: MonitorConfig,
+    /// The models, and the trigger that asks each for its reports.
+    models: Vec<(&'static dyn Model, Bytes)>,
     reports: Arc<Mutex<Reports>>,
     nodes: BTreeMap<GlobalE2NodeId, Watched>,
-    subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, Model)>,
+    subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
     /// Nodes where a subscription failed or ended: they are tried again when the timer has run.
     retry: BTreeSet<GlobalE2NodeId>,
     retry_set: bool,
@@ -256,11 +199,14 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor and the door to what it knows.
-    pub fn new(config: MonitorConfig) -> (Self, MonitorHandle) {
+    /// A monitor and the door to what it knows. Fails if a model cannot report at this period.
+    pub fn new(config: MonitorConfig) -> Result<(Self, MonitorHandle), SmError> {
+        let period = Duration::from_millis(config.period_ms.into());
+        let models = config.models.into_iter();
+        let models = models.map(|model| Ok((model, model.periodic(model.encoding(), period)?)));
         let handle = MonitorHandle::default();
         let monitor = Self {
-            config,
+            models: models.collect::<Result<_, SmError>>()?,
             reports: handle.0.clone(),
             nodes: BTreeMap::new(),
             subscriptions: BTreeMap::new(),
@@ -269,13 +215,13 @@ impl Monitor {
             #[cfg(test)]
             nodes_looked_at: 0,
         };
-        (monitor, handle)
+        Ok((monitor, handle))
     }
 
     fn learn(&mut self, node: &NodeInfo, out: &mut IAppOutbox) {
         let before = self.nodes.remove(&node.id).map(|watched| watched.offers).unwrap_or_default();
-        let offers = self.config.models.iter().filter_map(|&model| {
-            let function = node.function_by_oid(model.oid())?.id;
+        let offers = self.models.iter().enumerate().filter_map(|(model, (of, _))| {
+            let function = node.function_by_oid(of.oid())?.id;
             // A subscription of what the node does not offer any more ends by itself; the RIC says so.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
             Some(Offer { model, function, subscription })
@@ -293,16 +239,16 @@ impl Monitor {
         }
         let Some(watched) = self.nodes.get_mut(&id).filter(|watched| watched.connected) else { return };
         for offer in watched.offers.iter_mut().filter(|offer| offer.subscription.is_none()) {
-            let trigger = EventTrigger { period_ms: self.config.period_ms }.encode();
+            let Some((model, trigger)) = self.models.get(offer.model) else { continue };
             let details = RicSubscriptionDetails {
-                event_trigger: Bytes::copy_from_slice(&trigger),
+                event_trigger: trigger.clone(),
                 actions: vec![ActionToBeSetup::report(0)],
             };
             let handle = out.subscribe(id, offer.function, details);
             offer.subscription = Some(handle);
             self.subscriptions.insert(handle, (id, offer.model));
             let mut reports = lock(&self.reports);
-            reports.latest.entry((id, offer.model)).or_insert_with(|| Report::new(offer.model));
+            reports.latest.entry((id, offer.model)).or_insert_with(|| Report::new(*model));
         }
     }
 
@@ -330,7 +276,7 @@ impl Monitor {
         }
         self.retry.remove(&id);
         let mut reports = lock(&self.reports);
-        for model in Model::ALL {
+        for model in 0..self.models.len() {
             reports.latest.remove(&(id, model));
         }
     }
@@ -370,6 +316,7 @@ mod tests {
     use super::*;
     use ranlab_e2::ric::NodeKind;
     use ranlab_wire::e2ap::{Cause, CauseRicRequest, Plmn, RanFunctionItem, Version};
+    use ranlab_wire::e2sm::mac;
 
     fn node(number: u32, connected: bool) -> NodeInfo {
         let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 32);
@@ -394,7 +341,7 @@ mod tests {
     /// A monitor of `nodes` nodes, all subscribed, that has looked at nothing since.
     fn monitor(nodes: u32) -> (Monitor, MonitorHandle, IAppOutbox) {
         let (mut monitor, handle) =
-            Monitor::new(MonitorConfig { models: vec![Model::Mac], period_ms: 1_000 });
+            Monitor::new(MonitorConfig { models: vec![&mac::Mac], period_ms: 1_000 }).unwrap();
         let mut out = IAppOutbox::default();
         for number in 0..nodes {
             monitor.handle(Time::ZERO, IAppInput::NodeAdded(&node(number, true)), &mut out);

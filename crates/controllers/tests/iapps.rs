@@ -1,15 +1,16 @@
 //! The iApps in a RIC, with scripted agents and xApps, in virtual time.
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
-use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig, Totals};
+use ranlab_controllers::monitor::{Monitor, MonitorConfig, Totals};
 use ranlab_controllers::ping::{Ping, PingConfig};
 use ranlab_controllers::xapps::{Registry, XappRule, XappRuleError, XappRules};
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::mac::MacUe;
+use ranlab_wire::e2sm::pdcp::Pdcp;
 use ranlab_wire::e2sm::rlc::RlcBearer;
-use ranlab_wire::e2sm::{hw, mac, plain, rlc};
+use ranlab_wire::e2sm::{Model, RowKey, SmError, Value, hw, mac, plain, rlc};
 use ranlab_wire::e42;
 use std::time::Duration;
 
@@ -123,7 +124,8 @@ impl Bench {
 #[test]
 fn the_monitor_keeps_the_latest_of_every_ue() {
     let mut b = Bench::new(RicConfig::default());
-    let (monitor, handle) = Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() });
+    let (monitor, handle) =
+        Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() }).unwrap();
     b.ric.add_iapp(Box::new(monitor));
     b.connect(AGENT, Side::E2, "agent");
     b.set_up(&["1.2.3", mac::OID, rlc::OID]);
@@ -144,23 +146,26 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
     let snapshot = handle.snapshot();
     let node = &snapshot[0];
     // UE 1 is gone with the second report; UE 2 has both kinds.
-    assert_eq!(node.ues.keys().copied().collect::<Vec<_>>(), [2, 3]);
-    let ue = &node.ues[&2];
-    assert_eq!((ue.mac.unwrap().dl_aggr_tbs, ue.rlc.len(), ue.pdcp.len()), (200, 2, 0));
-    assert_eq!(
-        (node.reports[0].model, node.reports[0].lost, node.reports[0].tstamp_us),
-        (Model::Mac, Some(2), Some(8))
-    );
-    assert_eq!(
-        (node.reports[1].malformed, handle.totals()),
-        (1, Totals { reports: 4, malformed: 1, lost: 2 })
-    );
+    assert_eq!(node.ues().into_iter().collect::<Vec<_>>(), [2, 3]);
+    let of_ue = |model: &dyn Model| node.rows(model, 2).collect::<Vec<_>>();
+    let mac = of_ue(&mac::Mac);
+    assert_eq!((mac.len(), mac[0].0, &mac[0].1[0]), (1, RowKey::Ue { rnti: 2 }, &Value::Unsigned(200)));
+    assert_eq!((of_ue(&rlc::Rlc).len(), of_ue(&Pdcp).len()), (2, 0));
+    let [(mac, _), (rlc, _)] = &node.reports[..] else { panic!("{node:?}") };
+    assert_eq!((mac.model.name(), mac.lost, mac.tstamp_us), ("mac", Some(2), Some(8)));
+    assert_eq!((rlc.malformed, handle.totals()), (1, Totals { reports: 4, malformed: 1, lost: 2 }));
+}
+
+#[test]
+fn a_period_that_a_model_cannot_keep_is_refused_at_once() {
+    let config = MonitorConfig { period_ms: plain::PERIOD_MS_MAX + 1, ..MonitorConfig::default() };
+    assert!(matches!(Monitor::new(config), Err(SmError::Period { .. })));
 }
 
 #[test]
 fn the_monitor_tries_again_what_failed() {
     let mut b = Bench::new(RicConfig::default());
-    let (monitor, _handle) = Monitor::new(MonitorConfig::default());
+    let (monitor, _handle) = Monitor::new(MonitorConfig::default()).unwrap();
     b.ric.add_iapp(Box::new(monitor));
     b.connect(AGENT, Side::E2, "agent");
     b.set_up(&[mac::OID]);

@@ -45,7 +45,7 @@ fn agent(n: u32) -> Agent {
     };
     let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
     let mut agent = Agent::new(AgentConfig { seed: u64::from(n), ..AgentConfig::new(id, vec![component]) });
-    agent.register(Box::new(PeriodicReport::mac(Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
+    agent.register(Box::new(PeriodicReport::of(&mac::Mac, Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
     agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();
     agent

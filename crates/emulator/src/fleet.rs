@@ -1,5 +1,6 @@
 //! Many nodes in one process.
-use crate::node::{NodeKind, NodeTemplate, ServiceModel};
+use crate::node::{NodeKind, NodeTemplate};
+use crate::stats::Source;
 use hdrhistogram::Histogram;
 use ranlab_model::CellError;
 use ranlab_sdk::AgentHandle;
@@ -31,8 +32,8 @@ pub struct FleetConfig {
     pub kind: NodeKind,
     /// Network.
     pub plmn: Plmn,
-    /// Service models.
-    pub service_models: Vec<ServiceModel>,
+    /// Statistics offered to every controller.
+    pub service_models: Vec<&'static Source>,
     /// Offer HW and the association control to every controller, not only to those of this project.
     pub own_functions: bool,
     /// Version spoken.

@@ -1,5 +1,5 @@
 //! One emulated base station: identity, components, RAN functions.
-use crate::stats::{CellStats, Layer, SharedCell, ue_id};
+use crate::stats::{CellStats, SharedCell, Source, ue_id};
 use ranlab_model::{Cell, CellConfig, CellError};
 use ranlab_sdk::e2::agent::{Agent, AgentConfig, AgentLimits, AgentTimers};
 use ranlab_sdk::e2::functions::association::Association;
@@ -11,88 +11,20 @@ use ranlab_sdk::wire::e2ap::{
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
     InterfaceNg, InterfaceS1, NgEnbId, Plmn, Version,
 };
-use ranlab_sdk::wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use ranlab_sdk::wire::e2sm::hw;
 use ranlab_sdk::wire::per::ShortBits;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A service model of FlexRIC's that emulated nodes can offer to every controller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ServiceModel {
-    /// MAC statistics.
-    Mac,
-    /// RLC statistics.
-    Rlc,
-    /// PDCP statistics.
-    Pdcp,
-    /// GTP statistics.
-    Gtp,
-}
-
-impl ServiceModel {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mac, Self::Rlc, Self::Pdcp, Self::Gtp];
-
-    /// As people write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mac => "mac",
-            Self::Rlc => "rlc",
-            Self::Pdcp => "pdcp",
-            Self::Gtp => "gtp",
-        }
-    }
-
-    /// Object identifier.
-    pub const fn oid(self) -> &'static str {
-        match self {
-            Self::Mac => mac::OID,
-            Self::Rlc => rlc::OID,
-            Self::Pdcp => pdcp::OID,
-            Self::Gtp => gtp::OID,
-        }
-    }
-
-    fn layer(self) -> Layer {
-        match self {
-            Self::Mac => Layer::Mac,
-            Self::Rlc => Layer::Rlc,
-            Self::Pdcp => Layer::Pdcp,
-            Self::Gtp => Layer::Gtp,
-        }
-    }
-
-    fn function(self, source: CellStats, counters: Arc<ReportCounters>) -> (Box<dyn RanFunction>, u16) {
-        let (report, id) = match self {
-            Self::Mac => (PeriodicReport::mac(source), mac::DEFAULT_FUNCTION_ID),
-            Self::Rlc => (PeriodicReport::rlc(source), rlc::DEFAULT_FUNCTION_ID),
-            Self::Pdcp => (PeriodicReport::pdcp(source), pdcp::DEFAULT_FUNCTION_ID),
-            Self::Gtp => (PeriodicReport::gtp(source), gtp::DEFAULT_FUNCTION_ID),
-        };
-        (Box::new(report.counting(counters)), id)
-    }
-}
-
 /// A name that is none of those allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {given:?} is not one of {allowed}")]
 pub struct UnknownName {
-    what: &'static str,
-    given: String,
-    allowed: &'static str,
-}
-
-impl FromStr for ServiceModel {
-    type Err = UnknownName;
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|sm| sm.name() == text).ok_or_else(|| UnknownName {
-            what: "service model",
-            given: text.to_owned(),
-            allowed: "mac, rlc, pdcp, gtp",
-        })
-    }
+    pub(crate) what: &'static str,
+    pub(crate) given: String,
+    pub(crate) allowed: String,
 }
 
 /// What kind of base station.
@@ -121,7 +53,7 @@ impl FromStr for NodeKind {
             "enb" => Self::Enb,
             "mixed" => Self::Mixed,
             _ => {
-                let allowed = "gnb, split, ng-enb, enb, mixed";
+                let allowed = "gnb, split, ng-enb, enb, mixed".to_owned();
                 return Err(UnknownName { what: "node kind", given: text.to_owned(), allowed });
             }
         })
@@ -202,8 +134,8 @@ pub struct NodeTemplate {
     pub plmn: Plmn,
     /// UEs per node.
     pub ues: u16,
-    /// Service models offered to every controller.
-    pub service_models: Vec<ServiceModel>,
+    /// Statistics offered to every controller.
+    pub service_models: Vec<&'static Source>,
     /// HW and the association control too, which only controllers of this project are offered otherwise.
     pub own_functions: bool,
     /// Version spoken.
@@ -243,16 +175,17 @@ impl NodeTemplate {
             timers: AgentTimers::default(),
             ..AgentConfig::new(node_id, components)
         });
-        for &sm in &self.service_models {
-            let source = CellStats {
+        for &source in &self.service_models {
+            let stats = CellStats {
                 cell: cell.clone(),
-                layer: sm.layer(),
+                source,
+                encoding: source.model.encoding(),
                 epoch_us: self.epoch_us,
                 lateness: self.lateness.clone(),
             };
-            let (function, id) = sm.function(source, self.reports.clone());
+            let function = PeriodicReport::of(source.model, stats).counting(self.reports.clone());
             // Ids are distinct and few: registration of a fresh agent cannot fail.
-            let registered = agent.register(function, Some(id));
+            let registered = agent.register(Box::new(function), Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
         for (function, id) in [
@@ -293,7 +226,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_those_allowed() {
-        let error = "kpm".parse::<ServiceModel>().unwrap_err();
+        let error = "kpm".parse::<&'static Source>().unwrap_err();
         assert_eq!(error.to_string(), "service model \"kpm\" is not one of mac, rlc, pdcp, gtp");
         assert!("gnbs".parse::<NodeKind>().is_err());
     }

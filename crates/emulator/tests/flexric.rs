@@ -4,7 +4,8 @@
 mod flexric_models;
 
 use bytes::Bytes;
-use ranlab_emulator::node::{NodeKind, NodeTemplate, ServiceModel};
+use ranlab_emulator::node::{NodeKind, NodeTemplate};
+use ranlab_emulator::stats::SOURCES;
 use ranlab_sdk::e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
@@ -20,7 +21,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         kind,
         plmn: Plmn::new(505, 1, 2),
         ues: 4,
-        service_models: ServiceModel::ALL.to_vec(),
+        service_models: SOURCES.iter().filter(|source| source.model.customary()).collect(),
         own_functions,
         version: Version::V2_03,
         seed: 1,

@@ -7,12 +7,14 @@ use ranlab_emulator::node::NodeKind;
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
 
+use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, SERVICE_MODELS, Seed, config, counts, environment, parse, rig};
+use crate::{Running, Seed, config, counts, environment, parse, rig};
 
 /// Offers HW to every controller.
-pub const HW: &str = "hw";
+pub const HW: &str = <Hw as ServiceModel>::NAME;
 
 config! {
     /// Base stations of E2 and their UEs.
@@ -24,8 +26,8 @@ config! {
         /// UEs of each base station
         ues: u16 = 32, range(0, 65_000);
         /// service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
-        sm: Vec<String> = SERVICE_MODELS.map(str::to_owned).to_vec(),
-            kind(Kind::List(Box::new(Kind::choice(&[&[HW][..], &SERVICE_MODELS].concat()))));
+        sm: Vec<String> = customary_models(),
+            kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP

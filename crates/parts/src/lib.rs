@@ -45,7 +45,7 @@ pub use pinger::{Pace, control_bytes, indication_bytes};
 pub use pipeline::PipelinePart;
 pub use process::{AttachPart, RicPart};
 pub use relay::{Language, RelayPart};
-pub use settings::{E2AP, SERVICE_MODELS};
+pub use settings::{E2AP, customary_models, service_models, statistics};
 pub use southbound::{LOST, SouthControllerPart, SouthFleetPart};
 pub use xhaul::XhaulPart;
 

@@ -6,13 +6,11 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use ranlab_emulator::node::ServiceModel;
 use ranlab_sdk::XappHandle;
-use ranlab_sdk::e2::functions::stats;
 use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::ActionToBeSetup;
-use ranlab_sdk::wire::e2sm::plain::tstamp_us;
+use ranlab_sdk::wire::e2sm::{Model, plain::tstamp_us};
 use serde::{Deserialize, Serialize};
 
 use super::{LEAVE_WAIT, Running, counts, parse, rig};
@@ -62,20 +60,14 @@ struct Counted {
 
 impl Watcher {
     pub(crate) fn start(part: &MonitorPart) -> Result<Self, Trouble> {
-        let trigger = stats::event_trigger(Duration::from_micros(part.period_us)).ok_or_else(|| {
-            rig(format!(
-                "a report period is from {} ms to {} s",
-                stats::PERIOD_MS_MIN,
-                stats::PERIOD_MS_MAX / 1_000
-            ))
-        })?;
+        let period = Duration::from_micros(part.period_us);
         let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
         let config = XappConfig { version: parse(&part.e2ap)?, dialect, ..XappConfig::new(&part.connect) };
         let xapp = XappHandle::start(config, SocketOptions::default());
         for name in &part.sm {
-            let sm: ServiceModel = parse(name)?;
-            xapp.subscribe_all(sm.oid(), trigger.to_vec().into(), vec![ActionToBeSetup::report(0)])
-                .map_err(rig)?;
+            let model: &dyn Model = parse::<&'static dyn Model>(name)?;
+            let trigger = model.periodic(model.encoding(), period).map_err(rig)?;
+            xapp.subscribe_all(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
         }
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
         let ahead_us = part.ahead_us as i64;

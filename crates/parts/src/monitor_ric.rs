@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ranlab_controllers::monitor::{Model, Monitor, MonitorConfig, MonitorHandle, Totals};
+use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::{Limits, Ric, RicConfig, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -45,13 +45,8 @@ impl MonitoringRic {
             Some(folder) => Address::Unix(folder.join("e2")),
             None => parse(&part.e2)?,
         };
-        let models = part.sm.iter().map(|name| {
-            let model = Model::ALL.into_iter().find(|model| model.name() == name);
-            model.ok_or_else(|| {
-                rig(format!("\"{name}\" is no statistics; mac, rlc, pdcp and gtp are allowed"))
-            })
-        });
-        let config = MonitorConfig { models: models.collect::<Result<_, _>>()?, period_ms: part.period_ms };
+        let models = part.sm.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
+        let config = MonitorConfig { models, period_ms: part.period_ms };
         let nodes = usize::try_from(part.nodes).unwrap_or(usize::MAX);
         let limits = Limits::for_nodes(nodes.max(Limits::default().nodes));
         if let Err(error) = ranlab_net::raise_open_files() {
@@ -61,7 +56,7 @@ impl MonitoringRic {
         let config_of_ric = RicConfig { version: parse(&part.e2ap)?, limits, ..RicConfig::default() };
         let ric = RicHandle::start(config_of_ric, SocketOptions::default());
         let address = ric.listen(Side::E2, &listen, |_| true).await.map_err(environment)?;
-        let (iapp, monitor) = Monitor::new(config);
+        let (iapp, monitor) = Monitor::new(config).map_err(rig)?;
         ric.add_iapp(Box::new(iapp));
         Ok(Self { ric, address, folder, monitor, at_begin: Totals::default() })
     }
@@ -87,7 +82,7 @@ impl Running for MonitoringRic {
     fn end(&mut self, report: &mut Report) {
         let (then, now) = (self.at_begin, self.monitor.totals());
         // Only now: reading every report costs, and the window is over.
-        let ues: usize = self.monitor.snapshot().iter().map(|node| node.ues.len()).sum();
+        let ues: usize = self.monitor.snapshot().iter().map(|node| node.ues().len()).sum();
         report.numbers.extend(self.look());
         report.numbers.insert("processed".to_owned(), (now.reports - then.reports) as f64);
         report.numbers.insert("dropped".to_owned(), (now.lost - then.lost) as f64);

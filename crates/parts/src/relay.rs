@@ -11,16 +11,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use ranlab_emulator::stats::SOURCES;
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, Stream, connect,
 };
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
-use ranlab_sdk::wire::e2sm::gtp::GtpTunnel;
-use ranlab_sdk::wire::e2sm::mac::MacUe;
-use ranlab_sdk::wire::e2sm::pdcp::PdcpBearer;
-use ranlab_sdk::wire::e2sm::plain::{PlainElement, PlainView, encode_list};
-use ranlab_sdk::wire::e2sm::rlc::RlcBearer;
-use ranlab_sdk::wire::e2sm::{gtp, mac, pdcp, rlc};
 use ranlab_sdk::wire::e42;
 use serde::{Deserialize, Serialize};
 
@@ -169,21 +164,10 @@ fn take_apart(message: &mut Message) {
 }
 
 /// A statistics payload as structures, then as bytes again. The ids are those that our base stations use.
-fn payload_again(function: u16, payload: &[u8]) -> Option<Bytes> {
-    fn again<E: PlainElement>(payload: &[u8]) -> Option<Bytes> {
-        let view = PlainView::<E>::new(payload).ok()?;
-        let elements: Vec<E> = view.iter().collect();
-        let mut out = Vec::with_capacity(payload.len());
-        encode_list(&mut out, elements, view.tstamp_us()).ok()?;
-        Some(out.into())
-    }
-    match function {
-        mac::DEFAULT_FUNCTION_ID => again::<MacUe>(payload),
-        rlc::DEFAULT_FUNCTION_ID => again::<RlcBearer>(payload),
-        pdcp::DEFAULT_FUNCTION_ID => again::<PdcpBearer>(payload),
-        gtp::DEFAULT_FUNCTION_ID => again::<GtpTunnel>(payload),
-        _ => None,
-    }
+fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
+    let model =
+        SOURCES.iter().map(|source| source.model).find(|model| model.default_function_id() == function)?;
+    model.transcode(model.encoding(), model.encoding(), payload).ok()
 }
 
 impl Running for Relay {
@@ -212,6 +196,8 @@ impl Drop for Relay {
 mod tests {
     use super::*;
     use ranlab_sdk::wire::e2ap::{RicIndicationType, RicRequestId, fast};
+    use ranlab_sdk::wire::e2sm::mac::{self, MacUe};
+    use ranlab_sdk::wire::e2sm::plain::{PlainElement, encode_list};
 
     #[test]
     fn what_passes_is_decoded_and_still_the_same() {
@@ -237,6 +223,6 @@ mod tests {
             assert_eq!(codec.again(&pdu).unwrap(), pdu, "{language:?}");
             assert_eq!(codec.again(&Bytes::from_static(b"\xff\xff\xff")), None);
         }
-        assert_eq!(payload_again(mac::DEFAULT_FUNCTION_ID, b"no list"), None);
+        assert_eq!(payload_again(mac::DEFAULT_FUNCTION_ID, &Bytes::from_static(b"no list")), None);
     }
 }

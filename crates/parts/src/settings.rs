@@ -3,15 +3,30 @@
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
 use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::stats::SOURCES;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::e2sm::{self, MODELS};
 
 use crate::{Setting, setting_by_choice, setting_by_text};
 
 /// Versions of E2AP, as people write them.
 pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
-/// Statistics service models.
-pub const SERVICE_MODELS: [&str; 4] = ["mac", "rlc", "pdcp", "gtp"];
+
+/// Names of the service models.
+pub fn service_models() -> Vec<&'static str> {
+    MODELS.iter().map(|model| model.name()).collect()
+}
+
+/// Names of the statistics that base stations tell.
+pub fn statistics() -> Vec<&'static str> {
+    SOURCES.iter().map(|source| source.model.name()).collect()
+}
+
+/// Names of the service models that are offered and watched unless others are named.
+pub fn customary_models() -> Vec<String> {
+    e2sm::customary().map(|model| model.name().to_owned()).collect()
+}
 
 setting_by_choice! {
     NodeKind = ["gnb", "split", "ng-enb", "enb", "mixed"],

@@ -9,12 +9,17 @@ use ranlab_campaign::value::Value;
 use crate::noise;
 use ranlab_parts::{Config, FleetPart, Host, Section, Seed};
 
-pub(crate) use ranlab_parts::{E2AP, SERVICE_MODELS};
+pub(crate) use ranlab_parts::E2AP;
 
 /// Where a part runs.
 pub(crate) fn place(path: &str, what: &str) -> Key {
     let comment = format!("machine of {what}: local, ssh://[user@]host[/path/to/ranlab], tcp://host:port");
     Key::new(path, Kind::Text, &comment).or("local")
+}
+
+/// A list of statistics service models.
+pub(crate) fn statistics() -> Kind {
+    Kind::List(Box::new(Kind::choice(&ranlab_parts::statistics())))
 }
 
 /// Base stations of E2, but for the version, which is that of the controller.
@@ -24,7 +29,7 @@ pub(crate) fn of_fleet() -> Section {
         .without(&["e2ap"])
         .or("nodes", 10_i64)
         .change("ramp", |key| ramp(key).or(Duration::ZERO))
-        .change("sm", |key| Key { kind: Kind::List(Box::new(Kind::choice(&SERVICE_MODELS))), ..key })
+        .change("sm", |key| Key { kind: statistics(), ..key })
 }
 
 /// Those base stations, towards a controller.

@@ -227,12 +227,8 @@ impl Rig for Southbound {
                 "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER",
             )
             .or(Duration::ZERO),
-            Key::new(
-                "load.sm",
-                Kind::List(Box::new(Kind::choice(&keys::SERVICE_MODELS))),
-                "statistics that ric subscribes to",
-            )
-            .or(Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec())),
+            Key::new("load.sm", keys::statistics(), "statistics that ric subscribes to")
+                .or(Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec())),
             Key::new("load.honour", Kind::Bool, "report as the controller asks instead").or(false),
             Key::new(
                 "load.activation",

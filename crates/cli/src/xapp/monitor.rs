@@ -3,15 +3,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use ranlab_sdk::XappHandle;
-use ranlab_sdk::e2::functions::stats;
 use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::plain::tstamp_us;
-use ranlab_sdk::wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use ranlab_sdk::wire::e2sm::{self, Model, plain::tstamp_us};
 use serde::Serialize;
 
-use crate::args::{self, Address, ServiceModel};
+use crate::args::{self, Address};
 use crate::exit::Failure;
 use crate::live;
 use crate::output::{Format, Output};
@@ -33,8 +31,8 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS", default_value = "tcp://127.0.0.1:36422")]
     connect: Address,
     /// Service models to subscribe, at every base station that has them
-    #[arg(long, value_delimiter = ',', default_value = "mac,rlc,pdcp,gtp")]
-    sm: Vec<ServiceModel>,
+    #[arg(long, value_delimiter = ',', default_values_t = e2sm::customary())]
+    sm: Vec<&'static dyn Model>,
     /// Report period
     #[arg(long, default_value = "100ms", value_parser = args::duration)]
     period: Duration,
@@ -85,21 +83,17 @@ struct Watch {
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let trigger = stats::event_trigger(arguments.period).ok_or_else(|| {
-        Failure::Usage(format!(
-            "a report period is from {} ms to {} s",
-            stats::PERIOD_MS_MIN,
-            stats::PERIOD_MS_MAX / 1_000
-        ))
-    })?;
+    let triggers = arguments.sm.iter().map(|model| model.periodic(model.encoding(), arguments.period));
+    let triggers = triggers.collect::<Result<Vec<_>, _>>();
+    let triggers = triggers.map_err(|error| Failure::Usage(error.to_string()))?;
     super::must_listen(&arguments.connect).await?;
     let mut config = XappConfig { version: arguments.e2ap, ..XappConfig::new(arguments.connect.to_string()) };
     if arguments.flexric {
         config.dialect = Dialect::FlexRic;
     }
     let xapp = XappHandle::start(config, SocketOptions::default());
-    for sm in &arguments.sm {
-        xapp.subscribe_all(oid(*sm), trigger.to_vec().into(), vec![ActionToBeSetup::report(0)])
+    for (model, trigger) in arguments.sm.iter().zip(triggers) {
+        xapp.subscribe_all(model.oid(), trigger, vec![ActionToBeSetup::report(0)])
             .map_err(|error| Failure::Usage(error.to_string()))?;
     }
     // Bounds and precision are constants that the histogram accepts.
@@ -238,14 +232,4 @@ fn line(s: &Summary, rate: f64) -> String {
 /// A base station that numbers nothing leaves losses unknown.
 fn lost(summary: &Summary) -> String {
     summary.lost.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
-}
-
-fn oid(sm: ServiceModel) -> &'static str {
-    match sm {
-        ServiceModel::Hw => hw::OID,
-        ServiceModel::Mac => mac::OID,
-        ServiceModel::Rlc => rlc::OID,
-        ServiceModel::Pdcp => pdcp::OID,
-        ServiceModel::Gtp => gtp::OID,
-    }
 }

@@ -3,7 +3,7 @@
 //! | module | function | service |
 //! |---|---|---|
 //! | [`hw`] | HW, id 140 | report, insert, control, policy: echoes and measures |
-//! | [`stats`] | MAC, RLC, PDCP, GTP and any other periodic report | report |
+//! | [`stats`] | statistics models and any other periodic report | report |
 //! | [`association`] | id 139 | control: which controllers the agent has, and which UEs they see |
 pub mod association;
 pub mod hw;

@@ -1,4 +1,4 @@
-//! Periodic reports: MAC, RLC, PDCP and GTP statistics, or anything else that a base station tells at intervals.
+//! Periodic reports: the statistics models, or anything else that a base station tells at intervals.
 //!
 //! | E2AP field | contents |
 //! |---|---|
@@ -16,18 +16,13 @@ use bytes::Bytes;
 use ranlab_wire::e2ap::{
     ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
 };
-use ranlab_wire::e2sm::{gtp, mac, pdcp, rlc};
+use ranlab_wire::e2sm::plain::{EventTrigger, INDICATION_HEADER};
+pub use ranlab_wire::e2sm::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
+use ranlab_wire::e2sm::{Model, mac};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-/// Shortest interval.
-pub const PERIOD_MS_MIN: u32 = 1;
-/// Longest interval: one minute.
-pub const PERIOD_MS_MAX: u32 = 60_000;
-/// The indication header.
-const HEADER: [u8; 4] = [0; 4];
 
 /// Where the statistics of a base station come from.
 pub trait StatsSource: Send {
@@ -83,29 +78,11 @@ impl<S: StatsSource> PeriodicReport<S> {
         }
     }
 
-    fn plain(oid: &str, definition: &'static [u8], revision: u16, source: S) -> Self {
-        let definition = Bytes::from_static(definition);
-        Self::new(FunctionDescription { oid: oid.to_owned(), definition, revision }, source)
-    }
-
-    /// MAC statistics; register it as [`mac::DEFAULT_FUNCTION_ID`].
-    pub fn mac(source: S) -> Self {
-        Self::plain(mac::OID, mac::DEFINITION, mac::REVISION, source)
-    }
-
-    /// RLC statistics; register it as [`rlc::DEFAULT_FUNCTION_ID`].
-    pub fn rlc(source: S) -> Self {
-        Self::plain(rlc::OID, rlc::DEFINITION, rlc::REVISION, source)
-    }
-
-    /// PDCP statistics; register it as [`pdcp::DEFAULT_FUNCTION_ID`].
-    pub fn pdcp(source: S) -> Self {
-        Self::plain(pdcp::OID, pdcp::DEFINITION, pdcp::REVISION, source)
-    }
-
-    /// GTP statistics; register it as [`gtp::DEFAULT_FUNCTION_ID`].
-    pub fn gtp(source: S) -> Self {
-        Self::plain(gtp::OID, gtp::DEFINITION, gtp::REVISION, source)
+    /// A statistics model; register it as [`Model::default_function_id`].
+    pub fn of(model: &dyn Model, source: S) -> Self {
+        let definition = Bytes::from_static(model.definition());
+        let (oid, revision) = (model.oid().to_owned(), model.revision());
+        Self::new(FunctionDescription { oid, definition, revision }, source)
     }
 
     /// Counts with the given counters instead of own ones.
@@ -128,16 +105,10 @@ impl<S: StatsSource> PeriodicReport<S> {
 
 /// The interval that an event trigger asks for.
 pub fn period(event_trigger: &[u8]) -> Result<Duration, Cause> {
-    let ms = event_trigger.try_into().ok().map(u32::from_le_bytes);
-    let ms = ms.filter(|ms| (PERIOD_MS_MIN..=PERIOD_MS_MAX).contains(ms));
-    let ms = ms.ok_or(Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported))?;
-    Ok(Duration::from_millis(u64::from(ms)))
-}
-
-/// The event trigger that asks for an interval, rounded down to milliseconds; `None` if it is out of range.
-pub fn event_trigger(period: Duration) -> Option<[u8; 4]> {
-    let ms = u32::try_from(period.as_millis()).ok()?;
-    (PERIOD_MS_MIN..=PERIOD_MS_MAX).contains(&ms).then(|| ms.to_le_bytes())
+    let refused = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+    let trigger = EventTrigger::decode(event_trigger).map_err(|_| refused)?;
+    let period = Duration::from_millis(trigger.period_ms.into());
+    EventTrigger::every(period).map(|_| period).map_err(|_| refused)
 }
 
 fn is_report(action: &ActionToBeSetup) -> Result<(), Cause> {
@@ -193,7 +164,7 @@ impl<S: StatsSource> RanFunction for PeriodicReport<S> {
             self.source.fill(now, ctx.ues_of(subscription), &mut self.scratch);
             for &action in self.actions.get(&subscription).into_iter().flatten() {
                 let kind = RicIndicationType::Report;
-                let (header, message, call_process_id) = (&HEADER, &self.scratch, None);
+                let (header, message, call_process_id) = (&INDICATION_HEADER, &self.scratch, None);
                 // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
                 let _ =
                     ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id });

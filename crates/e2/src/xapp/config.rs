@@ -2,7 +2,7 @@
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{RanFunctionItem, Version};
-use ranlab_wire::e2sm::{gtp, hw, mac, pdcp, rlc};
+use ranlab_wire::e2sm::MODELS;
 use std::time::Duration;
 
 /// Whose E42 is spoken.
@@ -38,24 +38,17 @@ pub struct XappConfig {
 impl XappConfig {
     /// An xApp in our dialect, numbering of v2.03, that brings the service models of this project.
     pub fn new(address: impl Into<String>) -> Self {
-        let model = |id, oid: &str, definition, revision| RanFunctionItem {
-            id,
-            definition: Bytes::from_static(definition),
-            revision,
-            oid: Some(oid.to_owned()),
-        };
-        let service_models = vec![
-            model(hw::DEFAULT_FUNCTION_ID, hw::OID, hw::DEFINITION, hw::REVISION),
-            model(mac::DEFAULT_FUNCTION_ID, mac::OID, mac::DEFINITION, mac::REVISION),
-            model(rlc::DEFAULT_FUNCTION_ID, rlc::OID, rlc::DEFINITION, rlc::REVISION),
-            model(pdcp::DEFAULT_FUNCTION_ID, pdcp::OID, pdcp::DEFINITION, pdcp::REVISION),
-            model(gtp::DEFAULT_FUNCTION_ID, gtp::OID, gtp::DEFINITION, gtp::REVISION),
-        ];
+        let service_models = MODELS.iter().map(|model| RanFunctionItem {
+            id: model.default_function_id(),
+            definition: Bytes::from_static(model.definition()),
+            revision: model.revision(),
+            oid: Some(model.oid().to_owned()),
+        });
         Self {
             address: address.into(),
             version: Version::V2_03,
             dialect: Dialect::Ranlab,
-            service_models,
+            service_models: service_models.collect(),
             seed: 1,
             limits: XappLimits::default(),
             timers: XappTimers::default(),

@@ -1,0 +1,96 @@
+//! MAC, per UE.
+use super::Source;
+use ranlab_model::{LinkStats, Snr, UeState};
+use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
+
+pub(super) const SOURCE: Source = Source {
+    model: &Mac,
+    fill: |encoding, moment, out| moment.list(encoding, out, |ue| mac_ue(ue, moment.frame, moment.slot)),
+};
+
+fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {
+    let mut rounds = [0; mac::HARQ_ROUNDS];
+    for (round, count) in rounds.iter_mut().zip(link.harq) {
+        *round = count as u32;
+    }
+    rounds
+}
+
+/// FlexRIC's database takes no ratio below 0 dB, and an xApp with it ends at the first one.
+fn reported(snr: Snr) -> f32 {
+    snr.db().max(0.0)
+}
+
+fn bler(link: &LinkStats) -> f32 {
+    link.bler_q16 as f32 / 65_536.0
+}
+
+fn mac_ue(ue: &UeState, frame: u16, slot: u16) -> MacUe {
+    let (dl, ul, radio) = (ue.dl(), ue.ul(), ue.radio());
+    MacUe {
+        dl_aggr_tbs: dl.tbs_bytes,
+        ul_aggr_tbs: ul.tbs_bytes,
+        dl_aggr_bytes_sdus: dl.mac_sdu_bytes(),
+        ul_aggr_bytes_sdus: ul.mac_sdu_bytes(),
+        dl_curr_tbs: dl.curr_tbs_bytes,
+        ul_curr_tbs: ul.curr_tbs_bytes,
+        dl_sched_rb: dl.sched_prbs,
+        ul_sched_rb: ul.sched_prbs,
+        pusch_snr: reported(radio.pusch_snr),
+        pucch_snr: reported(radio.pucch_snr),
+        dl_bler: bler(dl),
+        ul_bler: bler(ul),
+        dl_harq: harq(dl),
+        ul_harq: harq(ul),
+        dl_num_harq: dl.harq.len() as u32,
+        ul_num_harq: ul.harq.len() as u32,
+        rnti: u32::from(ue.identity().rnti),
+        dl_aggr_prb: dl.prbs as u32,
+        ul_aggr_prb: ul.prbs as u32,
+        dl_aggr_sdus: dl.mac_sdus() as u32,
+        ul_aggr_sdus: ul.mac_sdus() as u32,
+        dl_aggr_retx_prb: dl.retx_prbs as u32,
+        ul_aggr_retx_prb: ul.retx_prbs as u32,
+        bsr: ul.queue_bytes as u32,
+        frame,
+        slot,
+        wb_cqi: radio.wb_cqi,
+        dl_mcs1: radio.dl_mcs1,
+        ul_mcs1: radio.ul_mcs1,
+        dl_mcs2: radio.dl_mcs2,
+        ul_mcs2: radio.ul_mcs2,
+        phr: radio.phr_db,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_model::{Cell, CellConfig};
+
+    /// What FlexRIC's database checks of each UE; its xApp ends at a value outside.
+    fn is_stored(ue: &MacUe) -> bool {
+        let snr = |snr: f32| (0.0..4_294_967_296.0).contains(&snr);
+        (snr(ue.pusch_snr) && snr(ue.pucch_snr))
+            && (ue.dl_num_harq < 5 && ue.ul_num_harq < 5)
+            && (-23..=40).contains(&ue.phr)
+            && ue.dl_bler >= 0.0
+            && ue.ul_bler >= 0.0
+    }
+
+    #[test]
+    fn mac_statistics_are_in_the_ranges_that_readers_store() {
+        let mut cell = Cell::new(CellConfig { ues: 100, ..CellConfig::default() }).unwrap();
+        let mut worst = f32::MAX;
+        for second in 1..=20 {
+            cell.advance(second * 1_000_000);
+            for ue in cell.ues() {
+                let told = mac_ue(ue, 0, 0);
+                assert!(is_stored(&told), "{told:?}");
+                assert_eq!((told.dl_num_harq, told.ul_num_harq), (4, 4));
+                worst = worst.min(ue.radio().pusch_snr.db());
+            }
+        }
+        assert!(worst < 0.0, "no UE was ever below 0 dB: the test says nothing");
+    }
+}

@@ -1,0 +1,169 @@
+//! From a cell of the model to the payloads of the statistics service models: a [`Source`] each.
+mod gtp;
+mod mac;
+mod pdcp;
+mod rlc;
+
+use crate::node::UnknownName;
+use ranlab_model::{Cell, UeState};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{UeFilter, UeId};
+use ranlab_sdk::e2::functions::stats::StatsSource;
+use ranlab_sdk::wire::e2sm::plain::{PlainElement, encode_list};
+use ranlab_sdk::wire::e2sm::{Encoding, Model, SmError};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The statistics that cells tell, a line each.
+#[rustfmt::skip]
+pub static SOURCES: &[Source] = &[
+    mac::SOURCE,
+    rlc::SOURCE,
+    pdcp::SOURCE,
+    gtp::SOURCE,
+];
+
+/// What a cell tells in one service model.
+pub struct Source {
+    /// The model.
+    pub model: &'static dyn Model,
+    /// Appends an indication message.
+    fill: fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>,
+}
+
+/// A cell at a moment, as one controller may see it.
+struct Moment<'a> {
+    ues: Vec<&'a UeState>,
+    frame: u16,
+    slot: u16,
+    /// Microseconds since the Unix epoch.
+    tstamp_us: i64,
+}
+
+impl Moment<'_> {
+    /// An indication message with an element for each UE, made on the fly.
+    fn list<E: PlainElement>(
+        &self,
+        encoding: Encoding,
+        out: &mut Vec<u8>,
+        of: impl Fn(&UeState) -> E,
+    ) -> Result<(), SmError> {
+        match encoding {
+            Encoding::Plain => Ok(encode_list(out, self.ues.iter().map(|ue| of(ue)), self.tstamp_us)?),
+            asked => Err(SmError::Encoding { asked, allowed: &[Encoding::Plain] }),
+        }
+    }
+}
+
+impl Source {
+    /// The source of a model; `None` if cells tell nothing of it.
+    pub fn of(model: &dyn Model) -> Option<&'static Self> {
+        SOURCES.iter().find(|source| source.model.oid() == model.oid())
+    }
+}
+
+impl FromStr for &'static Source {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let found = SOURCES.iter().find(|source| source.model.name() == text);
+        let allowed = || SOURCES.iter().map(|source| source.model.name()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| UnknownName { what: "service model", given: text.to_owned(), allowed: allowed() })
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Source").field(&self.model).finish()
+    }
+}
+
+/// A cell that several RAN functions of one node report about.
+pub type SharedCell = Arc<Mutex<Cell>>;
+
+/// A statistics source over a [`Cell`].
+pub struct CellStats {
+    /// The cell, advanced when somebody asks.
+    pub cell: SharedCell,
+    /// What is reported.
+    pub source: &'static Source,
+    /// How.
+    pub encoding: Encoding,
+    /// Microseconds since the Unix epoch at [`Time::ZERO`]: payloads carry the time of day.
+    pub epoch_us: i64,
+    /// Hears how late each report was.
+    pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
+}
+
+impl StatsSource for CellStats {
+    fn fill(&mut self, now: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
+        // A panic elsewhere leaves a cell that is still a cell.
+        let mut cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_us = now.as_nanos() / 1_000;
+        cell.advance(now_us);
+        let all = ues.is_all();
+        let moment = Moment {
+            ues: cell.ues().iter().filter(|ue| all || ues.contains(ue_id(ue))).collect(),
+            frame: cell.frame(),
+            slot: cell.slot(),
+            tstamp_us: self.epoch_us.saturating_add(i64::try_from(now_us).unwrap_or(i64::MAX)),
+        };
+        let encoded = (self.source.fill)(self.encoding, &moment, out);
+        // A cell holds at most 65,519 UEs, so the count always fits; the encoding is one of the model's.
+        debug_assert!(encoded.is_ok(), "{encoded:?}");
+    }
+
+    fn reported(&mut self, lateness: Duration) {
+        (self.lateness)(lateness);
+    }
+}
+
+/// A UE's number in the agent: its RNTI.
+pub fn ue_id(ue: &UeState) -> UeId {
+    UeId(u64::from(ue.identity().rnti))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use ranlab_model::CellConfig;
+    use ranlab_sdk::wire::e2sm::plain::INDICATION_HEADER;
+    use ranlab_sdk::wire::e2sm::{MODELS, hw::Hw};
+    use std::collections::BTreeSet;
+
+    /// Of each model that is a cell's to tell, the octets that an agent sends say what the cell is.
+    #[test]
+    fn every_model_but_hw_is_told_and_its_table_names_every_ue() {
+        let told: Vec<_> = SOURCES.iter().map(|source| source.model.name()).collect();
+        let models: Vec<_> = MODELS.iter().map(|model| model.name()).filter(|name| *name != "hw").collect();
+        assert_eq!(told, models);
+        assert!(Source::of(&Hw).is_none());
+        for source in SOURCES {
+            let mut cell = Cell::new(CellConfig { ues: 5, ..CellConfig::default() }).unwrap();
+            cell.advance(3_000_000);
+            let ues: Vec<_> = cell.ues().iter().collect();
+            let rntis: BTreeSet<_> = ues.iter().map(|ue| u32::from(ue.identity().rnti)).collect();
+            let moment = Moment { ues, frame: cell.frame(), slot: cell.slot(), tstamp_us: 42 };
+            let mut out = Vec::new();
+            (source.fill)(source.model.encoding(), &moment, &mut out).unwrap();
+            let header = Bytes::from_static(&INDICATION_HEADER);
+            let table = source.model.table(source.model.encoding(), &header, &out.into()).unwrap();
+            let named: BTreeSet<_> = table.rows().filter_map(|(key, _)| key.ue()).collect();
+            assert_eq!((named, table.tstamp_us), (rntis, Some(42)), "{}", source.model);
+        }
+    }
+
+    #[test]
+    fn an_encoding_that_a_model_does_not_have_is_refused() {
+        let moment = Moment { ues: Vec::new(), frame: 0, slot: 0, tstamp_us: 0 };
+        for source in SOURCES {
+            let mut out = Vec::new();
+            let refused = (source.fill)(Encoding::Per, &moment, &mut out).unwrap_err();
+            assert!(matches!(refused, SmError::Encoding { asked: Encoding::Per, .. }), "{refused}");
+            assert!(out.is_empty());
+        }
+    }
+}
