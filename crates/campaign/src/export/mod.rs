@@ -1,11 +1,14 @@
 //! Results as tables for other tools: CSV that people open, Parquet that data frames read.
 
 mod parquet;
+mod rows;
 mod tables;
 
 pub use parquet::{ROW_GROUP_ROWS, parquet};
+pub use rows::RowWriter;
 pub use tables::{distributions, points, repeats, series, verdicts};
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::results::Results;
@@ -64,6 +67,66 @@ pub struct Table {
     pub columns: Vec<(String, Column)>,
 }
 
+/// What a column's values are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Truth values.
+    Bool,
+    /// Whole numbers.
+    Int,
+    /// Whole numbers, zero or above.
+    Unsigned,
+    /// Numbers.
+    Float,
+    /// Text.
+    Text,
+}
+
+/// A column before its values are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    /// Name, of its own in the table.
+    pub name: String,
+    /// What its values are made of.
+    pub of: Type,
+    /// Unit of its values; empty if they have none.
+    pub unit: String,
+}
+
+impl Heading {
+    /// A column without a unit.
+    pub fn new(name: impl Into<String>, of: Type) -> Self {
+        Self { name: name.into(), of, unit: String::new() }
+    }
+}
+
+/// One value of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Of [`Type::Bool`].
+    Bool(bool),
+    /// Of [`Type::Int`].
+    Int(i64),
+    /// Of [`Type::Unsigned`].
+    Unsigned(u64),
+    /// Of [`Type::Float`].
+    Float(f64),
+    /// Of [`Type::Text`].
+    Text(&'a str),
+}
+
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Int(value) => value.fmt(f),
+            Self::Unsigned(value) => value.fmt(f),
+            Self::Float(value) => value.fmt(f),
+            Self::Text(value) => value.fmt(f),
+        }
+    }
+}
+
 /// Values of one type; `None` is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
@@ -93,18 +156,35 @@ impl Column {
         self.len() == 0
     }
 
-    /// A value as CSV has it; absent is empty.
-    pub(crate) fn cell(&self, row: usize) -> String {
-        fn text<T: ToString>(values: &[Option<T>], row: usize) -> String {
-            values.get(row).and_then(Option::as_ref).map_or_else(String::new, T::to_string)
-        }
+    /// What the values are made of.
+    pub fn of(&self) -> Type {
         match self {
-            Self::Bool(values) => text(values, row),
-            Self::Int(values) => text(values, row),
-            Self::Float(values) => text(values, row),
-            Self::Text(values) => text(values, row),
+            Self::Bool(_) => Type::Bool,
+            Self::Int(_) => Type::Int,
+            Self::Float(_) => Type::Float,
+            Self::Text(_) => Type::Text,
         }
     }
+
+    /// A value; `None` if it is absent, or beyond the last row.
+    pub fn get(&self, row: usize) -> Option<Cell<'_>> {
+        match self {
+            Self::Bool(values) => values.get(row)?.map(Cell::Bool),
+            Self::Int(values) => values.get(row)?.map(Cell::Int),
+            Self::Float(values) => values.get(row)?.map(Cell::Float),
+            Self::Text(values) => values.get(row)?.as_deref().map(Cell::Text),
+        }
+    }
+
+    /// A value as CSV has it; absent is empty.
+    pub(crate) fn cell(&self, row: usize) -> String {
+        csv_field(self.get(row))
+    }
+}
+
+/// A value as CSV has it; absent is empty.
+fn csv_field(cell: Option<Cell<'_>>) -> String {
+    cell.map_or_else(String::new, |cell| cell.to_string())
 }
 
 impl Table {

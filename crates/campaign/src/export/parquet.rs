@@ -4,29 +4,93 @@
 //! this part 200 lines (docs/decisions/0007). Names in comments are those of `parquet.thrift`. The test is that
 //! another implementation reads every value back.
 
-use super::{Column, Table};
+use std::io::{self, Write};
+
+use super::{Cell, Heading, Table, Type};
 
 /// Rows of one row group: bounds what a reader must hold at once.
 pub const ROW_GROUP_ROWS: usize = 131_072;
+/// Octets of values in one row group: bounds what a writer holds.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+/// Row groups of a file: bounds its footer, which a writer holds. Their number has 15 bits (`ordinal`).
+const ROW_GROUPS_MAX: usize = 32_767;
 const MAGIC: &[u8; 4] = b"PAR1";
 
 /// A table as the bytes of a file.
 pub fn parquet(table: &Table) -> Vec<u8> {
-    let mut file = MAGIC.to_vec();
-    let mut groups = Vec::new();
-    let rows = table.rows();
-    for from in (0..rows).step_by(ROW_GROUP_ROWS) {
-        let to = rows.min(from + ROW_GROUP_ROWS);
-        let chunks =
-            table.columns.iter().map(|(name, column)| chunk(&mut file, name, column, from, to)).collect();
-        groups.push(Group { rows: to - from, chunks });
-    }
-    let footer = footer(table, &groups);
-    let length = u32::try_from(footer.len()).unwrap_or(u32::MAX);
-    file.extend(footer);
-    file.extend(length.to_le_bytes());
-    file.extend(MAGIC);
+    let headings = table.columns.iter().map(|(name, column)| Heading::new(name, column.of())).collect();
+    let mut file = Vec::new();
+    let written = Writer::new(&mut file, headings, &[]).and_then(|mut writer| {
+        for row in 0..table.rows() {
+            writer.row(table.columns.iter().map(|(_, column)| column.get(row)))?;
+        }
+        writer.finish().map(drop)
+    });
+    // Memory has no other fault than to be full, and a table in memory has no 32,767 groups.
+    debug_assert!(written.is_ok(), "{written:?}");
     file
+}
+
+/// Writes a file row by row; what it holds is a row group and, of each group written, where its columns are.
+pub(super) struct Writer<W: Write> {
+    pub(super) out: W,
+    offset: usize,
+    headings: Vec<Heading>,
+    notes: Vec<(String, String)>,
+    pages: Vec<Page>,
+    rows: usize,
+    groups: Vec<Group>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file; `notes` are its key and value metadata.
+    pub(super) fn new(mut out: W, headings: Vec<Heading>, notes: &[(String, String)]) -> io::Result<Self> {
+        out.write_all(MAGIC)?;
+        let pages = headings.iter().map(|_| Page::default()).collect();
+        let notes = notes.to_vec();
+        Ok(Self { out, offset: MAGIC.len(), headings, notes, pages, rows: 0, groups: Vec::new() })
+    }
+
+    /// Appends a row: a cell for each heading, of its type.
+    pub(super) fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
+        for (page, cell) in self.pages.iter_mut().zip(cells) {
+            page.push(cell);
+        }
+        self.rows += 1;
+        let bytes: usize = self.pages.iter().map(|page| page.values.len()).sum();
+        if self.rows >= ROW_GROUP_ROWS || bytes >= ROW_GROUP_BYTES { self.group() } else { Ok(()) }
+    }
+
+    fn group(&mut self) -> io::Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        if self.groups.len() >= ROW_GROUPS_MAX {
+            return Err(io::Error::other(format!("a Parquet file has at most {ROW_GROUPS_MAX} row groups")));
+        }
+        let rows = std::mem::take(&mut self.rows);
+        let mut chunks = Vec::with_capacity(self.pages.len());
+        for page in &mut self.pages {
+            let bytes = page.take();
+            self.out.write_all(&bytes)?;
+            chunks.push(Chunk { offset: self.offset, length: bytes.len() });
+            self.offset += bytes.len();
+        }
+        self.groups.push(Group { rows, chunks });
+        Ok(())
+    }
+
+    /// Ends the file: without its footer nobody reads it.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        self.group()?;
+        let footer = footer(&self.headings, &self.notes, &self.groups);
+        let length = u32::try_from(footer.len()).map_err(io::Error::other)?;
+        self.out.write_all(&footer)?;
+        self.out.write_all(&length.to_le_bytes())?;
+        self.out.write_all(MAGIC)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
 }
 
 /// A row group as written.
@@ -35,133 +99,150 @@ struct Group {
     chunks: Vec<Chunk>,
 }
 
-/// A column's values in a row group as written.
+/// Where a column's values of a row group are, from the page's header on.
 struct Chunk {
-    name: String,
-    physical: i32,
-    values: usize,
-    /// Of the page with its header.
     offset: usize,
     length: usize,
 }
 
 /// `Type` of parquet.thrift.
-fn physical(column: &Column) -> i32 {
-    match column {
-        Column::Bool(_) => 0,
-        Column::Int(_) => 2,
-        Column::Float(_) => 5,
-        Column::Text(_) => 6,
+fn physical(of: Type) -> i32 {
+    match of {
+        Type::Bool => 0,
+        Type::Int | Type::Unsigned => 2,
+        Type::Float => 5,
+        Type::Text => 6,
     }
 }
 
-/// One data page with its header.
-fn chunk(file: &mut Vec<u8>, name: &str, column: &Column, from: usize, to: usize) -> Chunk {
-    let (levels, values) = match column {
-        Column::Bool(all) => (present(&all[from..to]), bits(all[from..to].iter().flatten().copied())),
-        Column::Int(all) => {
-            (present(&all[from..to]), plain(all[from..to].iter().flatten().map(|v| v.to_le_bytes())))
-        }
-        Column::Float(all) => {
-            (present(&all[from..to]), plain(all[from..to].iter().flatten().map(|v| v.to_le_bytes())))
-        }
-        Column::Text(all) => {
-            let mut bytes = Vec::new();
-            for text in all[from..to].iter().flatten() {
-                bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
-                bytes.extend(text.as_bytes());
+/// `ConvertedType` of parquet.thrift.
+fn converted(of: Type) -> Option<i64> {
+    match of {
+        Type::Text => Some(0),
+        Type::Unsigned => Some(14),
+        Type::Bool | Type::Int | Type::Float => None,
+    }
+}
+
+/// A column's values in a row group that is being written: one data page.
+#[derive(Default)]
+struct Page {
+    present: Bits,
+    bools: Bits,
+    values: Vec<u8>,
+}
+
+impl Page {
+    fn push(&mut self, cell: Option<Cell<'_>>) {
+        self.present.push(cell.is_some());
+        match cell {
+            None => {}
+            Some(Cell::Bool(value)) => self.bools.push(value),
+            Some(Cell::Int(value)) => self.values.extend(value.to_le_bytes()),
+            Some(Cell::Unsigned(value)) => self.values.extend(value.to_le_bytes()),
+            Some(Cell::Float(value)) => self.values.extend(value.to_le_bytes()),
+            Some(Cell::Text(text)) => {
+                self.values.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+                self.values.extend(text.as_bytes());
             }
-            (present(&all[from..to]), bytes)
         }
-    };
-    let mut page = Vec::with_capacity(levels.len() + values.len() + 4);
-    page.extend(u32::try_from(levels.len()).unwrap_or(u32::MAX).to_le_bytes());
-    page.extend(levels);
-    page.extend(values);
-    let size = i64::try_from(page.len()).unwrap_or(i64::MAX);
-    let mut header = Thrift::default();
-    header.int(1, I32, 0); // type: DATA_PAGE
-    header.int(2, I32, size);
-    header.int(3, I32, size);
-    header.begin(5); // data_page_header
-    header.int(1, I32, (to - from) as i64);
-    header.int(2, I32, PLAIN);
-    header.int(3, I32, RLE); // of definition levels
-    header.int(4, I32, RLE); // of repetition levels, of which a flat column has none
-    header.end();
-    header.end();
-    let offset = file.len();
-    file.extend(header.bytes);
-    file.extend(page);
-    Chunk {
-        name: name.to_owned(),
-        physical: physical(column),
-        values: to - from,
-        offset,
-        length: file.len() - offset,
     }
-}
 
-/// Definition levels: 1 present, 0 absent, as one bit-packed run of the hybrid encoding.
-fn present<T>(values: &[Option<T>]) -> Vec<u8> {
-    let packed = bits(values.iter().map(Option::is_some));
-    let mut bytes = Vec::with_capacity(packed.len() + 5);
-    varint(&mut bytes, (packed.len() as u64) << 1 | 1);
-    bytes.extend(packed);
-    bytes
+    /// The page with its header; it is empty then.
+    fn take(&mut self) -> Vec<u8> {
+        let page = std::mem::take(self);
+        let levels = page.present.levels();
+        let size = levels.len() + 4 + page.bools.bytes.len() + page.values.len();
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let mut header = Thrift::default();
+        header.int(1, I32, 0); // type: DATA_PAGE
+        header.int(2, I32, size);
+        header.int(3, I32, size);
+        header.begin(5); // data_page_header
+        header.int(1, I32, page.present.len as i64);
+        header.int(2, I32, PLAIN);
+        header.int(3, I32, RLE); // of definition levels
+        header.int(4, I32, RLE); // of repetition levels, of which a flat column has none
+        header.end();
+        header.end();
+        let mut bytes = header.bytes;
+        bytes.extend(u32::try_from(levels.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend(levels);
+        bytes.extend(page.bools.bytes);
+        bytes.extend(page.values);
+        bytes
+    }
 }
 
 /// Bits from the lowest of each byte on.
-fn bits(values: impl Iterator<Item = bool>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (index, value) in values.enumerate() {
-        if index % 8 == 0 {
-            bytes.push(0);
-        }
-        if let Some(last) = bytes.last_mut() {
-            *last |= u8::from(value) << (index % 8);
-        }
-    }
-    bytes
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    len: usize,
 }
 
-fn plain(values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
-    values.flatten().collect()
+impl Bits {
+    fn push(&mut self, bit: bool) {
+        if self.len.is_multiple_of(8) {
+            self.bytes.push(0);
+        }
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit) << (self.len % 8);
+        }
+        self.len += 1;
+    }
+
+    /// Definition levels: 1 present, 0 absent, as one bit-packed run of the hybrid encoding.
+    fn levels(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 5);
+        varint(&mut bytes, (self.bytes.len() as u64) << 1 | 1);
+        bytes.extend(&self.bytes);
+        bytes
+    }
 }
 
 const PLAIN: i64 = 0;
 const RLE: i64 = 3;
 
 /// `FileMetaData`.
-fn footer(table: &Table, groups: &[Group]) -> Vec<u8> {
+fn footer(headings: &[Heading], notes: &[(String, String)], groups: &[Group]) -> Vec<u8> {
     let mut meta = Thrift::default();
     meta.int(1, I32, 1); // version
-    meta.list(2, STRUCT, table.columns.len() + 1);
+    meta.list(2, STRUCT, headings.len() + 1);
     meta.open();
     meta.text(4, "table");
-    meta.int(5, I32, table.columns.len() as i64);
+    meta.int(5, I32, headings.len() as i64);
     meta.end();
-    for (name, column) in &table.columns {
+    for heading in headings {
         meta.open();
-        meta.int(1, I32, physical(column).into());
+        meta.int(1, I32, physical(heading.of).into());
         meta.int(3, I32, 1); // repetition_type: OPTIONAL
-        meta.text(4, name);
-        if matches!(column, Column::Text(_)) {
-            meta.int(6, I32, 0); // converted_type: UTF8
+        meta.text(4, &heading.name);
+        if let Some(converted) = converted(heading.of) {
+            meta.int(6, I32, converted);
         }
         meta.end();
     }
-    meta.int(3, I64, table.rows() as i64);
+    meta.int(3, I64, groups.iter().map(|group| group.rows as i64).sum());
     meta.list(4, STRUCT, groups.len());
     for group in groups {
         meta.open();
         meta.list(1, STRUCT, group.chunks.len());
-        for chunk in &group.chunks {
-            column_chunk(&mut meta, chunk);
+        for (heading, chunk) in headings.iter().zip(&group.chunks) {
+            column_chunk(&mut meta, heading, chunk, group.rows);
         }
         meta.int(2, I64, group.chunks.iter().map(|chunk| chunk.length as i64).sum());
         meta.int(3, I64, group.rows as i64);
         meta.end();
+    }
+    if !notes.is_empty() {
+        meta.list(5, STRUCT, notes.len()); // key_value_metadata
+        for (key, value) in notes {
+            meta.open();
+            meta.text(1, key);
+            meta.text(2, value);
+            meta.end();
+        }
     }
     meta.text(6, concat!("ranlab version ", env!("CARGO_PKG_VERSION")));
     meta.end();
@@ -169,18 +250,18 @@ fn footer(table: &Table, groups: &[Group]) -> Vec<u8> {
 }
 
 /// `ColumnChunk` and its `ColumnMetaData`.
-fn column_chunk(meta: &mut Thrift, chunk: &Chunk) {
+fn column_chunk(meta: &mut Thrift, heading: &Heading, chunk: &Chunk, rows: usize) {
     meta.open();
     meta.int(2, I64, chunk.offset as i64);
     meta.begin(3);
-    meta.int(1, I32, chunk.physical.into());
+    meta.int(1, I32, physical(heading.of).into());
     meta.list(2, I32, 2);
     meta.zigzag(PLAIN);
     meta.zigzag(RLE);
     meta.list(3, BINARY, 1);
-    meta.raw(chunk.name.as_bytes());
+    meta.raw(heading.name.as_bytes());
     meta.int(4, I32, 0); // codec: UNCOMPRESSED
-    meta.int(5, I64, chunk.values as i64);
+    meta.int(5, I64, rows as i64);
     meta.int(6, I64, chunk.length as i64);
     meta.int(7, I64, chunk.length as i64);
     meta.int(9, I64, chunk.offset as i64);
@@ -267,6 +348,7 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Column;
     use super::*;
 
     #[test]
@@ -283,8 +365,13 @@ mod tests {
 
     #[test]
     fn levels_and_truths_are_bits() {
-        assert_eq!(present(&[Some(1), None, Some(1)]), [0b11, 0b101]);
-        assert_eq!(bits([true; 9].into_iter()), [0xff, 1]);
+        let bits = |of: &[bool]| {
+            let mut bits = Bits::default();
+            of.iter().for_each(|bit| bits.push(*bit));
+            bits
+        };
+        assert_eq!(bits(&[true, false, true]).levels(), [0b11, 0b101]);
+        assert_eq!(bits(&[true; 9]).bytes, [0xff, 1]);
         let mut bytes = Vec::new();
         varint(&mut bytes, 300);
         assert_eq!(bytes, [0xac, 2]);
