@@ -68,7 +68,7 @@ impl World {
             }
             (1, Some((&controller, _))) => {
                 self.links.remove(&controller);
-                self.agent.handle(script.now(), AgentInput::Disconnected { controller });
+                self.agent.handle(script.now(), AgentInput::Disconnected { controller, why: ranlab_e2::LinkLoss::ClosedByPeer });
             }
             (2, Some((&controller, _))) => self.agent.transport_full(controller),
             // A controller that does not read.

@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
             }
             (1, _) => {
                 connection = Connection::None;
-                xapp.handle(script.now(), XappInput::Disconnected);
+                xapp.handle(script.now(), XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
             }
             (2, _) => {
                 // Refused at the bound or for an unknown function: either is an answer.

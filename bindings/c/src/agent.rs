@@ -3,10 +3,10 @@ use crate::error::*;
 use crate::function::Callbacks;
 use crate::types::*;
 use bytes::Bytes;
-use ranlab_e2::Time;
 use ranlab_e2::agent::{
     Agent, AgentConfig, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId,
 };
+use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceNg, Plmn,
@@ -211,8 +211,11 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
     controller: u32,
 ) -> i32 {
     let controller = ControllerId(controller);
+    let why = LinkLoss::Broken("as the program says".to_owned());
     // SAFETY: as the header says.
-    unsafe { with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Disconnected { controller })) }
+    unsafe {
+        with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Disconnected { controller, why }))
+    }
 }
 
 /// See the header.

@@ -29,6 +29,9 @@ pub struct Metric {
     /// Whether it is the share of the load that the generator left out: above [`UNSENT_AT_MOST`] the repeat is invalid.
     #[serde(default)]
     pub unsent_share: bool,
+    /// Whether it may be below 0; intervals of all others end there.
+    #[serde(default)]
+    pub signed: bool,
 }
 
 /// The most of a load that its generator may leave out. A system that was asked for less than the scenario says was not
@@ -47,9 +50,6 @@ pub enum Exact {
     Always,
     /// Where a setting has one of these values.
     When(String, Vec<String>),
-    /// Whether it may be below 0; intervals of all others end there.
-    #[serde(default)]
-    pub signed: bool,
 }
 
 /// Which direction of a metric a user wishes for.

@@ -202,7 +202,7 @@ fn a_subscription_delivers_and_counts_its_gaps() {
         bench.indicate(1, Some(sn));
     }
     let events = bench.events();
-    let XappEvent::Indication { handle: h, node, indication } = &events[0] else { panic!("{events:?}") };
+    let XappEvent::Indication { handle: h, node, indication, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!((*h, *node, &indication.message[..], events.len()), (handle, node_id(5), &b"message"[..], 3));
     assert_eq!((bench.xapp.lost(handle), bench.xapp.lost_total()), (Some(2), Some(2)));
     bench.indicate(1, None);
@@ -249,7 +249,7 @@ fn what_was_subscribed_is_restored_after_a_reconnect_once_and_under_the_same_han
     assert_eq!(bench.requests().len(), 2);
     bench.admit(1);
     bench.admit(2);
-    bench.input(XappInput::Disconnected);
+    bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert_eq!(bench.xapp.subscriptions(), (0, 2));
     bench.pass(S);
     bench.events();
@@ -275,7 +275,7 @@ fn reconnecting_backs_off_to_at_most_a_second() {
     let mut bench = Bench::new(config());
     let mut delays = Vec::new();
     for _ in 0..30 {
-        bench.input(XappInput::Disconnected);
+        bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
         let delay = bench.xapp.wake_at().unwrap().since(bench.now);
         delays.push(delay);
         bench.pass(delay);
@@ -308,7 +308,7 @@ fn standing_subscriptions_follow_the_nodes() {
 #[test]
 fn nodes_that_are_not_listed_again_are_given_up_after_a_while() {
     let mut bench = Bench::up(config(), &[5, 6]);
-    bench.input(XappInput::Disconnected);
+    bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(S);
     bench.set_up(8, &[6]);
     bench.events();
@@ -503,7 +503,7 @@ fn controls_are_answered_refused_or_time_out() {
     bench.pass(5 * S);
     assert_eq!(bench.events(), [failed(handle, Failure::Unanswered)]);
     let (handle, _) = ping(&mut bench, true);
-    bench.input(XappInput::Disconnected);
+    bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert!(bench.events().contains(&failed(handle, Failure::Disconnected)));
     let refused = bench.xapp.control(node_id(5), OID, empty(), empty(), true);
     assert_eq!(refused, Err(ControlError::NotReady));
@@ -595,7 +595,7 @@ fn no_bytes_in_any_state_bring_an_xapp_down() {
         for _ in 0..50 {
             match random(&mut state) % 16 {
                 0 => bench.input(XappInput::Connected),
-                1 => bench.input(XappInput::Disconnected),
+                1 => bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer }),
                 2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
                 3 => bench.accept(7, &[(random(&mut state) % 3) as u32]),
                 4 => {

@@ -130,7 +130,10 @@ fn our_ric_is_told_of_our_functions_after_the_setup() {
     let mut agent = station(NodeKind::Gnb, false);
     assert_eq!(known_to_our_ric(&mut agent), [139, 140, 142, 143, 144, 148]);
     // On a further connection the setup is harmless again.
-    agent.handle(Time::ZERO, AgentInput::Disconnected { controller: C0 });
+    agent.handle(
+        Time::ZERO,
+        AgentInput::Disconnected { controller: C0, why: ranlab_sdk::e2::LinkLoss::ClosedByPeer },
+    );
     agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Wake);
     agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Connected { controller: C0 });
     talk(&mut agent, &mut flexric_models::Ric::default());

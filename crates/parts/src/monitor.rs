@@ -67,7 +67,7 @@ impl Watcher {
         for name in &part.sm {
             let model: &dyn Model = parse::<&'static dyn Model>(name)?;
             let trigger = model.periodic(model.encoding(), period).map_err(rig)?;
-            xapp.subscribe_all(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+            xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
         }
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
         let ahead_us = part.ahead_us as i64;

@@ -71,8 +71,9 @@ async fn subscribe(xapp: &XappHandle) -> Result<(GlobalE2NodeId, SubscriptionHan
     let node = node.await.map_err(|_| late("no base station with the HW function came"))?;
     let mut trigger = Vec::new();
     per::encode(&HwTrigger::OnControl, &mut trigger).map_err(rig)?;
-    let handle =
-        xapp.subscribe(node, hw::OID, trigger.into(), vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+    let handle = xapp
+        .request_subscription(node, hw::OID, trigger.into(), vec![ActionToBeSetup::report(0)])
+        .map_err(rig)?;
     let admitted = async {
         loop {
             match xapp.next().await {
@@ -94,7 +95,7 @@ async fn send(xapp: XappHandle, node: GlobalE2NodeId, subscription: Subscription
         let message = lock(&pinger).ping(intended);
         if let Some(message) = message {
             // A RIC that is away makes the ping one that is lost.
-            let _ = xapp.control(node, hw::OID, Bytes::new(), message, false);
+            let _ = xapp.send_control(node, hw::OID, Bytes::new(), message, false);
         }
     };
     let pace = lock(&pinger).pace().clone();

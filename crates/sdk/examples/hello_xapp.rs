@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     per::encode(&HwTrigger::Periodic(HwPeriodic { period_ms: 1_000, payload_size: 5 }), &mut every_second)?;
     run(async {
         let xapp = XappHandle::start(XappConfig::new(address), SocketOptions::default());
-        xapp.subscribe_all(hw::OID, every_second.into(), vec![ActionToBeSetup::report(0)])?;
+        xapp.subscribe_all_raw(hw::OID, every_second.into(), vec![ActionToBeSetup::report(0)])?;
         loop {
             match xapp.next().await {
                 XappEvent::Indication { node, indication, .. } => {

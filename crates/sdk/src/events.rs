@@ -1,76 +1,196 @@
-//! From a machine to its user: a queue with a high-water mark that stops the reading, so that it stays bounded.
+//! From a machine to its users: bounded queues. Indications that nobody takes stop the reading; of all else that nobody
+//! takes the oldest is dropped and counted.
 use crate::driver::Reading;
+use futures_core::Stream;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
-use tokio::sync::Notify;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
 
-/// Events that may wait before reading stops. One batch (256 KiB of PDUs) may come on top.
+/// Indications that may wait before reading stops. One batch (256 KiB of PDUs) may come on top.
 const HIGH_WATER: usize = 64;
 /// Reading resumes when only so many are left.
 const LOW_WATER: usize = 16;
+/// Indications kept, more than a batch has: reading goes on while somebody awaits an answer. Beyond, the oldest is dropped.
+const INDICATIONS_MAX: usize = 16_384;
+/// Other events kept; beyond, the oldest is dropped.
+const OTHERS_MAX: usize = 1_024;
 
-/// A queue of events on one thread.
-pub(crate) struct Events<E> {
-    queue: Rc<RefCell<VecDeque<E>>>,
-    ready: Rc<Notify>,
-    /// Tells the driver not to read on.
-    high: Rc<Cell<bool>>,
+/// One listener's queue.
+pub(crate) struct Inbox<E> {
+    items: RefCell<VecDeque<E>>,
+    /// Whether an event stops the reading when nobody takes it.
+    presses: fn(&E) -> bool,
+    /// How many of the items do.
+    pressing: Cell<usize>,
+    lagged: Cell<u64>,
+    closed: Cell<bool>,
+    waiting: RefCell<Vec<Waker>>,
 }
 
-impl<E> Clone for Events<E> {
-    fn clone(&self) -> Self {
-        Self { queue: self.queue.clone(), ready: self.ready.clone(), high: self.high.clone() }
-    }
-}
-
-impl<E> Default for Events<E> {
-    fn default() -> Self {
-        Self { queue: Rc::default(), ready: Rc::default(), high: Rc::default() }
-    }
-}
-
-impl<E> Events<E> {
-    pub(crate) fn push(&self, event: E) -> Reading {
-        let mut queue = self.queue.borrow_mut();
-        queue.push_back(event);
-        if queue.len() >= HIGH_WATER {
-            self.high.set(true);
+impl<E> Inbox<E> {
+    pub(crate) fn new(presses: fn(&E) -> bool) -> Self {
+        Self {
+            items: RefCell::default(),
+            presses,
+            pressing: Cell::new(0),
+            lagged: Cell::new(0),
+            closed: Cell::new(false),
+            waiting: RefCell::default(),
         }
-        self.ready.notify_one();
-        if self.high.get() { Reading::Pauses } else { Reading::GoesOn }
     }
 
-    /// As [`push`](Self::push), but of what nobody takes only the latest stays: nobody is obliged to listen.
-    pub(crate) fn push_latest(&self, event: E) -> Reading {
-        let mut queue = self.queue.borrow_mut();
-        if queue.len() >= HIGH_WATER {
-            queue.pop_front();
+    pub(crate) fn push(&self, event: E) {
+        let mut items = self.items.borrow_mut();
+        let presses = (self.presses)(&event);
+        items.push_back(event);
+        let pressing = self.pressing.get() + usize::from(presses);
+        self.pressing.set(pressing);
+        let over = if presses { pressing > INDICATIONS_MAX } else { items.len() - pressing > OTHERS_MAX };
+        if over && let Some(oldest) = items.iter().position(|item| (self.presses)(item) == presses) {
+            items.remove(oldest);
+            self.pressing.set(pressing - usize::from(presses));
+            self.lagged.set(self.lagged.get() + 1);
         }
-        queue.push_back(event);
-        self.ready.notify_one();
-        Reading::GoesOn
+        drop(items);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        let mut woken = self.waiting.take();
+        woken.drain(..).for_each(Waker::wake);
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.is_empty() {
+            // The allocation serves the next who waits.
+            *waiting = woken;
+        }
     }
 
     /// Takes the oldest event if there is one.
     pub(crate) fn take(&self) -> Option<E> {
-        self.queue.borrow_mut().pop_front()
+        let event = self.items.borrow_mut().pop_front()?;
+        self.pressing.set(self.pressing.get() - usize::from((self.presses)(&event)));
+        Some(event)
     }
 
-    /// Waits until there is an event. Cancel-safe.
-    pub(crate) async fn ready(&self) {
-        while self.queue.borrow().is_empty() {
-            self.ready.notified().await;
+    /// As [`take`](Self::take), or waits; `None` once it is closed and empty.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<E>> {
+        match self.take() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if self.closed.get() => Poll::Ready(None),
+            None => {
+                let mut waiting = self.waiting.borrow_mut();
+                if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    waiting.push(cx.waker().clone());
+                }
+                Poll::Pending
+            }
         }
     }
 
-    /// Reading goes on.
-    pub(crate) fn resumed(&self) {
-        self.high.set(false);
+    /// Nothing more comes.
+    pub(crate) fn close(&self) {
+        self.closed.set(true);
+        self.wake();
     }
 
-    /// Whether reading was stopped and so few are left that it may go on.
-    pub(crate) fn may_resume(&self) -> bool {
-        self.high.get() && self.queue.borrow().len() <= LOW_WATER
+    pub(crate) fn lagged(&self) -> u64 {
+        self.lagged.get()
+    }
+
+    pub(crate) fn reading(&self) -> Reading {
+        if self.pressing.get() >= HIGH_WATER { Reading::Pauses } else { Reading::GoesOn }
+    }
+
+    /// Whether so few are left that reading may go on.
+    pub(crate) fn is_low(&self) -> bool {
+        self.pressing.get() <= LOW_WATER
+    }
+}
+
+/// Events to the handle's own queue and to every further listener.
+pub(crate) struct Hub<E> {
+    pub(crate) own: Inbox<E>,
+    others: RefCell<Vec<Weak<Inbox<E>>>>,
+}
+
+impl<E: Clone> Hub<E> {
+    pub(crate) fn new() -> Self {
+        Self { own: Inbox::new(|_| false), others: RefCell::default() }
+    }
+
+    pub(crate) fn push(&self, event: E) {
+        if !self.others.borrow().is_empty() {
+            self.others.borrow_mut().retain(|other| other.strong_count() > 0);
+            let others: Vec<_> = self.others.borrow().iter().filter_map(Weak::upgrade).collect();
+            others.into_iter().for_each(|other| other.push(event.clone()));
+        }
+        self.own.push(event);
+    }
+
+    pub(crate) fn listen(&self) -> EventStream<E> {
+        let inbox = Rc::new(Inbox::new(|_| false));
+        self.others.borrow_mut().push(Rc::downgrade(&inbox));
+        EventStream(inbox)
+    }
+
+    /// The next event of the handle's own queue; for a handle that never ends.
+    pub(crate) async fn next(&self) -> E {
+        poll_fn(|cx| match self.own.poll(cx) {
+            Poll::Ready(Some(event)) => Poll::Ready(event),
+            _ => Poll::Pending,
+        })
+        .await
+    }
+}
+
+impl<E> Drop for Hub<E> {
+    fn drop(&mut self) {
+        self.others.borrow().iter().filter_map(Weak::upgrade).for_each(|other| other.close());
+    }
+}
+
+/// One listener's events, each once; ends with the machine. A listener that does not keep up keeps the latest 1,024.
+pub struct EventStream<E>(Rc<Inbox<E>>);
+
+impl<E> EventStream<E> {
+    /// The next event; `None` once the machine has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Option<E> {
+        poll_fn(|cx| self.0.poll(cx)).await
+    }
+
+    /// Events that this listener has missed because it did not keep up.
+    pub fn lagged(&self) -> u64 {
+        self.0.lagged()
+    }
+}
+
+impl<E> Stream for EventStream<E> {
+    type Item = E;
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<E>> {
+        self.0.poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_takes_stays_bounded_by_kind_and_is_counted() {
+        // Even numbers are indications.
+        let inbox = Inbox::new(|n: &u32| n.is_multiple_of(2));
+        (0..HIGH_WATER as u32).for_each(|n| inbox.push(2 * n));
+        assert_eq!(inbox.reading(), Reading::Pauses);
+        (0..2 * OTHERS_MAX as u32).for_each(|n| inbox.push(2 * n + 1));
+        assert_eq!(inbox.lagged(), OTHERS_MAX as u64, "half of the others are gone, no indication is");
+        let kept: Vec<u32> = std::iter::from_fn(|| inbox.take()).collect();
+        assert!(kept[..HIGH_WATER].iter().copied().eq((0..HIGH_WATER as u32).map(|n| 2 * n)));
+        assert_eq!((kept.len(), kept[HIGH_WATER]), (HIGH_WATER + OTHERS_MAX, 2 * OTHERS_MAX as u32 + 1));
+        assert_eq!(inbox.reading(), Reading::GoesOn);
+        (0..3 * INDICATIONS_MAX as u32).for_each(|n| inbox.push(2 * n));
+        assert_eq!(inbox.lagged(), (OTHERS_MAX + 2 * INDICATIONS_MAX) as u64);
     }
 }

@@ -21,12 +21,13 @@ mod run;
 pub mod transport;
 mod xapp;
 
-pub use agent::AgentHandle;
+pub use agent::{AgentConnectError, AgentHandle};
 pub use alarm::Alarm;
 pub use bytes::Bytes;
 pub use clock::now;
+pub use events::EventStream;
 pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
 pub use ric::RicHandle;
 pub use run::run;
-pub use xapp::XappHandle;
+pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

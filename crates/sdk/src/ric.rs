@@ -1,8 +1,9 @@
 //! A RIC on sockets.
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::Events;
+use crate::events::{EventStream, Hub};
 use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
+use futures_core::Stream;
 use ranlab_e2::ric::{
     ConnId, IApp, IAppId, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput, RicOutput,
     Side,
@@ -11,7 +12,9 @@ use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
@@ -69,7 +72,7 @@ pub struct RicHandle(Rc<Shared>);
 
 struct Shared {
     driver: Driver<Ric>,
-    events: Events<RicEvent>,
+    events: Rc<Hub<RicEvent>>,
     replies: Rc<Replies>,
     next_conn: Rc<Cell<u64>>,
 }
@@ -94,18 +97,20 @@ impl RicHandle {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
-        let (events, replies) = (Events::default(), Rc::new(Replies::default()));
-        let (sink, waiting): (Events<RicEvent>, _) = (events.clone(), replies.clone());
+        let (events, replies) = (Rc::new(Hub::new()), Rc::new(Replies::default()));
+        let (sink, waiting) = (Rc::clone(&events), replies.clone());
         let max_pdu = config.limits.pdu_bytes;
-        let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| match event {
-            RicEvent::Reply(reply) => {
-                if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
-                    // Who asked may have gone; then nobody wants the reply.
-                    let _ = asker.send(reply);
+        let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
+            match event {
+                RicEvent::Reply(reply) => {
+                    if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
+                        // Who asked may have gone; then nobody wants the reply.
+                        let _ = asker.send(reply);
+                    }
                 }
-                Reading::GoesOn
+                event => sink.push(event),
             }
-            event => sink.push_latest(event),
+            Reading::GoesOn
         });
         let next_conn = Rc::new(Cell::new(1));
         Self(Rc::new(Shared { driver, events, replies, next_conn }))
@@ -164,13 +169,27 @@ impl RicHandle {
         self.0.driver.read(look)
     }
 
-    /// The next event. Cancel-safe.
+    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay. Whoever calls
+    /// this takes from the same queue; further listeners have [`events`](Self::events).
     pub async fn next(&self) -> RicEvent {
-        loop {
-            self.0.events.ready().await;
-            if let Some(event) = self.0.events.take() {
-                return event;
-            }
-        }
+        self.0.events.next().await
+    }
+
+    /// All events from now on, for one more listener.
+    pub fn events(&self) -> EventStream<RicEvent> {
+        self.0.events.listen()
+    }
+
+    /// Events that [`next`](Self::next) has missed because nobody took them.
+    pub fn lagged(&self) -> u64 {
+        self.0.events.own.lagged()
+    }
+}
+
+/// As [`RicHandle::next`]; it does not end.
+impl Stream for RicHandle {
+    type Item = RicEvent;
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RicEvent>> {
+        self.0.events.own.poll(cx)
     }
 }

@@ -1,16 +1,24 @@
 //! An xApp on a socket.
-use crate::driver::{Action, Driver, Machine};
-use crate::events::Events;
-use crate::transport::SocketOptions;
+use crate::agent::because;
+use crate::driver::{Action, Driver, Machine, Reading};
+use crate::events::Inbox;
+use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
+use futures_core::Stream;
 use ranlab_e2::xapp::{
-    ControlError, ControlHandle, FunctionRef, StandingHandle, SubscribeError, SubscriptionHandle, Xapp,
-    XappConfig, XappEvent, XappInput, XappOutput,
+    ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, StandingHandle, SubscribeError,
+    SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
+use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 impl Machine for Xapp {
     type Key = ();
@@ -21,7 +29,7 @@ impl Machine for Xapp {
     }
     fn disconnected(&mut self, now: Time, (): (), why: LinkLoss) {
         tracing::debug!(%why, "disconnected from the RIC");
-        self.handle(now, XappInput::Disconnected);
+        self.handle(now, XappInput::Disconnected { why });
     }
     fn connected(&mut self, now: Time, (): ()) {
         self.handle(now, XappInput::Connected);
@@ -51,30 +59,60 @@ impl Machine for Xapp {
 /// A running xApp: connected to its RIC, and again after a loss, its subscriptions restored. Dropping every handle of it
 /// ends it.
 ///
-/// Who does not take events with [`next`](Self::next) stops the reading, so nothing piles up here; the RIC then drops the
-/// oldest indications, visible as [`Xapp::lost`].
+/// Who does not take indications stops the reading, so nothing piles up here; the RIC then drops the oldest ones, visible
+/// as [`Xapp::lost`]. Other events wait for [`next`](Self::next) up to 1,024; beyond, the oldest is dropped and counted
+/// ([`lagged`](Self::lagged)). While somebody awaits an
+/// answer, reading goes on.
 ///
 /// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 #[derive(Clone)]
 pub struct XappHandle {
     driver: Rc<Driver<Xapp>>,
-    events: Events<XappEvent>,
+    mail: Rc<Mail>,
 }
 
 impl XappHandle {
-    /// Starts an xApp; it connects by itself.
-    pub fn start(config: XappConfig, options: SocketOptions) -> Self {
-        let events = Events::default();
-        let sink: Events<XappEvent> = events.clone();
-        let max_pdu = config.limits.pdu_bytes;
-        let xapp = Xapp::new(config);
-        let driver = Driver::start(xapp, options, max_pdu, move |event| sink.push(event));
-        driver.with(|xapp, now| xapp.handle(now, XappInput::Wake));
-        Self { driver: Rc::new(driver), events }
+    /// Starts an xApp and connects. If nobody answers there, the address is none or the RIC refuses, that is told at
+    /// once; a connection that is lost later is made again.
+    pub async fn connect(config: XappConfig, options: SocketOptions) -> Result<Self, XappConnectError> {
+        config.address.parse::<Address>()?;
+        let xapp = Self::start(config, options);
+        loop {
+            match xapp.next().await {
+                XappEvent::Ready { .. } => return Ok(xapp),
+                XappEvent::SetupFailed { cause, .. } => return Err(XappConnectError::Refused { cause }),
+                XappEvent::Disconnected { why, .. } => return Err(XappConnectError::Unreachable(why)),
+                _ => {}
+            }
+        }
     }
 
-    /// Subscribes at a node; the outcome is an event.
-    pub fn subscribe(
+    /// Starts an xApp that connects by itself and does not give up: for a RIC that is still to come. Each failure is an
+    /// event that says why.
+    pub fn start(config: XappConfig, options: SocketOptions) -> Self {
+        let mail = Rc::new(Mail::default());
+        let sink = Rc::clone(&mail);
+        let max_pdu = config.limits.pdu_bytes;
+        let driver = Driver::start(Xapp::new(config), options, max_pdu, move |event| sink.deliver(event));
+        driver.with(|xapp, now| xapp.handle(now, XappInput::Wake));
+        Self { driver: Rc::new(driver), mail }
+    }
+
+    /// Subscribes at a node, and waits until it is admitted or refused: as long as it takes, if the node is still to come.
+    pub async fn subscribe(
+        &self,
+        node: GlobalE2NodeId,
+        function: impl Into<FunctionRef>,
+        event_trigger: Bytes,
+        actions: Vec<ActionToBeSetup>,
+    ) -> Result<Subscription, SubscriptionError> {
+        let handle = self.request_subscription(node, function, event_trigger, actions)?;
+        let outcome = self.mail.subscriptions.wait(handle);
+        self.answer(outcome).await.unwrap_or(Err(SubscriptionError::Ended))
+    }
+
+    /// As [`subscribe`](Self::subscribe); the outcome is an event.
+    pub fn request_subscription(
         &self,
         node: GlobalE2NodeId,
         function: impl Into<FunctionRef>,
@@ -84,8 +122,8 @@ impl XappHandle {
         self.act(|xapp| xapp.subscribe(node, function, event_trigger, actions))
     }
 
-    /// Subscribes at every node that offers a function, those that come later included.
-    pub fn subscribe_all(
+    /// Subscribes at every node that offers a function, those that come later included; indications are events.
+    pub fn subscribe_all_raw(
         &self,
         function: impl Into<FunctionRef>,
         event_trigger: Bytes,
@@ -99,23 +137,41 @@ impl XappHandle {
         self.act(|xapp| xapp.unsubscribe(handle));
     }
 
+    /// Ends a standing subscription and all that it made.
+    pub fn unsubscribe_all(&self, standing: StandingHandle) {
+        self.act(|xapp| xapp.unsubscribe_all(standing));
+    }
+
     /// Ends all subscriptions and waits for the RIC's answers, at most so long; how many are left. Events that come
     /// meanwhile are lost.
     pub async fn leave(&self, patience: Duration) -> usize {
         self.act(Xapp::unsubscribe_everything);
         let left = || self.read(|xapp| xapp.subscriptions().1);
-        let gone = async {
+        let gone = self.answer(async {
             while left() > 0 {
                 self.next().await;
             }
-        };
+        });
         // What is left is told by the number.
         let _ = tokio::time::timeout(patience, gone).await;
         left()
     }
 
+    /// Sends a control and waits for its outcome: the node's words, if it has any.
+    pub async fn control(
+        &self,
+        node: GlobalE2NodeId,
+        function: impl Into<FunctionRef>,
+        header: Bytes,
+        message: Bytes,
+    ) -> Result<Option<Bytes>, ControlFailure> {
+        let handle = self.send_control(node, function, header, message, true)?;
+        let outcome = self.mail.controls.wait(handle);
+        self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))
+    }
+
     /// Sends a control; with `ack`, an event tells how it ended.
-    pub fn control(
+    pub fn send_control(
         &self,
         node: GlobalE2NodeId,
         function: impl Into<FunctionRef>,
@@ -133,22 +189,43 @@ impl XappHandle {
 
     /// The next event. Cancel-safe.
     pub async fn next(&self) -> XappEvent {
-        loop {
-            if let Some(event) = self.try_next() {
-                return event;
-            }
-            self.events.ready().await;
-        }
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// The next event, if one is there already.
     pub fn try_next(&self) -> Option<XappEvent> {
-        let event = self.events.take();
-        if self.events.may_resume() {
-            self.events.resumed();
+        let event = self.mail.own.take();
+        self.taken();
+        event
+    }
+
+    /// Events other than indications that are lost because nobody took them.
+    pub fn lagged(&self) -> u64 {
+        self.mail.own.lagged()
+    }
+
+    fn poll_event(&self, cx: &mut Context<'_>) -> Poll<XappEvent> {
+        match self.mail.own.poll(cx) {
+            Poll::Ready(Some(event)) => {
+                self.taken();
+                Poll::Ready(event)
+            }
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Something was taken: reads on if it had stopped for that.
+    fn taken(&self) {
+        if self.mail.may_resume() {
             self.driver.resume();
         }
-        event
+    }
+
+    /// Reads on until `answer` is there.
+    async fn answer<T>(&self, answer: impl Future<Output = T>) -> T {
+        let _awaited = Awaited::begin(&self.mail.awaited);
+        self.taken();
+        answer.await
     }
 
     fn act<T>(&self, change: impl FnOnce(&mut Xapp) -> T) -> T {
@@ -157,5 +234,212 @@ impl XappHandle {
             xapp.handle(now, XappInput::Wake);
             value
         })
+    }
+}
+
+/// As [`XappHandle::next`]; it does not end.
+impl Stream for XappHandle {
+    type Item = XappEvent;
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<XappEvent>> {
+        self.poll_event(cx).map(Some)
+    }
+}
+
+/// A subscription that was admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    /// Names it in events.
+    pub handle: SubscriptionHandle,
+    /// Actions that were not admitted.
+    pub not_admitted: Vec<ActionFailed>,
+}
+
+/// Why an xApp has no RIC.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum XappConnectError {
+    /// That is no address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// There is no connection.
+    #[error("no connection to the RIC: {0}")]
+    Unreachable(DisconnectReason),
+    /// The RIC does not take the xApp.
+    #[error("the RIC refuses the xApp{}", because(*.cause))]
+    Refused {
+        /// Why, if it said so.
+        cause: Option<Cause>,
+    },
+}
+
+/// Why there is no subscription.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscriptionError {
+    /// It cannot be asked for.
+    #[error(transparent)]
+    Impossible(#[from] SubscribeError),
+    /// It came to nothing, for now: [`XappHandle::unsubscribe`] keeps it from being tried again when its node is
+    /// announced anew.
+    #[error("the subscription failed: {failure}")]
+    Failed {
+        /// Which.
+        handle: SubscriptionHandle,
+        /// Why.
+        failure: Failure,
+    },
+    /// It was ended before it was admitted.
+    #[error("the subscription was ended before it was admitted")]
+    Ended,
+}
+
+/// Why a control was not executed, as far as known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlFailure {
+    /// It cannot be sent.
+    #[error(transparent)]
+    Impossible(#[from] ControlError),
+    /// It came to nothing, or nobody knows.
+    #[error("the control failed: {failure}")]
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Control outcome of the service model.
+        outcome: Option<Bytes>,
+    },
+    /// The xApp ended before the answer came.
+    #[error("the xApp ended before the answer came")]
+    Ended,
+}
+
+fn is_indication(event: &XappEvent) -> bool {
+    matches!(event, XappEvent::Indication { .. })
+}
+
+/// Where the machine's events go: to who awaits an answer, to the queue of a standing subscription, else to the
+/// handle's own queue.
+struct Mail {
+    own: Inbox<XappEvent>,
+    routes: RefCell<Vec<(StandingHandle, Rc<Inbox<XappEvent>>)>>,
+    subscriptions: Waiting<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
+    controls: Waiting<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
+    /// Answers that are awaited now.
+    awaited: Cell<usize>,
+    paused: Cell<bool>,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self {
+            own: Inbox::new(is_indication),
+            routes: RefCell::default(),
+            subscriptions: Waiting::default(),
+            controls: Waiting::default(),
+            awaited: Cell::new(0),
+            paused: Cell::new(false),
+        }
+    }
+}
+
+impl Mail {
+    fn deliver(&self, event: XappEvent) -> Reading {
+        if let XappEvent::Indication { standing, .. } = &event {
+            let routes = self.routes.borrow();
+            let route = standing.and_then(|standing| routes.iter().find(|(of, _)| *of == standing));
+            route.map_or(&self.own, |(_, inbox)| inbox).push(event);
+        } else if let Some(event) = self.answered(event) {
+            self.own.push(event);
+        }
+        let pauses = self.awaited.get() == 0 && self.any(|inbox| inbox.reading() == Reading::Pauses);
+        self.paused.set(pauses);
+        if pauses { Reading::Pauses } else { Reading::GoesOn }
+    }
+
+    /// Gives an answer to who awaits it; else gives it back.
+    fn answered(&self, event: XappEvent) -> Option<XappEvent> {
+        match event {
+            XappEvent::Subscribed { handle, not_admitted, .. } if self.subscriptions.is_awaited(handle) => {
+                self.subscriptions.tell(handle, Ok(Subscription { handle, not_admitted }));
+            }
+            XappEvent::SubscriptionFailed { handle, failure, .. }
+                if self.subscriptions.is_awaited(handle) =>
+            {
+                self.subscriptions.tell(handle, Err(SubscriptionError::Failed { handle, failure }));
+            }
+            XappEvent::Unsubscribed { handle, .. } if self.subscriptions.is_awaited(handle) => {
+                self.subscriptions.tell(handle, Err(SubscriptionError::Ended));
+            }
+            XappEvent::ControlAcknowledged { handle, outcome } if self.controls.is_awaited(handle) => {
+                self.controls.tell(handle, Ok(outcome));
+            }
+            XappEvent::ControlFailed { handle, failure, outcome } if self.controls.is_awaited(handle) => {
+                self.controls.tell(handle, Err(ControlFailure::Failed { failure, outcome }));
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    fn any(&self, is: impl Fn(&Inbox<XappEvent>) -> bool) -> bool {
+        is(&self.own) || self.routes.borrow().iter().any(|(_, inbox)| is(inbox))
+    }
+
+    /// Whether reading has stopped and may go on.
+    fn may_resume(&self) -> bool {
+        let resumes = self.paused.get() && (self.awaited.get() > 0 || !self.any(|inbox| !inbox.is_low()));
+        self.paused.set(self.paused.get() && !resumes);
+        resumes
+    }
+}
+
+/// Who awaits which answer. As many as the machine lets wait.
+struct Waiting<H, T>(RefCell<BTreeMap<H, oneshot::Sender<T>>>);
+
+impl<H, T> Default for Waiting<H, T> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<H: Ord, T> Waiting<H, T> {
+    /// Resolves with the answer, or with `None` if there never will be one.
+    fn wait(&self, handle: H) -> impl Future<Output = Option<T>> + use<H, T> {
+        let (asker, answer) = oneshot::channel();
+        self.0.borrow_mut().insert(handle, asker);
+        async { answer.await.ok() }
+    }
+
+    /// Whether somebody still wants it; who gave up is forgotten.
+    fn is_awaited(&self, handle: H) -> bool {
+        let mut waiting = self.0.borrow_mut();
+        let awaited = waiting.get(&handle).is_some_and(|asker| !asker.is_closed());
+        if !awaited {
+            waiting.remove(&handle);
+        }
+        awaited
+    }
+
+    fn tell(&self, handle: H, answer: T) {
+        if let Some(asker) = self.0.borrow_mut().remove(&handle) {
+            // Who asked may have gone; then nobody wants the answer.
+            let _ = asker.send(answer);
+        }
+    }
+}
+
+/// One more answer is awaited, as long as this lives.
+struct Awaited<'a>(&'a Cell<usize>);
+
+impl<'a> Awaited<'a> {
+    fn begin(count: &'a Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }

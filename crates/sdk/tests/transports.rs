@@ -2,29 +2,23 @@
 //! pings it through the RIC.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
+mod lab;
+
+use lab::{agent, encoded, within_patience};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{Agent, AgentConfig};
-use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::ric::{ControlDetails, IApp, IAppInput, IAppOutbox, RicConfig, Side};
 use ranlab_sdk::e2::xapp::{XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::*;
 use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger, Ping};
 use ranlab_sdk::wire::e2sm::per;
-use ranlab_sdk::{AgentHandle, Bytes, RicHandle, XappHandle, run};
+use ranlab_sdk::{AgentHandle, Bytes, RicHandle, XappHandle};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PINGS: u32 = 50;
 /// Larger than any socket buffer's first segment, so that frames come in pieces.
 const PAYLOAD: usize = 60_000;
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn encoded(value: &impl ranlab_sdk::wire::per::Per) -> Bytes {
-    let mut octets = Vec::new();
-    per::encode(value, &mut octets).unwrap();
-    octets.into()
-}
 
 fn ping(seq: u32) -> Bytes {
     encoded(&Ping { seq, t_send_ns: 0, payload: vec![seq as u8; PAYLOAD].into() })
@@ -78,22 +72,11 @@ impl IApp for Pinger {
     }
 }
 
-fn agent() -> Agent {
-    let ng = ComponentConfigItem {
-        interface: ComponentInterfaceType::Ng,
-        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }),
-        configuration: ComponentConfiguration::default(),
-    };
-    let node_id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 7, 32);
-    let mut agent = Agent::new(AgentConfig::new(node_id, vec![ng]));
-    agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
-    agent
-}
-
 /// Pings through the RIC, one after the other; returns what was echoed.
 async fn pings_of_an_xapp(xapp: &XappHandle) -> Vec<u32> {
-    xapp.subscribe_all(hw::OID, encoded(&HwTrigger::OnControl), vec![ActionToBeSetup::report(0)]).unwrap();
-    let send = |node, seq| xapp.control(node, hw::OID, Bytes::new(), ping(seq), false).unwrap();
+    xapp.subscribe_all_raw(hw::OID, encoded(&HwTrigger::OnControl), vec![ActionToBeSetup::report(0)])
+        .unwrap();
+    let send = |node, seq| xapp.send_control(node, hw::OID, Bytes::new(), ping(seq), false).unwrap();
     let mut echoed = Vec::new();
     while echoed.len() < PINGS as usize {
         match xapp.next().await {
@@ -131,7 +114,7 @@ async fn scenario(e2: &Address, e42: &Address) {
 
 fn run_scenario(e2: &str, e42: &str) {
     let (e2, e42) = (e2.parse().unwrap(), e42.parse().unwrap());
-    run(async { tokio::time::timeout(PATIENCE, scenario(&e2, &e42)).await }).expect("the pings come back");
+    within_patience(scenario(&e2, &e42));
 }
 
 #[test]

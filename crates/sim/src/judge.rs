@@ -11,7 +11,7 @@ impl World {
     pub(crate) fn xapp_event(&mut self, party: usize, event: XappEvent) {
         let life = self.hosts[party].life;
         let result = match event {
-            XappEvent::Indication { handle, node, indication } => {
+            XappEvent::Indication { handle, node, indication, .. } => {
                 self.judge(party, handle, &node, &indication)
             }
             XappEvent::ControlAcknowledged { .. } => {

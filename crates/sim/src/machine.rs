@@ -41,9 +41,17 @@ impl Machine {
 
     pub(crate) fn disconnected(&mut self, now: Time, key: u64) {
         match self {
-            Self::Agent(m) => m.handle(now, AgentInput::Disconnected { controller: controller(key) }),
+            Self::Agent(m) => m.handle(
+                now,
+                AgentInput::Disconnected {
+                    controller: controller(key),
+                    why: ranlab_e2::LinkLoss::ClosedByPeer,
+                },
+            ),
             Self::Ric(m) => m.handle(now, RicInput::Disconnected { conn: ConnId(key) }),
-            Self::Xapp(m) => m.handle(now, XappInput::Disconnected),
+            Self::Xapp(m) => {
+                m.handle(now, XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer })
+            }
             Self::Impostor(m) => m.disconnected(now),
         }
     }

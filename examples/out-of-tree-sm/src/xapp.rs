@@ -11,7 +11,7 @@ pub fn watch(xapp: &XappHandle, period_ms: u32) -> Result<(), SubscribeError> {
     let mut trigger = Vec::new();
     // A period within its bounds encodes.
     let _ = per::encode(&Trigger { period_ms: period_ms.clamp(1, 3_600_000) }, &mut trigger);
-    xapp.subscribe_all(OID, trigger.into(), vec![ActionToBeSetup::report(0)])?;
+    xapp.subscribe_all_raw(OID, trigger.into(), vec![ActionToBeSetup::report(0)])?;
     Ok(())
 }
 

@@ -164,7 +164,7 @@ pub(super) fn report(
     folder: &Path,
 ) -> Result<(Vec<Judged>, Written), Failure> {
     let (warnings, verdict) = (ranlab_rigs::warnings(results), ranlab_rigs::verdict(results));
-    let context = Context { warnings, verdict, command };
+    let context = Context { warnings, verdict, command, ..Context::default() };
     let written = ranlab_campaign::report::write(results, &context, folder)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok((judge(results), written))

@@ -93,7 +93,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     }
     let xapp = XappHandle::start(config, SocketOptions::default());
     for (model, trigger) in arguments.sm.iter().zip(triggers) {
-        xapp.subscribe_all(model.oid(), trigger, vec![ActionToBeSetup::report(0)])
+        xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)])
             .map_err(|error| Failure::Usage(error.to_string()))?;
     }
     // Bounds and precision are constants that the histogram accepts.

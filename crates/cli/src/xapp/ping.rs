@@ -138,7 +138,7 @@ impl Pinger {
             let ping = Ping { seq, t_send_ns: begin.as_nanos(), payload: self.payload.clone() };
             let mut message = Vec::with_capacity(self.payload.len() + 32);
             per::encode(&ping, &mut message).map_err(|e| Failure::Usage(e.to_string()))?;
-            let sent = self.xapp.control(self.node, hw::OID, Bytes::new(), message.into(), false);
+            let sent = self.xapp.send_control(self.node, hw::OID, Bytes::new(), message.into(), false);
             let Err(error) = sent else { return Ok(begin) };
             let away = matches!(
                 error,
@@ -184,7 +184,7 @@ async fn subscribe(xapp: &XappHandle, insert: bool) -> Result<(GlobalE2NodeId, S
     let mut trigger = Vec::new();
     per::encode(&HwTrigger::OnControl, &mut trigger).map_err(|e| Failure::Usage(e.to_string()))?;
     let handle = xapp
-        .subscribe(node, hw::OID, trigger.into(), vec![action])
+        .request_subscription(node, hw::OID, trigger.into(), vec![action])
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let admitted = tokio::time::timeout(NODE_WAIT, async {
         loop {

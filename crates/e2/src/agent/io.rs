@@ -1,6 +1,6 @@
 //! What goes into an agent and what comes out.
 use super::SubscriptionId;
-use crate::OutboxFull;
+use crate::{LinkLoss, OutboxFull};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
     Cause, CriticalityDiagnostics, GlobalRicId, RanFunctionId, RanFunctionIdCauseItem, RicRequestId,
@@ -38,6 +38,8 @@ pub enum AgentInput {
     Disconnected {
         /// Whose.
         controller: ControllerId,
+        /// Why, as the driver has seen it.
+        why: LinkLoss,
     },
     /// Time has passed.
     Wake,
@@ -108,6 +110,17 @@ pub enum CloseReason {
     Removed,
 }
 
+/// Why there is no connection any more, or none yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DisconnectReason {
+    /// It was lost or could not be made.
+    #[error(transparent)]
+    Lost(LinkLoss),
+    /// The agent closed it.
+    #[error("closed: {0}")]
+    Closed(CloseReason),
+}
+
 /// A procedure that an agent starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Procedure {
@@ -176,6 +189,8 @@ pub enum AgentEvent {
     Disconnected {
         /// Whose.
         controller: ControllerId,
+        /// Why.
+        why: DisconnectReason,
         /// When the agent tries again.
         retry_in: Duration,
     },

@@ -208,7 +208,7 @@ impl Agent {
         match input {
             AgentInput::Connected { controller } => self.core.on_connected(now, controller),
             AgentInput::Received { controller, pdu } => self.on_received(controller, pdu),
-            AgentInput::Disconnected { controller } => self.on_disconnected(controller),
+            AgentInput::Disconnected { controller, why } => self.on_disconnected(controller, why),
             AgentInput::Wake => {}
         }
         self.settle();

@@ -2,6 +2,7 @@
 use super::core::Core;
 use super::link::{Link, State};
 use super::*;
+use crate::LinkLoss;
 use crate::peer::{MARK, filled};
 use ranlab_wire::e2ap::{
     E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionIdItem, RanFunctionItem, TimeToWait,
@@ -135,18 +136,18 @@ impl Core {
     }
 
     /// The connection is no more; another attempt follows.
-    fn schedule_reconnect(&mut self, id: ControllerId) {
+    fn schedule_reconnect(&mut self, id: ControllerId, why: DisconnectReason) {
         let (now, delay) = (self.now, self.next_delay(id));
         let Some(link) = self.link_mut(id) else { return };
         link.forget_connection();
         let retry_at = (now + delay).max(link.not_before);
         link.state = State::Down { retry_at };
-        self.event(AgentEvent::Disconnected { controller: id, retry_in: retry_at.since(now) });
+        self.event(AgentEvent::Disconnected { controller: id, why, retry_in: retry_at.since(now) });
     }
 }
 
 impl Agent {
-    pub(super) fn on_disconnected(&mut self, id: ControllerId) {
+    pub(super) fn on_disconnected(&mut self, id: ControllerId, why: LinkLoss) {
         let Some(link) = self.core.link_mut(id) else { return };
         match link.state {
             State::Down { .. } | State::Gone => return,
@@ -159,7 +160,7 @@ impl Agent {
         }
         link.outbox.clear();
         self.end_subscriptions_of(id);
-        self.core.schedule_reconnect(id);
+        self.core.schedule_reconnect(id, DisconnectReason::Lost(why));
     }
 
     /// Closes a connection from our side; another attempt follows.
@@ -175,7 +176,7 @@ impl Agent {
             link.redirect = None;
         }
         self.end_subscriptions_of(id);
-        self.core.schedule_reconnect(id);
+        self.core.schedule_reconnect(id, DisconnectReason::Closed(reason.clone()));
         self.core.outputs.push_back(AgentOutput::Close { controller: id, reason });
     }
 

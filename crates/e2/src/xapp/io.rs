@@ -1,5 +1,5 @@
 //! What goes into an xApp and what comes out.
-use crate::OutboxFull;
+use crate::{LinkLoss, OutboxFull};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType};
 use ranlab_wire::e42::XappId;
@@ -29,7 +29,10 @@ pub enum XappInput {
         pdu: Bytes,
     },
     /// The connection is lost, or could not be made. Not to be told after [`XappOutput::Close`].
-    Disconnected,
+    Disconnected {
+        /// Why, as the driver has seen it.
+        why: LinkLoss,
+    },
     /// Time has passed.
     Wake,
 }
@@ -82,6 +85,17 @@ pub enum CloseReason {
     SetupImpossible(EncodeError),
 }
 
+/// Why there is no connection any more, or none yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DisconnectReason {
+    /// It was lost or could not be made.
+    #[error(transparent)]
+    Lost(LinkLoss),
+    /// The xApp closed it.
+    #[error("closed: {0}")]
+    Closed(CloseReason),
+}
+
 /// An indication: slices of the received PDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndicationView {
@@ -102,13 +116,16 @@ pub struct IndicationView {
 }
 
 /// Why something came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The RIC or the node says so.
+    #[error("refused: {0}")]
     Cause(Cause),
     /// Nobody answered.
+    #[error("nobody answered")]
     Unanswered,
     /// The connection was lost before the answer came.
+    #[error("the connection was lost before the answer came")]
     Disconnected,
 }
 
@@ -130,6 +147,8 @@ pub enum XappEvent {
     },
     /// The connection is lost or could not be made. Subscriptions live on and are restored.
     Disconnected {
+        /// Why.
+        why: DisconnectReason,
         /// When the xApp tries again.
         retry_in: Duration,
     },
@@ -177,6 +196,8 @@ pub enum XappEvent {
     Indication {
         /// Of which subscription.
         handle: SubscriptionHandle,
+        /// Which standing subscription made that, if one did.
+        standing: Option<StandingHandle>,
         /// From which node.
         node: GlobalE2NodeId,
         /// What it says.

@@ -191,7 +191,8 @@ impl Xapp {
         }
     }
 
-    /// Ends a subscription; [`XappEvent::Unsubscribed`] follows. Unknown handles are ignored.
+    /// Ends a subscription: none of its indications is handed out any more, and [`XappEvent::Unsubscribed`] follows. Unknown
+    /// handles are ignored.
     pub fn unsubscribe(&mut self, handle: SubscriptionHandle) {
         let Some(s) = self.subscriptions.get_mut(handle) else { return };
         s.unwanted = true;
@@ -277,8 +278,8 @@ impl Xapp {
         match input {
             XappInput::Connected => self.on_connected(),
             XappInput::Received { pdu } => self.on_received(&pdu),
-            XappInput::Disconnected if matches!(self.state, State::Down { .. }) => {}
-            XappInput::Disconnected => self.connection_lost(),
+            XappInput::Disconnected { .. } if matches!(self.state, State::Down { .. }) => {}
+            XappInput::Disconnected { why } => self.connection_lost(DisconnectReason::Lost(why)),
             XappInput::Wake => {}
         }
         self.expire();

@@ -49,13 +49,13 @@ impl Xapp {
     /// Closes the connection from our side; another attempt follows.
     pub(super) fn take_down(&mut self, reason: CloseReason) {
         if !matches!(self.state, State::Down { .. }) {
-            self.outputs.push_back(XappOutput::Close { reason });
-            self.connection_lost();
+            self.outputs.push_back(XappOutput::Close { reason: reason.clone() });
+            self.connection_lost(DisconnectReason::Closed(reason));
         }
     }
 
     /// The connection is no more; another attempt follows.
-    pub(super) fn connection_lost(&mut self) {
+    pub(super) fn connection_lost(&mut self, why: DisconnectReason) {
         let now = self.now;
         self.doomed = None;
         self.outbox.clear();
@@ -72,7 +72,7 @@ impl Xapp {
         for (handle, node) in self.subscriptions.start_over() {
             self.event(XappEvent::Unsubscribed { handle, node });
         }
-        self.event(XappEvent::Disconnected { retry_in: retry_at.since(now) });
+        self.event(XappEvent::Disconnected { why, retry_in: retry_at.since(now) });
     }
 
     pub(super) fn on_received(&mut self, pdu: &Bytes) {
@@ -122,9 +122,12 @@ impl Xapp {
         let Some(handle) = self.subscription_of(id) else { return };
         let Some(s) = self.subscriptions.get_mut(handle) else { return };
         s.gaps.see(indication.sn);
-        let node = s.node;
+        if s.unwanted {
+            return;
+        }
+        let (node, standing) = (s.node, s.standing);
         self.counters.indications += 1;
-        self.event(XappEvent::Indication { handle, node, indication });
+        self.event(XappEvent::Indication { handle, standing, node, indication });
     }
 
     fn dispatch(&mut self, message: e42::Message) {

@@ -45,7 +45,7 @@ fn the_waiting_time_outlives_the_connection() {
     bench.input(AgentInput::Connected { controller: C0 });
     let transaction = setup_transaction(&mut bench);
     bench.receive(C0, &Message::E2SetupFailure(setup_failure(transaction, Some(TimeToWait::V5s))));
-    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(5 * S - Duration::from_millis(1));
     assert_eq!(bench.connects.len(), 1);
     bench.pass(Duration::from_millis(1));
@@ -84,7 +84,7 @@ fn a_setup_failure_may_send_the_agent_elsewhere_but_not_for_ever() {
     let elsewhere = "tcp://192.0.2.9:4711";
     assert_eq!(addresses, ["tcp://a", elsewhere, elsewhere, elsewhere, elsewhere]);
     // The fifth refusal leaves it on the connection; once lost, it returns to the address that it was given.
-    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(2 * S);
     assert_eq!(bench.connects.last().unwrap().1, "tcp://a");
 }
@@ -111,7 +111,7 @@ fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
         bench.add("a");
         let mut delays = Vec::new();
         for _ in 0..40 {
-            bench.input(AgentInput::Disconnected { controller: C0 });
+            bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
             let delay = bench.agent.wake_at().unwrap().since(bench.now);
             assert!(delay <= S, "{delay:?}");
             delays.push(delay);
@@ -131,7 +131,7 @@ fn a_lost_connection_ends_its_subscriptions_and_a_new_one_starts_with_a_setup() 
     let mut bench = Bench::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     assert_eq!(bench.agent.subscriptions(), 1);
-    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert_eq!((bench.agent.subscriptions(), seen.lock().unwrap().deleted.len()), (0, 1));
     bench.pass(S);
     bench.set_up(C0);
@@ -289,7 +289,7 @@ fn ues_belong_to_the_first_controller_and_to_others_when_told() {
     }
     assert_eq!(seen.lock().unwrap().ues, [vec![1, 2], vec![2]]);
     // The first parts: the next one is the default.
-    bench.input(AgentInput::Disconnected { controller: C0 });
+    bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.drain();
     assert_eq!(bench.agent.ues_of(c1).iter().count(), 2);

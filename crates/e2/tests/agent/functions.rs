@@ -216,6 +216,6 @@ fn a_controller_is_added_given_a_ue_and_removed_by_control() {
     let remove = order(AssociationCommand::RemoveController { address: address() });
     assert!(matches!(&bench.ask(C0, &remove)[..], [Message::RicControlAcknowledge(_)]));
     assert!(matches!(&bench.take(C1)[..], [Message::E2RemovalRequest(_)]));
-    bench.input(AgentInput::Disconnected { controller: C1 });
+    bench.input(AgentInput::Disconnected { controller: C1, why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert_eq!(bench.agent.controllers().count(), 1);
 }

@@ -104,7 +104,8 @@ fn no_bytes_in_any_state_bring_an_agent_down() {
             let controller = ControllerId((random(&mut state) % 3) as u32);
             match random(&mut state) % 16 {
                 0 => bench.input(AgentInput::Connected { controller }),
-                1 => bench.input(AgentInput::Disconnected { controller }),
+                1 => bench
+                    .input(AgentInput::Disconnected { controller, why: ranlab_e2::LinkLoss::ClosedByPeer }),
                 2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
                 3 if bench.connects.last().is_some_and(|(c, _)| *c == C0) && !bench.agent.is_up(C0) => {
                     bench.input(AgentInput::Connected { controller: C0 });

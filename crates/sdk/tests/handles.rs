@@ -1,0 +1,136 @@
+//! What the handles promise: failures are told at once and say why, answers are awaited, every listener hears everything.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+mod lab;
+
+use lab::{agent, encoded, within_patience};
+use ranlab_sdk::e2::LinkLoss;
+use ranlab_sdk::e2::agent::DisconnectReason as AgentReason;
+use ranlab_sdk::e2::ric::{RicConfig, RicEvent, Side};
+use ranlab_sdk::e2::xapp::{DisconnectReason, Failure, XappConfig, XappEvent};
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Cause, GlobalE2NodeId};
+use ranlab_sdk::wire::e2sm::hw::{self, HwPeriodic, HwTrigger, Ping};
+use ranlab_sdk::{
+    AgentConnectError, AgentHandle, Bytes, ControlFailure, RicHandle, SubscriptionError, XappConnectError,
+    XappHandle,
+};
+use std::time::Duration;
+
+/// A RIC, an agent that it has accepted and an xApp that knows the agent.
+async fn network(name: &str) -> (RicHandle, AgentHandle, XappHandle, GlobalE2NodeId) {
+    let options = SocketOptions::default;
+    let address = |side: &str| -> Address { format!("mem://{name}-{side}").parse().unwrap() };
+    let ric = RicHandle::start(RicConfig::default(), options());
+    ric.listen(Side::E2, &address("e2"), |_| true).await.unwrap();
+    ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
+    let agent = AgentHandle::start(agent(), options());
+    agent.connect(&address("e2")).await.unwrap();
+    let xapp = XappHandle::connect(XappConfig::new(address("e42").to_string()), options()).await.unwrap();
+    loop {
+        if let XappEvent::NodeAdded { node } = xapp.next().await {
+            return (ric, agent, xapp, node);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_address_is_an_error_at_once() {
+    within_patience(async {
+        let options = SocketOptions::default;
+        let connect = |address: &str| XappHandle::connect(XappConfig::new(address), options());
+        let told = connect("tpc://127.0.0.1:36422").await.err().unwrap();
+        assert!(matches!(told, XappConnectError::Address(_)), "{told}");
+        assert!(told.to_string().contains("tcp://host:port"), "{told}");
+        let told = connect("mem://nobody-is-here").await.err().unwrap();
+        let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &told else {
+            panic!("{told}");
+        };
+        assert_eq!(why, "nobody listens at mem://nobody-is-here");
+
+        // Who retries is told what is wrong with each attempt, a malformed address among them.
+        let stubborn = XappHandle::start(XappConfig::new("127.0.0.1:36422"), options());
+        for _ in 0..2 {
+            let event = stubborn.next().await;
+            let XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. } = event else { panic!() };
+            assert!(matches!(why, LinkLoss::BadAddress(_)), "{why}");
+        }
+
+        let agent = AgentHandle::start(agent(), options());
+        let told = agent.connect(&"mem://nobody-is-here".parse().unwrap()).await.unwrap_err();
+        let AgentConnectError::Unreachable(AgentReason::Lost(why)) = told else { panic!("{told}") };
+        assert!(matches!(why, LinkLoss::NotConnected(_)), "{why}");
+        assert_eq!(agent.read(|agent| agent.controllers().count()), 0, "there is no second attempt");
+    });
+}
+
+#[test]
+fn a_lost_connection_says_why() {
+    within_patience(async {
+        let (ric, agent, xapp, _) = network("why").await;
+        drop(ric);
+        let why = loop {
+            if let XappEvent::Disconnected { why, .. } = xapp.next().await {
+                break why;
+            }
+        };
+        assert_eq!(why, DisconnectReason::Lost(LinkLoss::ClosedByPeer));
+        drop(agent);
+    });
+}
+
+#[test]
+fn outcomes_are_awaited_though_nobody_takes_the_indications() {
+    within_patience(async {
+        let (_ric, _agent, xapp, node) = network("outcomes").await;
+        let flood = HwTrigger::Periodic(HwPeriodic { period_ms: 1, payload_size: 5 });
+        let report = || vec![ActionToBeSetup::report(0)];
+        let first = xapp.subscribe(node, hw::OID, encoded(&flood), report()).await.unwrap();
+        assert!(first.not_admitted.is_empty());
+        // More than is kept before the reading stops: an answer would be behind them.
+        while xapp.read(|xapp| xapp.counters().indications) < 64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let message = encoded(&Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") });
+        xapp.control(node, hw::OID, Bytes::new(), message).await.unwrap();
+        let second = xapp.subscribe(node, hw::OID, encoded(&HwTrigger::OnControl), report()).await.unwrap();
+        assert_ne!(first.handle, second.handle);
+
+        let refused = xapp.control(node, hw::OID, Bytes::new(), Bytes::from_static(b"no ping")).await;
+        let Err(ControlFailure::Failed { failure: Failure::Cause(Cause::RicRequest(_)), .. }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        let refused = xapp.subscribe(node, hw::OID, Bytes::from_static(b"no trigger"), report()).await;
+        let Err(SubscriptionError::Failed { failure: Failure::Cause(_), .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let unknown = xapp.control(node, "1.2.3", Bytes::new(), Bytes::new()).await.unwrap_err();
+        assert_eq!(unknown.to_string(), "the node offers no such RAN function");
+        // What was answered is no event any more; what nobody took is still there.
+        while let Some(event) = xapp.try_next() {
+            assert!(matches!(event, XappEvent::Indication { .. }), "{event:?}");
+        }
+        assert_eq!(xapp.leave(lab::PATIENCE).await, 0);
+    });
+}
+
+#[test]
+fn every_listener_of_a_ric_hears_every_event() {
+    within_patience(async {
+        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
+        let place: Address = "mem://listeners-e2".parse().unwrap();
+        ric.listen(Side::E2, &place, |_| true).await.unwrap();
+        let (mut one, mut other) = (ric.events(), ric.events());
+        let agent = AgentHandle::start(agent(), SocketOptions::default());
+        agent.connect(&place).await.unwrap();
+        for listener in [&mut one, &mut other] {
+            assert!(matches!(listener.next().await, Some(RicEvent::NodeConnected { .. })));
+            assert_eq!(listener.lagged(), 0);
+        }
+        assert!(matches!(ric.next().await, RicEvent::NodeConnected { .. }));
+        drop((ric, agent));
+        while one.next().await.is_some() {}
+    });
+}

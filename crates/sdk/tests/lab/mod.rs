@@ -1,0 +1,35 @@
+//! What the tests bring up.
+#![allow(dead_code)] // no test uses all of it
+
+use ranlab_sdk::Bytes;
+use ranlab_sdk::e2::agent::{Agent, AgentConfig};
+use ranlab_sdk::e2::functions::hw::Hw;
+use ranlab_sdk::wire::e2ap::*;
+use ranlab_sdk::wire::e2sm::{hw, per};
+use std::time::Duration;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn encoded(value: &impl ranlab_sdk::wire::per::Per) -> Bytes {
+    let mut octets = Vec::new();
+    per::encode(value, &mut octets).unwrap();
+    octets.into()
+}
+
+/// An agent with the HW function.
+pub(crate) fn agent() -> Agent {
+    let ng = ComponentConfigItem {
+        interface: ComponentInterfaceType::Ng,
+        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }),
+        configuration: ComponentConfiguration::default(),
+    };
+    let node_id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 7, 32);
+    let mut agent = Agent::new(AgentConfig::new(node_id, vec![ng]));
+    agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
+    agent
+}
+
+/// Runs a test's story; one that does not end fails.
+pub(crate) fn within_patience<T>(story: impl Future<Output = T>) -> T {
+    ranlab_sdk::run(async { tokio::time::timeout(PATIENCE, story).await }).expect("the story ends")
+}
