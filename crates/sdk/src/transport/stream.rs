@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -26,6 +27,14 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// The peer's address, if the stream has one: TCP alone.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().ok(),
+            _ => None,
+        }
+    }
+
     /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. Any number
     /// of tasks may wait, and all of them are woken.
     pub async fn readable(&self) -> io::Result<()> {
