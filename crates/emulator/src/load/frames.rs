@@ -12,8 +12,8 @@ use ranlab_net::{
 };
 use ranlab_wire::gtpu::message_type;
 use ranlab_wire::packet::{
-    ETHERNET_BYTES, EtherType, Ethernet, IPV4_BYTES, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Mac,
-    Protocol, UDP_BYTES, Udp, UdpHeader, checksum, write_ethernet,
+    ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Ipv6, Mac, Protocol, Udp, udp_headers_bytes, write_ethernet,
+    write_udp,
 };
 use serde::Serialize;
 use std::io;
@@ -199,7 +199,7 @@ impl Head {
 
     /// Octets of the headers.
     fn len(&self) -> usize {
-        ETHERNET_BYTES + UDP_BYTES + if self.to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
+        ETHERNET_BYTES + udp_headers_bytes(self.to.ip())
     }
 
     /// Writes a frame: `fill` the datagram's payload, then the headers before it.
@@ -207,34 +207,9 @@ impl Head {
         let (head, room) = frame.split_at_mut_checked(self.len())?;
         let len = fill(room)?;
         let payload = room.get(..len)?;
-        let datagram = u16::try_from(UDP_BYTES + len).ok()?;
         let (ethernet, rest) = head.split_at_mut_checked(ETHERNET_BYTES)?;
         ethernet.copy_from_slice(&self.ethernet);
-        let (ports, protocol) = ((self.from.port(), self.to.port()), Protocol::UDP);
-        let mut udp =
-            UdpHeader { src_port: ports.0, dst_port: ports.1, payload_bytes: datagram - 8, checksum: 0 };
-        match (self.from.ip(), self.to.ip()) {
-            (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let (traffic_class, ttl) = (0, HOP_LIMIT);
-                let ip = Ipv4Header { traffic_class, payload_bytes: datagram, ttl, protocol, src, dst };
-                // Without a UDP checksum, as TS 29.281 allows over IPv4.
-                rest.copy_from_slice([&ip.write()[..], &udp.write()].concat().as_slice());
-            }
-            (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let (traffic_class, hop_limit, next_header) = (0, HOP_LIMIT, protocol);
-                let ip =
-                    Ipv6Header { traffic_class, payload_bytes: datagram, next_header, hop_limit, src, dst };
-                let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());
-                let sum = checksum::sum(payload, checksum::sum(&udp.write(), pseudo));
-                // 0 would say that there is none, which IPv6 does not allow.
-                udp.checksum = match !checksum::fold(sum) {
-                    0 => 0xffff,
-                    sum => sum,
-                };
-                rest.copy_from_slice([&ip.write()[..], &udp.write()].concat().as_slice());
-            }
-            _ => return None,
-        }
+        write_udp(self.from, self.to, HOP_LIMIT, payload, rest)?;
         Some(self.len() + len)
     }
 }
@@ -433,7 +408,7 @@ fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
 fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> {
     let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets);
     let octets = least_of(asked.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
-    let headers = GTPU_BYTES + UDP_BYTES + if config.n3.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+    let headers = GTPU_BYTES + udp_headers_bytes(config.n3.ip());
     let holds = |frame: u32| ((frame - XSK_HEADROOM) as usize).saturating_sub(ETHERNET_BYTES);
     let most = (device.mtu as usize).min(holds(XSK_FRAME_BYTES[1])).saturating_sub(headers);
     let needed = octets + headers;
@@ -490,6 +465,7 @@ fn bind_queues(device: u32, options: XskOptions) -> Result<Vec<XskSocket>, XskEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_wire::packet::{UDP_BYTES, checksum};
 
     const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const HOP: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -520,7 +496,7 @@ mod tests {
                 assert_eq!(read(&written[..cut]), None, "{cut}");
             }
             let ip = &written[ETHERNET_BYTES..];
-            let datagram = &ip[if to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }..];
+            let datagram = &ip[udp_headers_bytes(to.ip()) - UDP_BYTES..];
             let udp = Udp::parse(datagram).unwrap();
             assert_eq!((udp.src_port, udp.dst_port), (from.port(), to.port()));
         }
