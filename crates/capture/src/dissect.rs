@@ -142,7 +142,7 @@ impl Connection {
 }
 
 /// A version in which a PDU that could not be read in `tried` is a message, if there is one.
-pub fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
+pub(super) fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
     Version::ALL.into_iter().filter(|&version| version != tried).find(|&version| match side {
         Side::E2 => e2ap::decode(&pdu.bytes, version).is_ok(),
         Side::E42 => e42::decode(&pdu.bytes, version).is_ok(),

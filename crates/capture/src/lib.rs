@@ -1,28 +1,37 @@
 //! Packet captures as bytes: packets out of and into a capture's octets, messages out of packets; no files, sockets or clocks.
 //!
 //! ```text
-//!  octets --packets--> packets --link, ip--> segments --assemble (sctp, tcp, udp, exported)--> PDUs
-//!       PDUs --dissect--> messages with their connection's side and version --fields, verify--> what to say of them
-//!  PDUs --writer--> octets
+//!  octets --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs
+//!       PDUs --dissect--> messages with their connection's side and version --trace (fields, verify)--> an account
+//!  packets --writer--> octets        PDUs --exported--> octets that Wireshark reads
 //! ```
+//!
+//! Headers are [`ranlab_wire::packet`]'s. A capture is somebody else's data: whatever it holds is a [`note::Note`] or
+//! a PDU, and memory is bounded ([`MAX_HELD_BYTES`]).
+#![deny(missing_docs)]
 
 mod assemble;
 pub mod dissect;
+mod exported;
 pub mod fields;
-mod ip;
 mod link;
 pub mod note;
 pub mod packets;
 mod pdu;
 mod sctp;
 mod tcp;
+mod trace;
 pub mod verify;
-pub mod writer;
+mod writer;
 
 use serde::Serialize;
 
-pub use assemble::Assembler;
+pub use assemble::{Assembler, Findings, MAX_HELD_BYTES};
+pub use exported::Recorder;
+pub use link::LinkType;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
+pub use trace::{ConnectionSummary, Problem, Summary, Trace, TraceError};
+pub use writer::{PcapWriter, PcapngWriter};
 
 /// Registered port of E2AP.
 pub const E2_PORT: u16 = 36421;

@@ -1,72 +1,87 @@
 //! Link layers: from a packet to what it carries.
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ranlab_wire::packet::{Cooked, EtherType, Ethernet, Ip, PacketError, VlanTag};
 
+use super::exported::Exported;
 use super::note::Note;
-use super::{Endpoint, Transport};
 
-/// Stacked VLAN tags that are skipped.
+/// Stacked VLAN tags that are skipped, behind the first.
 const MAX_VLAN_TAGS: usize = 4;
+
+/// How the octets of a packet begin, as registered by tcpdump (`LINKTYPE_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: four octets in the order of the machine that captured.
+    pub const NULL: Self = Self(0);
+    /// Ethernet.
+    pub const ETHERNET: Self = Self(1);
+    /// An IP packet of either version.
+    pub const RAW: Self = Self(101);
+    /// BSD loopback in network order.
+    pub const LOOP: Self = Self(108);
+    /// Linux's "any" device, version 1.
+    pub const LINUX_SLL: Self = Self(113);
+    /// An IPv4 packet.
+    pub const IPV4: Self = Self(228);
+    /// An IPv6 packet.
+    pub const IPV6: Self = Self(229);
+    /// PDUs exported by Wireshark, or recorded by us.
+    pub const EXPORTED: Self = Self(252);
+    /// Linux's "any" device, version 2.
+    pub const LINUX_SLL2: Self = Self(276);
+    /// What some systems write for [`LinkType::RAW`].
+    const OTHER_RAW: [Self; 2] = [Self(12), Self(14)];
+}
 
 /// What a packet carries.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
     /// An IP packet.
-    Ip(&'a [u8]),
+    Ip(Ip<'a>),
     /// A PDU exported by Wireshark or recorded by us.
     Exported(Exported<'a>),
     /// Nothing of interest: ARP and the like.
     Other,
 }
 
-/// A PDU of link type 252, with its tags.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Exported<'a> {
-    pub(super) protocol: String,
-    pub(super) transport: Transport,
-    pub(super) source: Endpoint,
-    pub(super) destination: Endpoint,
-    pub(super) pdu: &'a [u8],
-}
-
 /// Takes the link layer off.
-pub(super) fn unwrap(link_type: i32, data: &[u8]) -> Result<Content<'_>, Note> {
+pub(super) fn unwrap(link_type: LinkType, data: &[u8]) -> Result<Content<'_>, Note> {
     match link_type {
-        1 => ethernet(data.get(12..).ok_or(Note::Malformed("Ethernet"))?),
-        // Null has the family in the order of the machine that captured, Loop in network order; both are small.
-        0 | 108 => data.get(4..).map(by_ip_version).ok_or(Note::Malformed("loopback")),
-        12 | 14 | 101 | 228 | 229 => Ok(by_ip_version(data)),
-        113 => ethernet(data.get(14..).ok_or(Note::Malformed("Linux cooked"))?),
-        276 => {
-            let (head, rest) = data.split_at_checked(20).ok_or(Note::Malformed("Linux cooked"))?;
-            by_ether_type([head[0], head[1]], rest)
+        LinkType::ETHERNET => {
+            let frame = Ethernet::parse(data)?;
+            by_ether_type(frame.ether_type, frame.payload)
         }
-        252 => exported(data).map(Content::Exported).ok_or(Note::Malformed("exported PDU")),
-        other => Err(Note::LinkType(other)),
+        LinkType::NULL | LinkType::LOOP => by_version(data.get(4..).ok_or(Note::Malformed("loopback"))?),
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => by_version(data),
+        other if LinkType::OTHER_RAW.contains(&other) => by_version(data),
+        LinkType::LINUX_SLL => cooked(Cooked::parse_v1(data)),
+        LinkType::LINUX_SLL2 => cooked(Cooked::parse_v2(data)),
+        LinkType::EXPORTED => {
+            Exported::parse(data).map(Content::Exported).ok_or(Note::Malformed("exported PDU"))
+        }
+        LinkType(other) => Err(Note::LinkType(other)),
     }
 }
 
-fn by_ip_version(data: &[u8]) -> Content<'_> {
+fn cooked(cooked: Result<Cooked<'_>, PacketError>) -> Result<Content<'_>, Note> {
+    let cooked = cooked?;
+    by_ether_type(cooked.ether_type, cooked.payload)
+}
+
+fn by_version(data: &[u8]) -> Result<Content<'_>, Note> {
     match data.first().map(|octet| octet >> 4) {
-        Some(4 | 6) => Content::Ip(data),
-        _ => Content::Other,
+        Some(4 | 6) => Ok(Content::Ip(Ip::parse_captured(data)?)),
+        _ => Ok(Content::Other),
     }
 }
 
-/// From the EtherType on.
-fn ethernet(data: &[u8]) -> Result<Content<'_>, Note> {
-    match data {
-        [a, b, rest @ ..] => by_ether_type([*a, *b], rest),
-        _ => Err(Note::Malformed("Ethernet")),
-    }
-}
-
-fn by_ether_type(mut ether_type: [u8; 2], mut rest: &[u8]) -> Result<Content<'_>, Note> {
+fn by_ether_type(mut ether_type: EtherType, mut rest: &[u8]) -> Result<Content<'_>, Note> {
     for _ in 0..=MAX_VLAN_TAGS {
-        match u16::from_be_bytes(ether_type) {
-            0x0800 | 0x86dd => return Ok(Content::Ip(rest)),
-            0x8100 | 0x88a8 | 0x9100 => {
-                let [_, _, a, b, inner @ ..] = rest else { return Err(Note::Malformed("VLAN")) };
-                (ether_type, rest) = ([*a, *b], inner);
+        match ether_type {
+            EtherType::IPV4 | EtherType::IPV6 => return Ok(Content::Ip(Ip::parse_captured(rest)?)),
+            EtherType::VLAN | EtherType::SERVICE_VLAN | EtherType::OLD_SERVICE_VLAN => {
+                (_, ether_type, rest) = VlanTag::parse(rest)?;
             }
             _ => return Ok(Content::Other),
         }
@@ -74,74 +89,43 @@ fn by_ether_type(mut ether_type: [u8; 2], mut rest: &[u8]) -> Result<Content<'_>
     Ok(Content::Other)
 }
 
-/// Tags of Wireshark's exported PDUs: type and length of 16 bits, the value padded to 4 octets, type 0 last.
-fn exported(data: &[u8]) -> Option<Exported<'_>> {
-    let mut rest = data;
-    let (mut protocol, mut transport) = (String::new(), Transport::Exported);
-    let (mut source, mut destination) = (Endpoint::default(), Endpoint::default());
-    loop {
-        let [t1, t2, l1, l2, tail @ ..] = rest else { return None };
-        let length = usize::from(u16::from_be_bytes([*l1, *l2]));
-        let (value, tail) = tail.split_at_checked(length)?;
-        rest = tail;
-        match u16::from_be_bytes([*t1, *t2]) {
-            0 => break,
-            // Dissector by name, heuristic dissector, dissector table: which comes last counts.
-            12..=14 => protocol = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
-            20 => source.address = Some(IpAddr::V4(Ipv4Addr::from(*value.first_chunk::<4>()?))),
-            21 => destination.address = Some(IpAddr::V4(Ipv4Addr::from(*value.first_chunk::<4>()?))),
-            22 => source.address = Some(IpAddr::V6(Ipv6Addr::from(*value.first_chunk::<16>()?))),
-            23 => destination.address = Some(IpAddr::V6(Ipv6Addr::from(*value.first_chunk::<16>()?))),
-            24 => {
-                transport = match u32::from_be_bytes(*value.first_chunk()?) {
-                    1 => Transport::Sctp,
-                    2 => Transport::Tcp,
-                    3 => Transport::Udp,
-                    _ => Transport::Exported,
-                }
-            }
-            25 => source.port = u32::from_be_bytes(*value.first_chunk()?) as u16,
-            26 => destination.port = u32::from_be_bytes(*value.first_chunk()?) as u16,
-            _ => {}
-        }
-    }
-    Some(Exported { protocol, transport, source, destination, pdu: rest })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_wire::packet::{Ipv4Header, Protocol};
 
     #[test]
     fn every_link_layer_gives_its_ip_packet() {
-        let ip: &[u8] = &[0x45, 1, 2, 3];
-        let with = |head: &[u8]| [head, ip].concat();
-        let wrapped: [(i32, Vec<u8>); 8] = [
-            (1, with(&[&[0; 12][..], &[8, 0]].concat())),
-            (1, with(&[&[0; 12][..], &[0x81, 0, 0, 5, 0x88, 0xa8, 0, 6, 8, 0]].concat())),
+        let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let (payload_bytes, protocol) = (2, Protocol::SCTP);
+        let head = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
+        let packet = [&head[..], &[7, 8]].concat();
+        let with = |head: &[u8]| [head, &packet, &[0; 9]].concat();
+        let mac = [0; 12];
+        let wrapped: [(u16, Vec<u8>); 10] = [
+            (1, with(&[&mac[..], &[8, 0]].concat())),
+            (1, with(&[&mac[..], &[0x81, 0, 0, 5, 0x88, 0xa8, 0, 6, 8, 0]].concat())),
+            (1, with(&[&mac[..], &[0x91, 0, 0, 5, 0x81, 0, 0, 6, 8, 0]].concat())),
             (0, with(&[2, 0, 0, 0])),
             (108, with(&[0, 0, 0, 2])),
-            (101, ip.to_vec()),
-            (228, ip.to_vec()),
+            (12, packet.clone()),
+            (101, packet.clone()),
+            (228, packet.clone()),
             (113, with(&[&[0; 14][..], &[8, 0]].concat())),
             (276, with(&[&[8, 0][..], &[0; 18]].concat())),
         ];
         for (link_type, data) in wrapped {
-            assert_eq!(unwrap(link_type, &data), Ok(Content::Ip(ip)), "{link_type}");
+            let Ok(Content::Ip(ip)) = unwrap(LinkType(link_type), &data) else { panic!("{link_type}") };
+            assert_eq!((ip.dst, ip.protocol, ip.payload), (dst.into(), protocol, &[7, 8][..]), "{link_type}");
         }
-        assert_eq!(unwrap(147, ip), Err(Note::LinkType(147)));
-    }
-
-    #[test]
-    fn no_cut_of_any_link_layer_panics() {
-        let data =
-            [0x81, 0, 0, 12, 0, 4, b'e', b'2', b'a', b'p', 0, 20, 0, 1, 9, 0, 25, 0, 2, 1, 1, 0, 0, 0, 0];
-        for link_type in [0, 1, 12, 101, 108, 113, 228, 229, 252, 276] {
-            for start in 0..data.len() {
-                for end in start..data.len() {
-                    let _ = unwrap(link_type, &data[start..end]);
-                }
-            }
-        }
+        assert_eq!(unwrap(LinkType(147), &packet), Err(Note::LinkType(147)));
+        assert_eq!(unwrap(LinkType::ETHERNET, &with(&[&mac[..], &[8, 6]].concat())), Ok(Content::Other));
+        assert_eq!(unwrap(LinkType::ETHERNET, &[0; 13]), Err(Note::Malformed("Ethernet")));
+        // As many tags as are skipped, and one more.
+        let tagged = |tags: usize| {
+            let frame = with(&[&mac[..], &[0x81, 0, 0, 5].repeat(tags), &[8, 0]].concat());
+            matches!(unwrap(LinkType::ETHERNET, &frame), Ok(Content::Ip(_)))
+        };
+        assert!(tagged(1 + MAX_VLAN_TAGS) && !tagged(2 + MAX_VLAN_TAGS));
     }
 }

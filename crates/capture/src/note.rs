@@ -1,6 +1,7 @@
 //! What was unusual on the way from a capture to its messages.
 use std::collections::BTreeMap;
 
+use ranlab_wire::packet::PacketError;
 use serde::Serialize;
 
 /// Different notes that are kept; further ones are counted.
@@ -21,7 +22,7 @@ pub enum Note {
     NoInterface,
     /// A link layer that is not taken apart.
     #[error("packets of link type {0} are not taken apart")]
-    LinkType(i32),
+    LinkType(u16),
     /// The capture kept less of the packet than there was.
     #[error("a packet was cut by the capture; record with a larger snapshot length")]
     PacketCut,
@@ -78,6 +79,12 @@ pub enum Note {
     /// There were more than are kept.
     #[error("further notes of other kinds")]
     Further,
+}
+
+impl From<PacketError> for Note {
+    fn from(error: PacketError) -> Self {
+        Self::Malformed(error.layer())
+    }
 }
 
 /// A note as it is reported.

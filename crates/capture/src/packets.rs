@@ -1,10 +1,11 @@
 //! From a capture file to its packets, whatever its format.
-use std::fs::File;
 use std::io::{self, Read};
 
-use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapHeader, create_reader};
+use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
-use super::note::{Note, Notes};
+use super::assemble::Findings;
+use super::link::LinkType;
+use super::note::Note;
 
 /// The read buffer begins with this much
 const FIRST_BUFFER_BYTES: usize = 1 << 20;
@@ -35,8 +36,8 @@ pub fn is_capture(start: &[u8]) -> bool {
 pub struct Packet<'a> {
     /// Number in the file, from 1.
     pub number: u64,
-    /// Link type as registered by tcpdump.
-    pub link_type: i32,
+    /// What its bytes begin with.
+    pub link_type: LinkType,
     /// Name of the interface, if the capture has one.
     pub interface: Option<&'a str>,
     /// Microseconds since the epoch, if the capture has a time.
@@ -48,44 +49,49 @@ pub struct Packet<'a> {
 }
 
 /// Calls `each` for every packet of a capture. A damaged or truncated end is a note: what was before it counts.
-/// Only what the system says is an error, or that the file is no capture.
-pub fn read(file: File, notes: &mut Notes, mut each: impl FnMut(Packet<'_>, &mut Notes)) -> io::Result<()> {
+/// Only what the system says is an error.
+pub fn read(
+    source: impl Read + Send,
+    found: &mut Findings,
+    mut each: impl FnMut(Packet<'_>, &mut Findings),
+) -> io::Result<()> {
     let mut progress = Progress::default();
     let mut failed = None;
-    let watched = Watched { file, failed: &mut failed };
-    let result = walk(watched, &mut progress, notes, &mut each);
+    let result = walk(Watched { source, failed: &mut failed }, &mut progress, found, &mut each);
     if let Some(error) = failed {
         return Err(error);
     }
+    let next = progress.packets + 1;
     match result {
         Ok(()) => {}
-        Err(End::Truncated) => notes.add(Note::CaptureTruncated, "packet", progress.packets + 1),
-        Err(End::Damaged) => {
-            notes.add(Note::CaptureDamaged(progress.consumed), "packet", progress.packets + 1);
-        }
+        Err(End::Truncated) => found.note(Note::CaptureTruncated, next),
+        Err(End::Damaged) => found.note(Note::CaptureDamaged(progress.consumed), next),
     }
     Ok(())
 }
 
-/// Keeps the system's word, which the parser drops.
-struct Watched<'a> {
-    file: File,
+/// Keeps the system's word, which the parser drops; and fills its buffer, as the parser takes less for the end.
+struct Watched<'a, R> {
+    source: R,
     failed: &'a mut Option<io::Error>,
 }
 
-impl Read for Watched<'_> {
+impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.file.read(buf) {
+        let mut filled = 0;
+        while filled < buf.len() {
+            match self.source.read(&mut buf[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let kind = error.kind();
                     *self.failed = Some(error);
                     return Err(kind.into());
                 }
-                read => return read,
             }
         }
+        Ok(filled)
     }
 }
 
@@ -99,22 +105,24 @@ enum End {
 struct Progress {
     packets: u64,
     consumed: u64,
-    legacy: Option<PcapHeader>,
+    /// Of this section; a pcap has one.
     interfaces: Vec<Interface>,
 }
 
 struct Interface {
-    link_type: i32,
+    link_type: LinkType,
     name: Option<String>,
     ticks_per_second: u64,
     offset_s: i64,
 }
 
+type Each<'a> = &'a mut dyn FnMut(Packet<'_>, &mut Findings);
+
 fn walk(
-    source: Watched<'_>,
+    source: Watched<'_, impl Read + Send>,
     progress: &mut Progress,
-    notes: &mut Notes,
-    each: &mut impl FnMut(Packet<'_>, &mut Notes),
+    found: &mut Findings,
+    each: Each<'_>,
 ) -> Result<(), End> {
     let end = |error: PcapError<&[u8]>| match error {
         PcapError::Eof | PcapError::Incomplete(_) | PcapError::UnexpectedEof => End::Truncated,
@@ -126,7 +134,7 @@ fn walk(
         let exhausted = reader.reader_exhausted();
         match reader.next() {
             Ok((size, block)) => {
-                progress.block(&block, notes, each);
+                progress.block(&block, found, each);
                 progress.consumed += size as u64;
                 // A block that takes no room would be read for ever.
                 if size == 0 && !matches!(block, PcapBlockOwned::LegacyHeader(_)) {
@@ -149,37 +157,24 @@ fn walk(
 }
 
 impl Progress {
-    fn block(
-        &mut self,
-        block: &PcapBlockOwned<'_>,
-        notes: &mut Notes,
-        each: &mut impl FnMut(Packet<'_>, &mut Notes),
-    ) {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, found: &mut Findings, each: Each<'_>) {
         match block {
-            PcapBlockOwned::LegacyHeader(header) => self.legacy = Some(header.clone()),
-            PcapBlockOwned::Legacy(packet) => {
-                let Some(header) = &self.legacy else { return };
-                let per_us = if header.is_nanosecond_precision() { 1000 } else { 1 };
-                let time_us = u64::from(packet.ts_sec) * 1_000_000 + u64::from(packet.ts_usec / per_us);
+            PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(Interface {
                 // The upper bits of the field tell of a frame check sequence.
-                let link_type = header.network.0 & 0xffff;
-                let sizes = (packet.caplen, packet.origlen);
-                self.packets += 1;
-                let was_cut = sizes.0 < sizes.1;
-                if was_cut {
-                    notes.add(Note::PacketCut, "packet", self.packets);
-                }
-                let data = without_padding(packet.data, sizes.0);
-                let number = self.packets;
-                each(
-                    Packet { number, link_type, interface: None, time_us: Some(time_us), cut: was_cut, data },
-                    notes,
-                );
+                link_type: LinkType(header.network.0 as u16),
+                name: None,
+                ticks_per_second: if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 },
+                offset_s: 0,
+            }),
+            PcapBlockOwned::Legacy(packet) => {
+                let per_second = self.interfaces.first().map_or(0, |interface| interface.ticks_per_second);
+                let ticks = u64::from(packet.ts_sec) * per_second + u64::from(packet.ts_usec);
+                self.packet(0, Some(ticks), packet.data, (packet.caplen, packet.origlen), found, each);
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(b)) if self.interfaces.len() < MAX_INTERFACES => {
                 self.interfaces.push(Interface {
-                    link_type: b.linktype.0,
+                    link_type: LinkType(b.linktype.0 as u16),
                     name: b.if_name().and_then(Result::ok).map(str::to_owned),
                     ticks_per_second: b.ts_resolution().filter(|&ticks| ticks > 0).unwrap_or(1_000_000),
                     offset_s: b.ts_offset(),
@@ -187,11 +182,11 @@ impl Progress {
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
                 let ticks = u64::from(b.ts_high) << 32 | u64::from(b.ts_low);
-                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), notes, each);
+                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), found, each);
             }
             PcapBlockOwned::NG(Block::SimplePacket(b)) => {
                 let all = b.origlen.min(b.data.len() as u32);
-                self.packet(0, None, b.data, (all, b.origlen), notes, each);
+                self.packet(0, None, b.data, (all, b.origlen), found, each);
             }
             PcapBlockOwned::NG(_) => {}
         }
@@ -203,31 +198,26 @@ impl Progress {
         ticks: Option<u64>,
         data: &[u8],
         (kept, sent): (u32, u32),
-        notes: &mut Notes,
-        each: &mut impl FnMut(Packet<'_>, &mut Notes),
+        found: &mut Findings,
+        each: Each<'_>,
     ) {
         self.packets += 1;
         let number = self.packets;
         let Some(interface) = self.interfaces.get(interface as usize) else {
-            return notes.add(Note::NoInterface, "packet", number);
+            return found.note(Note::NoInterface, number);
         };
-        let was_cut = kept < sent;
-        if was_cut {
-            notes.add(Note::PacketCut, "packet", number);
+        let cut = kept < sent;
+        if cut {
+            found.note(Note::PacketCut, number);
         }
         let time_us = ticks.map(|ticks| {
             let us = u128::from(ticks) * 1_000_000 / u128::from(interface.ticks_per_second);
             let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
             u64::try_from(us).unwrap_or(0)
         });
-        let (link_type, data) = (interface.link_type, without_padding(data, kept));
-        each(
-            Packet { number, link_type, interface: interface.name.as_deref(), time_us, cut: was_cut, data },
-            notes,
-        );
+        let (link_type, name) = (interface.link_type, interface.name.as_deref());
+        // Without padding.
+        let data = data.get(..kept as usize).unwrap_or(data);
+        each(Packet { number, link_type, interface: name, time_us, cut, data }, found);
     }
-}
-
-fn without_padding(data: &[u8], kept: u32) -> &[u8] {
-    data.get(..kept as usize).unwrap_or(data)
 }

@@ -1,172 +1,208 @@
 //! SCTP (RFC 9260): DATA chunks, in whatever packets they travel, and messages from their fragments.
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 
 use bytes::Bytes;
+use ranlab_wire::packet::{PacketError, Sctp, SctpChunk, SctpData};
 
-use super::note::{Note, Notes};
-use super::pdu::{Pdu, Place};
+use super::assemble::Findings;
+use super::note::Note;
+use super::pdu::Place;
 use super::{Flow, MAX_PDU_BYTES};
 
 /// Directions of associations that are kept track of.
 const MAX_DIRECTIONS: usize = 65_536;
 /// Transmission sequence numbers remembered in each direction, to know one that comes again.
-const REMEMBERED_TSNS: usize = 16_384;
+const REMEMBERED_TSNS: u32 = 8192;
 /// Fragments that wait for others in each direction.
 const MAX_FRAGMENTS: usize = 16_384;
-
-const BEGIN: u8 = 2;
-const END: u8 = 1;
+/// What a fragment costs beside its octets.
+const FRAGMENT_BYTES: usize = 64;
 /// Payload protocols of E2AP (70 to 72), and 0 for who does not say.
 const OUR_PAYLOAD_PROTOCOLS: [u32; 4] = [0, 70, 71, 72];
 
 /// All associations of a capture.
-#[derive(Debug, Default)]
-pub(super) struct Sctp {
+#[derive(Debug)]
+pub(super) struct Associations {
     /// The verification tag tells an association from a later one between the same ports.
     directions: HashMap<(Flow, u32), Direction>,
+    held_bytes: usize,
+    max_held_bytes: usize,
 }
 
 #[derive(Debug, Default)]
 struct Direction {
-    seen: HashSet<u32>,
-    order: VecDeque<u32>,
+    seen: Seen,
     fragments: HashMap<u32, Fragment>,
-    fragment_bytes: usize,
+    held_bytes: usize,
+    /// Number of the packet with the last fragment.
+    last: u64,
 }
 
 #[derive(Debug)]
 struct Fragment {
-    flags: u8,
-    stream: u16,
-    stream_sn: u16,
+    begins: bool,
+    ends: bool,
+    /// Stream and number in it.
+    message: (u16, u16),
     octets: Bytes,
 }
 
-impl Sctp {
+impl Associations {
+    /// `max_held_bytes` for the fragments of all associations together.
+    pub(super) fn new(max_held_bytes: usize) -> Self {
+        Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Walks the chunks of one packet.
     pub(super) fn packet(
         &mut self,
         place: &Place,
-        packet: &[u8],
+        packet: &Sctp<'_>,
         trusting: bool,
-        out: &mut Vec<Pdu>,
-        notes: &mut Notes,
+        found: &mut Findings,
     ) -> Result<(), Note> {
-        let (head, mut rest) = packet.split_first_chunk::<12>().ok_or(Note::Malformed("SCTP"))?;
-        let tag = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
-        while let [kind, flags, l1, l2, ..] = *rest {
-            let length = usize::from(u16::from_be_bytes([l1, l2]));
-            if length < 4 {
-                return Err(Note::Malformed("SCTP chunk"));
-            }
-            let Some(chunk) = rest.get(4..length) else {
+        for chunk in packet.chunks() {
+            let chunk = chunk.map_err(|error| match error {
                 // Cut by the capture, which has its own note; or lying about its length.
-                return Err(Note::SctpIncomplete);
+                PacketError::Truncated { .. } => Note::SctpIncomplete,
+                other => other.into(),
+            })?;
+            let taken = match chunk.kind {
+                SctpChunk::DATA => {
+                    let data = SctpData::parse(&chunk)?;
+                    let protocol = data.payload_protocol;
+                    if trusting || place.flow.has_our_port() || OUR_PAYLOAD_PROTOCOLS.contains(&protocol) {
+                        self.data(place, packet.verification_tag, &data, found)
+                    } else {
+                        Err(Note::OtherPayloadProtocol(protocol))
+                    }
+                }
+                SctpChunk::I_DATA => Err(Note::InterleavedData),
+                _ => Ok(()),
             };
-            match kind {
-                0 => self.data(place, tag, flags, chunk, trusting, out, notes)?,
-                64 => notes.add(Note::InterleavedData, "packet", place.number),
-                _ => {}
+            if let Err(note) = taken {
+                found.note(note, place.number);
             }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         }
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)] // One chunk's parts, and where its message goes.
     fn data(
         &mut self,
         place: &Place,
         tag: u32,
-        flags: u8,
-        chunk: &[u8],
-        trusting: bool,
-        out: &mut Vec<Pdu>,
-        notes: &mut Notes,
+        data: &SctpData<'_>,
+        found: &mut Findings,
     ) -> Result<(), Note> {
-        let (head, octets) = chunk.split_first_chunk::<12>().ok_or(Note::Malformed("SCTP DATA"))?;
-        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (tsn, streams, protocol) = (word(0), word(4), word(8));
-        if !trusting && !place.flow.has_our_port() && !OUR_PAYLOAD_PROTOCOLS.contains(&protocol) {
-            return Err(Note::OtherPayloadProtocol(protocol));
-        }
         let key = (place.flow, tag);
         if self.directions.len() >= MAX_DIRECTIONS && !self.directions.contains_key(&key) {
             return Err(Note::TooManyConnections(MAX_DIRECTIONS));
         }
         let direction = self.directions.entry(key).or_default();
-        if !direction.is_new(tsn) {
-            notes.add(Note::SctpDuplicate, "packet", place.number);
+        if !direction.seen.is_new(data.tsn) {
+            return Err(Note::SctpDuplicate);
+        }
+        let octets = Bytes::copy_from_slice(data.payload);
+        if data.begins && data.ends {
+            found.pdus.push(place.pdu(octets));
             return Ok(());
         }
-        let octets = Bytes::copy_from_slice(octets);
-        if flags & (BEGIN | END) == BEGIN | END {
-            out.push(place.pdu(octets));
-            return Ok(());
+        self.held_bytes -= direction.held_bytes;
+        direction.last = place.number;
+        let whole = direction.fragment(data, octets);
+        let full = direction.fragments.len() > MAX_FRAGMENTS
+            || direction.held_bytes > MAX_PDU_BYTES
+            || self.held_bytes + direction.held_bytes > self.max_held_bytes;
+        if full {
+            // Their others are not in this capture, or are no message of ours.
+            direction.fragments.clear();
+            direction.held_bytes = 0;
         }
-        let (stream, stream_sn) = ((streams >> 16) as u16, streams as u16);
-        let fragment = Fragment { flags, stream, stream_sn, octets };
-        if let Some(whole) = direction.fragment(tsn, fragment, place, notes) {
-            out.push(place.pdu(whole));
-        }
-        Ok(())
+        self.held_bytes += direction.held_bytes;
+        found.pdus.extend(whole.map(|whole| place.pdu(whole)));
+        if full { Err(Note::SctpIncomplete) } else { Ok(()) }
     }
 
     /// Counts the messages of which fragments are missing.
-    pub(super) fn finish(&mut self, notes: &mut Notes) {
-        for direction in self.directions.values().filter(|direction| !direction.fragments.is_empty()) {
-            notes.add(Note::SctpIncomplete, "packet", direction.fragments.len() as u64);
+    pub(super) fn finish(&mut self, found: &mut Findings) {
+        let mut waiting: Vec<_> = self.directions.values().filter(|d| !d.fragments.is_empty()).collect();
+        waiting.sort_by_key(|direction| direction.last);
+        for direction in waiting {
+            found.note(Note::SctpIncomplete, direction.last);
         }
     }
 }
 
 impl Direction {
-    fn is_new(&mut self, tsn: u32) -> bool {
-        if !self.seen.insert(tsn) {
-            return false;
-        }
-        self.order.push_back(tsn);
-        if self.order.len() > REMEMBERED_TSNS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.seen.remove(&oldest);
-        }
-        true
-    }
-
     /// Keeps a fragment; the whole message if it was the last one missing. Fragments of a message have
     /// consecutive numbers, so those around this one are looked at.
-    fn fragment(&mut self, tsn: u32, fragment: Fragment, place: &Place, notes: &mut Notes) -> Option<Bytes> {
-        let key = (fragment.stream, fragment.stream_sn);
-        self.fragment_bytes += fragment.octets.len();
-        self.fragments.insert(tsn, fragment);
-        if self.fragments.len() > MAX_FRAGMENTS || self.fragment_bytes > MAX_PDU_BYTES {
-            // Their others are not in this capture, or are no message of ours.
-            notes.add(Note::SctpIncomplete, "packet", place.number);
-            self.fragments.clear();
-            self.fragment_bytes = 0;
-            return None;
-        }
-        let part = |tsn: u32| self.fragments.get(&tsn).filter(|part| (part.stream, part.stream_sn) == key);
-        let mut first = tsn;
-        while part(first)?.flags & BEGIN == 0 {
-            first = first.wrapping_sub(1);
-        }
-        let mut last = tsn;
-        while part(last)?.flags & END == 0 {
+    fn fragment(&mut self, data: &SctpData<'_>, octets: Bytes) -> Option<Bytes> {
+        let message = (data.stream_id, data.stream_sequence);
+        self.held_bytes += octets.len() + FRAGMENT_BYTES;
+        let fragment = Fragment { begins: data.begins, ends: data.ends, message, octets };
+        self.fragments.insert(data.tsn, fragment);
+        let part = |tsn: u32| self.fragments.get(&tsn).filter(|part| part.message == message);
+        // The end first: it is what is missing of a message whose fragments come in order.
+        let mut last = data.tsn;
+        while !part(last)?.ends {
             last = last.wrapping_add(1);
         }
-        let mut whole = Vec::new();
-        let mut next = first;
-        loop {
-            let part = self.fragments.remove(&next)?;
-            self.fragment_bytes -= part.octets.len();
-            whole.extend_from_slice(&part.octets);
-            if next == last {
-                return Some(whole.into());
-            }
-            next = next.wrapping_add(1);
+        let mut first = data.tsn;
+        while !part(first)?.begins {
+            first = first.wrapping_sub(1);
         }
+        let mut whole = Vec::new();
+        for distance in 0..=last.wrapping_sub(first) {
+            let part = self.fragments.remove(&first.wrapping_add(distance))?;
+            self.held_bytes -= part.octets.len() + FRAGMENT_BYTES;
+            whole.extend_from_slice(&part.octets);
+        }
+        Some(whole.into())
+    }
+}
+
+/// Which of the newest transmission sequence numbers came: one bit for each.
+#[derive(Debug)]
+struct Seen {
+    newest: u32,
+    bits: Box<[u64; REMEMBERED_TSNS as usize / 64]>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { newest: 0, bits: Box::new([0; REMEMBERED_TSNS as usize / 64]) }
+    }
+}
+
+impl Seen {
+    /// Whether the number did not come before, as far as is remembered; from now on it did.
+    fn is_new(&mut self, tsn: u32) -> bool {
+        let ahead = tsn.wrapping_sub(self.newest);
+        if ahead < REMEMBERED_TSNS {
+            (0..ahead).for_each(|n| self.clear(self.newest.wrapping_add(1 + n)));
+            self.newest = tsn;
+        } else if ahead.wrapping_neg() >= REMEMBERED_TSNS {
+            self.bits.fill(0);
+            self.newest = tsn;
+        }
+        let (word, bit) = Self::place(tsn);
+        let new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        new
+    }
+
+    fn clear(&mut self, tsn: u32) {
+        let (word, bit) = Self::place(tsn);
+        self.bits[word] &= !bit;
+    }
+
+    fn place(tsn: u32) -> (usize, u64) {
+        let at = tsn % REMEMBERED_TSNS;
+        (at as usize / 64, 1 << (at % 64))
     }
 }
 
@@ -174,61 +210,48 @@ impl Direction {
 mod tests {
     use super::*;
     use crate::{Endpoint, Transport};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    fn place() -> Place {
-        let end = |port| Endpoint { address: Some([127, 0, 0, 1].into()), port };
-        let flow = Flow { transport: Transport::Sctp, source: end(40_000), destination: end(36_421) };
-        Place { flow, time_us: None, number: 1 }
+    #[test]
+    fn a_number_is_forgotten_when_it_is_long_past() {
+        let mut seen = Seen::default();
+        assert!(seen.is_new(u32::MAX) && !seen.is_new(u32::MAX) && seen.is_new(0) && !seen.is_new(u32::MAX));
+        assert!(seen.is_new(REMEMBERED_TSNS - 2) && !seen.is_new(u32::MAX));
+        assert!(seen.is_new(REMEMBERED_TSNS - 1) && seen.is_new(u32::MAX));
     }
 
-    fn data(flags: u8, tsn: u32, octets: &[u8]) -> Vec<u8> {
-        let mut chunk = vec![0, flags];
-        chunk.extend((16 + octets.len() as u16).to_be_bytes());
-        chunk.extend(tsn.to_be_bytes());
-        chunk.extend([0, 0, 0, 7, 0, 0, 0, 70]);
-        chunk.extend(octets);
-        chunk.resize(chunk.len().next_multiple_of(4), 0);
-        chunk
-    }
-
-    fn messages(chunks: &[Vec<u8>]) -> (Vec<Bytes>, usize) {
-        let (mut sctp, mut out, mut notes) = (Sctp::default(), Vec::new(), Notes::default());
-        for chunk in chunks {
-            let sack = [3, 0, 0, 4];
-            let packet = [&[0; 12][..], &sack, chunk].concat();
-            sctp.packet(&place(), &packet, false, &mut out, &mut notes).unwrap();
+    proptest! {
+        /// Within the window it is a set.
+        #[test]
+        fn what_came_is_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
+            let (mut seen, mut known) = (Seen::default(), BTreeSet::new());
+            for step in steps {
+                prop_assert_eq!(seen.is_new(base.wrapping_add(step)), known.insert(step));
+            }
         }
-        sctp.finish(&mut notes);
-        (out.into_iter().map(|pdu| pdu.bytes).collect(), notes.list().len())
-    }
 
-    #[test]
-    fn fragments_join_in_any_order_and_across_the_wrap() {
-        let first = data(BEGIN, u32::MAX, b"abc");
-        let (middle, last) = (data(0, 0, b"de"), data(END, 1, b"f"));
-        for order in [[&first, &middle, &last], [&last, &first, &middle], [&middle, &last, &first]] {
-            let chunks: Vec<_> = order.into_iter().cloned().collect();
-            assert_eq!(messages(&chunks), (vec![Bytes::from("abcdef")], 0));
-        }
-        assert_eq!(messages(&[first, last]), (vec![], 1));
-    }
-
-    #[test]
-    fn a_chunk_sent_again_is_skipped_with_a_note() {
-        let whole = data(BEGIN | END, 5, b"x");
-        assert_eq!(messages(&[whole.clone(), whole]), (vec![Bytes::from("x")], 1));
-    }
-
-    #[test]
-    fn garbage_never_panics() {
-        let good = [&[0; 12][..], &data(BEGIN | END, 5, b"some message")].concat();
-        for at in 0..good.len() {
-            for value in [0, 1, 3, 4, 0x7f, 0x80, 0xff] {
-                let mut bad = good.clone();
-                bad[at] = value;
-                let (mut sctp, mut out, mut notes) = (Sctp::default(), Vec::new(), Notes::default());
-                let _ = sctp.packet(&place(), &bad, false, &mut out, &mut notes);
-                let _ = sctp.packet(&place(), &bad[..at], false, &mut out, &mut notes);
+        /// Whatever comes on however many associations: what is held is what they hold, and bounded.
+        #[test]
+        fn all_associations_together_are_bounded(
+            chunks in prop::collection::vec((0..6_u32, any::<u8>(), 0..4_u8, 0..400_usize), 1..200),
+        ) {
+            const LIMIT: usize = 2000;
+            let (mut associations, mut found) = (Associations::new(LIMIT), Findings::default());
+            let (source, destination) = (Endpoint::default(), Endpoint::default());
+            let flow = Flow { transport: Transport::Sctp, source, destination };
+            let place = Place { flow, time_us: None, number: 1 };
+            for (tag, tsn, flags, size) in chunks {
+                let mut octets = vec![0; 12];
+                octets[4..8].copy_from_slice(&tag.to_be_bytes());
+                octets.extend([0, flags]);
+                octets.extend((16 + size as u16).to_be_bytes());
+                octets.extend(u32::from(tsn).to_be_bytes());
+                octets.resize(28 + size, 0);
+                associations.packet(&place, &Sctp::parse(&octets).unwrap(), true, &mut found).unwrap();
+                let held: usize = associations.directions.values().map(|direction| direction.held_bytes).sum();
+                prop_assert_eq!(held, associations.held_bytes());
+                prop_assert!(held <= LIMIT, "{}", held);
             }
         }
     }

@@ -19,16 +19,21 @@ pub struct Difference {
 /// What the received bytes probably break; clauses are of X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
+    /// The short form would do.
     #[error("a length determinant takes more octets than its value needs (11.9.3.5 to 11.9.3.7)")]
     NonMinimalLength,
+    /// Bits that nobody reads are set.
     #[error("padding bits are not zero (11.2.7)")]
     Padding,
+    /// So many octets could be left out.
     #[error(
         "{0} octets too many: padding behind a value in its open type, or a number with leading zero octets (11.1, 11.3.6)"
     )]
     ExtraOctets(usize),
+    /// None of the above.
     #[error("another encoding of the same value")]
     Other,
+    /// Our encoder refuses what the decoder took.
     #[error("the message cannot be encoded: {0}")]
     NotEncodable(String),
 }

@@ -1,14 +1,9 @@
 //! `ranlab pcap`: captures of E2 and E42.
-//!
-//! ```text
-//!  FILE --capture--> messages --decode--> lines, summary
-//!  streams --record (a proxy)--> capture's writer --> FILE
-//! ```
 mod decode;
 mod record;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ranlab_capture::Side;
 
 use crate::exit::Failure;
@@ -40,5 +35,10 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 
 /// `e2` or `e42`.
 fn side() -> impl TypedValueParser<Value = Side> {
-    PossibleValuesParser::new(["e2", "e42"]).map(|side| if side == "e42" { Side::E42 } else { Side::E2 })
+    let value = |name: &'static str, help: &'static str| PossibleValue::new(name).help(help);
+    PossibleValuesParser::new([
+        value("e2", "Between an E2 node and a RIC"),
+        value("e42", "Between an xApp and a RIC"),
+    ])
+    .map(|side| if side == "e42" { Side::E42 } else { Side::E2 })
 }

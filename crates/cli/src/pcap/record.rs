@@ -7,10 +7,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use ranlab_sdk::transport::{
-    AcceptError, Frame, FrameError, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, Stream,
-    WriteError, connect,
-};
+use ranlab_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
+use ranlab_sdk::transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
@@ -18,15 +16,9 @@ use tokio::task::LocalSet;
 use crate::args::{self, Address};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
-use ranlab_capture::writer::{PcapngWriter, Record};
-use ranlab_capture::{E42_PORT, Endpoint, Side, Transport};
 
-/// Connections that are passed on at a time; further ones are closed at once and counted as refused.
-const MAX_CONNECTIONS: usize = 4096;
 /// What is recorded reaches the file after this long at the latest.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
-/// Wait before the next connection when the system has no room for one.
-const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Example (agents connect to port 36431 instead of 36421):
@@ -89,15 +81,11 @@ async fn record(arguments: &Arguments) -> Result<Summary, Failure> {
     let out = arguments.out.display().to_string();
     let unwritable = |error: io::Error| Failure::Usage(format!("cannot write {out}: {error}"));
     let file = File::create(&arguments.out).map_err(unwritable)?;
-    let writer = PcapngWriter::new(BufWriter::new(file)).map_err(unwritable)?;
+    let recorder = Recorder::new(BufWriter::new(file)).map_err(unwritable)?;
     let side = arguments.side.unwrap_or_else(|| side_of(listener.address(), &arguments.connect));
     let summary = Summary { out: out.clone(), ..Summary::default() };
-    let shared = Rc::new(Shared {
-        side,
-        connect: arguments.connect.clone(),
-        options,
-        state: RefCell::new(State { writer, summary, open: 0, failed: None, last_told: String::new() }),
-    });
+    let state = State { recorder, summary, failed: None, last_told: String::new() };
+    let recording = Rc::new(Recording { side, state: RefCell::new(state) });
     eprintln!(
         "listening on {}, forwarding to {}, recording {} to {out}",
         listener.address(),
@@ -105,14 +93,20 @@ async fn record(arguments: &Arguments) -> Result<Summary, Failure> {
         side.name()
     );
     let began = Instant::now();
-    let stopped = serve(&listener, &shared, arguments.duration).await;
-    let mut state = shared.state.borrow_mut();
-    let flushed = state.writer.flush();
+    let proxy = Proxy::new(listener, arguments.connect.clone(), options);
+    let stopped = tokio::select! {
+        () = proxy.serve(Rc::clone(&recording)) => Ok(()),
+        stopped = until_stopped(&recording, arguments.duration) => stopped,
+    };
+    let mut state = recording.state.borrow_mut();
+    let flushed = state.recorder.flush();
     let failed = state.failed.take().map_or(flushed, Err);
     failed.map_err(|error| Failure::Environment(format!("cannot write {out}: {error}")))?;
     stopped.map_err(|error| Failure::Environment(format!("cannot wait for signals: {error}")))?;
-    state.summary.seconds = began.elapsed().as_secs_f64();
-    Ok(state.summary.clone())
+    let counts = proxy.counts();
+    let (connections, refused, broken) = (counts.connections, counts.refused, counts.broken);
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(Summary { connections, refused, broken, seconds, ..std::mem::take(&mut state.summary) })
 }
 
 fn side_of(listen: &Address, connect: &Address) -> Side {
@@ -120,35 +114,8 @@ fn side_of(listen: &Address, connect: &Address) -> Side {
     if is_e42(listen) || is_e42(connect) { Side::E42 } else { Side::E2 }
 }
 
-/// What all connections share.
-struct Shared {
-    side: Side,
-    connect: Address,
-    options: SocketOptions,
-    /// Never borrowed across an await.
-    state: RefCell<State>,
-}
-
-struct State {
-    writer: PcapngWriter<BufWriter<File>>,
-    summary: Summary,
-    open: usize,
-    failed: Option<io::Error>,
-    last_told: String,
-}
-
-impl State {
-    /// On the standard error, once in a row.
-    fn tell(&mut self, what: String) {
-        if self.last_told != what {
-            eprintln!("ranlab: {what}");
-            self.last_told = what;
-        }
-    }
-}
-
-/// Accepts until the time is over, a signal comes or the file cannot be written.
-async fn serve(listener: &Listener, shared: &Rc<Shared>, duration: Option<Duration>) -> io::Result<()> {
+/// Waits until the time is over, a signal comes or the file cannot be written.
+async fn until_stopped(recording: &Recording, duration: Option<Duration>) -> io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut flush = tokio::time::interval(FLUSH_PERIOD);
@@ -156,20 +123,10 @@ async fn serve(listener: &Listener, shared: &Rc<Shared>, duration: Option<Durati
     tokio::pin!(over);
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((client, peer)) => shared.admit(client, peer),
-                Err(error) => {
-                    shared.state.borrow_mut().tell(error.to_string());
-                    if matches!(error, AcceptError::Exhausted(_)) {
-                        tokio::time::sleep(EXHAUSTED_PAUSE).await;
-                    }
-                }
-            },
             _ = flush.tick() => {
-                let mut state = shared.state.borrow_mut();
-                if let Err(error) = state.writer.flush() {
-                    state.failed = Some(error);
-                }
+                let mut state = recording.state.borrow_mut();
+                let flushed = state.recorder.flush();
+                state.failed = state.failed.take().or(flushed.err());
                 if state.failed.is_some() {
                     return Ok(());
                 }
@@ -181,83 +138,38 @@ async fn serve(listener: &Listener, shared: &Rc<Shared>, duration: Option<Durati
     }
 }
 
-impl Shared {
-    fn admit(self: &Rc<Self>, client: Stream, peer: String) {
-        let mut state = self.state.borrow_mut();
-        if state.open >= MAX_CONNECTIONS {
-            state.summary.refused += 1;
-            return state.tell(format!("{MAX_CONNECTIONS} connections are open, further ones are refused"));
-        }
-        state.open += 1;
-        state.summary.connections += 1;
-        let number = state.summary.connections;
-        let shared = Rc::clone(self);
-        tokio::task::spawn_local(async move {
-            let outcome = shared.relay(&client, number).await;
-            let mut state = shared.state.borrow_mut();
-            state.open -= 1;
-            if let Err(why) = outcome {
-                state.summary.broken += 1;
-                state.tell(format!("{peer}: {why}"));
-            }
-        });
-    }
+/// Writes down what passes.
+struct Recording {
+    side: Side,
+    /// Never borrowed across an await.
+    state: RefCell<State>,
+}
 
-    /// Passes on in both directions until either end closes.
-    async fn relay(&self, client: &Stream, number: u64) -> Result<(), RelayError> {
-        let ric = connect(&self.connect, &self.options).await?;
+struct State {
+    recorder: Recorder<BufWriter<File>>,
+    summary: Summary,
+    failed: Option<io::Error>,
+    last_told: String,
+}
+
+impl Tap for Recording {
+    fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>) {
+        let mut state = self.state.borrow_mut();
         // Unix sockets have no ports: the customary one stands for the RIC, the connection's number for its peer.
-        let near = endpoint(client).unwrap_or(Endpoint { address: None, port: number as u16 });
-        let far = endpoint(&ric).unwrap_or_else(|| Endpoint { address: None, port: self.side.port() });
-        tokio::select! {
-            ended = self.pump(client, &ric, near, far) => ended,
-            ended = self.pump(&ric, client, far, near) => ended,
-        }
-    }
-
-    /// One direction. Nothing more is read before all that was read has been passed on, so no memory piles up.
-    async fn pump(
-        &self,
-        from: &Stream,
-        to: &Stream,
-        source: Endpoint,
-        destination: Endpoint,
-    ) -> Result<(), RelayError> {
-        let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
-        let mut batch = Vec::new();
-        loop {
-            match reader.fill(from)? {
-                ReadOutcome::WouldBlock => from.readable().await?,
-                ReadOutcome::Closed if reader.unfinished_bytes() > 0 => return Err(RelayError::Unfinished),
-                ReadOutcome::Closed => return Ok(()),
-                ReadOutcome::Bytes(_) => {
-                    let ended = loop {
-                        match reader.next() {
-                            Ok(Some(pdu)) => batch.push(pdu),
-                            Ok(None) => break Ok(()),
-                            Err(error) => break Err(error),
-                        }
-                    };
-                    self.write_down(&batch, source, destination);
-                    send(&mut writer, to, &batch).await?;
-                    batch.clear();
-                    ended?;
-                }
-            }
-        }
-    }
-
-    fn write_down(&self, batch: &[Bytes], source: Endpoint, destination: Endpoint) {
-        let mut state = self.state.borrow_mut();
+        let peer = Endpoint { address: None, port: passage.connection as u16 };
+        let ric = Endpoint { address: None, port: self.side.port() };
+        let (from, to) = if passage.forth { (peer, ric) } else { (ric, peer) };
+        let source = passage.from.map_or(from, Endpoint::from);
+        let destination = passage.to.map_or(to, Endpoint::from);
         // Addresses come with TCP alone here.
         let transport = if source.address.is_some() { Transport::Tcp } else { Transport::Exported };
-        let time = SystemTime::now();
+        let flow = Flow { transport, source, destination };
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         for pdu in batch {
             if state.failed.is_some() {
                 return;
             }
-            let record = Record { side: self.side, time, transport, source, destination, pdu };
-            match state.writer.write(&record) {
+            match state.recorder.write(self.side, since.as_nanos() as u64, &flow, pdu) {
                 Ok(()) => {
                     state.summary.pdus += 1;
                     state.summary.bytes += pdu.len() as u64;
@@ -266,39 +178,14 @@ impl Shared {
             }
         }
     }
-}
 
-/// Why a connection was not passed on to its regular end.
-#[derive(Debug, thiserror::Error)]
-enum RelayError {
-    #[error(transparent)]
-    Connect(#[from] ranlab_sdk::transport::ConnectError),
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    #[error("the connection closed in the middle of a message")]
-    Unfinished,
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-async fn send(writer: &mut FrameWriter, to: &Stream, batch: &[Bytes]) -> Result<(), RelayError> {
-    let frames: Vec<_> = batch.iter().map(|body| Frame { head: &[], body }).collect();
-    let mut taken = 0;
-    while taken < frames.len() || writer.rest_bytes() > 0 {
-        let outcome = writer.write(to, &frames[taken..])?;
-        taken += outcome.taken;
-        if outcome.blocked {
-            to.writable().await?;
+    /// On the standard error, once in a row.
+    fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
+        let what = peer.map_or_else(|| why.to_string(), |peer| format!("{peer}: {why}"));
+        let mut state = self.state.borrow_mut();
+        if state.last_told != what {
+            eprintln!("ranlab: {what}");
+            state.last_told = what;
         }
-    }
-    Ok(())
-}
-
-fn endpoint(stream: &Stream) -> Option<Endpoint> {
-    match stream {
-        Stream::Tcp(stream) => stream.peer_addr().ok().map(Endpoint::from),
-        _ => None,
     }
 }

@@ -3,9 +3,13 @@
 
 use std::io::{self, Write};
 
+use ranlab_capture::{LinkType, PcapngWriter};
 use ranlab_model::xhaul::{Delivery, Plan, Split};
 use ranlab_wire::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
 use ranlab_wire::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
+use ranlab_wire::packet::{
+    EtherType, IPV4_BYTES, Ipv4Header, Mac, Protocol, UDP_BYTES, UdpHeader, checksum, write_ethernet,
+};
 
 use super::answer::role;
 use super::setup::Setup;
@@ -14,8 +18,6 @@ use super::setup::Setup;
 pub(super) const DELIVERIES_MAX: usize = 200_000;
 /// Check sequence, preamble and gap: on the wire, not in a capture.
 const WIRE_ONLY_BYTES: usize = 4 + 20;
-const IPV4: u16 = 0x0800;
-const IP_BYTES: usize = 20;
 /// GTP-U, and what iperf3 uses.
 const PORTS: (u16, u16) = (2152, 5201);
 
@@ -29,51 +31,15 @@ pub(super) fn of_point(file: &str, point: usize) -> String {
 
 /// Writes the file.
 pub(super) fn write(out: impl Write, setup: &Setup, plan: &Plan, deliveries: &[Delivery]) -> io::Result<()> {
-    let mut out = io::BufWriter::new(out);
-    let mut section = Vec::new();
-    section.extend_from_slice(&0x1A2B_3C4D_u32.to_le_bytes());
-    section.extend_from_slice(&[1, 0, 0, 0]);
-    section.extend_from_slice(&u64::MAX.to_le_bytes());
-    block(&mut out, 0x0A0D_0D0A, &section)?;
+    let mut out = PcapngWriter::new(io::BufWriter::new(out))?;
     for flow in &plan.network.flows {
-        // Link type Ethernet, no limit; if_name, and if_tsresol: nanoseconds.
-        let mut body = vec![1, 0, 0, 0, 0, 0, 0, 0];
-        option(&mut body, 2, flow.name.as_bytes());
-        option(&mut body, 9, &[9]);
-        option(&mut body, 0, &[]);
-        block(&mut out, 1, &body)?;
+        out.interface(LinkType::ETHERNET, &flow.name)?;
     }
     for delivery in deliveries {
         let frame = frame(setup, plan, delivery);
-        let at_ns = delivery.at_ps / 1000;
-        let mut body = Vec::with_capacity(frame.len() + 24);
-        body.extend_from_slice(&delivery.flow.to_le_bytes());
-        body.extend_from_slice(&((at_ns >> 32) as u32).to_le_bytes());
-        body.extend_from_slice(&(at_ns as u32).to_le_bytes());
-        for _ in 0..2 {
-            body.extend_from_slice(&(frame.len() as u32).to_le_bytes());
-        }
-        body.extend_from_slice(&frame);
-        block(&mut out, 6, &body)?;
+        out.packet(delivery.flow, delivery.at_ps / 1000, &frame, frame.len())?;
     }
     out.flush()
-}
-
-fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
-    let padding = body.len().next_multiple_of(4) - body.len();
-    let length = ((body.len() + padding + 12) as u32).to_le_bytes();
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&length)?;
-    out.write_all(body)?;
-    out.write_all(&[0; 3][..padding])?;
-    out.write_all(&length)
-}
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend_from_slice(&code.to_le_bytes());
-    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
-    body.extend_from_slice(value);
-    body.resize(body.len().next_multiple_of(4), 0);
 }
 
 /// The split of a flow, if it is a cell's.
@@ -93,18 +59,16 @@ fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
     let size = (delivery.wire as usize).saturating_sub(WIRE_ONLY_BYTES);
     let split = split(setup, &flow.name);
     // Locally administered: who, and which flow.
-    let address = |cu: bool| [2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8];
-    let mut octets = Vec::with_capacity(size);
-    octets.extend_from_slice(&address(!down));
-    octets.extend_from_slice(&address(down));
-    let ethertype = match split {
-        Some(Split::If4p5 { udp: false }) => IF4P5,
-        Some(Split::Eight | Split::SevenOne | Split::SevenTwo { .. }) => ECPRI,
-        _ => IPV4,
+    let address = |cu: bool| Mac([2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8]);
+    let ether_type = match split {
+        Some(Split::If4p5 { udp: false }) => EtherType(IF4P5),
+        Some(Split::Eight | Split::SevenOne | Split::SevenTwo { .. }) => EtherType(ECPRI),
+        _ => EtherType::IPV4,
     };
-    octets.extend_from_slice(&ethertype.to_be_bytes());
+    let mut octets = Vec::with_capacity(size);
+    octets.extend_from_slice(&write_ethernet(address(!down), address(down), ether_type));
     let payload = size.saturating_sub(octets.len());
-    match ethertype {
+    match ether_type.0 {
         IF4P5 => if4p5(&mut octets, payload, down, delivery.sequence, flow.pattern.frames(0).len()),
         ECPRI => ecpri(&mut octets, payload, delivery.sequence),
         _ => ip(&mut octets, payload, split, delivery.sequence, flow.pattern.frames(0).len()),
@@ -146,29 +110,22 @@ fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64,
         (true, true) => 1480 / 8,
         _ => 0,
     };
-    let start = octets.len();
-    octets.extend_from_slice(&[0x45, 0]);
-    octets.extend_from_slice(&(payload as u16).to_be_bytes());
-    octets.extend_from_slice(&(number as u16).to_be_bytes());
-    octets.extend_from_slice(&offset.to_be_bytes());
-    octets.extend_from_slice(&[64, 17, 0, 0, 10, 77, 0, 11, 10, 77, 0, 1]);
-    let sum = checksum(&octets[start..start + IP_BYTES]);
-    octets[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
+    let payload_bytes = payload.saturating_sub(IPV4_BYTES) as u16;
+    let (src, dst) = ([10, 77, 0, 11].into(), [10, 77, 0, 1].into());
+    let protocol = Protocol::UDP;
+    let mut header = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
+    // The writer's headers are of whole datagrams; these say which part of which.
+    header[4..6].copy_from_slice(&(number as u16).to_be_bytes());
+    header[6..8].copy_from_slice(&offset.to_be_bytes());
+    header[10..12].fill(0);
+    let sum = checksum::checksum(&header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    octets.extend_from_slice(&header);
     if last {
         return;
     }
     let port = if f1u { PORTS.0 } else { PORTS.1 };
-    let udp = payload.saturating_sub(IP_BYTES) as u16;
-    for half in [port, port, udp, 0] {
-        octets.extend_from_slice(&half.to_be_bytes());
-    }
-}
-
-fn checksum(header: &[u8]) -> u16 {
-    let mut sum: u32 =
-        header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    while sum > 0xFFFF {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    !(sum as u16)
+    let payload_bytes = payload_bytes.saturating_sub(UDP_BYTES as u16);
+    octets
+        .extend_from_slice(&UdpHeader { src_port: port, dst_port: port, payload_bytes, checksum: 0 }.write());
 }

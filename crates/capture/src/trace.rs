@@ -1,0 +1,195 @@
+//! From captures to an account of what they hold: every message to the caller, and in the end a summary.
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::assemble::{Assembler, Findings};
+use super::dissect::{Connection, Dissected, Dissector, Known, other_version};
+use super::note::{Note, NoteCount, Notes};
+use super::pdu::{Endpoint, Flow, Pdu, Transport};
+use super::{MAX_PDU_BYTES, Side, packets, verify};
+
+/// PDUs with a problem that the summary lists; all are counted.
+const MAX_PROBLEMS: usize = 1000;
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// What the system says.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Neither a capture nor a PDU.
+    #[error("empty")]
+    Empty,
+    /// No capture, and no PDU is so long.
+    #[error("no capture, and too long for a PDU: at most {MAX_PDU_BYTES} bytes")]
+    TooLong,
+}
+
+/// What is wrong with a PDU.
+#[derive(Debug, Clone, Serialize)]
+pub struct Problem {
+    /// Its number over all files, from 1.
+    pub pdu: u64,
+    /// `undecodable` or `differing`.
+    pub problem: &'static str,
+    /// In words.
+    pub reason: String,
+}
+
+/// What all captures held.
+#[derive(Debug, Default, Serialize)]
+pub struct Summary {
+    /// PDUs of all sides.
+    pub pdus: u64,
+    /// PDUs that no decoder took.
+    pub undecodable: u64,
+    /// PDUs whose message is encoded otherwise by us; `None`: not compared.
+    pub differing: Option<u64>,
+    /// PDUs of each side.
+    pub sides: BTreeMap<Side, u64>,
+    /// PDUs of each message.
+    pub messages: BTreeMap<&'static str, u64>,
+    /// In the order of their first PDU.
+    pub connections: Vec<ConnectionSummary>,
+    /// What was unusual.
+    pub notes: Vec<NoteCount>,
+    /// The first thousand.
+    pub problems: Vec<Problem>,
+}
+
+/// A connection as it is reported.
+#[derive(Debug, Serialize)]
+pub struct ConnectionSummary {
+    /// What carried it.
+    pub transport: Transport,
+    /// The lesser of its ends.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// Its protocol.
+    pub side: Side,
+    /// Its version.
+    pub e2ap: String,
+    /// Its PDUs.
+    pub pdus: u64,
+}
+
+impl From<&Connection> for ConnectionSummary {
+    fn from(connection: &Connection) -> Self {
+        let Connection { flow, side, version, pdus, .. } = connection;
+        let (a, b) = (flow.source.to_string(), flow.destination.to_string());
+        Self { transport: flow.transport, a, b, side: *side, e2ap: version.to_string(), pdus: *pdus }
+    }
+}
+
+/// Captures that are read one after the other; connections go on from one to the next.
+#[derive(Debug)]
+pub struct Trace {
+    /// Every datagram and payload protocol is taken for ours.
+    trusting: bool,
+    dissector: Dissector,
+    notes: Notes,
+    summary: Summary,
+}
+
+impl Trace {
+    /// `known` goes before what ports and setups tell; `verify`: each message is encoded again and compared.
+    pub fn new(known: Known, verify: bool) -> Self {
+        let summary = Summary { differing: verify.then_some(0), ..Summary::default() };
+        let (trusting, dissector) = (known.side.is_some(), Dissector::new(known));
+        Self { trusting, dissector, notes: Notes::default(), summary }
+    }
+
+    /// Reads a capture (pcap, pcapng), or a file that holds one PDU, to its end; `each` for every PDU.
+    pub fn read(
+        &mut self,
+        mut source: impl Read + Send,
+        mut each: impl FnMut(&Dissected, Option<&Problem>),
+    ) -> Result<(), TraceError> {
+        let mut start = Vec::new();
+        source.by_ref().take(4).read_to_end(&mut start)?;
+        if start.is_empty() {
+            return Err(TraceError::Empty);
+        }
+        let mut found = Findings { pdus: Vec::new(), notes: std::mem::take(&mut self.notes) };
+        let read = if packets::is_capture(&start) {
+            let mut assembler = Assembler::new(self.trusting);
+            let read = packets::read(start.chain(source), &mut found, |packet, found| {
+                assembler.packet(&packet, found);
+                self.account(found, &mut each);
+            });
+            assembler.finish(&mut found);
+            read.map_err(TraceError::Io)
+        } else {
+            sole_pdu(start, source).map(|pdu| found.pdus.push(pdu))
+        };
+        self.account(&mut found, &mut each);
+        self.notes = found.notes;
+        read
+    }
+
+    /// What was read so far.
+    pub fn finish(mut self) -> Summary {
+        self.summary.connections = self.dissector.connections().iter().map(ConnectionSummary::from).collect();
+        self.summary.notes = self.notes.list();
+        self.summary
+    }
+
+    /// Takes what was found so far.
+    fn account(&mut self, found: &mut Findings, each: &mut impl FnMut(&Dissected, Option<&Problem>)) {
+        for pdu in found.pdus.drain(..) {
+            self.pdu(pdu, &mut found.notes, each);
+        }
+    }
+
+    fn pdu(&mut self, pdu: Pdu, notes: &mut Notes, each: &mut impl FnMut(&Dissected, Option<&Problem>)) {
+        let dissected = self.dissector.take(pdu, notes);
+        self.summary.pdus += 1;
+        *self.summary.sides.entry(dissected.side).or_default() += 1;
+        let problem = match &dissected.message {
+            Ok(decoded) => {
+                let message = decoded.message.name();
+                *self.summary.messages.entry(message).or_default() += 1;
+                for what in decoded.notes() {
+                    let note = Note::Deviation { message, what: what.to_owned() };
+                    notes.add(note, "PDU", dissected.number);
+                }
+                self.difference(&dissected)
+            }
+            Err(rejection) => {
+                self.summary.undecodable += 1;
+                let hint = other_version(&dissected.pdu, dissected.side, dissected.version)
+                    .map_or_else(String::new, |version| {
+                        format!("; it is a message of E2AP {version}: try --e2ap {version}")
+                    });
+                Some(("undecodable", format!("{rejection}{hint}")))
+            }
+        };
+        let problem = problem.map(|(problem, reason)| Problem { pdu: dissected.number, problem, reason });
+        each(&dissected, problem.as_ref());
+        if self.summary.problems.len() < MAX_PROBLEMS {
+            self.summary.problems.extend(problem);
+        }
+    }
+
+    fn difference(&mut self, dissected: &Dissected) -> Option<(&'static str, String)> {
+        let (count, decoded) = (self.summary.differing.as_mut()?, dissected.message.as_ref().ok()?);
+        let difference = verify::verify(decoded, dissected.version, &dissected.pdu.bytes)?;
+        *count += 1;
+        Some(("differing", difference.to_string()))
+    }
+}
+
+fn sole_pdu(mut octets: Vec<u8>, rest: impl Read) -> Result<Pdu, TraceError> {
+    rest.take(MAX_PDU_BYTES as u64 + 1).read_to_end(&mut octets)?;
+    if octets.len() > MAX_PDU_BYTES {
+        return Err(TraceError::TooLong);
+    }
+    let (source, destination) = (Endpoint::default(), Endpoint::default());
+    let flow = Flow { transport: Transport::File, source, destination };
+    Ok(Pdu { flow, time_us: None, side: None, bytes: Bytes::from(octets) })
+}

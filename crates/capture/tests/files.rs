@@ -1,0 +1,232 @@
+//! Captures as files hold them: written, read, cut, damaged, and given in pieces.
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
+mod common;
+
+use common::DELETE;
+use proptest::prelude::*;
+use ranlab_capture::dissect::Known;
+use ranlab_capture::packets::{Packet, is_capture, read};
+use ranlab_capture::{
+    Assembler, Endpoint, Findings, Flow, LinkType, PcapWriter, PcapngWriter, Recorder, Side, Trace,
+    TraceError, Transport,
+};
+use std::io::{self, Read};
+
+const FLEXRIC: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/flexric_e2_e42_sctp.pcap"));
+
+/// Link type, interface, time in microseconds, whether cut, and octets.
+type Seen = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
+
+fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
+    let (mut seen, mut found) = (Vec::new(), Findings::default());
+    let each = |p: Packet<'_>, _: &mut Findings| {
+        assert_eq!(p.number, seen.len() as u64 + 1);
+        let interface = p.interface.map(str::to_owned);
+        seen.push((p.link_type.0, interface, p.time_us, p.cut, p.data.to_vec()));
+    };
+    read(capture, &mut found, each).unwrap();
+    (seen, found.notes.list().into_iter().map(|note| note.note).collect())
+}
+
+fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = PcapWriter::new(&mut out, LinkType::RAW).unwrap();
+    packets.iter().for_each(|(at_ns, data)| writer.packet(*at_ns, data).unwrap());
+    writer.flush().unwrap();
+    out
+}
+
+/// The layout of the formats' own descriptions (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), octet by octet.
+#[test]
+fn the_formats_are_as_described() {
+    let out = pcap(&[(1_000_000_002, vec![0xaa, 0xbb])]);
+    let head = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
+    let record = [1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0xaa, 0xbb];
+    assert_eq!(out, [&head[..], &record].concat());
+
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    let section = writer.interface(LinkType::ETHERNET, "up").map(|number| assert_eq!(number, 0));
+    section.unwrap();
+    writer.packet(0, 0x1_0000_0002, &[0xaa, 0xbb, 0xcc], 9).unwrap();
+    assert!(writer.packet(1, 0, &[], 0).is_err(), "an interface that was not described");
+    writer.flush().unwrap();
+    let out = writer.into_inner();
+    let length = |at: usize| u32::from_le_bytes(out[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!(out[..12], [0x0a, 0x0d, 0x0d, 0x0a, out[4], 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a]);
+    assert_eq!(out[12..24], [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    let interface = length(4);
+    assert_eq!(length(interface - 4), interface);
+    let description = [
+        1, 0, 0, 0, 40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 2, 0, b'u', b'p', 0, 0, 9, 0, 1, 0, 9, 0, 0,
+        0, 0, 0, 0, 0, 40, 0, 0, 0,
+    ];
+    assert_eq!(out[interface..interface + 40], description);
+    let packet = [
+        6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 0xaa, 0xbb,
+        0xcc, 0, 36, 0, 0, 0,
+    ];
+    assert_eq!(out[interface + 40..], packet);
+}
+
+proptest! {
+    /// What either format holds is read back, to the microsecond.
+    #[test]
+    fn what_is_written_is_read(
+        packets_in in prop::collection::vec((0..4_000_000_000_000_000_000_u64, prop::collection::vec(any::<u8>(), 0..300)), 0..20),
+        names in prop::collection::vec("[a-z0-9 ]{0,12}", 1..5),
+    ) {
+        let expected: Vec<Seen> = packets_in.iter().map(|(at_ns, data)| (101, None, Some(at_ns / 1000), false, data.clone())).collect();
+        prop_assert_eq!(packets(&pcap(&packets_in)[..]), (expected, vec![]));
+
+        let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+        for name in &names {
+            writer.interface(LinkType::ETHERNET, name).unwrap();
+        }
+        let mut expected: Vec<Seen> = Vec::new();
+        for (n, (at_ns, data)) in packets_in.iter().enumerate() {
+            let (interface, missing) = (n % names.len(), n % 3);
+            writer.packet(interface as u32, *at_ns, data, data.len() + missing).unwrap();
+            let name = Some(names[interface].clone());
+            expected.push((1, name, Some(at_ns / 1000), missing > 0, data.clone()));
+        }
+        let (seen, notes) = packets(&writer.into_inner()[..]);
+        prop_assert_eq!(seen, expected);
+        prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "packets that were cut: {:?}", notes);
+    }
+
+    /// A capture that ends early holds the packets before its end, and says so; a damaged one does no harm.
+    #[test]
+    fn a_capture_is_read_as_far_as_it_goes(
+        sizes in prop::collection::vec(0..200_usize, 1..12),
+        keep in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+    ) {
+        let all: Vec<_> = sizes.iter().map(|&size| (7, vec![0x45; size])).collect();
+        let mut whole = pcap(&all);
+        let keep = keep.index(whole.len() + 1);
+        let (seen, notes) = packets(&whole[..keep]);
+        let mut ends: Vec<_> = sizes.iter().scan(24, |end, size| { *end += 16 + size; Some(*end) }).collect();
+        prop_assert_eq!(seen.len(), ends.iter().filter(|end| **end <= keep).count());
+        ends.push(24);
+        prop_assert_eq!(notes.is_empty(), ends.contains(&keep), "{}: {:?}", keep, notes);
+        for (at, value) in damage {
+            let at = 24 + at.index(whole.len() - 24);
+            whole[at] = value;
+        }
+        packets(&whole[..]);
+    }
+}
+
+#[test]
+fn times_are_read_in_either_order_and_resolution() {
+    // As tcpdump on a big-endian machine: microseconds, Ethernet with a frame check sequence noted.
+    let mut big =
+        vec![0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x40, 0, 0, 1];
+    big.extend([0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0xaa]);
+    assert_eq!(packets(&big[..]).0, [(1, None, Some(5_000_006), false, vec![0xaa])]);
+    // A pcapng with milliseconds (10^-3) that count from 1000 s on, and a packet of an interface that is not there.
+    let mut writer = PcapngWriter::new(Vec::new()).unwrap();
+    writer.interface(LinkType::RAW, "x").unwrap();
+    writer.packet(0, 7, &[1], 1).unwrap();
+    let mut ng = writer.into_inner();
+    let at = ng.windows(8).position(|w| w == [9, 0, 1, 0, 9, 0, 0, 0]).unwrap();
+    ng[at + 4] = 3;
+    assert_eq!(packets(&ng[..]).0[0].2, Some(7000));
+    let packet = ng.len() - 36;
+    ng[packet + 8] = 1;
+    let (seen, notes) = packets(&ng[..]);
+    assert!(seen.is_empty() && notes[0].contains("does not describe"), "{notes:?}");
+}
+
+#[test]
+fn what_is_recorded_comes_back_and_what_is_cut_is_no_pdu() {
+    let huge = vec![0; 300_000];
+    let end = |address: [u8; 4], port| Endpoint { address: Some(address.into()), port };
+    let (source, destination) = (end([10, 0, 0, 1], 5000), end([11, 0, 0, 1], 6000));
+    let flow = Flow { transport: Transport::Sctp, source, destination };
+    let six = Flow { source: Endpoint { address: Some("fd00::1".parse().unwrap()), port: 7 }, ..flow };
+    let nowhere = Flow { transport: Transport::Exported, destination: Endpoint::default(), ..six };
+    let mut recorder = Recorder::new(Vec::new()).unwrap();
+    let records = [
+        (Side::E42, flow, &DELETE[..]),
+        (Side::E2, flow, &huge),
+        (Side::E2, six, &DELETE),
+        (Side::E42, nowhere, &[]),
+    ];
+    for (side, flow, pdu) in records {
+        recorder.write(side, 1_700_000_000_123_456_789, &flow, pdu).unwrap();
+    }
+    recorder.flush().unwrap();
+    let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+    let capture = recorder.into_inner();
+    assert!(is_capture(&capture) && !is_capture(&DELETE));
+    read(&capture[..], &mut found, |packet, found| assembler.packet(&packet, found)).unwrap();
+    let pdus: Vec<_> = found.pdus.iter().map(|pdu| (pdu.side.unwrap(), pdu.flow, &pdu.bytes[..])).collect();
+    assert_eq!(pdus, [records[0], records[2], records[3]]);
+    assert_eq!(found.pdus[0].time_us, Some(1_700_000_000_123_456));
+    assert_eq!(found.pdus[0].flow.to_string(), "10.0.0.1:5000 -> 11.0.0.1:6000");
+    assert_eq!(found.notes.list().len(), 1);
+}
+
+/// As a pipe gives it: an octet at a time.
+struct Dripping<'a>(&'a [u8]);
+
+impl Read for Dripping<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let room = buf.len().min(1);
+        self.0.read(&mut buf[..room])
+    }
+}
+
+/// A disk that fails.
+struct Failing<'a>(&'a [u8]);
+
+impl Read for Failing<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() { Err(io::ErrorKind::PermissionDenied.into()) } else { self.0.read(buf) }
+    }
+}
+
+#[test]
+fn a_trace_does_not_depend_on_how_its_octets_come() {
+    let mut trace = Trace::new(Known::default(), true);
+    let mut numbers = 0;
+    trace
+        .read(Dripping(FLEXRIC), |dissected, problem| {
+            numbers += 1;
+            assert!(dissected.number == numbers && problem.is_none());
+        })
+        .unwrap();
+    // A second file goes on where the first ended.
+    trace.read(&DELETE[..], |dissected, _| assert_eq!(dissected.number, 661)).unwrap();
+    let summary = trace.finish();
+    assert_eq!((summary.pdus, summary.undecodable, summary.differing), (661, 0, Some(0)));
+    assert_eq!((summary.sides[&Side::E2], summary.connections.len()), (331, 5));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    let read = |source: &mut (dyn Read + Send)| Trace::new(Known::default(), false).read(source, |_, _| {});
+    assert!(matches!(read(&mut io::empty()), Err(TraceError::Empty)));
+    assert!(matches!(read(&mut io::repeat(1)), Err(TraceError::TooLong)));
+    for kept in [0, 3, 100, 5000] {
+        assert!(matches!(read(&mut Failing(&FLEXRIC[..kept])), Err(TraceError::Io(_))), "{kept}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_pdu_is_in_the_summary() {
+    let mut trace = Trace::new(Known::default(), true);
+    let mut padded = DELETE;
+    padded[9] |= 0x3f;
+    for pdu in [&DELETE[..15], &padded[..], &DELETE[..]] {
+        trace.read(pdu, |_, _| {}).unwrap();
+    }
+    let summary = trace.finish();
+    assert_eq!((summary.pdus, summary.undecodable, summary.differing), (3, 1, Some(1)));
+    let problems: Vec<_> = summary.problems.iter().map(|p| (p.pdu, p.problem)).collect();
+    assert_eq!(problems, [(1, "undecodable"), (2, "differing")]);
+    assert_eq!(summary.messages.values().sum::<u64>(), 2);
+}

@@ -1,0 +1,113 @@
+//! What is said of messages.
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
+use bytes::Bytes;
+use ranlab_capture::dissect::{Dissector, Known};
+use ranlab_capture::note::{MAX_NOTES, Note, Notes};
+use ranlab_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Pdu, Side, Transport, fields};
+use ranlab_wire::e2ap::{self, Message, RicRequestId, RicSubscriptionResponse, Version};
+use ranlab_wire::e42;
+
+fn pdu(transport: Transport, port: u16, bytes: Bytes) -> Pdu {
+    let end = |port| Endpoint { address: Some([127, 0, 0, 1].into()), port };
+    let flow = Flow { transport, source: end(40_000), destination: end(port) };
+    Pdu { flow, time_us: None, side: None, bytes }
+}
+
+fn encoded(name: &str, version: Version) -> Bytes {
+    let message = Message::random(name, 1, version).unwrap();
+    e2ap::encode(&message, version).unwrap().into()
+}
+
+/// Requests are told by request and function, the others by their transaction where the version has one.
+#[test]
+fn every_message_has_its_key_fields() {
+    let mut told = 0;
+    for version in Version::ALL {
+        for name in Message::NAMES {
+            for seed in 0..20 {
+                let Some(message) = Message::random(name, seed, version) else { continue };
+                let envelope = e42::Message::E2(message);
+                let names: Vec<_> = fields::of(&envelope).into_iter().map(|(name, _)| name).collect();
+                let of_request = name.starts_with("RIC") && !name.starts_with("RICservice");
+                if *name == "RICsubscriptionDeleteRequired" {
+                    assert_eq!(names, ["request", "cause"]);
+                } else if of_request {
+                    assert_eq!(names[..2], ["request", "function"], "{name}");
+                } else if version > Version::V1_01 && *name != "ErrorIndication" {
+                    assert_eq!(names[0], "transaction", "{name}");
+                }
+                told += names.len();
+            }
+        }
+    }
+    assert!(told > 4000, "{told}");
+}
+
+#[test]
+fn long_lists_are_counted_and_octets_too() {
+    let message = RicSubscriptionResponse {
+        request_id: RicRequestId { requestor: 7, instance: 1 },
+        function_id: 142,
+        admitted: (0..10).collect(),
+        not_admitted: None,
+    };
+    let fields = fields::of(&e42::Message::E2(Message::RicSubscriptionResponse(message)));
+    assert_eq!(
+        fields,
+        [("request", "7/1"), ("function", "142"), ("admitted_action", "0,1,2,3,and 6 more")]
+            .map(|(name, value)| (name, value.to_owned()))
+    );
+}
+
+#[test]
+fn what_can_be_read_of_a_broken_message_is_told() {
+    let whole = encoded("RICsubscriptionDeleteRequest", Version::V2_03);
+    let rejection = e2ap::decode(&whole.slice(..whole.len() - 3), Version::V2_03).unwrap_err();
+    assert_eq!(fields::of_rejected(&rejection)[0], ("procedure", "9".to_owned()));
+}
+
+#[test]
+fn a_connection_speaks_what_its_setup_says() {
+    let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+    for version in Version::ALL {
+        let port = 1000 + version as u16;
+        let setup = pdu(Transport::Tcp, port, encoded("E2setupRequest", version));
+        let reset = pdu(Transport::Tcp, port, encoded("ResetRequest", version));
+        for pdu in [setup, reset] {
+            let dissected = dissector.take(pdu, &mut notes);
+            // Version 3.01 is an extension of 2.03 on the wire: a setup without what is new tells no more.
+            assert!(dissected.version == version || version == Version::V3_01, "{version}");
+            assert!(dissected.message.is_ok(), "{version}");
+        }
+    }
+    assert_eq!((dissector.connections().len(), notes.list().len()), (3, 0));
+    let without = pdu(Transport::Tcp, 5, encoded("ResetRequest", Version::V2_03));
+    assert_eq!(dissector.take(without, &mut notes).number, 7);
+    assert!(notes.list()[0].note.contains("no setup of"));
+}
+
+#[test]
+fn the_port_tells_the_side_unless_somebody_knows_better() {
+    let side = |known: Option<Side>, said: Option<Side>, port| {
+        let mut dissector = Dissector::new(Known { side: known, version: None });
+        let pdu = Pdu { side: said, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };
+        dissector.take(pdu, &mut Notes::default()).side
+    };
+    assert_eq!(side(None, None, E2_PORT), Side::E2);
+    assert_eq!(side(None, None, E42_PORT), Side::E42);
+    assert_eq!(side(None, Some(Side::E2), E42_PORT), Side::E2);
+    assert_eq!(side(Some(Side::E42), Some(Side::E2), E2_PORT), Side::E42);
+}
+
+#[test]
+fn notes_are_counted_and_bounded() {
+    let mut notes = Notes::default();
+    for n in 0..1000 {
+        notes.add(Note::LinkType(n % 500), "packet", u64::from(n) + 1);
+    }
+    let list = notes.list();
+    assert_eq!(list.len(), MAX_NOTES + 1);
+    assert_eq!(list.iter().map(|note| note.count).sum::<u64>(), 1000);
+    assert_eq!((list[0].count, list[0].first.as_str()), (2, "packet 1"));
+}
