@@ -3,6 +3,7 @@
 
   scripts/reproduce.py scenarios/flexric/fig9b.toml
   scripts/reproduce.py scenarios/flexric/fig8b.toml --set measure.duration=5s --set measure.repeats=3
+  scripts/reproduce.py --again                       judges all that is kept by the rules of today; measures nothing
 
 What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
 verdicts, and of each point its outcome and the metrics that the scenario's figures and expectations name; the campaign itself
@@ -23,18 +24,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # A result is read by people and compared by git: no more than this.
 BYTES_MAX = 100_000
-METRICS_EXTRA = ("loss_ratio", "delivered_ratio", "tool.cpu_cores", "host.steal_share", "host.foreign_share")
+METRICS_EXTRA = (
+    "loss_ratio", "delivered_ratio", "tool.cpu_cores", "tool.skipped_ratio", "tool.unsent_ratio",
+    "host.steal_share", "host.foreign_share", "host.disturbed",
+)  # fmt: skip
+LEFT_OUT = re.compile(r"The load generator left out up to ([0-9.]+) %")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", type=Path)
+    parser.add_argument("scenario", type=Path, nargs="?")
+    parser.add_argument("--again", action="store_true", help="judge the stored results again")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
     parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "ranlab")
     parser.add_argument("--figure", type=int, metavar="N", help="keep figure N of the report as docs/figures/<scenario>.svg")
     parser.add_argument("--remark", default="", help="what a reader must know of this run")
-    return parser.parse_args()
+    wanted = parser.parse_args()
+    if wanted.again == bool(wanted.scenario):
+        parser.error("name a scenario, or --again")
+    return wanted
 
 
 def run(wanted, out):
@@ -104,8 +113,34 @@ def reduced(points, names):
     return kept
 
 
+def unsent(warnings):
+    """The largest share of its load that a repeat left out, as the warnings tell it."""
+    shares = [float(found[1]) / 100 for warning in warnings if (found := LEFT_OUT.search(warning))]
+    return round(max(shares, default=0.0), 6)
+
+
+def again(wanted):
+    """Judges every stored result by the rules of today. What was measured stays as it is."""
+    for file in sorted((ROOT / "docs" / "results").rglob("*.json")):
+        kept = json.loads(file.read_text())
+        kept["unsent_share_max"] = unsent(kept["warnings"])
+        file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        if not kept["points"]:
+            continue
+        with tempfile.TemporaryDirectory() as out:
+            command = [str(wanted.binary), "bench", "report", str(file), "--out", out, "--format", "json"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        kept["expects"] = json.loads(done.stdout)["expects"]
+        file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        verdicts = [expect["verdict"] for expect in kept["expects"]]
+        print(f"{file.relative_to(ROOT)}: {', '.join(verdicts)}")
+
+
 def main():
     wanted = arguments()
+    if wanted.again:
+        again(wanted)
+        return
     name = str(wanted.scenario.resolve().relative_to(ROOT / "scenarios").with_suffix(""))
     tomllib.loads(wanted.scenario.read_text())
     with tempfile.TemporaryDirectory() as temporary:
@@ -127,6 +162,7 @@ def main():
         "machine": machine(facts),
         "remark": wanted.remark,
         "warnings": result["warnings"],
+        "unsent_share_max": unsent(result["warnings"]),
         "counting": counting,
         "points": reduced(result["points"], named(resolved)),
         "expects": result["expects"],

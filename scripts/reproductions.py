@@ -23,9 +23,11 @@ HEAD = """# Reproductions
 Every figure and table of five works that shows a result, with the scenario that measures it again. Values come from the
 works' texts; where a figure's curves carry no number in the text, its law is given (an order, a ratio, a shape).
 
-An absolute value from other hardware is shown beside ours and never tuned to. A law either holds here or it does not;
-*inconclusive*: our interval is wider than the tolerance, so this run cannot tell.
-*not yet*: no scenario. *not run*: a scenario without a stored result; `scripts/reproduce.py scenarios/NAME.toml` runs it and
+An absolute value from other hardware is shown beside ours and never tuned to. A law *holds* with the whole interval over our
+repeats, and *fails* or *differs* with the whole interval; *inconclusive*: the interval lies on both sides, there is a single
+repeat and so no interval, other work disturbed the repeats, or the load was not sent. *n*: repeats behind a number. One repeat
+is enough where the number is the same in every run: simulations with their seed, sizes of files and messages.
+`scenarios/marc/*-reduced.toml` name settings that take an hour at most where the published ones take days. *not yet*: no scenario. *not run*: a scenario without a stored result; `scripts/reproduce.py scenarios/NAME.toml` runs it and
 keeps what came out. How each run was made, every expectation with its verdict, and what stood in the way: [below](#runs).
 """
 
@@ -146,11 +148,11 @@ def runs(known):
         total = len(result["points"]) or "?"
         row = [name, f"`{result['command']}`", f"{result['counting']} of {total}", made, " ".join(filter(None, remarks))]
         lines.append("| " + " | ".join(cell(text) for text in row) + " |")
-    lines += ["", "| scenario | metric | where | paper, or law | ours | verdict | source |", "|---|---|---|---|---|---|---|"]
+    lines += ["", "| scenario | metric | where | paper, or law | ours | n | verdict | source |", "|---|---|---|---|---|---|---|---|"]
     for name, result in have:
         for expect in result["expects"]:
             verdict = f"**{expect['verdict']}**" + (f": {expect['reason']}" if expect.get("reason") else "")
-            row = [name, f"`{expect['metric']}`", expect.get("where", ""), expect["paper"], expect["ours"], verdict]
+            row = [name, f"`{expect['metric']}`", expect.get("where", ""), expect["paper"], expect["ours"], expect.get("repeats") or "", verdict]
             lines.append("| " + " | ".join(cell(text) for text in [*row, expect.get("source", "")]) + " |")
     lines.append("")
     return lines

@@ -33,6 +33,7 @@ for point in result["points"]:
     assert of("e2_tx_packets_per_s") > of("e2_tx_messages_per_s") and of("e2_tx_data_packets_per_s") < of("e2_tx_packets_per_s")
     assert of("e42_tx_messages_per_s") > 0 and of("e42_tx_kbps") > of("e42_rx_kbps")
     assert of("sut.pss_mb") > 0
+open("my.json", "w").write(json.dumps(result))
 page = open(result["report"]).read()
 assert "quick" in page.lower() and "<svg" in page and "http://" not in page.replace("http://www.w3.org", "")
 print(len(result["points"]), "points,", len(page), "bytes of report")
@@ -123,6 +124,26 @@ got=0
 timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
 [[ $got == 1 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
 grep -q 'goes on from here' err.txt
+
+echo "-- a stored result opens like a campaign, and one repeat of it proves nothing"
+stored=$here/docs/results/marc/table2.json
+expect 0 bench report "$stored" --out stored --format json
+python3 - <<'P'
+import json
+result = json.loads(open("out.txt").read())
+assert result["campaign"].endswith("table2.json") and len(result["points"]) == 6, result["points"]
+# A quarter of its load was not sent, each point was measured once, and it used to read "11 holds".
+assert {e["verdict"] for e in result["expects"]} == {"inconclusive"}, result["expects"]
+assert all("of the load was not sent" in e["reason"] and e["repeats"] == 1 for e in result["expects"])
+P
+[[ -s stored/report.html ]]
+expect 0 bench query "$stored" "SELECT value FROM results WHERE metric = 'rx_mbps' ORDER BY value LIMIT 1" --csv
+[[ $(tail -n 1 out.txt) == 13.2* ]] || { echo "not the stored mean"; cat out.txt; exit 1; }
+expect 0 bench query "$stored" --where '{"load.nodes": 10}' --csv
+expect 0 bench compare "$stored" "$stored" --metric rx_mbps
+grep -q 'Nothing can be said' out.txt
+expect 2 bench report "$stored" --csv --out stored
+expect 0 bench query my.json "SELECT count(*) FROM points" --csv
 
 echo "-- mistakes"
 for file in "$here"/crates/campaign/tests/malformed/*.toml; do

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::expect::short;
 use crate::results::{PointResult, Results};
 use crate::rig::Better;
-use crate::stats::{Estimate, aa_spread, holm};
+use crate::stats::{Estimate, holm};
 
 /// Corrected probability below which a difference is not chance.
 const SIGNIFICANT: f64 = 0.05;
@@ -72,11 +72,7 @@ pub fn compare(a: &Results, b: &Results, metrics: &[String]) -> Comparison {
         a.points.iter().filter_map(|point| Some((point, partner(point, b)?))).collect();
     let mut rows = Vec::new();
     for name in &names {
-        let spreads = [a, b].map(|results| {
-            let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(name)).collect();
-            aa_spread(&values, results.scenario.measure.seed)
-        });
-        let floor = spreads.into_iter().flatten().reduce(f64::max);
+        let floor = [a, b].into_iter().filter_map(|results| results.aa_spread(name)).reduce(f64::max);
         rows.extend(pairs.iter().filter_map(|(ours, theirs)| row(name, ours, theirs, floor)));
     }
     correct(&mut rows);

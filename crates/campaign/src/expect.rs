@@ -84,9 +84,11 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     } else {
         laws::find(results, expect)
     };
+    let caveat = results.kept.as_ref().and_then(|kept| kept.caveat.as_deref());
     let (verdict, reason) = match &finding {
         Err(missing) => (Verdict::Unmeasurable, missing.as_str()),
         Ok(found) => match found.told {
+            _ if caveat.is_some() => (Verdict::Inconclusive, caveat.unwrap_or_default()),
             Told::Holds => (Verdict::Holds, ""),
             Told::Unclear(why) => (Verdict::Inconclusive, why),
             Told::Broken if disturbed(results, expect) => (Verdict::Inconclusive, DISTURBED_WHY),

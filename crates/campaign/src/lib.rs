@@ -25,6 +25,7 @@ pub mod size;
 pub mod stats;
 #[cfg(feature = "store")]
 pub mod store;
+pub mod stored;
 pub mod table;
 pub mod tried;
 pub mod usl;

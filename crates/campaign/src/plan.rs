@@ -11,7 +11,7 @@ use crate::value::Value;
 pub use crate::point::Point;
 
 /// The points of a scenario.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// In the order of the axes.
     pub points: Vec<Point>,

@@ -7,7 +7,7 @@ use crate::plan::Point;
 use crate::record::{Distribution, Recording};
 use crate::rig::{Metric, MetricKind, Outcome};
 use crate::scenario::Scenario;
-use crate::stats::{Estimate, Summary, summarise};
+use crate::stats::{Estimate, Summary, aa_spread, summarise};
 use crate::value::Value;
 
 /// A finished repeat of a point.
@@ -82,6 +82,18 @@ pub struct Results {
     pub versions: serde_json::Value,
     /// The points in the order of the plan, with their repeats in order.
     pub points: Vec<PointResult>,
+    /// What stands beside them if they were read from a stored result, whose repeats are stand-ins for its means and
+    /// intervals.
+    pub kept: Option<Kept>,
+}
+
+/// What a stored result says besides its points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// As they were told when it was measured.
+    pub warnings: Vec<String>,
+    /// Why nothing can be concluded from it.
+    pub caveat: Option<String>,
 }
 
 /// A point and its finished repeats.
@@ -111,7 +123,8 @@ impl Results {
         for point in &mut points {
             point.runs.sort_by_key(|run| run.repeat);
         }
-        Self { scenario, metrics, host: serde_json::Value::Null, versions: serde_json::Value::Null, points }
+        let (host, versions) = Default::default();
+        Self { scenario, metrics, host, versions, points, kept: None }
     }
 
     /// The declared metric to which a name such as `rtt_us_p99` belongs.
@@ -123,6 +136,12 @@ impl Results {
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         Some(Estimate::of(&point.summary(name, self.scenario.measure.confidence)?, exact))
+    }
+
+    /// The [A/A spread](aa_spread) of a metric; `None` too where only means are left of the repeats.
+    pub fn aa_spread(&self, name: &str) -> Option<f64> {
+        let values: Vec<Vec<f64>> = self.points.iter().map(|point| point.values(name)).collect();
+        aa_spread(&values, self.scenario.measure.seed).filter(|_| self.kept.is_none())
     }
 
     /// The unit of a metric, empty if it has none.

@@ -6,6 +6,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Run};
 
+use ranlab_campaign::value::Value;
 use ranlab_host::MachineSample;
 use ranlab_parts::Host;
 use ranlab_parts::worker::{MachineReport, ProcessReport, Report};
@@ -112,10 +113,28 @@ fn machine_name(host: &Host) -> String {
     }
 }
 
+/// Marks the repeats of a stored result, which keeps what others did and not whether that was too much.
+pub fn mark_disturbed(results: &mut Results) {
+    for point in &mut results.points {
+        let limit =
+            |path: &str| point.point.settings.get(path).and_then(Value::number).unwrap_or(f64::INFINITY);
+        let limits = [(STEAL, limit("host.steal_at_most")), (FOREIGN_SHARE, limit("host.foreign_at_most"))];
+        for run in &mut point.runs {
+            let metrics = &mut run.recording.metrics;
+            if limits.iter().any(|(name, most)| metrics.get(*name).is_some_and(|share| share > most)) {
+                metrics.insert(DISTURBED.to_owned(), 1.0);
+            }
+        }
+    }
+}
+
 /// What a reader of the results should know about the machines, one sentence each.
 pub fn warnings(results: &Results) -> Vec<String> {
+    if let Some(kept) = &results.kept {
+        return kept.warnings.clone();
+    }
     let limit = |path: &str, default: f64| {
-        let value = results.scenario.settings.get(path).and_then(ranlab_campaign::value::Value::number);
+        let value = results.scenario.settings.get(path).and_then(Value::number);
         value.unwrap_or(default)
     };
     let runs = || results.points.iter().flat_map(|point| &point.runs);
@@ -141,12 +160,14 @@ pub fn warnings(results: &Results) -> Vec<String> {
             worst * 100.0
         ));
     }
-    let (count, worst) = beyond("tool.skipped_ratio", 0.0);
-    if count > 0 {
-        warnings.push(format!(
-            "The load generator left out up to {:.2} % of what it should have sent in {count} of {total} repeats.",
-            worst * 100.0
-        ));
+    for metric in results.metrics.iter().filter(|metric| metric.unsent_share) {
+        let (count, worst) = beyond(&metric.name, 0.0);
+        if count > 0 {
+            warnings.push(format!(
+                "The load generator left out up to {:.2} % of what it should have sent in {count} of {total} repeats.",
+                worst * 100.0
+            ));
+        }
     }
     let (count, worst) = beyond("clock_error_us", 0.0);
     if count > 0 {
@@ -161,7 +182,6 @@ pub fn warnings(results: &Results) -> Vec<String> {
 mod tests {
     use super::*;
     use ranlab_campaign::plan::Point;
-    use ranlab_campaign::value::Value;
     use std::time::Duration;
 
     fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {

@@ -141,6 +141,22 @@ impl Store {
         Ok(store)
     }
 
+    /// Results that were read elsewhere, for queries.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn in_memory(results: &Results) -> Result<Self, StoreError> {
+        let mut store = Self { connection: Connection::open_in_memory()? };
+        let points = results.points.iter().map(|point| point.point.clone()).collect();
+        let plan = Plan { points, ..Plan::default() };
+        let Results { scenario, metrics, host, versions, .. } = results;
+        store.create(&Header { scenario, plan: &plan, metrics, host, versions })?;
+        for run in results.points.iter().flat_map(|point| &point.runs) {
+            store.commit_all(run)?;
+        }
+        Ok(store)
+    }
+
     /// Everything measured so far.
     ///
     /// # Errors

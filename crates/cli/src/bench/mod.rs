@@ -15,6 +15,7 @@ pub(crate) mod run;
 mod scenario;
 mod session;
 mod size;
+mod stored;
 mod tables;
 
 /// A campaign's file in its folder.
@@ -120,10 +121,17 @@ fn store_in(path: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> Result<Store, Failure> {
+    if stored::is(path) {
+        let results = stored::results(path, Load::Metrics)?;
+        eprintln!(
+            "ranlab: of repeats a stored result keeps means and intervals alone: values stand in for them"
+        );
+        return Store::in_memory(&results).map_err(|error| Failure::Environment(error.to_string()));
+    }
     let file = store_in(path);
     if !file.exists() {
         let what = format!(
-            "there is no campaign at {}; name a folder that `bench run` wrote, or its {STORE}",
+            "there is no campaign at {}; name a folder that `bench run` wrote, its {STORE}, or a stored result (.json)",
             path.display()
         );
         return Err(Failure::Usage(what));
@@ -131,7 +139,11 @@ fn open(path: &Path) -> Result<Store, Failure> {
     Store::read(&file).map_err(|error| Failure::Usage(error.to_string()))
 }
 
+/// Of a campaign, or of a result that is stored as JSON.
 fn results_of(path: &Path, load: Load) -> Result<Results, Failure> {
+    if stored::is(path) {
+        return stored::results(path, load);
+    }
     open(path)?.results(load).map_err(|error| Failure::Usage(error.to_string()))
 }
 

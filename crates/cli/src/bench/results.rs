@@ -19,12 +19,12 @@ const SHOWN_MAX: usize = 40;
 /// Arguments of `bench report`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet"
+    after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet\n  ranlab bench report docs/results/marc/fig8.json"
 )]
 pub(super) struct Report {
-    /// Folder of a campaign, or its file
+    /// Folder of a campaign, its file, or a stored result (.json)
     campaign: PathBuf,
-    /// Where to write [default: beside the campaign's file]
+    /// Where to write [default: beside the campaign's file; of a stored result results/ and its name]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct Report {
                   ranlab bench query results/my --where '{\"load.nodes\": {\"$gt\": 10}, \"outcome\": \"ok\"}' --csv"
 )]
 pub(super) struct Query {
-    /// Folder of a campaign, or its file
+    /// Folder of a campaign, its file, or a stored result (.json)
     campaign: PathBuf,
     /// SQL over results(point, label, repeat, outcome, metric, value), points, repeats, metrics, names
     #[arg(required_unless_present_any = ["filter", "csv"], conflicts_with = "filter")]
@@ -57,9 +57,9 @@ pub(super) struct Query {
     after_help = "Example:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores"
 )]
 pub(super) struct Compare {
-    /// Folder or file of the first campaign
+    /// Folder or file of the first campaign, or a stored result (.json)
     a: PathBuf,
-    /// Folder or file of the second one
+    /// The second one likewise
     b: PathBuf,
     /// Only these metrics; repeatable [default: all that both have]
     #[arg(long)]
@@ -69,8 +69,16 @@ pub(super) struct Compare {
 pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> {
     let results = results_of(&arguments.campaign, Load::All)?;
     let file = super::store_in(&arguments.campaign);
-    let beside = file.parent().map(PathBuf::from).unwrap_or_default();
-    let folder = arguments.out.clone().unwrap_or_else(|| beside.clone());
+    if results.kept.is_some() && arguments.tables.any() {
+        let what =
+            "a stored result keeps means and intervals alone: there are no repeats to write into tables";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let beside = match results.kept {
+        Some(_) => PathBuf::from("results").join(file.file_stem().unwrap_or_default()),
+        None => file.parent().map(PathBuf::from).unwrap_or_default(),
+    };
+    let folder = arguments.out.clone().unwrap_or(beside);
     // What measured it, not what draws it.
     let command = match results.versions["command"].as_str() {
         Some(command) => command.to_owned(),
@@ -78,7 +86,7 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     };
     let (judged, written) = run::report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
-    run::tell(format, &beside, &results, &judged, &(written, tables))
+    run::tell(format, &file, &results, &judged, &(written, tables))
 }
 
 pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
     let (judged, written) = report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
-    tell(format, &folder, &results, &judged, &(written, tables))?;
+    tell(format, &folder.join(STORE), &results, &judged, &(written, tables))?;
     if session.stopped {
         return Err(Failure::Check("stopped before the end; the same command goes on from here".to_owned()));
     }
@@ -173,7 +173,7 @@ pub(super) fn report(
 /// The object that DESIGN promises, and the same for people.
 pub(super) fn tell(
     format: Format,
-    folder: &Path,
+    campaign: &Path,
     results: &Results,
     judged: &[Judged],
     (written, tables): &(Written, Vec<PathBuf>),
@@ -204,16 +204,12 @@ pub(super) fn tell(
     for warning in &warnings {
         output.text(format_args!("  warning: {warning}"))?;
     }
-    output.text(format_args!(
-        "campaign {}\nreport   {}",
-        folder.join(STORE).display(),
-        written.html.display()
-    ))?;
+    output.text(format_args!("campaign {}\nreport   {}", campaign.display(), written.html.display()))?;
     for table in tables {
         output.text(format_args!("table    {}", table.display()))?;
     }
     let mut object = json!({
-        "campaign": folder.join(STORE),
+        "campaign": campaign,
         "report": written.html,
         "points": points(results),
         "expects": judged,

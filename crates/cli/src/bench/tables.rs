@@ -18,6 +18,11 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// Whether any is asked for.
+    pub(super) fn any(self) -> bool {
+        self.csv || self.parquet
+    }
+
     /// Writes what is asked for below the report's folder; says which files.
     pub(super) fn write(self, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let folder = folder.join("tables");

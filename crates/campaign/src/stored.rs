@@ -1,0 +1,236 @@
+//! A stored result (`docs/results/*.json`): what a campaign found, as summaries, without its repeats.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::description::RigDescription;
+use crate::metric::UNSENT_AT_MOST;
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::record::Recording;
+use crate::results::{Finished, Kept, Results};
+use crate::scenario::{self, Scenario};
+use crate::stats::student_quantile;
+use crate::value::{Value, short};
+
+/// The most repeats of a metric that a file may claim; more are a slip.
+const REPEATS_MAX: usize = 100_000;
+
+/// What such a file says. Keys that nobody needs here are passed over.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Stored {
+    /// Path of the scenario below `scenarios/`, without its ending.
+    pub scenario: String,
+    /// How it was measured.
+    pub command: String,
+    #[serde(default)]
+    measured: String,
+    #[serde(default)]
+    machine: String,
+    #[serde(default)]
+    warnings: Vec<String>,
+    /// The largest share of the load that a repeat left out, where the points do not keep it.
+    unsent_share_max: Option<f64>,
+    points: Vec<StoredPoint>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct StoredPoint {
+    axes: BTreeMap<String, Json>,
+    outcome: Outcome,
+    #[serde(default)]
+    reason: String,
+    metrics: BTreeMap<String, StoredMetric>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct StoredMetric {
+    mean: f64,
+    ci95: Option<f64>,
+    n: usize,
+}
+
+/// The file's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StoredError(String);
+
+impl Stored {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Says what is missing.
+    pub fn parse(text: &str) -> Result<Self, StoredError> {
+        let stored: Self = serde_json::from_str(text)
+            .map_err(|error| StoredError(format!("it is no stored result: {error}")))?;
+        if stored.points.is_empty() {
+            return Err(StoredError("it keeps verdicts alone, no points".to_owned()));
+        }
+        let claims = stored.points.iter().flat_map(|point| point.metrics.values());
+        match claims.map(|metric| metric.n).max() {
+            Some(n) if n > REPEATS_MAX => {
+                Err(StoredError(format!("it claims {n} repeats of a point; at most {REPEATS_MAX} are read")))
+            }
+            _ => Ok(stored),
+        }
+    }
+
+    /// What `--set` said when it was measured.
+    pub fn sets(&self) -> Vec<String> {
+        let mut words = self.command.split_whitespace();
+        let mut sets = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "--set" {
+                sets.extend(words.next().map(|set| set.trim_matches('\'').to_owned()));
+            }
+        }
+        sets
+    }
+
+    /// As results, of the points that the scenario still has. Their repeats are stand-ins: as many as there were, with
+    /// the mean and the interval that are kept.
+    pub fn results(&self, scenario: Scenario, rig: &RigDescription) -> Results {
+        let plan = Plan::new(&scenario, rig);
+        let metrics = scenario::metrics(rig, &scenario);
+        let mut finished = Vec::new();
+        for point in &plan.points {
+            let same = |stored: &&StoredPoint| {
+                stored.axes.iter().all(|(path, json)| {
+                    let own = point.settings.get(path);
+                    own.zip(Value::from_json(json))
+                        .is_some_and(|(own, value)| own.same(&value) || own.to_json() == *json)
+                })
+            };
+            if let Some(stored) = self.points.iter().find(same) {
+                finished.extend(stored.runs(point.index, scenario.measure.confidence));
+            }
+        }
+        let kept_share =
+            |name: &String| metrics.iter().any(|metric| metric.unsent_share && metric.name == *name);
+        let known = self.points.iter().any(|point| point.metrics.keys().any(kept_share));
+        let caveat = self.unsent_share_max.filter(|share| !known && *share > UNSENT_AT_MOST).map(|share| {
+            format!(
+                "up to {} % of the load was not sent, and the file does not say where",
+                short(share * 100.0)
+            )
+        });
+        let mut results = Results::new(scenario, metrics, plan.points, finished);
+        results.host = serde_json::json!({ "machine": self.machine });
+        results.versions = serde_json::json!({ "command": self.command, "measured": self.measured });
+        results.kept = Some(Kept { warnings: self.warnings.clone(), caveat });
+        results
+    }
+}
+
+impl StoredPoint {
+    fn runs(&self, point: usize, confidence: f64) -> Vec<Finished> {
+        let repeats = self.metrics.values().map(|metric| metric.n).max().unwrap_or(1).max(1);
+        let mut runs: Vec<Finished> = (0..repeats)
+            .map(|repeat| Finished {
+                point,
+                repeat: repeat as u32,
+                position: repeat as u32,
+                outcome: self.outcome,
+                reason: self.reason.clone(),
+                recording: Recording::default(),
+                started_unix_ms: 0,
+                elapsed: Duration::ZERO,
+            })
+            .collect();
+        for (name, metric) in &self.metrics {
+            for (run, value) in runs.iter_mut().zip(metric.stand_ins(confidence)) {
+                run.recording.metrics.insert(name.clone(), value);
+            }
+        }
+        runs
+    }
+}
+
+impl StoredMetric {
+    /// Values of the same number, mean and standard deviation.
+    fn stand_ins(self, confidence: f64) -> Vec<f64> {
+        let n = self.n;
+        let deviation = match self.ci95 {
+            Some(half) if n > 1 => {
+                half * (n as f64).sqrt() / student_quantile((1.0 + confidence) / 2.0, (n - 1) as f64)
+            }
+            _ => 0.0,
+        };
+        // One of an odd number lies on the mean; the others lie on either side of it.
+        let pairs = (n / 2 * 2) as f64;
+        let side = if n > 1 { deviation * ((n - 1) as f64 / pairs).sqrt() } else { 0.0 };
+        (0..n)
+            .map(|index| match index {
+                last if last + 1 == n && n % 2 == 1 => self.mean,
+                index if index % 2 == 0 => self.mean - side,
+                _ => self.mean + side,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expect::{Verdict, judge};
+    use crate::mock::MockRig;
+    use crate::rig::Rig;
+    use crate::scenario::Overrides;
+    use crate::stats::summarise;
+
+    #[test]
+    fn stand_ins_have_the_mean_and_the_interval_that_are_kept() {
+        for n in [2, 3, 4, 5, 10] {
+            let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n };
+            let summary = summarise(&metric.stand_ins(0.95), 0.95).unwrap();
+            assert_eq!(summary.n, n);
+            assert!(
+                (summary.mean - 7.0).abs() < 1e-9 && (summary.half_width.unwrap() - 0.5).abs() < 1e-6,
+                "{summary:?}"
+            );
+        }
+        assert_eq!(StoredMetric { mean: 7.0, ci95: None, n: 1 }.stand_ins(0.95), [7.0]);
+    }
+
+    fn results(n: usize, unsent: f64) -> Results {
+        let rig = MockRig::default().describe();
+        let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 4]\n\
+                    [[expect]]\nwhere = { \"load.workers\" = 4 }\nmetric = \"throughput\"\nat_least = 100.0\n";
+        let json = format!(
+            "{{\"scenario\": \"t\", \"command\": \"ranlab bench run t.toml --set sut.build=b --set measure.repeats=3\", \"warnings\": [\"w\"],\
+             \"unsent_share_max\": {unsent}, \"points\": [{{\"axes\": {{\"load.workers\": 4}}, \"outcome\": \"ok\", \
+             \"metrics\": {{\"throughput\": {{\"mean\": 200.0, \"ci95\": {}, \"n\": {n}}}}}}}]}}",
+            if n > 1 { "10.0" } else { "null" }
+        );
+        let stored = Stored::parse(&json).unwrap();
+        let over = Overrides { sets: stored.sets(), quick: false };
+        let scenario = Scenario::parse(text, "t.toml", &over, std::slice::from_ref(&rig)).unwrap();
+        stored.results(scenario, &rig)
+    }
+
+    #[test]
+    fn a_stored_result_is_judged_by_the_rules_of_today() {
+        let told = |n, unsent| {
+            let judged = judge(&results(n, unsent)).remove(0);
+            (judged.verdict, judged.repeats, judged.reason)
+        };
+        assert_eq!(told(3, 0.0), (Verdict::Holds, 3, String::new()));
+        let (verdict, repeats, why) = told(1, 0.0);
+        assert_eq!((verdict, repeats), (Verdict::Inconclusive, 1));
+        assert!(why.contains("one repeat tells nothing"), "{why}");
+        let (verdict, _, why) = told(3, 0.258);
+        assert_eq!(verdict, Verdict::Inconclusive);
+        assert!(why.starts_with("up to 25.8 % of the load was not sent"), "{why}");
+    }
+
+    #[test]
+    fn its_points_find_their_place_and_its_settings_are_those_of_its_command() {
+        let results = results(3, 0.0);
+        assert_eq!(results.points.iter().map(|point| point.runs.len()).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(results.points[1].point.settings["sut.build"], Value::from("b"));
+        assert!(Stored::parse("{}").unwrap_err().to_string().contains("no stored result"));
+    }
+}

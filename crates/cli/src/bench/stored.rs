@@ -1,0 +1,54 @@
+//! Results that are kept as JSON beside a repository's scenarios: opened as a campaign is.
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::results::Results;
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::store::Load;
+use ranlab_campaign::stored::Stored;
+
+use super::lab;
+use crate::exit::Failure;
+
+/// A result is read by people; a larger file is something else.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Whether a path names such a file.
+pub(super) fn is(path: &Path) -> bool {
+    path.is_file() && path.extension().is_some_and(|ending| ending == "json")
+}
+
+/// Its results. What `bench run --format json` printed leads to its campaign.
+pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
+    let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let size = path.metadata().map_err(|error| fault(error.to_string()))?.len();
+    if size > BYTES_MAX {
+        return Err(fault(format!("{size} bytes are no stored result; at most {BYTES_MAX} are read")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+    let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+    if let Some(campaign) = json["campaign"].as_str() {
+        let beside = path.parent().map(|folder| folder.join(campaign)).filter(|file| file.exists());
+        return super::results_of(&beside.unwrap_or_else(|| PathBuf::from(campaign)), load);
+    }
+    let stored = Stored::parse(&text).map_err(|error| fault(error.to_string()))?;
+    let scenario = scenario_of(path, &stored.scenario).ok_or_else(|| {
+        fault(format!("there is no scenarios/{}.toml in a folder above it, nor here", stored.scenario))
+    })?;
+    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let over = Overrides { sets: stored.sets(), quick: false };
+    let scenario =
+        Scenario::load(&scenario, &over, &rigs).map_err(|errors| Failure::Usage(errors.to_string()))?;
+    let rig = rigs.iter().find(|rig| rig.name == scenario.rig);
+    let rig = rig.ok_or_else(|| fault(format!("there is no rig \"{}\"", scenario.rig)))?;
+    let mut results = stored.results(scenario, rig);
+    ranlab_rigs::mark_disturbed(&mut results);
+    Ok(results)
+}
+
+/// The scenario that a result names: beside the folders above it, or below the working directory.
+fn scenario_of(path: &Path, name: &str) -> Option<PathBuf> {
+    let path = path.canonicalize().ok()?;
+    let here = std::env::current_dir().ok();
+    let folders = path.ancestors().skip(1).chain(here.as_deref());
+    folders.map(|folder| folder.join(format!("scenarios/{name}.toml"))).find(|file| file.is_file())
+}
