@@ -27,8 +27,11 @@ print(f"{scenario}: {counting} of {len(outcomes)} points measured", *[f"\n    he
 # One repeat tells nothing, but of what is the same in every run: simulations, sizes.
 if scenario.endswith(("quickstart.toml", "fig9.toml")):
     assert all(e["verdict"] in ("inconclusive", "unmeasurable") for e in result["expects"]), result["expects"]
-assert counting, f"{scenario}: nothing could be measured: {outcomes}"
-assert code == ("1" if fails else "0"), f"{scenario}: exit {code} with {len(fails)} laws that fail"
+# A machine that is too slow or too busy to send the load measures nothing, and says so.
+reasons = [point["reason"] for point in result["points"] if point["outcome"] == "invalid"]
+unsent = reasons and all("load was not sent" in reason for reason in reasons)
+assert counting or unsent, f"{scenario}: nothing could be measured: {outcomes} {reasons}"
+assert code == ("1" if fails or not counting else "0"), f"{scenario}: exit {code} with {len(fails)} laws that fail"
 assert os.path.getsize(result["report"]) > 4_000
 P
 done

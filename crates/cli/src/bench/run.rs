@@ -314,7 +314,9 @@ fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
     }
     let why = results.points.first().map_or("there is none", |point| point.reason());
     let invalid = results.points.iter().all(|point| point.outcome() == Some(Outcome::Invalid));
-    let hint = if invalid && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
+    // Missing load is never excused.
+    let excused = invalid && !why.contains("was not sent");
+    let hint = if excused && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
         format!("; `{} = \"warn\"` keeps such numbers, with a warning", ranlab_rigs::WHEN_NOISY)
     } else {
         String::new()
