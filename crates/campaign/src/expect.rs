@@ -93,7 +93,10 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
             Told::Unclear(why) => (Verdict::Inconclusive, why),
             Told::Broken if disturbed(results, expect) => (Verdict::Inconclusive, DISTURBED_WHY),
             Told::Broken if expect.required => (Verdict::Fails, "required, and not so"),
-            Told::Broken => (Verdict::Differs, "other hardware or software than the paper's"),
+            Told::Broken if results.scenario.published(&expect.source) => {
+                (Verdict::Differs, "other hardware or software than the paper's")
+            }
+            Told::Broken => (Verdict::Differs, "not so here"),
         },
     };
     let reason = reason.to_owned();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::record::Recording;
+use crate::search::Gave;
 
 /// Loads of a rate search or scores of tuning, by trial.
 pub const TRIED: &str = "search.tried";
@@ -20,7 +21,7 @@ pub struct Tried {
     /// Share of the full duration.
     pub share: f64,
     /// Whether the objective was kept.
-    pub pass: bool,
+    pub gave: Gave,
 }
 
 impl Tried {
@@ -39,14 +40,23 @@ pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     put(TRIED, |trial| trial.load);
     put(VALUES, |trial| trial.value);
     put(SHARES, |trial| trial.share);
-    put(PASSES, |trial| f64::from(u8::from(trial.pass)));
+    put(PASSES, |trial| match trial.gave {
+        Gave::Pass => 1.0,
+        Gave::Fail => 0.0,
+        Gave::Unsent => -1.0,
+    });
 }
 
 /// The trials of a repeat, in order; none if it was no rate search, or its series were not loaded.
 pub fn of(recording: &Recording) -> Vec<Tried> {
     let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
     let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));
-    pairs.map(|((load, value), (share, pass))| Tried { load, value, share, pass: pass > 0.5 }).collect()
+    let gave = |pass: f64| match pass {
+        1.0.. => Gave::Pass,
+        0.0.. => Gave::Fail,
+        _ => Gave::Unsent,
+    };
+    pairs.map(|((load, value), (share, pass))| Tried { load, value, share, gave: gave(pass) }).collect()
 }
 
 #[cfg(test)]
@@ -55,12 +65,12 @@ mod tests {
 
     #[test]
     fn trials_are_read_back_as_they_were_kept() {
-        let trial = |load, pass| Tried { load, value: load / 100.0, share: 0.5, pass };
-        let tried = [trial(100.0, false), trial(50.0, true)];
+        let trial = |load, gave| Tried { load, value: load / 100.0, share: 0.5, gave };
+        let tried = [trial(200.0, Gave::Unsent), trial(100.0, Gave::Fail), trial(50.0, Gave::Pass)];
         let mut recording = Recording::default();
         keep(&mut recording, &tried);
         assert_eq!(of(&recording), tried);
-        assert_eq!(recording.series[TRIED].len(), 2, "the name that campaigns have had before");
+        assert_eq!(recording.series[TRIED].len(), 3, "the name that campaigns have had before");
         assert!(of(&Recording::default()).is_empty());
     }
 }

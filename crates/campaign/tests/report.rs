@@ -12,6 +12,7 @@ use ranlab_campaign::results::{MemoryJournal, Results};
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
 use ranlab_campaign::scenario::{Overrides, Scenario, metrics};
+use ranlab_campaign::search::Gave;
 use ranlab_campaign::store::{Header, Load, Store};
 use ranlab_campaign::tried;
 
@@ -129,9 +130,9 @@ fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
     let kept: usize = results.points[0].runs.iter().map(|run| tried::of(&run.recording).len()).sum();
     let mut drawn = 0;
     for series in &figure.series {
-        let Form::Trials { pass, .. } = series.form else { continue };
+        let Form::Trials { gave, .. } = series.form else { continue };
         drawn += series.samples.len();
-        assert!(series.samples.iter().all(|s| (s.y <= 1000.0) == pass), "{series:?}");
+        assert!(series.samples.iter().all(|s| (s.y <= 1000.0) == (gave == Gave::Pass)), "{series:?}");
     }
     assert_eq!((drawn, kept > 20), (kept, true));
     let table = std::fs::read_to_string(&written.tables[0]).unwrap();

@@ -15,7 +15,7 @@ use crate::value::Value;
 
 use super::figure::{Across, Bound, Figure, Form, Mark, Sample, Series, whose};
 use super::words::{self, group, label, quantity, why_nothing};
-use super::{contour, law, published, trials};
+use super::{contour, law, trials};
 
 /// The most series of a figure; more cannot be told apart. The rest is left out and said.
 const SERIES_MAX: usize = 8;
@@ -325,7 +325,7 @@ fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure
 /// What is expected of this metric at points of this figure: single values, and bounds as lines.
 pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
-        let published = published(results, &expect.source);
+        let published = results.scenario.published(&expect.source);
         let mut places: Vec<(f64, Option<usize>)> = Vec::new();
         for (color, (_, points)) in groups.iter().enumerate() {
             for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {

@@ -14,6 +14,7 @@ use plotters::style::{
 use super::axis::Axis;
 use super::figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
 use crate::expect::short;
+use crate::search::Gave;
 
 /// Size of a figure in pixels.
 pub(super) const SIZE: (u32, u32) = (860, 480);
@@ -253,7 +254,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         match series.form {
             Form::Line | Form::Contour => self.path(line(|s| s.y).collect(), stroke),
             Form::Guide => self.path(line(|s| s.y).collect(), INK.mix(0.3).stroke_width(self.scale as u32)),
-            Form::Trials { pass, full } => line(|s| s.y).try_for_each(|at| self.trial(at, color, pass, full)),
+            Form::Trials { gave, full } => line(|s| s.y).try_for_each(|at| self.trial(at, color, gave, full)),
             Form::Dots => line(|s| s.y).try_for_each(|at| {
                 self.area.draw(&Circle::new(at, self.px(2), INK.mix(0.45).filled())).map_err(wrong)
             }),
@@ -363,22 +364,27 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
-    /// A trial of a search: a ring that is filled after the full time, or a cross that is bold then.
+    /// A trial of a search: a ring that is filled after the full time, a cross or a triangle that is bold then.
     pub(super) fn trial(
         &self,
         (x, y): (i32, i32),
         color: RGBColor,
-        pass: bool,
+        gave: Gave,
         full: bool,
     ) -> Result<(), DrawError> {
         let r = self.px(if full { 5 } else { 4 });
         let stroke = color.stroke_width(self.px(if full { 3 } else { 1 }) as u32);
-        if pass {
-            let style = if full { color.filled() } else { stroke };
-            return self.area.draw(&Circle::new((x, y), r, style)).map_err(wrong);
+        match gave {
+            Gave::Pass => {
+                let style = if full { color.filled() } else { stroke };
+                self.area.draw(&Circle::new((x, y), r, style)).map_err(wrong)
+            }
+            Gave::Fail => {
+                self.path(vec![(x - r, y - r), (x + r, y + r)], stroke)?;
+                self.path(vec![(x - r, y + r), (x + r, y - r)], stroke)
+            }
+            Gave::Unsent => self.path(vec![(x, y - r), (x + r, y + r), (x - r, y + r), (x, y - r)], stroke),
         }
-        self.path(vec![(x - r, y - r), (x + r, y + r)], stroke)?;
-        self.path(vec![(x - r, y + r), (x + r, y - r)], stroke)
     }
 
     /// A dashed line across with its name on it.

@@ -1,6 +1,7 @@
 //! What a figure shows, apart from where it comes from and how it is drawn.
 
 use crate::export::{Column, Table};
+use crate::search::Gave;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,11 +82,12 @@ pub enum Form {
     Dots,
     /// A faint line that leads the eye.
     Guide,
-    /// Trials of a search: circles that passed, crosses that failed; large ones took the full time.
+    /// Trials of a search: circles that passed, crosses that failed, triangles whose load was not sent. Bold ones took the
+    /// full time.
     Trials {
-        /// The objective was kept.
-        pass: bool,
-        /// It took the full time.
+        /// What they gave.
+        gave: Gave,
+        /// They took the full time.
         full: bool,
     },
 }

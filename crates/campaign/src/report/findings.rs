@@ -8,7 +8,7 @@ use crate::scenario::PlotKind;
 use crate::stats::aa_spread;
 
 use super::figure::whose;
-use super::{published, trials};
+use super::trials;
 
 /// Metrics that are spoken of; a first screen holds no more.
 const METRICS_MAX: usize = 3;
@@ -56,7 +56,7 @@ pub(super) fn doubts(results: &Results) -> Vec<String> {
 /// What became of what was published, and of the user's own expectations.
 fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
     let (theirs, own): (Vec<&Judged>, Vec<&Judged>) =
-        judged.iter().partition(|row| published(results, &row.source));
+        judged.iter().partition(|row| results.scenario.published(&row.source));
     let work = results.scenario.paper.as_ref().map_or("", |paper| &paper.work);
     let mut sentences: Vec<String> = [
         count(
@@ -78,7 +78,7 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
             if row.verdict == Verdict::Fails { "Fails" } else { "Differs" },
             row.metric,
             row.place,
-            whose(published(results, &row.source)),
+            whose(results.scenario.published(&row.source)),
             row.paper,
             row.ours
         ));

@@ -34,7 +34,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         for color in 0..PALETTE.len() {
             let own = || series.iter().filter(move |series| series.color == color);
             let last = |series: &&Series| series.samples.last().map(|s| (s.x, s.y));
-            let end = own().filter(|series| line(series.form)).filter_map(|series| last(series));
+            let end = own().filter(|series| line(series.form)).filter_map(last);
             let end = end.max_by(|a, b| a.0.total_cmp(&b.0));
             match (own().next(), end) {
                 (Some(first), Some((_, y))) => ends.push((self.y.at(y), color, cut(&first.name, NAME_MAX))),
@@ -129,8 +129,8 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         let middle = (x + self.px(9), y);
         match sign {
             Sign::Mark(published) => self.cross(middle, INK, published),
-            Sign::Series(Form::Trials { pass, full }, color) => {
-                self.trial(middle, PALETTE[color % PALETTE.len()], pass, full)
+            Sign::Series(Form::Trials { gave, full }, color) => {
+                self.trial(middle, PALETTE[color % PALETTE.len()], gave, full)
             }
             Sign::Series(
                 form @ (Form::Band | Form::Whiskers | Form::Line | Form::Steps | Form::Contour),

@@ -54,11 +54,6 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
-/// Whether an expectation stands in the work that the scenario reproduces; one without a source is the user's own.
-fn published(results: &Results, source: &str) -> bool {
-    results.scenario.paper.is_some() && !source.is_empty()
-}
-
 /// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Of a
 /// figure without a single point nothing is drawn; the page says why. Distributions and series, trials of a search among
 /// them, are drawn if the results were loaded with them.

@@ -9,7 +9,6 @@ use crate::rig::Outcome;
 
 use super::figure::whose;
 use super::html::{escape, prose};
-use super::published;
 use super::words::capital;
 
 /// The most points in the page's table; the CSV has all.
@@ -43,7 +42,7 @@ pub(super) fn verdicts(page: &mut String, results: &Results, judged: &[Judged]) 
     if judged.is_empty() {
         return;
     }
-    let all_published = judged.iter().all(|row| published(results, &row.source));
+    let all_published = judged.iter().all(|row| results.scenario.published(&row.source));
     let _ = write!(
         page,
         "<h2 id=\"expected\">{0} and measured</h2><div class=\"scroll\"><table><thead><tr><th>metric</th><th>where</th>\

@@ -4,6 +4,7 @@ use crate::expect::{short, with_interval};
 use crate::export::Table;
 use crate::results::{PointResult, Results};
 use crate::scenario::Search;
+use crate::search::Gave;
 use crate::stats::{Summary, summarise};
 use crate::tried::{self, TRIED, Tried};
 
@@ -135,21 +136,19 @@ fn rated(results: &Results, point: &PointResult, search: &Search, axis: &str) ->
     figure.log_y = at_most > 0.0 && most > LINEAR_MAX * at_most && all.iter().all(|trial| trial.value > 0.0);
     let guide = Series { name: String::new(), form: Form::Guide, color: 0, samples: means(&all) };
     figure.series.push(guide);
-    for (pass, full, name) in [
-        (true, true, "passed, full time"),
-        (false, true, "failed, full time"),
-        (true, false, "passed, shortened"),
-        (false, false, "failed, shortened"),
-    ] {
-        let mut samples: Vec<Sample> = all
-            .iter()
-            .filter(|trial| (trial.pass, trial.full()) == (pass, full))
-            .map(|trial| Sample::at(trial.load, trial.value))
-            .collect();
-        samples.sort_by(|a, b| a.x.total_cmp(&b.x));
-        if !samples.is_empty() {
-            let form = Form::Trials { pass, full };
-            figure.series.push(Series { name: name.to_owned(), form, color: usize::from(!pass), samples });
+    for full in [true, false] {
+        for (color, (gave, what)) in
+            [(Gave::Pass, "passed"), (Gave::Fail, "failed"), (Gave::Unsent, "load not sent")]
+                .into_iter()
+                .enumerate()
+        {
+            let alike = all.iter().filter(|trial| (trial.gave, trial.full()) == (gave, full));
+            let mut samples: Vec<Sample> = alike.map(|trial| Sample::at(trial.load, trial.value)).collect();
+            samples.sort_by(|a, b| a.x.total_cmp(&b.x));
+            if !samples.is_empty() {
+                let name = format!("{what}, {}", if full { "full time" } else { "shortened" });
+                figure.series.push(Series { name, form: Form::Trials { gave, full }, color, samples });
+            }
         }
     }
     let name = format!("allowed: {metric} ≤ {}", short(at_most));
@@ -182,7 +181,8 @@ fn answer(results: &Results, own: &Summary, uppers: &[f64]) -> Answer {
 
 /// The mean of the trials of the full time at each load.
 fn means(all: &[Tried]) -> Vec<Sample> {
-    let mut full: Vec<&Tried> = all.iter().filter(|trial| trial.full()).collect();
+    let mut full: Vec<&Tried> =
+        all.iter().filter(|trial| trial.full() && trial.gave != Gave::Unsent).collect();
     full.sort_by(|a, b| a.load.total_cmp(&b.load));
     let mean = |alike: &[&Tried]| alike.iter().map(|trial| trial.value).sum::<f64>() / alike.len() as f64;
     full.chunk_by(|a, b| a.load == b.load).map(|alike| Sample::at(alike[0].load, mean(alike))).collect()
@@ -196,7 +196,7 @@ fn tuned(results: &Results, point: &PointResult, metric: &str) -> Figure {
         let scores = run.recording.series.get(TRIED).into_iter().flatten();
         let samples =
             scores.zip(1..).map(|((_, score), trial)| Sample::at(f64::from(trial), *score)).collect();
-        let form = Form::Trials { pass: true, full: true };
+        let form = Form::Trials { gave: Gave::Pass, full: true };
         figure.series.push(Series { name: format!("repeat {}", run.repeat + 1), form, color, samples });
     }
     figure.caption =

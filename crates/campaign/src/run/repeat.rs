@@ -7,7 +7,7 @@ use crate::plan::Point;
 use crate::record::{Recorder, Recording};
 use crate::rig::{Better, Outcome, Rig, RigDescription, RigError, Run, Stop, UNSENT_AT_MOST};
 use crate::scenario::{Axis, Scenario, Search};
-use crate::search::{Gave, RateSearch, TuneSearch};
+use crate::search::{Found, Gave, RateSearch, TuneSearch};
 use crate::tried::{self, Tried};
 use crate::value::{Value, short};
 
@@ -145,34 +145,23 @@ impl Trials<'_, '_> {
                 tried::keep(&mut seen.recording, &tried);
                 return Ok((seen.outcome, reason, seen.recording));
             }
-            if seen.unsent {
-                unsent = seen.reason;
-                machine.report(Gave::Unsent);
-                continue;
+            let (value, gave) = match passes(search, &seen.recording) {
+                found if seen.unsent => (found.map_or(0.0, |(value, _)| value), Gave::Unsent),
+                found => found.map(|(value, pass)| (value, if pass { Gave::Pass } else { Gave::Fail }))?,
+            };
+            tried.push(Tried { load: trial.load, value, share: trial.duration_share, gave });
+            match gave {
+                Gave::Unsent => unsent = seen.reason,
+                Gave::Pass if trial.duration_share >= 1.0 => {
+                    best = Some((seen.outcome, seen.reason, seen.recording));
+                }
+                _ => {}
             }
-            let (value, pass) = passes(search, &seen.recording)?;
-            tried.push(Tried { load: trial.load, value, share: trial.duration_share, pass });
-            if pass && trial.duration_share >= 1.0 {
-                best = Some((seen.outcome, seen.reason, seen.recording));
-            }
-            machine.report(if pass { Gave::Pass } else { Gave::Fail });
+            machine.report(gave);
         }
         let found = machine.found();
         let Some(((outcome, why, mut recording), lower)) = best.zip(found.lower) else {
-            let nothing = |outcome, reason| Ok((outcome, reason, Recording::default()));
-            if let Some(load) = found.unsent {
-                let reason = format!("at {axis} = {load}: {unsent}; no smaller load passed a full trial");
-                return nothing(Outcome::Invalid, reason);
-            }
-            let upper = found.upper.map_or(String::new(), |upper| format!(" up from {upper}"));
-            let mut recording = Recording::default();
-            tried::keep(&mut recording, &tried);
-            let last = search.objective().zip(tried.last()).filter(|(_, trial)| !trial.pass);
-            let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
-                let (load, value) = (short(trial.load), short(trial.value));
-                format!(": at {load} {metric} is {value}, more than {}", short(at_most))
-            });
-            return Ok((Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording));
+            return Ok(unfound(search, &found, &unsent, &tried));
         };
         let metrics = &mut recording.metrics;
         metrics.insert("search.load".to_owned(), lower);
@@ -256,6 +245,23 @@ fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
         percent(share),
         percent(UNSENT_AT_MOST)
     ))
+}
+
+/// What remains of a search without an answer: what it tried, and the last load that was too much.
+fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Measured {
+    let mut recording = Recording::default();
+    tried::keep(&mut recording, tried);
+    if let Some(load) = found.unsent {
+        let reason = format!("at load {}: {unsent}; no smaller load passed a full trial", short(load));
+        return (Outcome::Invalid, reason, recording);
+    }
+    let upper = found.upper.map_or(String::new(), |upper| format!(" up from {upper}"));
+    let last = search.objective().zip(tried.last()).filter(|(_, trial)| trial.gave == Gave::Fail);
+    let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
+        let (load, value) = (short(trial.load), short(trial.value));
+        format!(": at {load} {metric} is {value}, more than {}", short(at_most))
+    });
+    (Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording)
 }
 
 /// The objective's metric, and whether it was kept.

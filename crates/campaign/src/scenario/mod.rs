@@ -427,6 +427,11 @@ pub struct Overrides {
 }
 
 impl Scenario {
+    /// Whether an expectation stands in the work that the scenario reproduces; one without a source is the user's own.
+    pub fn published(&self, source: &str) -> bool {
+        self.paper.is_some() && !source.is_empty()
+    }
+
     /// Reads a file, what it extends and the overrides; `rigs` finds a rig's description by name and lists all names.
     ///
     /// # Errors

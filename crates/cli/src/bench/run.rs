@@ -192,10 +192,11 @@ pub(super) fn tell(
     for expect in judged.iter().take(SHOWN_MAX) {
         let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
         output.text(format_args!(
-            "  {:<12} {} at {}: paper {}, ours {}{reason}",
+            "  {:<12} {} at {}: {} {}, measured {}{reason}",
             expect.verdict.name(),
             expect.metric,
             expect.place,
+            if results.scenario.published(&expect.source) { "published" } else { "expected" },
             expect.paper,
             expect.ours
         ))?;
