@@ -122,7 +122,7 @@ mod tests {
     use crate::declare::{Nat, Port};
     use crate::random::Random;
     use crate::reference;
-    use crate::trace::frames::{Packet4, Packet6, TESTER_MAC};
+    use crate::trace::frames::{Packet, TESTER_MAC};
     use ranlab_wire::packet::Protocol;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -138,15 +138,12 @@ mod tests {
                 (wide(&mut random), wide(&mut random), wide(&mut random), random.below(2) == 0);
             let ports = (random.next() as u16, random.next() as u16);
             let port = random.next() as u16;
-            let (mut frame, address): (_, IpAddr) = if six {
-                let (src, dst) = (Ipv6Addr::from_bits(src), Ipv6Addr::from_bits(dst));
-                let packet = Packet6 { src, dst, protocol, ports };
-                (packet.frame(TESTER_MAC, TESTER_MAC, 90), Ipv6Addr::from_bits(to).into())
-            } else {
-                let (src, dst) = (Ipv4Addr::from_bits(src as u32), Ipv4Addr::from_bits(dst as u32));
-                let packet = Packet4 { src, dst, protocol, src_port: ports.0, dst_port: ports.1 };
-                (packet.frame(TESTER_MAC, TESTER_MAC, 90), Ipv4Addr::from_bits(to as u32).into())
+            let of = |bits: u128| -> IpAddr {
+                if six { Ipv6Addr::from_bits(bits).into() } else { Ipv4Addr::from_bits(bits as u32).into() }
             };
+            let (packet, address) =
+                (Packet { protocol, from: (of(src), ports.0), to: (of(dst), ports.1) }, of(to));
+            let mut frame = packet.frame(TESTER_MAC, 90);
             let sum_at = 14 + if six { 40 } else { 20 } + if protocol == Protocol::UDP { 6 } else { 16 };
             match random.below(4) {
                 0 => frame[sum_at..sum_at + 2].fill(0),

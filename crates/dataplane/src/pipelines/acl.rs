@@ -6,10 +6,10 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, admit, classify};
-use crate::trace::frames::{Packet4, Packet6, TESTER_MAC};
+use crate::trace::frames::Packet;
 use ranlab_wire::packet::Protocol;
 use serde::{Deserialize, Serialize};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -198,7 +198,7 @@ impl Acl {
             let noise = random.next() as u32;
             Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
         };
-        let (src, dst) = (host(rule.src), host(rule.dst));
+        let (mut src, mut dst) = (IpAddr::V4(host(rule.src)), IpAddr::V4(host(rule.dst)));
         let mut port = |(low, high): (u16, u16)| low + random.below(u64::from(high - low) + 1) as u16;
         let (src_port, dst_port) = (port(rule.src_ports), port(rule.dst_ports));
         let protocol = rule.protocol.unwrap_or_else(|| if random.below(2) == 0 { 6 } else { 17 });
@@ -209,11 +209,9 @@ impl Acl {
                 let noise = u128::from(random.next()) << 64 | u128::from(random.next());
                 Ipv6Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
             };
-            let (src, dst, ports) = (host(rule.src), host(rule.dst), (src_port, dst_port));
-            return Packet6 { src, dst, protocol, ports }.frame(gateway::GW_MAC, TESTER_MAC, bytes);
+            (src, dst) = (host(rule.src).into(), host(rule.dst).into());
         }
-        let packet = Packet4 { src, dst, protocol, src_port, dst_port };
-        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+        Packet { protocol, from: (src, src_port), to: (dst, dst_port) }.frame(gateway::GW_MAC, bytes)
     }
 
     pub(super) fn oracle(&self) -> AclOracle {

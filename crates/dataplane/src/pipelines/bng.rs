@@ -10,7 +10,7 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
-use crate::trace::frames::{Endpoint, Ingress, tcp, tcp_frame};
+use crate::trace::frames::{Endpoint, Ingress, Packet};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -208,12 +208,12 @@ impl Bng {
         let server = gateway::any_server(self.family.is_ipv6(user), self.server, random);
         let (inside, outside) = gateway::translated(self.family, index, self.user_conn);
         if direction == Direction::Downlink {
-            return tcp_frame(self.gw_mac, server, outside, bytes);
+            return Packet::tcp(server, outside).frame(self.gw_mac, bytes);
         }
         let (src, src_mac) = addressing::station(user % self.cpe);
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: self.kind(), key: user + 1, src, dst, src_mac, dst_mac };
-        tunnel.wrap(&tcp(inside, server, bytes.saturating_sub(ETHERNET_BYTES)))
+        tunnel.wrap(&Packet::tcp(inside, server).packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
     /// Connections of a user that comes and goes, private and public side: public addresses after those of the static

@@ -9,7 +9,7 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
-use crate::trace::frames::{Ingress, tcp, tcp_frame};
+use crate::trace::frames::{Ingress, Packet};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -132,12 +132,12 @@ impl Dcgw {
         let server = gateway::any_server(self.family.is_ipv6(vm), self.server, random);
         let (inside, outside) = gateway::translated(self.family, index, self.vm_conn);
         if direction == Direction::Downlink {
-            return tcp_frame(self.gw_mac, server, outside, bytes);
+            return Packet::tcp(server, outside).frame(self.gw_mac, bytes);
         }
         let (src, src_mac) = addressing::station(vm % self.host);
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: vm + 1, src, dst, src_mac, dst_mac };
-        tunnel.wrap(&tcp(inside, server, bytes.saturating_sub(ETHERNET_BYTES)))
+        tunnel.wrap(&Packet::tcp(inside, server).packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
     pub(super) fn oracle(&self) -> DcgwOracle {

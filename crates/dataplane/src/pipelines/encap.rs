@@ -9,8 +9,8 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
-use crate::trace::frames::{Ingress, Packet4, Packet6, TESTER_MAC};
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use crate::trace::frames::{Ingress, Packet};
+use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -119,31 +119,20 @@ impl Encap {
     ) -> Vec<u8> {
         let station = (flow % u64::from(self.station.max(1))) as u32;
         let (user, server) = (random.index(1 << 16), random.index(1 << 16));
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
-        let (protocol, ports) = (Protocol::UDP, (src_port, dst_port));
-        let six = || Packet6 {
-            src: addressing::host6(addressing::user6(user), 1),
-            dst: addressing::server6(server),
-            protocol,
-            ports,
+        let ports = (random.next() as u16, random.next() as u16);
+        let packet = if self.family.is_ipv6(station) {
+            let user = addressing::host6(addressing::user6(user), 1);
+            Packet::udp((user, ports.0), (addressing::server6(server), ports.1))
+        } else {
+            Packet::udp((addressing::user(user), ports.0), (addressing::server(server), ports.1))
         };
-        let (src, dst) = (addressing::user(user), addressing::server(server));
-        let four = Packet4 { src, dst, protocol, src_port, dst_port };
-        let ipv6 = self.family.is_ipv6(station);
         if direction == Direction::Uplink {
-            let mac = addressing::mac(FAR, station);
-            return if ipv6 {
-                six().frame(mac, TESTER_MAC, bytes)
-            } else {
-                four.frame(mac, TESTER_MAC, bytes)
-            };
+            return packet.frame(addressing::mac(FAR, station), bytes);
         }
-        let carried = bytes.saturating_sub(ETHERNET_BYTES);
-        let packet = if ipv6 { six().packet(carried) } else { four.packet(carried) };
         let (src, src_mac) = addressing::station(station % self.endpoint.max(1));
         let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: station + 1, src, dst, src_mac, dst_mac };
-        let mut frame = tunnel.wrap(&packet);
+        let mut frame = tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)));
         // The carried frame is addressed to a station on this side.
         frame[50..56].copy_from_slice(&addressing::mac(NEAR, station).0);
         frame

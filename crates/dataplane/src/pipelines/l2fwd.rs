@@ -6,8 +6,8 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, destination_mac};
-use crate::trace::frames::{Packet4, TESTER_MAC};
-use ranlab_wire::packet::{Mac, Protocol};
+use crate::trace::frames::Packet;
+use ranlab_wire::packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -100,14 +100,10 @@ impl L2fwd {
     ) -> Vec<u8> {
         let (prefix, size) = self.side(direction);
         let mac = addressing::mac(prefix, (flow % u64::from(size.max(1))) as u32);
-        let packet = Packet4 {
-            src: Ipv4Addr::from_bits(random.next() as u32),
-            dst: Ipv4Addr::from_bits(random.next() as u32),
-            protocol: Protocol::UDP,
-            src_port: random.next() as u16,
-            dst_port: random.next() as u16,
-        };
-        packet.frame(mac, TESTER_MAC, bytes)
+        let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
+        let (src, dst) = (address(random), address(random));
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        Packet::udp((src, src_port), (dst, dst_port)).frame(mac, bytes)
     }
 
     pub(super) fn events(&self, _: u64) -> Vec<Event> {

@@ -6,8 +6,8 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, admit, destination, readdress, spend_hop};
-use crate::trace::frames::{Packet4, TESTER_MAC, frame6};
-use ranlab_wire::packet::{Mac, Protocol};
+use crate::trace::frames::Packet;
+use ranlab_wire::packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -218,23 +218,21 @@ impl L3fwd {
         let prefix = self.prefix(direction, (flow % u64::from(size)) as u32);
         let mac = if direction == Direction::Uplink { self.downlink_mac } else { self.uplink_mac };
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
-        match prefix {
+        let (src, dst): (IpAddr, IpAddr) = match prefix {
             Prefix::V4(prefix) => {
                 let host = random.next() as u32;
                 let dst =
                     Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (host & !prefix.mask()));
-                let src = addressing::user(random.index(1 << 16));
-                let packet = Packet4 { src, dst, protocol: Protocol::UDP, src_port, dst_port };
-                packet.frame(mac, TESTER_MAC, bytes)
+                (addressing::user(random.index(1 << 16)).into(), dst.into())
             }
             Prefix::V6(prefix) => {
                 let host = u128::from(random.next()) << 64 | u128::from(random.next());
                 let dst =
                     Ipv6Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (host & !prefix.mask()));
-                let src = Ipv6Addr::from_bits(0xfd00 << 112 | u128::from(random.next()));
-                frame6(mac, src, dst, (src_port, dst_port), bytes)
+                (Ipv6Addr::from_bits(0xfd00 << 112 | u128::from(random.next())).into(), dst.into())
             }
-        }
+        };
+        Packet::udp((src, src_port), (dst, dst_port)).frame(mac, bytes)
     }
 
     pub(super) fn events(&self, second: u64) -> Vec<Event> {

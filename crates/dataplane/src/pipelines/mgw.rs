@@ -8,10 +8,10 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination};
-use crate::trace::frames::{Ingress, Packet4, Packet6, TESTER_MAC};
+use crate::trace::frames::{Ingress, Packet};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,30 +167,21 @@ impl Mgw {
         let server = random.index(self.server);
         let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
-        let down = direction == Direction::Downlink;
-        let payload = bytes.saturating_sub(ETHERNET_BYTES);
-        let packet = if self.family.is_ipv6(user) {
+        let (address, server): (IpAddr, IpAddr) = if self.family.is_ipv6(user) {
             let address = addressing::host6(addressing::user6(user), random.next());
-            let server = addressing::server6(server);
-            let (src, dst) = if down { (server, address) } else { (address, server) };
-            let packet = Packet6 { src, dst, protocol, ports: (src_port, dst_port) };
-            if down {
-                return packet.frame(self.gw_mac, TESTER_MAC, bytes);
-            }
-            packet.packet(payload)
+            (address.into(), addressing::server6(server).into())
         } else {
-            let (address, server) = (addressing::user(user), addressing::server(server));
-            let (src, dst) = if down { (server, address) } else { (address, server) };
-            let packet = Packet4 { src, dst, protocol, src_port, dst_port };
-            if down {
-                return packet.frame(self.gw_mac, TESTER_MAC, bytes);
-            }
-            packet.packet(payload)
+            (addressing::user(user).into(), addressing::server(server).into())
         };
+        if direction == Direction::Downlink {
+            let packet = Packet { protocol, from: (server, src_port), to: (address, dst_port) };
+            return packet.frame(self.gw_mac, bytes);
+        }
+        let packet = Packet { protocol, from: (address, src_port), to: (server, dst_port) };
         let (src, src_mac) = addressing::station(user % self.bst.max(1));
         let tunnel =
             Ingress { kind: self.kind(), key: user + 1, src, dst: self.gw_ip, src_mac, dst_mac: self.gw_mac };
-        tunnel.wrap(&packet)
+        tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
     pub(super) fn events(&self, second: u64) -> Vec<Event> {

@@ -8,7 +8,7 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
-use crate::trace::frames::{Endpoint, tcp_frame};
+use crate::trace::frames::{Endpoint, Packet};
 use ranlab_wire::packet::{Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -162,7 +162,7 @@ impl Nat {
         let (inside, outside) = self.pair((flow % self.table_entries(direction).max(1)) as u32);
         let server = gateway::any_server(inside.0.is_ipv6(), 1 << 16, random);
         let (from, to) = if direction == Direction::Uplink { (inside, server) } else { (server, outside) };
-        tcp_frame(gateway::GW_MAC, from, to, bytes)
+        Packet::tcp(from, to).frame(gateway::GW_MAC, bytes)
     }
 
     pub(super) fn oracle(&self) -> NatOracle {

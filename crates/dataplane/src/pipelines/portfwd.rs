@@ -3,8 +3,8 @@ use super::{ParameterError, Reference};
 use crate::declare::{Declaration, Decomposition, Direction, DropReason, Element, Event, Port, Tables};
 use crate::random::Random;
 use crate::reference::{Step, destination_mac};
-use crate::trace::frames::{Packet4, TESTER_MAC};
-use ranlab_wire::packet::{Mac, Protocol};
+use crate::trace::frames::Packet;
+use ranlab_wire::packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -64,14 +64,9 @@ impl Portfwd {
 
     pub(super) fn frame(&self, _: Direction, _: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
         let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
-        let packet = Packet4 {
-            src: address(random),
-            dst: address(random),
-            protocol: Protocol::UDP,
-            src_port: random.next() as u16,
-            dst_port: random.next() as u16,
-        };
-        packet.frame(Mac([0x02, 0, 0, 0, 0, 2]), TESTER_MAC, bytes)
+        let (src, dst) = (address(random), address(random));
+        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        Packet::udp((src, src_port), (dst, dst_port)).frame(Mac([0x02, 0, 0, 0, 0, 2]), bytes)
     }
 
     pub(super) fn oracle(&self) -> PortfwdOracle {

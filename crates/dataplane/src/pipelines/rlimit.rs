@@ -7,9 +7,9 @@ use crate::declare::{
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, destination, source};
-use crate::trace::frames::{Packet4, TESTER_MAC, frame6};
-use ranlab_wire::packet::Protocol;
+use crate::trace::frames::Packet;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// Parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -87,19 +87,15 @@ impl Rlimit {
         bytes: usize,
     ) -> Vec<u8> {
         let index = (flow % u64::from(self.user.max(1))) as u32;
-        if self.family.is_ipv6(index) {
+        let (user, server): (IpAddr, IpAddr) = if self.family.is_ipv6(index) {
             let user = addressing::host6(addressing::user6(index), random.next());
-            let server = addressing::server6(random.index(1 << 16));
-            let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
-            let ports = (random.next() as u16, random.next() as u16);
-            return frame6(gateway::GW_MAC, src, dst, ports, bytes);
-        }
-        let user = addressing::user(index);
-        let server = addressing::server(random.index(1 << 16));
+            (user.into(), addressing::server6(random.index(1 << 16)).into())
+        } else {
+            (addressing::user(index).into(), addressing::server(random.index(1 << 16)).into())
+        };
         let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
-        let packet = Packet4 { src, dst, protocol: Protocol::UDP, src_port, dst_port };
-        packet.frame(gateway::GW_MAC, TESTER_MAC, bytes)
+        Packet::udp((src, src_port), (dst, dst_port)).frame(gateway::GW_MAC, bytes)
     }
 
     pub(super) fn oracle(&self) -> RlimitOracle {

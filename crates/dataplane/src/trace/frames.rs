@@ -5,106 +5,67 @@ use ranlab_wire::packet::{
     ETHERNET_BYTES, EtherType, GreHeader, IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, Mac, Protocol,
     TCP_BYTES, UDP_BYTES, UdpHeader, VXLAN_PORT, checksum, write_ethernet, write_vxlan,
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A source that no pipeline looks at.
 pub(crate) const TESTER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x01]);
 const TTL: u8 = 64;
 
-/// A packet of a user or server.
-#[derive(Clone, Copy)]
-pub(crate) struct Packet4 {
-    pub(crate) src: Ipv4Addr,
-    pub(crate) dst: Ipv4Addr,
-    pub(crate) protocol: Protocol,
-    pub(crate) src_port: u16,
-    pub(crate) dst_port: u16,
-}
-
-impl Packet4 {
-    /// A frame of `bytes` octets, or as many as its headers need.
-    pub(crate) fn frame(&self, dst: Mac, src: Mac, bytes: usize) -> Vec<u8> {
-        let mut out = write_ethernet(dst, src, EtherType::IPV4).to_vec();
-        out.extend(self.packet(bytes.saturating_sub(ETHERNET_BYTES)));
-        out
-    }
-
-    /// The bare packet of `bytes` octets, or as many as its headers need.
-    pub(crate) fn packet(&self, bytes: usize) -> Vec<u8> {
-        let tcp = self.protocol == Protocol::TCP;
-        let least = if tcp { TCP_BYTES } else { UDP_BYTES };
-        let payload_bytes = bytes.saturating_sub(IPV4_BYTES).max(least) as u16;
-        let (src, dst, protocol) = (self.src, self.dst, self.protocol);
-        let mut out =
-            Ipv4Header { traffic_class: 0, payload_bytes, ttl: TTL, protocol, src, dst }.write().to_vec();
-        let pseudo = checksum::pseudo_ipv4(src.octets(), dst.octets(), protocol.0, payload_bytes);
-        out.extend(transport(protocol, self.src_port, self.dst_port, payload_bytes, pseudo));
-        out
-    }
-}
-
-/// An IPv6 packet with UDP or TCP.
-#[derive(Clone, Copy)]
-pub(crate) struct Packet6 {
-    pub(crate) src: Ipv6Addr,
-    pub(crate) dst: Ipv6Addr,
-    pub(crate) protocol: Protocol,
-    pub(crate) ports: (u16, u16),
-}
-
-impl Packet6 {
-    /// A frame of `bytes` octets, or as many as its headers need.
-    pub(crate) fn frame(&self, dst: Mac, src: Mac, bytes: usize) -> Vec<u8> {
-        let mut out = write_ethernet(dst, src, EtherType::IPV6).to_vec();
-        out.extend(self.packet(bytes.saturating_sub(ETHERNET_BYTES)));
-        out
-    }
-
-    /// The bare packet of `bytes` octets, or as many as its headers need.
-    pub(crate) fn packet(&self, bytes: usize) -> Vec<u8> {
-        let least = if self.protocol == Protocol::TCP { TCP_BYTES } else { UDP_BYTES };
-        let payload_bytes = bytes.saturating_sub(IPV6_BYTES).max(least) as u16;
-        let (src, dst, next_header) = (self.src, self.dst, self.protocol);
-        let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: TTL, src, dst };
-        let mut out = header.write().to_vec();
-        let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), next_header.0, payload_bytes.into());
-        out.extend(transport(next_header, self.ports.0, self.ports.1, payload_bytes, pseudo));
-        out
-    }
-}
-
 /// Address and port.
 pub(crate) type Endpoint = (IpAddr, u16);
 
-/// A bare packet with TCP of either version, both sides of which have the same, of `bytes` octets or as many as its
-/// headers need.
-pub(crate) fn tcp(from: Endpoint, to: Endpoint, bytes: usize) -> Vec<u8> {
-    let protocol = Protocol::TCP;
-    match (from, to) {
-        ((IpAddr::V4(src), src_port), (IpAddr::V4(dst), dst_port)) => {
-            Packet4 { src, dst, protocol, src_port, dst_port }.packet(bytes)
-        }
-        ((src, src_port), (dst, dst_port)) => {
-            let six = |address| match address {
-                IpAddr::V4(address) => address.to_ipv6_mapped(),
-                IpAddr::V6(address) => address,
-            };
-            Packet6 { src: six(src), dst: six(dst), protocol, ports: (src_port, dst_port) }.packet(bytes)
-        }
+/// A packet of a user or server, both of one IP version.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet {
+    pub(crate) protocol: Protocol,
+    pub(crate) from: Endpoint,
+    pub(crate) to: Endpoint,
+}
+
+impl Packet {
+    pub(crate) fn udp(from: (impl Into<IpAddr>, u16), to: (impl Into<IpAddr>, u16)) -> Self {
+        Self { protocol: Protocol::UDP, from: (from.0.into(), from.1), to: (to.0.into(), to.1) }
     }
-}
 
-/// The same in a frame.
-pub(crate) fn tcp_frame(mac: Mac, from: Endpoint, to: Endpoint, bytes: usize) -> Vec<u8> {
-    let packet = tcp(from, to, bytes.saturating_sub(ETHERNET_BYTES));
-    let mut out = write_ethernet(mac, TESTER_MAC, ether_type(&packet)).to_vec();
-    out.extend(packet);
-    out
-}
+    pub(crate) fn tcp(from: Endpoint, to: Endpoint) -> Self {
+        Self { protocol: Protocol::TCP, from, to }
+    }
 
-/// An IPv6 frame with UDP of `bytes` octets, or as many as its headers need.
-pub(crate) fn frame6(mac: Mac, src: Ipv6Addr, dst: Ipv6Addr, ports: (u16, u16), bytes: usize) -> Vec<u8> {
-    Packet6 { src, dst, protocol: Protocol::UDP, ports }.frame(mac, TESTER_MAC, bytes)
+    /// A frame of `bytes` octets, or as many as its headers need.
+    pub(crate) fn frame(&self, mac: Mac, bytes: usize) -> Vec<u8> {
+        let packet = self.packet(bytes.saturating_sub(ETHERNET_BYTES));
+        let mut out = write_ethernet(mac, TESTER_MAC, ether_type(&packet)).to_vec();
+        out.extend(packet);
+        out
+    }
+
+    /// The bare packet of `bytes` octets, or as many as its headers need.
+    pub(crate) fn packet(&self, bytes: usize) -> Vec<u8> {
+        let protocol = self.protocol;
+        let least = if protocol == Protocol::TCP { TCP_BYTES } else { UDP_BYTES };
+        let behind = |header: usize| bytes.saturating_sub(header).max(least) as u16;
+        let (mut out, payload_bytes, pseudo) = match (self.from.0, self.to.0) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let payload_bytes = behind(IPV4_BYTES);
+                let header = Ipv4Header { traffic_class: 0, payload_bytes, ttl: TTL, protocol, src, dst };
+                let pseudo = checksum::pseudo_ipv4(src.octets(), dst.octets(), protocol.0, payload_bytes);
+                (header.write().to_vec(), payload_bytes, pseudo)
+            }
+            (src, dst) => {
+                let [src, dst] = [src, dst].map(|address| match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                    IpAddr::V6(address) => address,
+                });
+                let (payload_bytes, next_header, hop_limit) = (behind(IPV6_BYTES), protocol, TTL);
+                let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit, src, dst };
+                let length = payload_bytes.into();
+                let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, length);
+                (header.write().to_vec(), payload_bytes, pseudo)
+            }
+        };
+        out.extend(transport(protocol, self.from.1, self.to.1, payload_bytes, pseudo));
+        out
+    }
 }
 
 /// A tunnel as traffic enters it.
