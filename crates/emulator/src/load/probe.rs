@@ -9,8 +9,8 @@
 //! | 8-11 | stream: session and sender |
 //! | 12-19 | number within the stream, from 0 |
 //! | 20-27 | when it was to be sent, nanoseconds of the sender's monotonic clock |
-use ranlab_wire::packet::checksum;
-use std::net::{IpAddr, SocketAddr};
+use ranlab_wire::packet::{checksum, udp_headers_bytes, write_udp};
+use std::net::SocketAddr;
 
 /// Octets of a probe.
 pub const PROBE_BYTES: usize = 28;
@@ -20,6 +20,7 @@ pub const fn least_packet(ipv6: bool) -> usize {
 }
 
 const UDP: usize = 8;
+const HOP_LIMIT: u8 = 64;
 const VERSION: u8 = 1;
 /// Ask the data network to send it back.
 pub(super) const REFLECT: u8 = 1;
@@ -86,40 +87,11 @@ pub fn write_packet(
     probe: &Probe,
     out: &mut [u8],
 ) -> Option<usize> {
-    let ipv6 = from.is_ipv6();
-    let header = if ipv6 { 40 } else { 20 };
-    let octets = octets.max(least_packet(ipv6)).min(usize::from(u16::MAX));
-    let packet = out.get_mut(..octets)?;
-    let udp_len = (octets - header) as u16;
-    packet[header..header + 2].copy_from_slice(&from.port().to_be_bytes());
-    packet[header + 2..header + 4].copy_from_slice(&to.port().to_be_bytes());
-    packet[header + 4..header + 6].copy_from_slice(&udp_len.to_be_bytes());
-    packet[header + 6..header + 8].fill(0);
-    probe.put(packet[header + UDP..].first_chunk_mut()?);
-    packet[header + UDP + PROBE_BYTES..].fill(0);
-    match (from.ip(), to.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            packet[..20]
-                .copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-            packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
-            packet[12..16].copy_from_slice(&source.octets());
-            packet[16..20].copy_from_slice(&destination.octets());
-            let sum = checksum::checksum(&packet[..20]);
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
-        }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            packet[..8].copy_from_slice(&[0x60, 0, 0, 0, 0, 0, 17, 64]);
-            packet[4..6].copy_from_slice(&udp_len.to_be_bytes());
-            packet[8..24].copy_from_slice(&source.octets());
-            packet[24..40].copy_from_slice(&destination.octets());
-            // IPv4 may go without a checksum of UDP, IPv6 may not (RFC 8200 §8.1).
-            let pseudo = checksum::pseudo_ipv6(source.octets(), destination.octets(), 17, u32::from(udp_len));
-            let sum = !checksum::fold(checksum::sum(&packet[40..], pseudo));
-            let sum = if sum == 0 { 0xffff } else { sum };
-            packet[46..48].copy_from_slice(&sum.to_be_bytes());
-        }
-        _ => return None,
-    }
+    let octets = octets.max(least_packet(from.is_ipv6())).min(usize::from(u16::MAX));
+    let (head, payload) = out.get_mut(..octets)?.split_at_mut_checked(udp_headers_bytes(to.ip()))?;
+    probe.put(payload.first_chunk_mut()?);
+    payload[PROBE_BYTES..].fill(0);
+    write_udp(from, to, HOP_LIMIT, payload, head)?;
     Some(octets)
 }
 
@@ -155,6 +127,7 @@ pub fn reflect(packet: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
 
     #[test]
     fn a_probe_comes_through_both_ip_versions_and_back() {
