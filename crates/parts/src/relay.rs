@@ -12,9 +12,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use ranlab_emulator::stats::SOURCES;
-use ranlab_sdk::transport::{
-    Address, Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, Stream, connect,
-};
+use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Tap};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e42;
 use serde::{Deserialize, Serialize};
@@ -46,31 +44,38 @@ pub struct RelayPart {
     pub e2ap: String,
 }
 
-/// What passed.
-#[derive(Default)]
-struct Counted {
+/// A relay that runs.
+pub(crate) struct Relay {
+    address: Address,
+    codec: Rc<Codec>,
+    folder: Option<PathBuf>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+/// Decodes and encodes what passes.
+struct Codec {
+    language: Language,
+    version: Version,
     passed: Cell<u64>,
     /// Messages that did not decode and were passed as they were.
     undecoded: Cell<u64>,
 }
 
-/// A relay that runs.
-pub(crate) struct Relay {
-    address: Address,
-    counted: Rc<Counted>,
-    folder: Option<PathBuf>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-#[derive(Clone, Copy)]
-struct Codec {
-    language: Language,
-    version: Version,
+impl Tap for Codec {
+    fn pass(&self, _: &Passage, batch: &mut Vec<Bytes>) {
+        self.passed.set(self.passed.get() + batch.len() as u64);
+        for pdu in batch {
+            match self.again(pdu) {
+                Some(again) => *pdu = again,
+                None => self.undecoded.set(self.undecoded.get() + 1),
+            }
+        }
+    }
 }
 
 impl Relay {
     pub(crate) async fn start(part: RelayPart) -> Result<Self, Trouble> {
-        let codec = Codec { language: part.language, version: parse(&part.e2ap)? };
+        let codec = Rc::new(Codec::new(part.language, parse(&part.e2ap)?));
         let folder = folder_for([&part.listen])?;
         let listen = match &folder {
             Some(folder) => Address::Unix(folder.join("relay")),
@@ -79,64 +84,20 @@ impl Relay {
         let options = SocketOptions::default();
         let listener = Listener::bind(&listen, &options).await.map_err(environment)?;
         let address = listener.address().clone();
-        let behind: Address = parse(&part.connect)?;
-        let counted = Rc::new(Counted::default());
-        let counting = counted.clone();
-        let task = tokio::task::spawn_local(async move {
-            // A failed accept is the system's lack of files: the peers will try again.
-            while let Ok((near, _)) = listener.accept().await {
-                let Ok(far) = connect(&behind, &options).await else { continue };
-                let (near, far) = (Rc::new(near), Rc::new(far));
-                for (from, to) in [(near.clone(), far.clone()), (far, near)] {
-                    tokio::task::spawn_local(pump(from, to, codec, counting.clone()));
-                }
-            }
-        });
-        Ok(Self { address, counted, folder, task })
+        let proxy = Proxy::new(listener, parse(&part.connect)?, options);
+        let tap = Rc::clone(&codec);
+        let task = tokio::task::spawn_local(async move { proxy.serve(tap).await });
+        Ok(Self { address, codec, folder, task })
     }
-}
-
-/// Passes on what comes until either side closes; then both are shut by dropping.
-async fn pump(from: Rc<Stream>, to: Rc<Stream>, codec: Codec, counted: Rc<Counted>) {
-    let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
-    loop {
-        if from.readable().await.is_err() {
-            return;
-        }
-        match reader.fill(&from) {
-            Ok(ReadOutcome::Bytes(_)) => {}
-            Ok(ReadOutcome::WouldBlock) => continue,
-            Ok(ReadOutcome::Closed) | Err(_) => return,
-        }
-        let mut frames = Vec::new();
-        while let Ok(Some(pdu)) = reader.next() {
-            counted.passed.set(counted.passed.get() + 1);
-            frames.push(codec.again(&pdu).unwrap_or_else(|| {
-                counted.undecoded.set(counted.undecoded.get() + 1);
-                pdu
-            }));
-        }
-        if write(&to, &mut writer, &frames).await.is_none() {
-            return;
-        }
-    }
-}
-
-async fn write(to: &Stream, writer: &mut FrameWriter, mut frames: &[Bytes]) -> Option<()> {
-    while !frames.is_empty() || writer.rest_bytes() > 0 {
-        let parts: Vec<_> = frames.iter().map(|body| Frame { head: &[], body }).collect();
-        let outcome = writer.write(to, &parts).ok()?;
-        frames = &frames[outcome.taken..];
-        if outcome.blocked {
-            to.writable().await.ok()?;
-        }
-    }
-    Some(())
 }
 
 impl Codec {
+    fn new(language: Language, version: Version) -> Self {
+        Self { language, version, passed: Cell::default(), undecoded: Cell::default() }
+    }
+
     /// The message decoded and encoded again, its payload too; `None` if it does not decode.
-    fn again(self, pdu: &Bytes) -> Option<Bytes> {
+    fn again(&self, pdu: &Bytes) -> Option<Bytes> {
         match self.language {
             Language::E2 => {
                 let mut decoded = e2ap::decode(pdu, self.version).ok()?;
@@ -176,7 +137,7 @@ impl Running for Relay {
     }
 
     fn look(&mut self) -> Numbers {
-        [("passed", self.counted.passed.get()), ("undecoded", self.counted.undecoded.get())]
+        [("passed", self.codec.passed.get()), ("undecoded", self.codec.undecoded.get())]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()
     }
@@ -219,7 +180,7 @@ mod tests {
         indication.encode(&mut pdu).unwrap();
         let pdu = Bytes::from(pdu);
         for language in [Language::E2, Language::E42] {
-            let codec = Codec { language, version: Version::V2_03 };
+            let codec = Codec::new(language, Version::V2_03);
             assert_eq!(codec.again(&pdu).unwrap(), pdu, "{language:?}");
             assert_eq!(codec.again(&Bytes::from_static(b"\xff\xff\xff")), None);
         }

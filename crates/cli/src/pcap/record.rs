@@ -103,10 +103,8 @@ async fn record(arguments: &Arguments) -> Result<Summary, Failure> {
     let failed = state.failed.take().map_or(flushed, Err);
     failed.map_err(|error| Failure::Environment(format!("cannot write {out}: {error}")))?;
     stopped.map_err(|error| Failure::Environment(format!("cannot wait for signals: {error}")))?;
-    let counts = proxy.counts();
-    let (connections, refused, broken) = (counts.connections, counts.refused, counts.broken);
-    let seconds = began.elapsed().as_secs_f64();
-    Ok(Summary { connections, refused, broken, seconds, ..std::mem::take(&mut state.summary) })
+    let (connections, seconds) = (proxy.connections(), began.elapsed().as_secs_f64());
+    Ok(Summary { connections, seconds, ..std::mem::take(&mut state.summary) })
 }
 
 fn side_of(listen: &Address, connect: &Address) -> Side {
@@ -183,6 +181,11 @@ impl Tap for Recording {
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
         let what = peer.map_or_else(|| why.to_string(), |peer| format!("{peer}: {why}"));
         let mut state = self.state.borrow_mut();
+        match why {
+            ProxyError::Accept(_) => {}
+            ProxyError::Full => state.summary.refused += 1,
+            _ => state.summary.broken += 1,
+        }
         if state.last_told != what {
             eprintln!("ranlab: {what}");
             state.last_told = what;

@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received, urgent_thread};
 use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
+use ranlab_wire::packet::{ETHERNET_BYTES, EtherType};
 
 use super::Way;
 use super::topology::{Lab, in_namespace};
-use super::traffic::{BUFFER_BYTES, ETHERNET_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
+use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
@@ -35,8 +36,6 @@ enum Ends {
     Datagrams([Ipv4Addr; 2]),
 }
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-
 /// What a tap saw: time since sending, of frames down and up.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -47,7 +46,7 @@ pub(super) struct Seen {
 impl Taps {
     /// Of a cell whose packets are `raw` frames or datagrams.
     pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, Trouble> {
-        let ethertype = if raw { ETHERTYPE } else { ETHERTYPE_IPV4 };
+        let ethertype = if raw { ETHERTYPE } else { EtherType::IPV4.0 };
         let tap = |node: &str| {
             let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;
             in_namespace(namespace, || {
@@ -169,7 +168,7 @@ mod tests {
             let mut octets = [DU, VBBU].concat();
             octets.extend([0x08, 0x00, 0x45, 0, 0, 60, 0, 0, 0x20, offset, 64, 17, 0, 0]);
             octets.extend(from.octets().into_iter().chain(to.octets()));
-            octets.extend([0x99, 0x99].into_iter().chain(port.to_be_bytes()).chain([0; 4]));
+            octets.extend([0x99, 0x99].into_iter().chain(port.to_be_bytes()).chain([0, 40, 0, 0]));
             octets.extend(7_u64.to_le_bytes().into_iter().chain(1234_u64.to_le_bytes()));
             datagrams(&octets, [vbbu, du])
         };

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, real_ns, receive_stamped, stamp_received, urgent_thread};
+use ranlab_wire::packet::EtherType;
 use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
@@ -27,7 +28,6 @@ const POLL: Duration = Duration::from_millis(10);
 /// Until iperf3's server listens, and how often a client that found none tries again.
 const LISTENING: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 5;
-const ETHERTYPE_IPV4: u16 = 0x0800;
 
 /// A program beside our own probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -201,7 +201,7 @@ pub(super) struct Witness(Arc<OwnedFd>);
 impl Witness {
     pub(super) fn open(lab: &Lab) -> Result<Self, Trouble> {
         in_namespace(&lab.get("du")?.namespace, || {
-            let socket = open_tap(MIDHAUL, ETHERTYPE_IPV4).map_err(environment)?;
+            let socket = open_tap(MIDHAUL, EtherType::IPV4.0).map_err(environment)?;
             stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
             Ok(Self(Arc::new(socket)))
         })

@@ -13,6 +13,7 @@ use ranlab_net::stamped::{
     Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
 };
 use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
+use ranlab_wire::packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::{LiveFlow, Way};
@@ -21,7 +22,6 @@ use crate::worker::Trouble;
 
 /// Octets of sequence number and time in a packet.
 const MARK_BYTES: usize = 16;
-pub(super) const ETHERNET_BYTES: usize = 14;
 /// Room of a receiving socket.
 pub(super) const BUFFER_BYTES: usize = 8 << 20;
 /// How long a receiver waits before it looks whether to stop.
@@ -35,8 +35,6 @@ const VBBU: &str = "v1";
 /// The port of a flow's receiver, and of the reflector.
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
-/// The protocol's number in IPv4.
-const UDP: u8 = 17;
 
 /// Both ends of a flow.
 pub(super) struct Pair {
@@ -105,10 +103,7 @@ impl Socket {
 
 fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
     let (own, far) = (lab.hardware(node)?, lab.hardware(peer)?);
-    let mut header = [0; ETHERNET_BYTES];
-    header[..6].copy_from_slice(&far);
-    header[6..12].copy_from_slice(&own);
-    header[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    let header = write_ethernet(Mac(far), Mac(own), EtherType(ETHERTYPE));
     let socket = in_namespace(&lab.get(node)?.namespace, || {
         let socket = open_frames(MIDHAUL, ETHERTYPE).map_err(environment)?;
         stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
@@ -330,16 +325,13 @@ fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
 /// Addresses, destination port and payload of a UDP datagram in an Ethernet frame; `None`: something else, or a fragment
 /// that is not the first.
 pub(super) fn datagram(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr, u16, &[u8])> {
-    let packet = frame.get(ETHERNET_BYTES..)?;
-    let header = usize::from(packet.first()? & 0x0F) * 4;
-    let first = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1FFF == 0;
-    if packet[0] >> 4 != 4 || header < 20 || !first || *packet.get(9)? != UDP {
+    let ip = Ipv4::parse_captured(Ethernet::parse(frame).ok()?.payload).ok()?;
+    if ip.protocol != Protocol::UDP || ip.fragment_offset_bytes != 0 {
         return None;
     }
-    let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(at..at + 4)?).ok()?));
-    let udp = packet.get(header..)?;
-    let port = u16::from_be_bytes([*udp.get(2)?, *udp.get(3)?]);
-    Some((address(12)?, address(16)?, port, udp.get(8..)?))
+    // Its first fragment has less than its length says.
+    let udp = Udp::parse_captured(ip.payload).ok()?;
+    Some((ip.src, ip.dst, udp.dst_port, udp.payload))
 }
 
 /// What a payload begins with.

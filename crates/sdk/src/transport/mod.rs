@@ -56,7 +56,7 @@ pub use framer::{Framer, LengthPrefix, Messages, Unframed};
 pub use listener::{AcceptError, BindError, Listener};
 pub use memory::{MemoryStream, duplex};
 pub use options::SocketOptions;
-pub use proxy::{Passage, Proxy, ProxyCounts, ProxyError, Tap};
+pub use proxy::{Passage, Proxy, ProxyError, Tap};
 pub use read::{FrameError, FrameReader, ReadOutcome};
 pub use stream::Stream;
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
