@@ -3,6 +3,7 @@ use std::collections::HashMap;
 
 use ranlab_wire::e2ap::{self, Decoded, Rejection, Version};
 use ranlab_wire::e42;
+use serde::Serialize;
 
 use super::note::{Note, Notes};
 use super::{Flow, Pdu, Side, Transport};
@@ -34,17 +35,29 @@ pub struct Dissected {
     pub message: Result<Decoded<e42::Message>, Rejection>,
 }
 
-/// A connection, after its last PDU.
-#[derive(Debug, Clone)]
+/// A connection as it is reported, after its last PDU.
+#[derive(Debug, Serialize)]
 pub struct Connection {
-    /// Its ends, the lesser first.
-    pub flow: Flow,
+    /// What carried it.
+    pub transport: Transport,
+    /// The lesser of its ends.
+    pub a: String,
+    /// The other.
+    pub b: String,
     /// Its protocol.
     pub side: Side,
     /// Its version.
-    pub version: Version,
+    pub e2ap: String,
     /// Its PDUs.
     pub pdus: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    flow: Flow,
+    side: Side,
+    version: Version,
+    pdus: u64,
     /// In the order of the first PDU.
     rank: usize,
     told: bool,
@@ -55,7 +68,7 @@ pub struct Connection {
 pub struct Dissector {
     known: Known,
     pdus: u64,
-    connections: HashMap<(Flow, Side), Connection>,
+    connections: HashMap<(Flow, Side), State>,
 }
 
 impl Dissector {
@@ -78,7 +91,7 @@ impl Dissector {
                 destination: Default::default(),
             };
         }
-        let connection = self.connections.entry(key).or_insert_with(|| Connection {
+        let connection = self.connections.entry(key).or_insert_with(|| State {
             flow: key.0,
             side,
             version: self.known.version.unwrap_or_default(),
@@ -102,13 +115,17 @@ impl Dissector {
 
     /// All connections, in the order of their first PDU.
     pub fn connections(&self) -> Vec<Connection> {
-        let mut all: Vec<_> = self.connections.values().cloned().collect();
-        all.sort_by_key(|connection| connection.rank);
-        all
+        let mut all: Vec<_> = self.connections.values().collect();
+        all.sort_by_key(|state| state.rank);
+        let reported = |&State { flow, side, version, pdus, .. }: &State| {
+            let (a, b) = (flow.source.to_string(), flow.destination.to_string());
+            Connection { transport: flow.transport, a, b, side, e2ap: version.to_string(), pdus }
+        };
+        all.into_iter().map(reported).collect()
     }
 }
 
-impl Connection {
+impl State {
     fn decode(&mut self, pdu: &Pdu, fixed: bool) -> Result<Decoded<e42::Message>, Rejection> {
         let told = match self.side {
             Side::E2 => Version::of_setup(&pdu.bytes),

@@ -21,7 +21,7 @@ mod pdu;
 mod sctp;
 mod tcp;
 mod trace;
-pub mod verify;
+mod verify;
 mod writer;
 
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub use assemble::{Assembler, Findings, MAX_HELD_BYTES};
 pub use exported::Recorder;
 pub use link::LinkType;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
-pub use trace::{ConnectionSummary, Problem, Summary, Trace, TraceError};
+pub use trace::{Problem, Summary, Trace, TraceError};
 pub use writer::{PcapWriter, PcapngWriter};
 
 /// Registered port of E2AP.

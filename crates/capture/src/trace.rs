@@ -54,36 +54,11 @@ pub struct Summary {
     /// PDUs of each message.
     pub messages: BTreeMap<&'static str, u64>,
     /// In the order of their first PDU.
-    pub connections: Vec<ConnectionSummary>,
+    pub connections: Vec<Connection>,
     /// What was unusual.
     pub notes: Vec<NoteCount>,
     /// The first thousand.
     pub problems: Vec<Problem>,
-}
-
-/// A connection as it is reported.
-#[derive(Debug, Serialize)]
-pub struct ConnectionSummary {
-    /// What carried it.
-    pub transport: Transport,
-    /// The lesser of its ends.
-    pub a: String,
-    /// The other.
-    pub b: String,
-    /// Its protocol.
-    pub side: Side,
-    /// Its version.
-    pub e2ap: String,
-    /// Its PDUs.
-    pub pdus: u64,
-}
-
-impl From<&Connection> for ConnectionSummary {
-    fn from(connection: &Connection) -> Self {
-        let Connection { flow, side, version, pdus, .. } = connection;
-        let (a, b) = (flow.source.to_string(), flow.destination.to_string());
-        Self { transport: flow.transport, a, b, side: *side, e2ap: version.to_string(), pdus: *pdus }
-    }
 }
 
 /// Captures that are read one after the other; connections go on from one to the next.
@@ -134,7 +109,7 @@ impl Trace {
 
     /// What was read so far.
     pub fn finish(mut self) -> Summary {
-        self.summary.connections = self.dissector.connections().iter().map(ConnectionSummary::from).collect();
+        self.summary.connections = self.dissector.connections();
         self.summary.notes = self.notes.list();
         self.summary
     }

@@ -9,31 +9,26 @@ const MAX_LENGTHS: usize = 64;
 
 /// Where and why two encodings of one message differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub(super) struct Difference {
     /// First octet of the received bytes that matters.
-    pub octet: usize,
+    pub(super) octet: usize,
     /// The rule.
-    pub rule: Rule,
+    pub(super) rule: Rule,
 }
 
 /// What the received bytes probably break; clauses are of X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Rule {
-    /// The short form would do.
+pub(super) enum Rule {
     #[error("a length determinant takes more octets than its value needs (11.9.3.5 to 11.9.3.7)")]
     NonMinimalLength,
-    /// Bits that nobody reads are set.
     #[error("padding bits are not zero (11.2.7)")]
     Padding,
-    /// So many octets could be left out.
     #[error(
         "{0} octets too many: padding behind a value in its open type, or a number with leading zero octets (11.1, 11.3.6)"
     )]
     ExtraOctets(usize),
-    /// None of the above.
     #[error("another encoding of the same value")]
     Other,
-    /// Our encoder refuses what the decoder took.
     #[error("the message cannot be encoded: {0}")]
     NotEncodable(String),
 }
@@ -45,7 +40,11 @@ impl fmt::Display for Difference {
 }
 
 /// `None` if `received` is what we would send.
-pub fn verify(decoded: &Decoded<e42::Message>, version: Version, received: &[u8]) -> Option<Difference> {
+pub(super) fn verify(
+    decoded: &Decoded<e42::Message>,
+    version: Version,
+    received: &[u8],
+) -> Option<Difference> {
     match e42::encode_as_received(decoded, version) {
         Ok(ours) if ours == received => None,
         Ok(ours) => Some(explain(received, &ours)),
