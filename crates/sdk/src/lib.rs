@@ -19,6 +19,7 @@ mod events;
 mod ric;
 mod run;
 pub mod transport;
+mod typed;
 mod xapp;
 
 pub use agent::{AgentConnectError, AgentHandle};
@@ -30,4 +31,5 @@ pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
 pub use ric::RicHandle;
 pub use run::run;
+pub use typed::{Ask, Malformed, Report, Reports, Span, TypedControlError, Wanted, WantedError};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

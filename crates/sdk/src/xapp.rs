@@ -61,7 +61,7 @@ impl Machine for Xapp {
 ///
 /// Who does not take indications stops the reading, so nothing piles up here; the RIC then drops the oldest ones, visible
 /// as [`Xapp::lost`]. Other events wait for [`next`](Self::next) up to 1,024; beyond, the oldest is dropped and counted
-/// ([`lagged`](Self::lagged)). While somebody awaits an
+/// ([`lagged`](Self::lagged)), so who has [`Reports`](crate::Reports) need not look at them. While somebody awaits an
 /// answer, reading goes on.
 ///
 /// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
@@ -122,7 +122,8 @@ impl XappHandle {
         self.act(|xapp| xapp.subscribe(node, function, event_trigger, actions))
     }
 
-    /// Subscribes at every node that offers a function, those that come later included; indications are events.
+    /// Subscribes at every node that offers a function, those that come later included; indications are events. With
+    /// values rather than octets: [`subscribe_all`](Self::subscribe_all).
     pub fn subscribe_all_raw(
         &self,
         function: impl Into<FunctionRef>,
@@ -215,7 +216,7 @@ impl XappHandle {
     }
 
     /// Something was taken: reads on if it had stopped for that.
-    fn taken(&self) {
+    pub(crate) fn taken(&self) {
         if self.mail.may_resume() {
             self.driver.resume();
         }
@@ -226,6 +227,24 @@ impl XappHandle {
         let _awaited = Awaited::begin(&self.mail.awaited);
         self.taken();
         answer.await
+    }
+
+    /// As [`subscribe_all_raw`](Self::subscribe_all_raw), with a queue of its own for the indications.
+    pub(crate) fn subscribe_routed(
+        &self,
+        function: &str,
+        event_trigger: Bytes,
+        actions: Vec<ActionToBeSetup>,
+    ) -> Result<(StandingHandle, Rc<Inbox<XappEvent>>), SubscribeError> {
+        let standing = self.subscribe_all_raw(function, event_trigger, actions)?;
+        let inbox = Rc::new(Inbox::new(is_indication));
+        self.mail.routes.borrow_mut().push((standing, Rc::clone(&inbox)));
+        Ok((standing, inbox))
+    }
+
+    pub(crate) fn unroute(&self, standing: StandingHandle) {
+        self.mail.routes.borrow_mut().retain(|(of, _)| *of != standing);
+        self.taken();
     }
 
     fn act<T>(&self, change: impl FnOnce(&mut Xapp) -> T) -> T {

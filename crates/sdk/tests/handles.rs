@@ -10,10 +10,11 @@ use ranlab_sdk::e2::ric::{RicConfig, RicEvent, Side};
 use ranlab_sdk::e2::xapp::{DisconnectReason, Failure, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Cause, GlobalE2NodeId};
-use ranlab_sdk::wire::e2sm::hw::{self, HwPeriodic, HwTrigger, Ping};
+use ranlab_sdk::wire::e2sm::SmError;
+use ranlab_sdk::wire::e2sm::hw::{self, Hw, HwPeriodic, HwTrigger, Ping};
 use ranlab_sdk::{
-    AgentConnectError, AgentHandle, Bytes, ControlFailure, RicHandle, SubscriptionError, XappConnectError,
-    XappHandle,
+    AgentConnectError, AgentHandle, Ask, Bytes, ControlFailure, RicHandle, Span, SubscriptionError,
+    WantedError, XappConnectError, XappHandle,
 };
 use std::time::Duration;
 
@@ -113,6 +114,32 @@ fn outcomes_are_awaited_though_nobody_takes_the_indications() {
             assert!(matches!(event, XappEvent::Indication { .. }), "{event:?}");
         }
         assert_eq!(xapp.leave(lab::PATIENCE).await, 0);
+    });
+}
+
+#[test]
+fn reports_come_decoded_each_to_its_own_handle() {
+    within_patience(async {
+        let (_ric, _agent, xapp, node) = network("typed").await;
+        let mut pings = xapp.subscribe_all(Hw::every(5.ms())).unwrap();
+        let mut echoes = xapp.subscribe_all(Hw::when(HwTrigger::OnControl)).unwrap();
+        for seq in 0..200 {
+            let ping = pings.next().await.unwrap();
+            assert_eq!((ping.node, ping.message.seq, ping.sn), (node, seq, Some(seq as u16)));
+        }
+        // Not taken, they would stop the reading; ended, they are no events either.
+        drop(pings);
+        let sent = Ping { seq: 4_711, t_send_ns: 1, payload: Bytes::from_static(b"payload") };
+        assert_eq!(xapp.control_model::<Hw>(node, &(), &sent).await, Ok(None));
+        assert_eq!(echoes.next().await.unwrap().message, sent);
+        while xapp.read(|xapp| xapp.subscriptions().1) > 1 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        while let Some(event) = xapp.try_next() {
+            assert!(!matches!(event, XappEvent::Indication { .. }), "{event:?}");
+        }
+        let never = xapp.subscribe_all(Hw::every(Duration::from_secs(4_000))).err().unwrap();
+        assert!(matches!(never, WantedError::Model(SmError::Period { .. })), "{never}");
     });
 }
 
