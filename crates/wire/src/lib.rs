@@ -28,4 +28,5 @@ pub mod per;
 pub mod pfcp;
 mod time;
 
+pub use bytes::Bytes;
 pub use time::Time;

@@ -1,5 +1,5 @@
 //! The base station's side.
-use crate::{CELLS_MAX, Cell, OID, Policy, Reaction, Report, Trigger};
+use crate::{CELLS_MAX, Cell, Policy, Reaction, Report, Temperature, Trigger};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{
@@ -9,7 +9,7 @@ use ranlab_sdk::e2::agent::{
 use ranlab_sdk::wire::e2ap::{
     ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
 };
-use ranlab_sdk::wire::e2sm::per;
+use ranlab_sdk::wire::e2sm::{ServiceModel, per};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -80,9 +80,9 @@ fn policy(action: &ActionToBeSetup) -> Result<Option<Policy>, Cause> {
 impl<T: Thermometers> RanFunction for CellTemperature<T> {
     fn description(&self) -> FunctionDescription {
         FunctionDescription {
-            oid: OID.to_owned(),
-            definition: Bytes::from_static(b"temperature"),
-            revision: 1,
+            oid: Temperature::OID.to_owned(),
+            definition: Bytes::from_static(Temperature::DEFINITION),
+            revision: Temperature::REVISION,
         }
     }
 

@@ -1,10 +1,10 @@
 //! A controller inside the RIC.
-use crate::{OID, Policy, Trigger};
+use crate::{Policy, Temperature, Trigger};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RicActionType, RicSubscriptionDetails};
-use ranlab_sdk::wire::e2sm::per;
+use ranlab_sdk::wire::e2sm::{ServiceModel, per};
 use ranlab_sdk::wire::per::EncodeError;
 
 /// Sets one policy at every node that offers the model.
@@ -31,7 +31,7 @@ impl IApp for Guardian {
     fn handle(&mut self, _now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         // A node that is lost and comes back keeps its subscriptions: the RIC sees to it.
         let IAppInput::NodeAdded(node) = input else { return };
-        let Some(function) = node.function_by_oid(OID) else { return };
+        let Some(function) = node.function_by_oid(Temperature::OID) else { return };
         let definition = Some(self.policy.clone());
         let policy =
             ActionToBeSetup { kind: RicActionType::Policy, definition, ..ActionToBeSetup::report(0) };

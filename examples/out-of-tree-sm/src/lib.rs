@@ -13,17 +13,17 @@
 //! | policy | definition [`Policy`]: cells above the threshold are throttled until they are below it |
 mod function;
 mod iapp;
+mod model;
 mod xapp;
 
 pub use function::{CellTemperature, Thermometers};
 pub use iapp::Guardian;
-pub use xapp::{report_of, watch};
+pub use model::Temperature;
+pub use xapp::hottest;
 
 use ranlab_sdk::wire::per::{Free, Int, List, Own};
 use ranlab_sdk::wire::{enumerated, sequence};
 
-/// The OID by which a node offers the model. 32473 is the enterprise number for examples (RFC 5612).
-pub const OID: &str = "1.3.6.1.4.1.32473.1.2";
 /// The hottest temperature that can be told, in tenths of a kelvin.
 pub const TEMPERATURE_DK_MAX: u16 = 10_000;
 /// The most cells of a report.

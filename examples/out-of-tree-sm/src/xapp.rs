@@ -1,22 +1,13 @@
 //! An xApp's side.
-use crate::{OID, Report, Trigger};
-use ranlab_sdk::XappHandle;
-use ranlab_sdk::e2::xapp::{SubscribeError, XappEvent};
-use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
-use ranlab_sdk::wire::e2sm::per;
+use crate::{Cell, Temperature};
+use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
+use ranlab_sdk::{Malformed, Reports};
 
-/// Asks every node that offers the model for reports, those that come later included. A period outside of 1 ms to an
-/// hour is taken to its bound.
-pub fn watch(xapp: &XappHandle, period_ms: u32) -> Result<(), SubscribeError> {
-    let mut trigger = Vec::new();
-    // A period within its bounds encodes.
-    let _ = per::encode(&Trigger { period_ms: period_ms.clamp(1, 3_600_000) }, &mut trigger);
-    xapp.subscribe_all_raw(OID, trigger.into(), vec![ActionToBeSetup::report(0)])?;
-    Ok(())
-}
-
-/// The report in an event, if it holds one that makes sense. Right for xApps that subscribe to this model alone.
-pub fn report_of(event: &XappEvent) -> Option<(GlobalE2NodeId, Report)> {
-    let XappEvent::Indication { node, indication, .. } = event else { return None };
-    per::decode(indication.message.clone()).ok().map(|report| (*node, report))
+/// The hottest cell of the next report, and whose it is; `None` for a node without cells.
+pub async fn hottest(
+    reports: &mut Reports<Temperature>,
+) -> Result<(GlobalE2NodeId, Option<Cell>), Malformed> {
+    let report = reports.next().await?;
+    let hottest = report.message.cells.into_iter().max_by_key(|cell| cell.temperature_dk);
+    Ok((report.node, hottest))
 }

@@ -1,5 +1,5 @@
 //! Agent, RIC with the guardian, and xApp, in one process over memory.
-use out_of_tree_sm::{Cell, CellTemperature, Guardian, Policy, Reaction, Thermometers, report_of, watch};
+use out_of_tree_sm::{CellTemperature, Guardian, Policy, Reaction, Temperature, Thermometers, hottest};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::ric::{RicConfig, Side};
@@ -9,7 +9,8 @@ use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceNg, Plmn,
 };
-use ranlab_sdk::{AgentHandle, RicHandle, XappHandle, run};
+use ranlab_sdk::wire::e2sm::{Encoding, Model};
+use ranlab_sdk::{AgentHandle, Ask, RicHandle, Span, XappHandle, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,24 +50,35 @@ fn reports_arrive_and_the_policy_throttles_the_hot_cell() {
         }
         let agent = AgentHandle::start(agent, options());
         agent.add_controller(&"mem://temperature-e2".parse().unwrap()).unwrap();
-        let xapp = XappHandle::start(XappConfig::new("mem://temperature-e42"), options());
-        watch(&xapp, 5).unwrap();
-
-        let reports = async {
-            let mut reports = 0;
+        let config = XappConfig::new("mem://temperature-e42");
+        let xapp = XappHandle::connect(config, options()).await.unwrap();
+        let mut reports = xapp.subscribe_all(Temperature::every(5.ms())).unwrap();
+        let ten = async {
+            let mut count = 0;
             loop {
-                let Some((from, report)) = report_of(&xapp.next().await) else { continue };
-                assert_eq!(from, node);
-                let held_back = report.cells[1].throttled;
-                let cell = |(id, temperature_dk), throttled| Cell { id, temperature_dk, throttled };
-                assert_eq!(report.cells, [cell(COOL, false), cell(HOT, held_back)]);
-                reports += 1;
-                if reports >= 10 && held_back {
+                let (from, cell) = hottest(&mut reports).await.unwrap();
+                let cell = cell.unwrap();
+                assert_eq!((from, cell.id, cell.temperature_dk), (node, HOT.0, HOT.1));
+                count += 1;
+                if count >= 10 && cell.throttled {
                     break;
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), reports).await.expect("ten reports in 30 s");
+        tokio::time::timeout(Duration::from_secs(30), ten).await.expect("ten reports in 30 s");
         assert_eq!(*throttled.lock().unwrap(), [(HOT.0, true)]);
     });
+}
+
+#[test]
+fn what_lists_models_shows_this_one_too() {
+    let model: &dyn Model = &Temperature;
+    let (header, message, table) = model.sample(Encoding::Per, 7).unwrap();
+    assert_eq!(model.table(Encoding::Per, &header, &message).unwrap(), table);
+    assert_eq!(model.columns().len(), 3);
+    assert!(model.periodic(Encoding::Per, Duration::from_secs(3_601)).is_err());
+    assert_eq!(
+        model.transcode(Encoding::Plain, Encoding::Per, &message).unwrap_err().to_string(),
+        "the service model has no encoding plain; allowed: per"
+    );
 }

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::SmError;
 use super::octets::Code;
+use super::{Encoding, SmError};
 use crate::e2ap::Version;
 use crate::per::{DecodeError, DecodeFault, EncodeError, Per, Random, Reader, Source, Writer};
 
@@ -48,6 +48,43 @@ impl<T: Per> Code<T> for Aligned {
 
     fn decode(octets: &Bytes) -> Result<T, SmError> {
         Ok(decode(octets.clone())?)
+    }
+}
+
+/// For a service model out of tree: gives types that are declared with [`sequence!`](crate::sequence) and its like
+/// their octet strings ([`Octets`](crate::e2sm::Octets)), in aligned PER.
+#[macro_export]
+macro_rules! per_octets {
+    ($($type:ty),+ $(,)?) => { $(
+        impl $crate::e2sm::Octets for $type {
+            const ENCODINGS: &'static [$crate::e2sm::Encoding] = &[$crate::e2sm::Encoding::Per];
+
+            fn encode_as(
+                &self,
+                encoding: $crate::e2sm::Encoding,
+                out: &mut Vec<u8>,
+            ) -> Result<(), $crate::e2sm::SmError> {
+                $crate::e2sm::per::only(encoding)?;
+                Ok($crate::e2sm::per::encode(self, out)?)
+            }
+
+            fn decode_as(
+                encoding: $crate::e2sm::Encoding,
+                octets: &$crate::Bytes,
+            ) -> Result<Self, $crate::e2sm::SmError> {
+                $crate::e2sm::per::only(encoding)?;
+                Ok($crate::e2sm::per::decode(octets.clone())?)
+            }
+        }
+    )+ };
+}
+
+/// Refuses any encoding but PER.
+#[doc(hidden)]
+pub fn only(asked: Encoding) -> Result<(), SmError> {
+    match asked {
+        Encoding::Per => Ok(()),
+        asked => Err(SmError::Encoding { asked, allowed: &[Encoding::Per] }),
     }
 }
 
