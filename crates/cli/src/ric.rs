@@ -1,11 +1,15 @@
 //! `ranlab ric`: a near-RT RIC for base stations and xApps.
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ranlab_controllers::monitor::{Monitor, MonitorConfig};
+use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::{Limits, RicConfig, RicEvent, Side};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::e2sm::{self, Model};
 use serde::Serialize;
 
 use crate::args::{self, Address};
@@ -22,7 +26,7 @@ const E42_PORT: u16 = 36422;
 /// Arguments of `ric`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab ric\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080"
+    after_help = "Examples:\n  ranlab ric\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080\n  ranlab ric --iapp monitor --xapps rules.toml --http 127.0.0.1:8080"
 )]
 pub struct Arguments {
     /// Listen for base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
@@ -31,7 +35,7 @@ pub struct Arguments {
     /// Listen for xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
     #[arg(long, value_name = "ADDRESS")]
     e42: Vec<Address>,
-    /// Serve /healthz and /v1/nodes here
+    /// Serve /healthz, /v1/nodes and /v1/iapps here
     #[arg(long, value_name = "IP:PORT")]
     http: Option<SocketAddr>,
     /// Only these peers may connect over TCP; repeatable [default: all that can reach the listener]
@@ -43,9 +47,29 @@ pub struct Arguments {
     /// Base stations at most, connected or remembered; a further one is refused with a time to wait
     #[arg(long, value_name = "NODES", default_value_t = Limits::default().nodes, value_parser = nodes)]
     max_nodes: usize,
+    /// Run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
+    #[arg(long, value_name = "NAME", value_enum)]
+    iapp: Vec<Hosted>,
+    /// Service models that --iapp monitor subscribes to
+    #[arg(long, value_delimiter = ',', default_values_t = e2sm::customary())]
+    sm: Vec<&'static dyn Model>,
+    /// How often --iapp monitor asks for them
+    #[arg(long, default_value = "100ms", value_parser = args::duration)]
+    period: Duration,
+    /// Which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
+    /// subscriptions, requests, control [default: all of them, and everything]
+    #[arg(long, value_name = "FILE")]
+    xapps: Option<PathBuf>,
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+}
+
+/// Controller logic that the RIC hosts. The list of xApps is always there, as `xapps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Hosted {
+    /// The latest statistics of every base station and UE.
+    Monitor,
 }
 
 /// Base stations that `--max-nodes` allows; beyond, the machine's memory and files end before the RIC's bounds.
@@ -76,8 +100,12 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 
 async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let limits = Limits::for_nodes(arguments.max_nodes);
-    let config = RicConfig { version: arguments.e2ap, limits, ..RicConfig::default() };
+    let mut config = RicConfig { version: arguments.e2ap, limits, ..RicConfig::default() };
+    if let Some(file) = &arguments.xapps {
+        config.policy = Box::new(rules(file)?);
+    }
     let ric = RicHandle::start(config, SocketOptions::default());
+    host(&ric, &arguments)?;
     let mut output = Output::new(format);
     for (side, name, given, port) in
         [(Side::E2, "e2", arguments.e2, E2_PORT), (Side::E42, "e42", arguments.e42, E42_PORT)]
@@ -115,6 +143,24 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
         );
     }
     output.finish(&summary)
+}
+
+fn rules(file: &Path) -> Result<XappRules, Failure> {
+    let wrong = |error: String| Failure::Usage(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    XappRules::from_toml(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Starts the iApps.
+fn host(ric: &RicHandle, arguments: &Arguments) -> Result<(), Failure> {
+    ric.add_iapp(Box::new(Registry::new().0));
+    if arguments.iapp.contains(&Hosted::Monitor) {
+        let period_ms = u32::try_from(arguments.period.as_millis()).unwrap_or(u32::MAX);
+        let config = MonitorConfig { models: arguments.sm.clone(), period_ms };
+        let (monitor, _) = Monitor::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
+        ric.add_iapp(Box::new(monitor));
+    }
+    Ok(())
 }
 
 /// Loopback TCP at the usual port, and a Unix socket that only this user may open.

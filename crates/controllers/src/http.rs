@@ -1,23 +1,34 @@
-//! The northbound face over HTTP: `/healthz` and `/v1/nodes`.
+//! The northbound face over HTTP: `/healthz`, `/v1/nodes`, and `/v1/iapps/NAME/…`, which is each iApp's own.
 use crate::desk::{self, Desk, problem};
-use axum::extract::State;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{NodeSnapshot, RanInfo, RicSnapshot};
+use ranlab_sdk::e2::ric::{NodeSnapshot, NorthboundReply, RanInfo, RicSnapshot};
 use serde::Serialize;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long an iApp may take to reply; beyond, the answer is 504.
+const REPLY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
 pub async fn serve(ric: RicHandle, address: SocketAddr) -> io::Result<SocketAddr> {
     let router = Router::new()
         .route("/healthz", get(health))
         .route("/v1/nodes", get(nodes))
+        .route("/v1/iapps", get(iapps))
+        .route("/v1/iapps/{name}", get(iapp).post(iapp))
+        .route("/v1/iapps/{name}/{*path}", get(iapp).post(iapp))
         .fallback(async || {
-            problem(StatusCode::NOT_FOUND, "no such resource; there are /healthz and /v1/nodes")
+            problem(
+                StatusCode::NOT_FOUND,
+                "no such resource; there are /healthz, /v1/nodes, /v1/iapps and /v1/iapps/NAME/...",
+            )
         })
         .with_state(Desk::open(ric));
     desk::serve(router, address).await
@@ -25,6 +36,54 @@ pub async fn serve(ric: RicHandle, address: SocketAddr) -> io::Result<SocketAddr
 
 async fn snapshot(desk: Desk<RicHandle>) -> Result<RicSnapshot, Response> {
     desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
+}
+
+async fn iapps(State(desk): State<Desk<RicHandle>>) -> Response {
+    match snapshot(desk).await {
+        Ok(snapshot) => Json(serde_json::json!({ "iapps": snapshot.iapps })).into_response(),
+        Err(problem) => problem,
+    }
+}
+
+/// How asking an iApp ended.
+enum Answer {
+    Reply(NorthboundReply),
+    NoSuch(Vec<String>),
+    Late,
+}
+
+/// Hands a request to an iApp, and its reply back.
+async fn iapp(State(desk): State<Desk<RicHandle>>, Path(names): Path<Vec<String>>, body: Bytes) -> Response {
+    let mut names = names.into_iter();
+    let (name, path) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    let asked = name.clone();
+    let answer = desk.ask_for(move |ric: &RicHandle, answer| {
+        let ric = ric.clone();
+        tokio::task::spawn_local(async move {
+            let outcome = match ric.read(|ric| ric.iapp(&asked)) {
+                None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
+                Some(id) => match tokio::time::timeout(REPLY_PATIENCE, ric.northbound(id, &path, body)).await
+                {
+                    Ok(Some(reply)) => Answer::Reply(reply),
+                    _ => Answer::Late,
+                },
+            };
+            // Who asked may have gone; then nobody wants the answer.
+            let _ = answer.send(outcome);
+        });
+    });
+    match answer.await {
+        Ok(Answer::Reply(reply)) => {
+            let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, [("content-type", "application/json")], reply.body).into_response()
+        }
+        Ok(Answer::NoSuch(there)) => {
+            let detail = format!("no iApp is called {name:?}; there are: {}", there.join(", "));
+            problem(StatusCode::NOT_FOUND, &detail)
+        }
+        Ok(Answer::Late) => problem(StatusCode::GATEWAY_TIMEOUT, "the iApp does not reply"),
+        Err(busy) => busy,
+    }
 }
 
 #[derive(Serialize)]

@@ -25,9 +25,17 @@ mod server;
 pub mod southbound;
 pub mod xapps;
 
+use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The value behind a lock. A holder that panicked left a statistic half written at worst: not worth a second panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The answer to a request for what an iApp does not have; `allowed` names what it has.
+fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
+    let detail = format!("no such resource {:?}; there is {allowed}", request.path);
+    request
+        .reply(404, serde_json::json!({ "title": "Not Found", "status": 404, "detail": detail }).to_string())
 }

@@ -2,6 +2,8 @@
 //!
 //! Of each report the octets are kept, written over those of the report before; they are read when someone asks. So an
 //! indication costs a check of its framing and one copy, and memory is one report per node and model.
+mod northbound;
+
 use crate::lock;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -300,6 +302,9 @@ impl IApp for Monitor {
             IAppInput::NodeRemoved(node) => self.forget(node.id),
             IAppInput::SubscriptionFailed { subscription, .. }
             | IAppInput::SubscriptionEnded { subscription, .. } => self.ended(now, subscription, out),
+            IAppInput::Northbound(request) => {
+                out.reply(MonitorHandle(self.reports.clone()).northbound(request));
+            }
             IAppInput::Timer(_) => {
                 self.retry_set = false;
                 for id in std::mem::take(&mut self.retry) {

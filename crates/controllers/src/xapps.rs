@@ -1,19 +1,22 @@
 //! Hosting of xApps: who may join, as which tenant, what it sees and how much it may ask for; and who is there.
-use crate::lock;
+use crate::{lock, no_such};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, NodeFilter, PeerInfo, Tenant, XappGrant, XappInfo, XappLimits, XappPolicy,
 };
 use ranlab_wire::e2ap::{Cause, CauseMisc, GlobalE2NodeId, Plmn, RanFunctionItem};
 use serde::Deserialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use toml::Spanned;
 
 /// One rule: the first whose pattern matches a peer decides about it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XappRule {
-    /// The peer's address as the transport prints it; a trailing `*` stands for any rest.
+    /// The peer's address as the transport prints it (`tcp://127.0.0.1:40112`, `unix:///run/e42.sock pid 17`); a trailing
+    /// `*` stands for any rest.
     pub peer: String,
     /// On whose behalf its xApps act. Rules with the same tenant share nothing but that.
     #[serde(default)]
@@ -41,6 +44,17 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XappRuleError {
+    /// Matches nobody.
+    #[error(
+        "rule {rule}: {text:?} is the address of no peer; write tcp://IP:PORT, unix:///PATH pid N or mem://NAME, or its \
+             beginning and a *"
+    )]
+    Peer {
+        /// Number of the rule, from one.
+        rule: usize,
+        /// What was written.
+        text: String,
+    },
     /// Not a network.
     #[error("rule {rule}: {text:?} is no network; write MCC.MNC, e.g. 505.01")]
     Plmn {
@@ -62,6 +76,50 @@ pub enum XappRuleError {
     },
 }
 
+impl XappRuleError {
+    /// Number of the rule, from one.
+    pub fn rule(&self) -> usize {
+        match self {
+            Self::Both(rule)
+            | Self::Peer { rule, .. }
+            | Self::Plmn { rule, .. }
+            | Self::Control { rule, .. } => *rule,
+        }
+    }
+}
+
+/// A mistake in a file of rules.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {fault}")]
+pub struct RulesFileError {
+    /// Where, from one.
+    pub line: usize,
+    /// What.
+    pub fault: RulesFileFault,
+}
+
+/// What is wrong with a file of rules.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesFileFault {
+    /// It is no TOML, or has keys or values that a rule does not have.
+    #[error("{0}")]
+    Toml(String),
+    /// A rule cannot be.
+    #[error(transparent)]
+    Rule(#[from] XappRuleError),
+    /// Nobody could join.
+    #[error("there is no rule, so no xApp could join; write [[rule]] and peer = \"*\" below it to admit all")]
+    Empty,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RulesFile {
+    #[serde(default)]
+    rule: Vec<Spanned<XappRule>>,
+}
+
 /// A policy made of rules. A peer that no rule matches is refused.
 #[derive(Debug, Clone)]
 pub struct XappRules {
@@ -70,10 +128,46 @@ pub struct XappRules {
 }
 
 impl XappRules {
+    /// Reads a TOML file: a `[[rule]]` for each [`XappRule`], in the order in which they are tried.
+    ///
+    /// ```
+    /// let rules = ranlab_controllers::xapps::XappRules::from_toml(r#"
+    ///     [[rule]]
+    ///     peer = "unix:///run/ranlab/e42.sock*"
+    ///
+    ///     [[rule]] # the neighbour's xApps: their own tenant, one network, no controls
+    ///     peer = "tcp://10.0.0.7:*"
+    ///     tenant = "neighbour"
+    ///     plmns = ["505.01"]
+    ///     subscriptions = 100
+    ///     control = false
+    /// "#);
+    /// assert!(rules.is_ok());
+    /// ```
+    pub fn from_toml(text: &str) -> Result<Self, RulesFileError> {
+        let line = |at: usize| text.bytes().take(at).filter(|octet| *octet == b'\n').count() + 1;
+        let file: RulesFile = toml::from_str(text).map_err(|error| RulesFileError {
+            line: line(error.span().map_or(0, |span| span.start)),
+            fault: RulesFileFault::Toml(error.message().to_owned()),
+        })?;
+        if file.rule.is_empty() {
+            return Err(RulesFileError { line: 1, fault: RulesFileFault::Empty });
+        }
+        let lines: Vec<usize> = file.rule.iter().map(|rule| line(rule.span().start)).collect();
+        let rules: Vec<XappRule> = file.rule.into_iter().map(Spanned::into_inner).collect();
+        Self::new(&rules).map_err(|error| {
+            let line = lines.get(error.rule() - 1).copied().unwrap_or(1);
+            RulesFileError { line, fault: error.into() }
+        })
+    }
+
     /// Checks the rules.
     pub fn new(rules: &[XappRule]) -> Result<Self, XappRuleError> {
         let mut made = Self { rules: Vec::new(), may_control: BTreeMap::new() };
         for (i, rule) in rules.iter().enumerate() {
+            if rule.peer != "*" && !rule.peer.contains("://") {
+                return Err(XappRuleError::Peer { rule: i + 1, text: rule.peer.clone() });
+            }
             let tenant = Tenant::new(&rule.tenant);
             let nodes = node_filter(i + 1, rule)?;
             if *made.may_control.entry(tenant.clone()).or_insert(rule.control) != rule.control {
@@ -139,7 +233,7 @@ impl RegistryHandle {
     }
 }
 
-/// An iApp that keeps the list of xApps.
+/// An iApp that keeps the list of xApps, and shows it to the north.
 #[derive(Debug, Default)]
 pub struct Registry(RegistryHandle);
 
@@ -156,7 +250,7 @@ impl IApp for Registry {
         "xapps"
     }
 
-    fn handle(&mut self, _: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         let mut xapps = lock(&self.0.0);
         match input {
             IAppInput::XappAdded(info) => {
@@ -165,6 +259,16 @@ impl IApp for Registry {
             IAppInput::XappRemoved(info) => {
                 xapps.remove(&info.id);
             }
+            IAppInput::Northbound(request) if request.path.is_empty() => {
+                let xapp = |x: &XappInfo| {
+                    json!({
+                        "id": x.id, "peer": &*x.peer, "tenant": x.tenant.name(), "e2ap": x.version.to_string(),
+                    })
+                };
+                let list: serde_json::Value = xapps.values().map(xapp).collect();
+                out.reply(request.reply(200, json!({ "xapps": list }).to_string()));
+            }
+            IAppInput::Northbound(request) => out.reply(no_such(request, "\"\"")),
             _ => {}
         }
     }

@@ -225,8 +225,9 @@ fn rule(peer: &str, tenant: &str) -> XappRule {
 
 #[test]
 fn rules_decide_who_joins_and_what_is_seen() {
-    let local = XappRule { plmns: vec!["505.01".into()], control: false, ..rule("127.0.0.1:*", "local") };
-    let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("10.*", "remote") };
+    let local =
+        XappRule { plmns: vec!["505.01".into()], control: false, ..rule("tcp://127.0.0.1:*", "local") };
+    let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("tcp://10.*", "remote") };
     let policy = XappRules::new(&[local.clone(), remote]).unwrap();
     let mut b = Bench::new(RicConfig { policy: Box::new(policy), ..RicConfig::default() });
     let (registry, list) = Registry::new();
@@ -248,7 +249,7 @@ fn rules_decide_who_joins_and_what_is_seen() {
         }
     };
     assert_eq!(
-        (join(2, "127.0.0.1:9"), join(3, "10.0.0.1:9"), join(4, "192.0.2.1:9")),
+        (join(2, "tcp://127.0.0.1:9"), join(3, "tcp://10.0.0.1:9"), join(4, "tcp://192.0.2.1:9")),
         (Some(1), Some(0), None)
     );
     let tenants: Vec<_> = list.xapps().iter().map(|x| (x.id, x.tenant.name().to_owned())).collect();
@@ -272,4 +273,27 @@ fn rules_decide_who_joins_and_what_is_seen() {
     assert_eq!(XappRules::new(&[bad]).unwrap_err(), XappRuleError::Plmn { rule: 1, text: "505".into() });
     let other = XappRule { control: true, ..local.clone() };
     assert!(matches!(XappRules::new(&[local, other]), Err(XappRuleError::Control { rule: 2, .. })));
+}
+
+#[test]
+fn a_bad_file_of_rules_says_where_and_what_is_allowed() {
+    let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
+    let cases = [
+        ("\n[[rule]]\npier = \"*\"\n", "line 3: unknown field `pier`, expected one of `peer`, `tenant`"),
+        ("[[rule]]\npeer = \"*\"\ncontrol = 7\n", "line 3: invalid type: integer `7`, expected a boolean"),
+        ("[[rules]]\npeer = \"*\"\n", "line 1: unknown field `rules`, expected `rule`"),
+        ("[[rule]]\ntenant = \"a\"\n", "line 1: missing field `peer`"),
+        ("# nobody\n", "line 1: there is no rule"),
+        (
+            "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",
+            "line 4: rule 2: \"10.0.0.1:*\" is the address of no peer; write tcp://IP:PORT",
+        ),
+        (
+            "[[rule]]\npeer = \"*\"\nplmns = [\"505\"]\n",
+            "line 1: rule 1: \"505\" is no network; write MCC.MNC",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert!(told(text).starts_with(expected), "{} instead of {expected}", told(text));
+    }
 }

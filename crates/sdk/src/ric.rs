@@ -90,6 +90,18 @@ fn instance_of_this_life() -> u16 {
     (seconds as u16).wrapping_mul(0x9e37)
 }
 
+/// Somebody asks, as long as this lives.
+struct Asked<'a> {
+    replies: &'a Replies,
+    token: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.replies.waiting.borrow_mut().remove(&self.token);
+    }
+}
+
 impl RicHandle {
     /// Starts a RIC; it serves nobody before [`listen`](Self::listen). A first instance of 0 is replaced by one that the
     /// processes before it did not have.
@@ -147,13 +159,15 @@ impl RicHandle {
         })
     }
 
-    /// Asks an iApp something and waits for its reply; `None` if the RIC ends before.
+    /// Asks an iApp something and waits for its reply; `None` if the RIC ends before. An iApp that knows no such request
+    /// may never reply. Cancel-safe.
     pub async fn northbound(&self, iapp: IAppId, path: &str, body: Bytes) -> Option<NorthboundReply> {
         let replies = &self.0.replies;
         let token = replies.next.get();
         replies.next.set(token + 1);
         let (asker, reply) = oneshot::channel();
         replies.waiting.borrow_mut().insert(token, asker);
+        let _forgotten = Asked { replies, token };
         let request = NorthboundRequest { token, path: path.to_owned(), body };
         self.0.driver.with(|ric, now| ric.northbound(now, iapp, request));
         reply.await.ok()

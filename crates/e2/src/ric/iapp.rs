@@ -39,9 +39,9 @@ handle_as_request_id!(RequestHandle);
 pub struct NorthboundRequest {
     /// To be repeated in the reply.
     pub token: u64,
-    /// Names the resource.
+    /// Names the resource, without a slash in front; empty for the iApp itself.
     pub path: String,
-    /// The request.
+    /// The request; empty for who only reads.
     pub body: Bytes,
 }
 
@@ -54,6 +54,13 @@ pub struct NorthboundReply {
     pub status: u16,
     /// The reply.
     pub body: Bytes,
+}
+
+impl NorthboundRequest {
+    /// A reply of a status as in HTTP.
+    pub fn reply(&self, status: u16, body: impl Into<Bytes>) -> NorthboundReply {
+        NorthboundReply { token: self.token, status, body: body.into() }
+    }
 }
 
 /// How a control or query ended.

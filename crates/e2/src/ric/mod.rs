@@ -266,6 +266,11 @@ impl Ric {
         IAppId(place)
     }
 
+    /// The first iApp of a name, if there is one.
+    pub fn iapp(&self, name: &str) -> Option<IAppId> {
+        self.iapps.iter().position(|iapp| iapp.name() == name).map(IAppId)
+    }
+
     /// Something happened, or time has passed.
     pub fn handle(&mut self, now: Time, input: RicInput) {
         self.links.set_now(now);

@@ -1,0 +1,67 @@
+//! What the monitor shows to the north: an overview, and each node's latest values.
+use super::{MonitorHandle, NodeStats, ReportStats};
+use crate::no_such;
+use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
+use ranlab_wire::e2sm::{RowKey, Table, Value};
+use serde_json::{Map, Value as Json, json};
+
+impl MonitorHandle {
+    /// The answer to a request: all nodes in short, or the node that the path names (`gnb 505.01 5`) in full.
+    pub fn northbound(&self, request: &NorthboundRequest) -> NorthboundReply {
+        let nodes = self.snapshot();
+        if request.path.is_empty() {
+            let nodes: Json = nodes.iter().map(overview).collect();
+            return request.reply(200, json!({ "nodes": nodes }).to_string());
+        }
+        match nodes.iter().find(|node| node.node.to_string() == request.path) {
+            Some(node) => request.reply(200, values(node).to_string()),
+            None => {
+                let names: Vec<String> = nodes.iter().map(|node| format!("\"{}\"", node.node)).collect();
+                no_such(request, &format!("\"\" and {}", names.join(", ")))
+            }
+        }
+    }
+}
+
+fn overview(node: &NodeStats) -> Json {
+    let report = |(stats, _): &(ReportStats, Table)| {
+        json!({
+            "model": stats.model.name(), "indications": stats.indications, "malformed": stats.malformed,
+            "lost": stats.lost, "tstamp_us": stats.tstamp_us,
+        })
+    };
+    json!({
+        "node": node.node.to_string(),
+        "ues": node.ues().len(),
+        "reports": node.reports.iter().map(report).collect::<Json>(),
+    })
+}
+
+fn values(node: &NodeStats) -> Json {
+    let models = node.reports.iter().map(|(stats, table)| {
+        let columns = stats.model.columns();
+        let row = |(key, values): (RowKey, &[Value])| {
+            let mut row = Map::new();
+            let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
+            row.extend(ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?.into()))));
+            let named = columns.iter().zip(values);
+            row.extend(named.map(|(column, value)| (column.name.to_string(), of(value))));
+            Json::Object(row)
+        };
+        let rows = table.rows().map(row).collect::<Json>();
+        (stats.model.name().to_owned(), json!({ "tstamp_us": stats.tstamp_us, "rows": rows }))
+    });
+    json!({ "node": node.node.to_string(), "models": models.collect::<Map<_, _>>() })
+}
+
+/// A number as it is shown; `null` for one that JSON does not have.
+fn of(value: &Value) -> Json {
+    match value {
+        Value::Unsigned(value) => (*value).into(),
+        Value::Signed(value) => (*value).into(),
+        Value::Text(value) => value.as_ref().into(),
+        Value::Double(value) => (*value).into(),
+        // Through its text: as a double it would show digits that it does not have.
+        Value::Single(value) => value.to_string().parse::<f64>().ok().into(),
+    }
+}
