@@ -11,6 +11,8 @@ pub mod load;
 pub mod node;
 pub mod southbound;
 pub mod stats;
+mod text;
 pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport};
+pub use text::TextError;

@@ -27,7 +27,7 @@ pub(super) fn report(
     }
     control(output, &report.control)?;
     for step in &report.steps {
-        packets(output, step, report.mode)?;
+        packets(output, step, &report.mode)?;
     }
     if let Some(frames) = &report.af_xdp {
         output.text(format_args!(

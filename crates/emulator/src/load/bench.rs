@@ -3,8 +3,9 @@ use super::carrier::{Carrier, Sockets};
 use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UePool};
-use super::frames::{self, AfXdpSummary, N3Io};
+use super::frames::{self, AfXdpSummary};
 use super::fresh;
+use super::n3_io::N3Io;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
@@ -302,7 +303,7 @@ impl<'a> Bench<'a> {
         let cpu = Duration::from_secs_f64(summary.generator_cpu_s);
         let last = self.summary(wall, cpu);
         for (kind, counts) in last.requests {
-            let times = summary.requests.get(kind).map(|of_kind| (of_kind.latency_us, of_kind.service_us));
+            let times = summary.requests.get(&kind).map(|of_kind| (of_kind.latency_us, of_kind.service_us));
             let mut counts = counts;
             // Times are those of the measured part.
             (counts.latency_us, counts.service_us) = times.unwrap_or_default();

@@ -239,7 +239,7 @@ impl Blind<'_> {
             counts.lost = std::mem::take(&mut counts.pending);
             let (latency, service) = (self.latency.of(kind), self.service.of(kind));
             let of_kind = request(counts, latency.summary(), service.summary());
-            self.summary.requests.insert(kind_name(kind), of_kind);
+            self.summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }
         let answered: u64 = self.counts.iter().map(Counts::answered).sum();
         let explained: u64 = self.counts.iter().map(|counts| counts.answered() + counts.duplicate).sum();

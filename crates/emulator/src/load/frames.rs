@@ -3,6 +3,7 @@
 //!
 //! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has the sockets bound, so that what
 //! comes to a queue without an AF_XDP socket, or in fragments, arrives around them and is counted.
+use super::n3_io::N3Io;
 use super::sizes::{MAX_DATAGRAM, QOS_OCTETS, TURN, WAITED, least_of};
 use super::{LoadConfig, nth};
 use ranlab_net::routes::{self, Device};
@@ -15,29 +16,12 @@ use ranlab_wire::packet::{
     ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Ipv6, Mac, Protocol, Udp, udp_headers_bytes, write_ethernet,
     write_udp,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How base stations' datagrams leave and come in.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum N3Io {
-    /// `sendmmsg` and `recvmmsg`.
-    #[default]
-    Sockets,
-    /// AF_XDP.
-    AfXdp {
-        /// The device towards the UPF; without it the one that the kernel's routes name.
-        interface: Option<String>,
-        /// The driver runs the program that picks our frames out; otherwise the kernel does, on socket buffers.
-        native: bool,
-        /// The driver reads and writes our memory itself. Only with `native`.
-        zero_copy: bool,
-    },
-}
 
 /// Why there is no AF_XDP towards the UPF.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +114,7 @@ pub enum AfXdpError {
 }
 
 /// What went by AF_XDP.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfXdpSummary {
     /// The device.
     pub interface: String,

@@ -1,6 +1,6 @@
 //! Latencies, and how late the generator itself was.
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Greatest time that is told apart.
 const MOST_NS: u64 = 60_000_000_000;
@@ -58,7 +58,7 @@ impl Times {
 }
 
 /// A distribution in figures.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many.
     pub n: u64,

@@ -6,13 +6,16 @@ use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
 use super::sizes::MAX_PACKET;
 use super::tally::Tally;
+use crate::text::TextError;
 use crate::upf::pin;
 use ranlab_net::{
     DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, thread_cpu_time, wait_readable,
 };
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -37,6 +40,35 @@ pub enum Network {
     },
     /// The kernel routes between UEs and this address.
     Routed(SocketAddr),
+}
+
+impl FromStr for Network {
+    type Err = TextError;
+
+    /// `none`, `udp://LOCAL,UPF`, `routed://ADDRESS`.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wrong =
+            || TextError::new(text, "data network of ours", "none, udp://LOCAL,UPF and routed://ADDRESS");
+        let address = |text: &str| text.parse().map_err(|_| wrong());
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        if let Some(rest) = text.strip_prefix("udp://") {
+            let (local, upf) = rest.split_once(',').ok_or_else(wrong)?;
+            return Ok(Self::Ip { local: address(local)?, upf: address(upf)? });
+        }
+        text.strip_prefix("routed://").ok_or_else(wrong).and_then(address).map(Self::Routed)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Ip { local, upf } => write!(f, "udp://{local},{upf}"),
+            Self::Routed(address) => write!(f, "routed://{address}"),
+        }
+    }
 }
 
 /// What the data network has seen.
@@ -272,4 +304,23 @@ fn flush(batch: &mut SendBatch, socket: &UdpSocket, unsent: &mut u64) -> io::Res
         batch.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_networks_read_as_they_are_written() {
+        for text in ["none", "udp://127.0.0.10:2153,127.0.0.8:2153", "routed://[fd00::1]:9"] {
+            assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
+        }
+        for text in ["", "tcp://x", "udp://127.0.0.10:1", "udp://a,b", "routed://", "routed://10.6.0.1"] {
+            let error = text.parse::<Network>().unwrap_err().to_string();
+            assert!(
+                error.contains("allowed are none, udp://LOCAL,UPF and routed://ADDRESS"),
+                "{text}: {error}"
+            );
+        }
+    }
 }

@@ -61,7 +61,7 @@ impl ByKind {
 }
 
 /// One second of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Second {
     /// Cycles completed.
     pub cycles: u64,

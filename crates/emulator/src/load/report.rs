@@ -6,7 +6,7 @@ use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
 use super::tally::Tally;
 use ranlab_machines::n4::{Counts, Kind, Ledger};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
 }
 
 /// Which way packets went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the UE.
@@ -37,7 +37,7 @@ pub enum Direction {
 }
 
 /// Whether one packet came through in each direction; `None`: nobody could see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Smoke {
     /// From the UE.
     pub uplink: Option<bool>,
@@ -46,7 +46,7 @@ pub struct Smoke {
 }
 
 /// One kind of request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestSummary {
     /// Requests, retransmissions not counted.
     pub sent: u64,
@@ -73,7 +73,7 @@ pub struct RequestSummary {
 }
 
 /// The control plane's part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlSummary {
     /// What was measured over, seconds.
     pub wall_s: f64,
@@ -92,7 +92,7 @@ pub struct ControlSummary {
     /// Requests answered in a second, over the whole time.
     pub answers_per_s: f64,
     /// Requests of each kind.
-    pub requests: BTreeMap<&'static str, RequestSummary>,
+    pub requests: BTreeMap<String, RequestSummary>,
     /// Refusals and late answers by cause.
     pub causes: BTreeMap<u8, u64>,
     /// Responses received.
@@ -162,7 +162,7 @@ pub(super) fn control(
         if counts.sent > 0 {
             let (latency, service) = (reports.latency.of(kind), reports.service.of(kind));
             let of_kind = request(&counts, latency.summary(), service.summary());
-            summary.requests.insert(kind_name(kind), of_kind);
+            summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }
     }
     for ledger in ledgers {
@@ -225,7 +225,7 @@ fn drift(seconds: &[Second]) -> Option<[f64; 2]> {
 }
 
 /// Packets of one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataSummary {
     /// Packets that left; what the own kernel refused is not among them.
     pub sent: u64,
@@ -325,7 +325,7 @@ impl Sides<'_> {
 }
 
 /// One step of a load with packets.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
     /// For QoS: which way, offered and allowed, bits per second.
     pub qos: Option<(Direction, f64, f64)>,
@@ -352,10 +352,10 @@ pub struct StepSummary {
 }
 
 /// What a load has found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// What was done.
-    pub mode: &'static str,
+    pub mode: String,
     /// Names the run in its probes.
     pub run: u32,
     /// One packet in each direction, before.
@@ -383,7 +383,7 @@ impl LoadReport {
     /// Adds the verdicts about the run itself.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
-        let asked = control.requests.iter().filter(|(kind, _)| **kind != kind_name(Kind::Release));
+        let asked = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));
         let pending: u64 = asked.map(|(_, of_kind)| of_kind.pending).sum();
         if let Some(died_s) = self.upf_died_s {
             self.warnings.push(format!("the UPF's process ended {died_s:.2} s into the run"));

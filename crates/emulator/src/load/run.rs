@@ -37,7 +37,8 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
 
 fn load(config: &LoadConfig, process: Option<Process>, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
     let mut bench = Bench::new(config, process)?;
-    let mut report = LoadReport { mode: name(&config.mode), run: config.run, ..Default::default() };
+    let mut report =
+        LoadReport { mode: name(&config.mode).to_owned(), run: config.run, ..Default::default() };
     if config.smoke {
         report.smoke = bench.smoke()?;
     }

@@ -15,6 +15,7 @@ mod packets;
 mod workers;
 mod xdp;
 
+use crate::text::TextError;
 use control::Control;
 pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
@@ -23,8 +24,10 @@ use packets::{N6Port, Packets};
 use ranlab_dataplane::upf::{Drop as DropReason, PlaneCounters};
 use ranlab_machines::n4::{MockSettings, UpfCounters, UpfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams};
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -74,6 +77,37 @@ pub enum N6 {
     },
     /// A TUN device: the kernel routes.
     Tun(String),
+}
+
+impl FromStr for N6 {
+    type Err = TextError;
+
+    /// `sink`, `reflect`, `udp://LOCAL,PEER`, `tun://NAME`.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wrong = || TextError::new(text, "data network", "sink, reflect, udp://LOCAL,PEER and tun://NAME");
+        if let Some(rest) = text.strip_prefix("udp://") {
+            let (local, peer) = rest.split_once(',').ok_or_else(wrong)?;
+            let address = |text: &str| text.parse().map_err(|_| wrong());
+            return Ok(Self::Udp { local: address(local)?, peer: address(peer)? });
+        }
+        match (text, text.strip_prefix("tun://")) {
+            ("sink", _) => Ok(Self::Sink),
+            ("reflect", _) => Ok(Self::Reflect),
+            (_, Some(name)) if !name.is_empty() => Ok(Self::Tun(name.to_owned())),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for N6 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sink => f.write_str("sink"),
+            Self::Reflect => f.write_str("reflect"),
+            Self::Udp { local, peer } => write!(f, "udp://{local},{peer}"),
+            Self::Tun(name) => write!(f, "tun://{name}"),
+        }
+    }
 }
 
 /// What a user plane function is told.
@@ -237,12 +271,26 @@ impl UpfServer {
         self.sessions.load(Relaxed)
     }
 
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// Why its thread ended, which nobody asked for.
+    pub fn check(&mut self) -> Result<(), UpfError> {
+        match &self.thread {
+            Some(thread) if !thread.is_finished() => Ok(()),
+            _ => self.join().and_then(|_| Err(UpfError::Io(io::Error::other("it ended by itself")))),
+        }
+    }
+
     /// Ends it and tells what it has done.
     pub fn stop(mut self) -> Result<UpfReport, UpfError> {
         self.stop.store(true, Relaxed);
-        let panicked = || UpfError::Io(io::Error::other("its thread panicked"));
-        let thread = self.thread.take().ok_or_else(panicked)?;
-        thread.join().map_err(|_| panicked())?
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<UpfReport, UpfError> {
+        let thread = self.thread.take().ok_or_else(|| io::Error::other("it has ended before"))?;
+        thread.join().map_err(|_| io::Error::other("its thread panicked"))?
     }
 }
 
@@ -265,5 +313,27 @@ pub(crate) fn pin(pins: &[usize], index: usize) {
         && let Err(error) = ranlab_net::pin_thread(*cpu)
     {
         tracing::warn!(cpu, %error, "a thread stays unpinned");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_networks_side_reads_as_it_is_written() {
+        for text in ["sink", "reflect", "tun://upf0", "udp://127.0.0.8:1,127.0.0.9:2"] {
+            assert_eq!(text.parse::<N6>().unwrap().to_string(), text);
+        }
+        for text in ["", "udp://127.0.0.8:1", "tun://", "veth"] {
+            assert!(text.parse::<N6>().unwrap_err().to_string().contains("reflect"), "{text}");
+        }
+        for text in ["n3,n6", "n3,n6,native"] {
+            assert_eq!(text.parse::<XdpDevices>().unwrap().to_string(), text);
+        }
+        for text in ["", "n3", "n3,", ",n6", "n3,n6,fast", "n3,n6,native,native"] {
+            let error = text.parse::<XdpDevices>().unwrap_err().to_string();
+            assert!(error.contains("N3,N6,native"), "{text}: {error}");
+        }
     }
 }

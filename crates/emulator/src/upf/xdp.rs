@@ -1,12 +1,15 @@
 //! The data plane in the kernel: plain sessions' entries in its maps, two programs at its devices.
 use super::packets::rules;
 use super::{UpfConfig, UpfError};
+use crate::text::TextError;
 use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
 use ranlab_machines::n4::Session;
 use ranlab_net::{BpfMap, XdpProgram};
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
 /// Where the programs are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +20,29 @@ pub struct XdpDevices {
     pub n6: String,
     /// The drivers run them, if they can; otherwise the kernel does, on socket buffers.
     pub native: bool,
+}
+
+impl FromStr for XdpDevices {
+    type Err = TextError;
+
+    /// `N3,N6`, `N3,N6,native`.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let parts: Vec<_> = text.split(',').collect();
+        match &parts[..] {
+            [n3, n6, rest @ ..]
+                if !n3.is_empty() && !n6.is_empty() && (rest.is_empty() || rest == ["native"]) =>
+            {
+                Ok(Self { n3: (*n3).to_owned(), n6: (*n6).to_owned(), native: !rest.is_empty() })
+            }
+            _ => Err(TextError::new(text, "pair of devices", "N3,N6 and N3,N6,native")),
+        }
+    }
+}
+
+impl fmt::Display for XdpDevices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}{}", self.n3, self.n6, if self.native { ",native" } else { "" })
+    }
 }
 
 /// What went through the kernel's data plane.

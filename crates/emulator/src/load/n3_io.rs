@@ -1,0 +1,93 @@
+//! The two ways that base stations' datagrams have, as people write them.
+use crate::text::TextError;
+use std::fmt;
+use std::str::FromStr;
+
+/// How base stations' datagrams leave and come in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum N3Io {
+    /// `sendmmsg` and `recvmmsg`.
+    #[default]
+    Sockets,
+    /// AF_XDP.
+    AfXdp {
+        /// The device towards the UPF; without it the one that the kernel's routes name.
+        interface: Option<String>,
+        /// The driver runs the program that picks our frames out; otherwise the kernel does, on socket buffers.
+        native: bool,
+        /// The driver reads and writes our memory itself. Only with `native`.
+        zero_copy: bool,
+    },
+}
+
+impl FromStr for N3Io {
+    type Err = TextError;
+
+    /// `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]`.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wrong =
+            || TextError::new(text, "way for packets", "sockets and af-xdp[:DEVICE][,native][,zero-copy]");
+        if text == "sockets" {
+            return Ok(Self::Sockets);
+        }
+        let mut parts = text.split(',');
+        let first = parts.next().and_then(|first| first.strip_prefix("af-xdp")).ok_or_else(wrong)?;
+        let interface = match first.strip_prefix(':') {
+            Some(device) if !device.is_empty() => Some(device.to_owned()),
+            None if first.is_empty() => None,
+            _ => return Err(wrong()),
+        };
+        let (mut native, mut zero_copy) = (false, false);
+        for part in parts {
+            match part {
+                "native" => native = true,
+                // Which is the driver's as well.
+                "zero-copy" => (native, zero_copy) = (true, true),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(Self::AfXdp { interface, native, zero_copy })
+    }
+}
+
+impl fmt::Display for N3Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::AfXdp { interface, native, zero_copy } = self else { return f.write_str("sockets") };
+        f.write_str("af-xdp")?;
+        if let Some(device) = interface {
+            write!(f, ":{device}")?;
+        }
+        f.write_str(match (native, zero_copy) {
+            (_, true) => ",zero-copy",
+            (true, false) => ",native",
+            (false, false) => "",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_of_packets_read_as_they_are_written() {
+        let af_xdp = |interface: Option<&str>, native, zero_copy| N3Io::AfXdp {
+            interface: interface.map(str::to_owned),
+            native,
+            zero_copy,
+        };
+        for (text, way) in [
+            ("sockets", N3Io::Sockets),
+            ("af-xdp", af_xdp(None, false, false)),
+            ("af-xdp:n3,native", af_xdp(Some("n3"), true, false)),
+            ("af-xdp,zero-copy", af_xdp(None, true, true)),
+        ] {
+            assert_eq!((text.parse(), way.to_string()), (Ok(way), text.to_owned()));
+        }
+        assert_eq!("af-xdp:a,native,zero-copy".parse(), Ok(af_xdp(Some("a"), true, true)));
+        for text in ["", "socket", "af-xdp:", "af-xdpn3", "af-xdp:n3,fast", "sockets,native"] {
+            let error = text.parse::<N3Io>().unwrap_err().to_string();
+            assert!(error.contains("af-xdp[:DEVICE]"), "{text}: {error}");
+        }
+    }
+}
