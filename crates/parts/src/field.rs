@@ -212,6 +212,11 @@ impl Section {
         self
     }
 
+    /// These fields' keys as the rig wants them: without a default, only where another one has some value.
+    pub fn each(self, names: &[&str], change: impl Fn(Key) -> Key) -> Self {
+        names.iter().fold(self, |section, name| section.change(name, &change))
+    }
+
     /// All of it only where another key has one of these values.
     pub fn when(mut self, path: &str, values: &[&str]) -> Self {
         for key in &mut self.keys {
@@ -271,7 +276,7 @@ pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Resul
     };
     let wrong =
         |allowed: String| FieldError::Value { name: name.to_owned(), allowed, given: rounded.to_string() };
-    let accepted = kind.accept(&rounded).map_err(wrong)?;
+    let accepted = T::accept(kind, &rounded).map_err(wrong)?;
     T::from_value(&accepted).map_err(wrong)
 }
 
@@ -279,7 +284,12 @@ pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Resul
 pub trait Setting: Sized {
     /// What is allowed unless a field narrows it.
     fn kind() -> Kind;
-    /// From a value that the field's kind has accepted; the error continues "must be".
+    /// The value as the field's kind means it; the error continues "must be". A type that reads more than its kind says
+    /// accepts it here: a rate is text on the command line and may be a number in a scenario.
+    fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
+        kind.accept(value)
+    }
+    /// From a value that was accepted; the error continues "must be".
     fn from_value(value: &Value) -> Result<Self, String>;
     /// As people write it; `None`: absent.
     fn to_value(&self) -> Option<Value>;
@@ -364,6 +374,9 @@ impl<T: Setting> Setting for Option<T> {
     fn kind() -> Kind {
         T::kind()
     }
+    fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
+        T::accept(kind, value)
+    }
     fn from_value(value: &Value) -> Result<Self, String> {
         T::from_value(value).map(Some)
     }
@@ -375,6 +388,15 @@ impl<T: Setting> Setting for Option<T> {
 impl<T: Setting> Setting for Vec<T> {
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
+    }
+    fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
+        let of = if let Kind::List(of) = kind { of } else { kind };
+        let accepted = match value {
+            Value::List(list) => list.iter().map(|value| T::accept(of, value)).collect(),
+            // A rig may vary one where the part takes several.
+            one => T::accept(of, one).map(|one| vec![one]),
+        };
+        accepted.map(Value::List).map_err(|each| format!("a list, each entry {each}"))
     }
     fn from_value(value: &Value) -> Result<Self, String> {
         match value {

@@ -13,12 +13,19 @@ pub struct Lab {
     pub program: PathBuf,
     /// The secure shell client.
     pub ssh: PathBuf,
+    /// The network namespace, made before, in which workers of this machine are started; none: this program's.
+    pub netns: Option<String>,
 }
 
 impl Lab {
     /// A laboratory whose parts on this machine are processes of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), ssh: PathBuf::from("ssh") }
+        Self { program: program.into(), ssh: PathBuf::from("ssh"), netns: None }
+    }
+
+    /// The same laboratory with its workers in another network namespace.
+    pub fn within(&self, netns: Option<&str>) -> Self {
+        Self { netns: netns.map(str::to_owned), ..self.clone() }
     }
 
     /// What every rig needs whose parts are workers.

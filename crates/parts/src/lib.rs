@@ -6,6 +6,7 @@
 //!
 //! To add a part: its file with the config and what it starts ([`Running`]), a variant of [`Part`].
 
+pub mod check;
 pub mod field;
 mod fleet;
 mod lab;
@@ -21,6 +22,8 @@ mod process;
 mod relay;
 mod settings;
 mod southbound;
+mod upf;
+mod upf_load;
 pub mod worker;
 pub mod xhaul;
 
@@ -47,6 +50,11 @@ pub use process::{AttachPart, RicPart};
 pub use relay::{Language, RelayPart};
 pub use settings::{E2AP, customary_models, service_models, statistics};
 pub use southbound::{LOST, SouthControllerPart, SouthFleetPart};
+pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
+pub use upf_load::{
+    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, UpfLoad,
+    UpfLoadPart, UpfLoadReport, data_network,
+};
 pub use xhaul::XhaulPart;
 
 /// A part of an experiment.
@@ -79,6 +87,10 @@ pub enum Part {
     SouthFleet(SouthFleetPart),
     /// A switched Xhaul in network namespaces.
     Xhaul(Box<XhaulPart>),
+    /// A user plane function.
+    Upf(Box<UpfPart>),
+    /// SMF, base stations and data network towards a user plane function.
+    UpfLoad(Box<UpfLoadPart>),
 }
 
 impl Part {
@@ -86,6 +98,8 @@ impl Part {
     fn described(&self) -> Option<&dyn Described> {
         match self {
             Self::Fleet(part) => Some(part),
+            Self::Upf(part) => Some(&**part),
+            Self::UpfLoad(part) => Some(&**part),
             _ => None,
         }
     }
@@ -165,6 +179,11 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
             ));
         }
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
+        Part::Upf(part) if trust != Trust::Full && matches!(part.n6, ranlab_emulator::upf::N6::Tun(_)) => {
+            return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
+        }
+        Part::Upf(part) => Box::new(Upf::start(&part)?),
+        Part::UpfLoad(part) => Box::new(upf_load::Loading::new(&part)?),
     })
 }
 

@@ -129,9 +129,22 @@ impl Worker {
     }
 
     fn reach(lab: &Lab, host: &Host, role: &'static str) -> Result<Self, RigError> {
+        if let (Some(netns), true) = (&lab.netns, *host != Host::Local) {
+            return Err(RigError::Rig(format!(
+                "the worker of the {role} at {host} cannot be put into the network namespace \"{netns}\": that is done on this \
+                 machine alone; start `ranlab worker --listen` in it there, and name that with tcp://"
+            )));
+        }
         let mut command = match host {
             Host::Tcp { address } => return Self::dial(address, host, role),
-            Host::Local => Command::new(&lab.program),
+            Host::Local => match &lab.netns {
+                None => Command::new(&lab.program),
+                Some(netns) => {
+                    let mut ip = Command::new("ip");
+                    ip.args(["netns", "exec", netns]).arg(&lab.program);
+                    ip
+                }
+            },
             Host::Ssh { destination, program } => {
                 let mut ssh = Command::new(&lab.ssh);
                 ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", destination, program]);

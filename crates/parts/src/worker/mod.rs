@@ -20,6 +20,7 @@ mod serve;
 use std::collections::BTreeMap;
 
 use ranlab_campaign::rig::RigError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use super::Part;
@@ -129,6 +130,9 @@ pub struct Report {
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
     pub distributions: BTreeMap<String, Vec<(u64, u64)>>,
+    /// The part's own report, of a type that the part and who asks it know; see [`Report::detail`].
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub detail: serde_json::Value,
 }
 
 impl Report {
@@ -138,6 +142,15 @@ impl Report {
     /// It did not report it: a fault of ours that must not pass for a 0.
     pub fn number(&self, name: &str) -> Result<f64, RigError> {
         number(&self.numbers, name)
+    }
+
+    /// The part's own report.
+    ///
+    /// # Errors
+    /// It made none, or one of another type: a fault of ours.
+    pub fn detail<T: DeserializeOwned>(&self) -> Result<T, RigError> {
+        T::deserialize(&self.detail)
+            .map_err(|error| RigError::Rig(format!("the part's own report is none: {error}")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ranlab check upf`: what a UPF must do with PFCP and GTP-U, and the nine traps that implementations are known for.
+//! What a UPF must do with PFCP and GTP-U, and the nine traps that implementations are known for.
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -13,56 +13,48 @@ use ranlab_wire::pfcp::*;
 use serde::Serialize;
 
 use super::clauses::CHECKS;
-use crate::args;
-use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::worker::Trouble;
+use crate::{config, rig};
 
-/// Arguments of `check upf`.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152"
-)]
-pub(super) struct Arguments {
-    /// The UPF's N4
-    address: SocketAddr,
-    /// The UPF's N3: packets are tried as well
-    #[arg(long)]
-    n3: Option<SocketAddr>,
-    /// Where our base station receives
-    #[arg(long, default_value = "127.0.1.1:2152")]
-    gnb: SocketAddr,
-    /// Where our SMF speaks from; a second one has the next address. Keep port 8805, where some UPFs answer whichever port
-    /// asked. Without this, towards a UPF on loopback, addresses that no run before has used; else the one from which this
-    /// machine reaches the UPF
-    #[arg(long, value_name = "ADDRESS")]
-    smf: Option<SocketAddr>,
-    /// The server that packets go to: one that reflects UDP, or nothing comes back
-    #[arg(long, default_value = "10.45.0.1:9")]
-    server: SocketAddr,
-    /// The first UE
-    #[arg(long, default_value = "10.60.0.1")]
-    ue: IpAddr,
-    /// The habits that the checks start from
-    #[arg(long, value_parser = crate::upf::dialect, default_value = "strict-rel17")]
-    dialect: Dialect,
-    /// How long an answer may take
-    #[arg(long, value_parser = args::duration, default_value = "500ms")]
-    pub(super) patience: Duration,
-    /// Folder for a capture of each failure
-    #[arg(long, default_value = ".")]
-    captures: PathBuf,
+config! {
+    /// How a UPF is checked.
+    pub struct UpfCheck {
+        /// the UPF's N3: packets are tried as well
+        n3: Option<SocketAddr> = None, wiring();
+        /// where our base station receives
+        gnb: SocketAddr = SocketAddr::from(([127, 0, 1, 1], 2152));
+        /// where our SMF speaks from; a second one has the next address. Keep port 8805, where some UPFs answer whichever port
+        /// asked. Without this, towards a UPF on loopback, addresses that no run before has used; else the one from which this
+        /// machine reaches the UPF
+        smf: Option<SocketAddr> = None;
+        /// the server that packets go to: one that reflects UDP, or nothing comes back
+        server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
+        /// the first UE
+        ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
+        /// the habits that the checks start from
+        dialect: Dialect = Dialect::STRICT_REL17;
+        /// how long an answer may take
+        patience: Duration = Duration::from_millis(500);
+        /// folder for a capture of each failure
+        captures: PathBuf = PathBuf::from("."), local();
+    }
 }
 
-#[derive(Debug, Serialize)]
-struct Verdict {
-    name: &'static str,
-    clause: &'static str,
-    /// passed, failed, skipped
-    verdict: &'static str,
+/// What came of one check.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// What was tried.
+    pub name: &'static str,
+    /// By which clause.
+    pub clause: &'static str,
+    /// `passed`, `failed` or `skipped`.
+    pub verdict: &'static str,
+    /// What the UPF did, or why it was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<String>,
+    pub why: Option<String>,
+    /// The messages of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    capture: Option<PathBuf>,
+    pub capture: Option<PathBuf>,
 }
 
 pub(super) enum Fault {
@@ -87,44 +79,39 @@ impl From<std::io::Error> for Fault {
 
 pub(super) type Outcome = Result<(), Fault>;
 
-/// Runs the verb.
-pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    std::fs::create_dir_all(&arguments.captures)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", arguments.captures.display())))?;
-    let mut output = Output::new(format);
+/// Tries the UPF whose N4 is at `address`, clause by clause; `told` hears of each verdict at once.
+///
+/// # Errors
+/// An address is not to be had, or what `told` returned.
+pub fn check_upf<E: From<Trouble>>(
+    address: SocketAddr,
+    config: &UpfCheck,
+    mut told: impl FnMut(&Verdict) -> Result<(), E>,
+) -> Result<Vec<Verdict>, E> {
+    let unwritable = |path: &PathBuf, error| rig(format!("{}: {error}", path.display()));
+    std::fs::create_dir_all(&config.captures).map_err(|error| unwritable(&config.captures, error))?;
     let mut verdicts = Vec::new();
-    let run = CheckRun::new(arguments)?;
+    let run = CheckRun::new(address, config).map_err(Trouble::from)?;
     for &(name, clause, check) in CHECKS {
-        let mut peer = Peer::new(arguments, arguments.dialect, &run, run.smf)?;
-        let result = check(&mut peer);
+        let mut peer = Peer::new(address, config, config.dialect, &run, run.smf).map_err(Trouble::from)?;
         let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
-        match result {
+        match check(&mut peer) {
             Ok(()) => {}
             Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
-            Err(Fault::Load(error)) => return Err(error.into()),
+            Err(Fault::Load(error)) => return Err(Trouble::from(error).into()),
             Err(Fault::Fails(why)) => {
                 (verdict.verdict, verdict.why) = ("failed", Some(why));
-                let file = arguments.captures.join(format!("check-upf-{:02}.pcap", verdicts.len() + 1));
+                let file = config.captures.join(format!("check-upf-{:02}.pcap", verdicts.len() + 1));
                 let written = super::capture::write(&file, peer.n4.trace.iter().flatten());
-                written.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+                written.map_err(|error| unwritable(&file, error))?;
                 verdict.capture = Some(file);
             }
         }
-        peer.leave()?;
-        output.text(format_args!(
-            "{:<8} {name} ({clause}){}",
-            verdict.verdict,
-            verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
-        ))?;
-        output.item(&verdict)?;
+        peer.leave().map_err(Trouble::from)?;
+        told(&verdict)?;
         verdicts.push(verdict);
     }
-    let failed = verdicts.iter().filter(|verdict| verdict.verdict == "failed").count();
-    output.finish(&serde_json::json!({ "checks": verdicts, "failed": failed }))?;
-    if failed > 0 {
-        return Err(Failure::Check(format!("{failed} of {} checks failed", CHECKS.len())));
-    }
-    Ok(())
+    Ok(verdicts)
 }
 
 /// What the checks of a run have in common.
@@ -140,9 +127,9 @@ pub(super) struct CheckRun {
 }
 
 impl CheckRun {
-    fn new(arguments: &Arguments) -> Result<Self, LoadError> {
+    fn new(address: SocketAddr, config: &UpfCheck) -> Result<Self, LoadError> {
         let clock = ranlab_net::monotonic_ns();
-        let (smf, fresh) = match (arguments.smf, arguments.address.ip()) {
+        let (smf, fresh) = match (config.smf, address.ip()) {
             (Some(smf), _) => (smf, false),
             // Pairs from 127.64.0.2 on, in an order in which two runs do not meet.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
@@ -150,7 +137,7 @@ impl CheckRun {
                 let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 64, 0, 0)) + 2 * pair.max(1));
                 (SocketAddr::new(ip.into(), PFCP_PORT), true)
             }
-            (None, _) => (default_smf(arguments.address)?, false),
+            (None, _) => (default_smf(address)?, false),
         };
         let sequence = Cell::new(clock as u32 >> 4);
         Ok(Self { smf, fresh, sequence, recovery: Cell::new(ntp_seconds()) })
@@ -159,7 +146,8 @@ impl CheckRun {
 
 /// An SMF that says what it is told.
 pub(super) struct Peer<'a> {
-    pub(super) arguments: &'a Arguments,
+    address: SocketAddr,
+    pub(super) config: &'a UpfCheck,
     pub(super) n4: N4,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
@@ -174,11 +162,10 @@ pub(super) struct Peer<'a> {
     unread: VecDeque<Vec<u8>>,
 }
 
-fn profile(arguments: &Arguments) -> SessionProfile {
-    let upf_n3 = arguments.n3.map_or_else(|| arguments.address.ip(), |n3| n3.ip());
+fn profile(address: SocketAddr, config: &UpfCheck) -> SessionProfile {
     SessionProfile {
-        upf_n3,
-        ipv6: arguments.ue.is_ipv6(),
+        upf_n3: config.n3.unwrap_or(address).ip(),
+        ipv6: config.ue.is_ipv6(),
         volume_threshold: Some(1 << 40),
         ..Default::default()
     }
@@ -186,17 +173,19 @@ fn profile(arguments: &Arguments) -> SessionProfile {
 
 impl<'a> Peer<'a> {
     fn new(
-        arguments: &'a Arguments,
+        address: SocketAddr,
+        config: &'a UpfCheck,
         dialect: Dialect,
         run: &'a CheckRun,
         smf: SocketAddr,
     ) -> Result<Self, LoadError> {
         let settings = SmfSettings::new(smf.ip(), dialect);
-        let mut n4 = N4::new(smf, arguments.address, settings, profile(arguments))?;
+        let mut n4 = N4::new(smf, address, settings, profile(address, config))?;
         n4.trace = Some(VecDeque::new());
         let templates = n4.smf.templates().clone();
         Ok(Self {
-            arguments,
+            address,
+            config,
             n4,
             dialect,
             templates,
@@ -213,7 +202,7 @@ impl<'a> Peer<'a> {
     pub(super) fn second(&self) -> Result<Self, Fault> {
         const TRIES: usize = 16;
         for n in 1..=TRIES {
-            match Self::new(self.arguments, self.arguments.dialect, self.run, nth(self.run.smf, n)) {
+            match Self::new(self.address, self.config, self.config.dialect, self.run, nth(self.run.smf, n)) {
                 Err(LoadError::Bind { .. }) => {}
                 other => return Ok(other?),
             }
@@ -233,8 +222,9 @@ impl<'a> Peer<'a> {
     /// The same SMF with other habits.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
-        self.templates = SessionTemplates::new(profile(self.arguments), self.dialect.sends, self.node)
-            .ok_or(LoadError::Profile)?;
+        self.templates =
+            SessionTemplates::new(profile(self.address, self.config), self.dialect.sends, self.node)
+                .ok_or(LoadError::Profile)?;
         Ok(())
     }
 
@@ -252,7 +242,7 @@ impl<'a> Peer<'a> {
     /// The answer to octets with this sequence number.
     pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
         self.n4.send_raw(octets)?;
-        let end = Instant::now() + self.arguments.patience;
+        let end = Instant::now() + self.config.patience;
         while Instant::now() < end {
             let mut unread = std::mem::take(&mut self.unread);
             self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
@@ -336,7 +326,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn spec(&self, n: usize) -> SessionSpec {
-        let ue = UePool { first: self.arguments.ue }.address(n);
+        let ue = UePool { first: self.config.ue }.address(n);
         SessionSpec { ue, uplink_teid: 0x7e00_0000 | (self.own & 0xffff) << 8 | n as u32 }
     }
 
@@ -370,7 +360,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {
-        let tunnel = Tunnel { teid, peer: self.arguments.gnb.ip() };
+        let tunnel = Tunnel { teid, peer: self.config.gnb.ip() };
         let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
@@ -398,13 +388,13 @@ impl<'a> Peer<'a> {
         let ue = SocketAddr::new(self.spec(n).ue, 4_000);
         let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number: 0, intended_ns: 0 };
         let mut packet = [0; 128 + PROBE_BYTES];
-        let len = write_packet(ue, self.arguments.server, 0, &probe, &mut packet).unwrap_or(0);
+        let len = write_packet(ue, self.config.server, 0, &probe, &mut packet).unwrap_or(0);
         let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
         let mut datagram = vec![0; template.len()];
         template.write(uplink_teid, len, &mut datagram);
         datagram.extend(&packet[..len]);
         socket.send_to(&datagram, n3)?;
-        let end = Instant::now() + self.arguments.patience;
+        let end = Instant::now() + self.config.patience;
         while Instant::now() < end {
             let mut room = [0; 2_048];
             let Ok((len, _)) = socket.recv_from(&mut room) else { continue };
@@ -417,8 +407,8 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), Fault> {
-        let n3 = self.arguments.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
-        let address = self.arguments.gnb;
+        let n3 = self.config.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
+        let address = self.config.gnb;
         let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
             what: "base station",
             address,

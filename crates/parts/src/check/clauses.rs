@@ -298,7 +298,7 @@ fn garbage(peer: &mut Peer<'_>) -> Outcome {
         }
         peer.n4.send_raw(&octets)?;
     }
-    std::thread::sleep(peer.arguments.patience / 4);
+    std::thread::sleep(peer.config.patience / 4);
     // Random octets may have used the numbers that follow: their answers would be repeated.
     peer.leap(sequence);
     expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
@@ -332,7 +332,7 @@ fn usage_at_deletion(peer: &mut Peer<'_>) -> Outcome {
 fn n3_answer(peer: &Peer<'_>, datagram: &[u8], wanted: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
     socket.send_to(datagram, n3)?;
-    let end = Instant::now() + peer.arguments.patience;
+    let end = Instant::now() + peer.config.patience;
     while Instant::now() < end {
         let mut room = [0; 2_048];
         let Ok((len, _)) = socket.recv_from(&mut room) else { continue };

@@ -1,0 +1,267 @@
+//! A user plane function of ours, as a part.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
+use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
+use serde::Serialize;
+
+use crate::settings::choices;
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{Cpus, Running, config, environment, rig, sut};
+
+/// UDP port of GTP-U.
+const GTPU: u16 = ranlab_wire::gtpu::PORT;
+
+choices! {
+    /// Who does what.
+    pub enum UpfDesign {
+        /// One polling worker runs PFCP and packets to completion.
+        CpOffload = "cp-offload",
+        /// A master receives all and hands it to workers.
+        Software = "software",
+        /// A data thread apart; each rule is in before its answer goes out.
+        DpOffload = "dp-offload",
+        /// No UPF: sessions are accepted, packets passed on unread, which is the most that sockets allow.
+        Bare = "bare",
+    }
+}
+
+config! {
+    /// A user plane function.
+    pub struct UpfPart {
+        /// who does what: cp-offload (one worker, to completion), software (a master and workers), dp-offload (a data thread, each
+        /// rule in before its answer), bare (packets are passed on unread)
+        design: UpfDesign = UpfDesign::CpOffload;
+        /// N4 of the UPF
+        n4: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 8805));
+        /// N3 of the UPF
+        n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], GTPU));
+        /// the data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
+        n6: N6 = N6::Reflect, wiring();
+        /// what it insists on: strict-rel15, strict-rel17, open5gs, eupf
+        dialect: Dialect = Dialect::STRICT_REL17;
+        /// workers of the design software
+        workers: usize = 1;
+        /// PFCP messages lost on purpose, of a thousand
+        loss_permille: u16 = 0, range(0, 1_000);
+        /// sessions at most
+        max_sessions: usize = 1 << 20;
+        /// dp-offload: further time that each change of rules takes
+        install: Duration = Duration::ZERO;
+        /// time of each PFCP message, one after the other
+        service: Duration = Duration::ZERO;
+        /// further time for each live session
+        scan: Duration = Duration::ZERO;
+        /// dp-offload in the kernel (XDP): its devices towards N3 and N6, as n3,n6 or n3,n6,native (in the drivers' own mode);
+        /// what it cannot carry takes the way of N6
+        xdp: Option<XdpDevices> = None, local(), when("design", &["dp-offload"]);
+        /// CPUs of the UPF as 0,1: control, then workers
+        pin: Cpus = Cpus::default();
+        /// answers held at most, to answer retransmissions with
+        held_answers: usize = 1 << 16;
+        /// PFCP messages that wait at most
+        queue: usize = 1 << 16;
+        /// it dies after so many PFCP messages
+        crash_after: Option<u64> = None;
+        /// it starts anew so long after it has died
+        restart_after: Option<Duration> = None;
+        /// spin instead of sleeping when there is nothing to do
+        busy_poll: bool = false;
+    }
+}
+
+impl UpfPart {
+    fn upf(&self) -> Result<UpfConfig, Trouble> {
+        if self.xdp.is_some() && self.design != UpfDesign::DpOffload {
+            return Err(rig("`xdp` is the data plane of the design dp-offload"));
+        }
+        Ok(UpfConfig {
+            n4: self.n4,
+            n3: self.n3,
+            n6: self.n6.clone(),
+            design: match self.design {
+                UpfDesign::CpOffload => Design::CpOffload,
+                UpfDesign::Software => Design::Software { workers: self.workers },
+                UpfDesign::DpOffload => Design::DpOffload { install: self.install },
+                UpfDesign::Bare => Design::Bare,
+            },
+            settings: UpfSettings {
+                recovery_time_stamp: ntp_seconds(),
+                max_sessions: self.max_sessions,
+                held_answers: self.held_answers,
+                recognise: true,
+                ..UpfSettings::new(self.n3.ip(), self.dialect)
+            },
+            mock: MockSettings {
+                service: self.service,
+                scan_per_session: self.scan,
+                queue: self.queue,
+                loss_permille: self.loss_permille,
+                crash_after: self.crash_after,
+                seed: 1,
+            },
+            restart_after: self.restart_after,
+            pin: self.pin.0.clone(),
+            gtpu_port: GTPU,
+            busy_poll: self.busy_poll,
+            xdp: self.xdp.clone(),
+        })
+    }
+}
+
+/// A user plane function that runs.
+pub struct Upf(UpfServer);
+
+impl Upf {
+    /// Binds its sockets and starts its threads.
+    ///
+    /// # Errors
+    /// The config contradicts itself, or this machine lacks what it asks for.
+    pub fn start(part: &UpfPart) -> Result<Self, Trouble> {
+        UpfServer::start(part.upf()?).map(Self).map_err(environment)
+    }
+
+    /// Where it listens for SMFs, base stations and the data network, if that is a socket.
+    pub fn listening(&self) -> UpfListening {
+        UpfListening { n4: self.0.n4(), n3: self.0.n3(), n6: self.0.n6() }
+    }
+
+    /// Ends it and tells what it has done.
+    ///
+    /// # Errors
+    /// A socket or a thread failed while it ran.
+    pub fn stop(self) -> Result<UpfSummary, Trouble> {
+        self.0.stop().map(UpfSummary::from).map_err(environment)
+    }
+}
+
+impl Running for Upf {
+    fn addresses(&self) -> BTreeMap<String, String> {
+        let UpfListening { n4, n3, n6 } = self.listening();
+        let all = [("n4", Some(n4)), ("n3", Some(n3)), ("n6", n6)];
+        all.into_iter().filter_map(|(name, at)| Some((name.to_owned(), at?.to_string()))).collect()
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.0.check().map_err(sut)
+    }
+
+    fn look(&mut self) -> Numbers {
+        [("sessions".to_owned(), self.0.sessions() as f64)].into()
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        report.numbers = self.look();
+    }
+}
+
+/// Where a user plane function listens.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct UpfListening {
+    /// For SMFs.
+    pub n4: SocketAddr,
+    /// For base stations.
+    pub n3: SocketAddr,
+    /// For the data network, if that is a socket.
+    pub n6: Option<SocketAddr>,
+}
+
+/// What the data plane in the kernel did.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct XdpSummary {
+    /// Changes of sessions that it took.
+    pub installed: u64,
+    /// Changes left to the packet engine.
+    pub left: u64,
+    /// Changes that the kernel refused.
+    pub refused: u64,
+    /// Packets of the uplink.
+    pub uplink: u64,
+    /// Packets of the downlink.
+    pub downlink: u64,
+}
+
+/// What a user plane function did.
+#[derive(Debug, Clone, Serialize)]
+pub struct UpfSummary {
+    /// PFCP requests.
+    pub requests: u64,
+    /// Requests that were refused.
+    pub refused: u64,
+    /// Requests that were repeated, and answered as before.
+    pub duplicates: u64,
+    /// Requests that its dialect leaves unanswered.
+    pub silent: u64,
+    /// Datagrams that were no PFCP.
+    pub unreadable: u64,
+    /// Datagrams lost on purpose, or because too many waited.
+    pub mock_lost: u64,
+    /// Sessions at the end.
+    pub sessions_left: usize,
+    /// Datagrams from base stations.
+    pub n3_received: u64,
+    /// Packets from the data network.
+    pub n6_received: u64,
+    /// Packets passed on to the data network.
+    pub uplink: u64,
+    /// Packets passed on to base stations.
+    pub downlink: u64,
+    /// Packets that waited for an idle UE.
+    pub buffered: u64,
+    /// Packets of tunnels that it does not have.
+    pub unknown_tunnels: u64,
+    /// Path management messages of GTP-U.
+    pub path_messages: u64,
+    /// Packets dropped, by reason, where there were any.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Batches that a worker had no room for.
+    pub handoff_dropped: u64,
+    /// Datagrams that the kernel did not take.
+    pub unsent: u64,
+    /// The data plane in the kernel, if there was one.
+    pub xdp: Option<XdpSummary>,
+    /// CPU time of control and workers, s.
+    pub cpu_s: f64,
+    /// The same for each request.
+    pub cpu_us_per_request: Option<f64>,
+    /// Of what its rates are.
+    pub rate_layer: &'static str,
+}
+
+impl From<UpfReport> for UpfSummary {
+    fn from(report: UpfReport) -> Self {
+        let requests = report.requests.requests;
+        Self {
+            requests,
+            refused: report.requests.refused,
+            duplicates: report.requests.duplicates,
+            silent: report.requests.silent,
+            unreadable: report.requests.dropped,
+            mock_lost: report.mock_lost,
+            sessions_left: report.sessions,
+            n3_received: report.packets.n3_received,
+            n6_received: report.packets.n6_received,
+            uplink: report.packets.uplink,
+            downlink: report.packets.downlink,
+            buffered: report.packets.buffered,
+            unknown_tunnels: report.packets.unknown_tunnels,
+            path_messages: report.packets.path_messages,
+            dropped: report.drops().filter(|(_, count)| *count > 0).collect(),
+            handoff_dropped: report.handoff_dropped,
+            unsent: report.unsent,
+            xdp: report.xdp.map(|xdp| XdpSummary {
+                installed: xdp.installed,
+                left: xdp.left,
+                refused: xdp.refused,
+                uplink: xdp.uplink.0,
+                downlink: xdp.downlink.0,
+            }),
+            cpu_s: report.cpu.as_secs_f64(),
+            cpu_us_per_request: (requests > 0).then(|| report.cpu.as_secs_f64() * 1e6 / requests as f64),
+            rate_layer: ranlab_dataplane::upf::RATE_LAYER,
+        }
+    }
+}

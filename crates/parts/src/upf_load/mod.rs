@@ -1,0 +1,292 @@
+//! The load on a user plane function, as a part: SMF, base stations and data network.
+//!
+//! Beginning a window begins the load, which ends by itself; [`OVER`] says when it has. Its whole report is the window's
+//! [`detail`](crate::worker::Report::detail).
+
+mod calibration;
+mod run;
+mod text;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use ranlab_campaign::schema::Kind;
+use ranlab_emulator::load::{
+    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Traffic, default_smf,
+};
+use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
+use ranlab_wire::pfcp::BitRates;
+
+use crate::settings::choices;
+use crate::worker::Trouble;
+use crate::{config, rig};
+
+pub use calibration::Calibration;
+pub(crate) use run::Loading;
+pub use run::{NetworkSummary, OVER, UpfLoad, UpfLoadReport, data_network};
+pub use text::{BitRate, Cpus, PacketRate};
+
+/// Sessions where none are asked for.
+const SESSIONS: u64 = 100;
+/// Requests under way at most, for each SMF.
+const WINDOW: usize = 1 << 16;
+
+choices! {
+    /// What a load does.
+    pub enum LoadMode {
+        /// Sessions come and go, no packets.
+        Control = "control",
+        /// The same without waiting for any answer, at a fixed distance.
+        Blind = "blind",
+        /// Sessions are set up, then send.
+        Sessions = "sessions",
+        /// Static sessions send while dynamic ones come and go.
+        Mixed = "mixed",
+        /// Sessions send and are handed over.
+        Handover = "handover",
+        /// Sessions fall idle and are paged.
+        Paging = "paging",
+        /// Rates below and above the maximum.
+        Qos = "qos",
+        /// What this machine can do at best, and the generator beside it.
+        Calibrate = "calibrate",
+    }
+
+    /// Which end of the load a process is.
+    pub enum LoadRole {
+        /// Everything.
+        All = "all",
+        /// The data network alone, on another host.
+        DataNetwork = "data-network",
+    }
+
+    /// How sessions begin.
+    pub enum LoadArrivals {
+        /// A window of cycles, each ending begins the next.
+        Closed = "closed",
+        /// At equal distances.
+        Constant = "constant",
+        /// With exponential distances.
+        Poisson = "poisson",
+        /// So many at once.
+        Burst = "burst",
+        /// From one rate to another over the duration.
+        Ramp = "ramp",
+    }
+}
+
+config! {
+    /// SMF, base stations and data network towards a user plane function.
+    pub struct UpfLoadPart {
+        /// what to do: control (sessions come and go), blind (without waiting for answers), sessions (set up, then send), mixed
+        /// (some stay and send, others come and go), handover, paging, qos (rates below and above the maximum), calibrate
+        mode: LoadMode = LoadMode::Control;
+        /// all, or the data network alone (on another host)
+        role: LoadRole = LoadRole::All, wiring();
+        /// the UPF's N4
+        n4: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 8805)), wiring();
+        /// the UPF's N3
+        n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 2152)), wiring();
+        /// our data network: none, udp://LOCAL,UPF or routed://ADDRESS
+        n6: Network = Network::None, wiring();
+        /// what the UPF insists on: strict-rel15, strict-rel17, open5gs, eupf
+        dialect: Dialect = Dialect::STRICT_REL17, wiring();
+        /// address and port of the first SMF; each further one has the next address. Keep port 8805, where some UPFs answer
+        /// whichever port asked. Without this: 127.0.2.1:8805 for a UPF on loopback, else the address from which this machine reaches it
+        smf: Option<SocketAddr> = None;
+        /// SMFs, a thread and an association each
+        smfs: usize = 1, range(1, MAX_SMFS as i64);
+        /// address and port of the first base station; each further one has the next address
+        gnb: SocketAddr = SocketAddr::from(([127, 0, 1, 1], 2152));
+        /// base stations
+        gnbs: usize = 2, range(1, MAX_GNBS as i64);
+        /// threads that send and receive packets
+        threads: usize = 1, range(1, MAX_THREADS as i64);
+        /// how base stations' packets leave and come in: sockets, or af-xdp[:DEVICE][,native][,zero-copy] past the kernel's stack
+        io: N3Io = N3Io::Sockets, local();
+        /// CPUs of the load as 0,1: SMFs, then data threads, then the data network
+        pin: Cpus = Cpus::default();
+        /// the first UE's address; each further one has the next (IPv6: /64)
+        ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
+        /// the server that UEs speak to; with a routed data network it is that address
+        server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
+        /// data network name
+        dnn: String = "internet".to_owned();
+        /// maximum bit rate of a session in each direction, as 10M or 500k; without it there is no QER
+        mbr_mbps: Option<BitRate> = None, flag("mbr");
+        /// usage reports at this many octets
+        volume_threshold: Option<u64> = None;
+        /// how sessions begin (control): closed (a window of cycles, each ending begins the next), constant (at equal distances),
+        /// poisson, burst (so many at once), ramp (from one rate to another)
+        arrivals: LoadArrivals = LoadArrivals::Closed;
+        /// sessions (control), handovers or pages in a second
+        rate: f64 = 1_000.0, kind(Kind::positive()), unit("1/s");
+        /// sessions in a second at the end of a ramp; without it, twice the rate
+        rate_to: Option<f64> = None, kind(Kind::positive()), unit("1/s");
+        /// sessions of one burst
+        burst: u32 = 100;
+        /// cycles under way in a closed loop
+        window: usize = 64, range(1, WINDOW as i64);
+        /// cycles at most (control); sessions (all other modes)
+        sessions: Option<u64> = None;
+        /// sessions that are established before and stay (control)
+        live: usize = 0;
+        /// between a session's tunnel and its end (control)
+        hold: Duration = Duration::ZERO;
+        /// how long (mixed: t1; qos: each rate)
+        duration: Duration = Duration::from_secs(5), wiring();
+        /// mixed: sessions that come and go (n2)
+        dynamic: usize = 10;
+        /// mixed: one round (t2)
+        round: Duration = Duration::from_secs(1);
+        /// mixed: before the first round
+        lead: Duration = Duration::from_secs(5);
+        /// blind: between two messages
+        delay: Duration = Duration::from_micros(100);
+        /// uplink packets in a second of all sessions together, or max
+        uplink: Option<PacketRate> = None;
+        /// downlink packets in a second of all sessions together, or max
+        downlink: Option<PacketRate> = None;
+        /// octets of a user's IP packet
+        octets: usize = 100;
+        /// every so many uplink packets one is to be reflected; 0: none
+        reflect_every: u64 = 100;
+        /// qos: what is offered, each way; as 7M,12M,30M
+        offered_mbps: Vec<BitRate> = [7e6, 12e6, 30e6].map(BitRate).to_vec(), flag("offered");
+        /// T1: time without an answer
+        t1: Duration = Duration::from_secs(1);
+        /// N1: further sendings of a request; 0 turns retransmission off (but for the sessions' deletion when all is over)
+        n1: u8 = 0;
+        /// heartbeats before the first session and at this interval, which also notice a restart; 0s sends none
+        heartbeat: Duration = Duration::from_secs(1);
+        /// skip the packet in each direction that is sent before anything is measured
+        no_smoke: bool = false;
+        /// the UPF's process: its CPU time is reported beside the figures, and its end ends the run
+        upf_pid: Option<u32> = None, local();
+        /// come as SMFs that have just started: most UPFs delete the sessions that earlier runs left behind
+        anew: bool = false;
+        /// names the run and seeds its arrivals; without it, the time does
+        run: Option<u32> = None, wiring();
+    }
+}
+
+impl UpfLoadPart {
+    /// Sessions, where a mode has a number of them.
+    fn sessions(&self) -> usize {
+        usize::try_from(self.sessions.unwrap_or(SESSIONS)).unwrap_or(usize::MAX)
+    }
+
+    fn load(&self) -> Result<LoadConfig, Trouble> {
+        let rates = [Some(("rate", self.rate)), self.rate_to.map(|rate| ("rate_to", rate))];
+        if let Some((name, rate)) =
+            rates.into_iter().flatten().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0))
+        {
+            return Err(rig(format!("`{name}` is {rate}, which is not above 0")));
+        }
+        if self.io != N3Io::Sockets
+            && (self.role == LoadRole::DataNetwork || self.mode == LoadMode::Calibrate)
+        {
+            return Err(rig(
+                "`io` af-xdp is for base stations, which neither the role data-network nor the mode calibrate has",
+            ));
+        }
+        let server = match self.n6 {
+            Network::Routed(address) => address,
+            _ => self.server,
+        };
+        if server.is_ipv4() != self.ue.is_ipv4() {
+            let why = format!("UEs ({}) and their server ({server}) are of different IP versions", self.ue);
+            return Err(rig(why));
+        }
+        let traffic = |rate: Option<PacketRate>| {
+            rate.map(|PacketRate(packets_per_s)| Traffic {
+                packets_per_s,
+                octets: self.octets,
+                reflect_every: self.reflect_every,
+            })
+        };
+        let packets = !matches!(self.mode, LoadMode::Control | LoadMode::Blind | LoadMode::Calibrate);
+        let uplink =
+            self.uplink.or_else(|| (packets && self.downlink.is_none()).then_some(PacketRate(1_000.0)));
+        Ok(LoadConfig {
+            n4: self.n4,
+            n3: self.n3,
+            smf: self.smf.map_or_else(|| default_smf(self.n4), Ok)?,
+            smfs: self.smfs,
+            gnb: self.gnb,
+            gnbs: self.gnbs,
+            threads: self.threads,
+            pin: self.pin.0.clone(),
+            network: self.n6,
+            server,
+            ue: self.ue,
+            dialect: self.dialect,
+            profile: self.profile(),
+            retransmission: Retransmission { t1: self.t1, n1: self.n1 },
+            window: WINDOW,
+            heartbeat: (!self.heartbeat.is_zero()).then_some(self.heartbeat),
+            n3_io: self.io.clone(),
+            uplink: traffic(uplink),
+            downlink: traffic(self.downlink),
+            smoke: !self.no_smoke && self.mode != LoadMode::Calibrate,
+            run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
+            upf_pid: self.upf_pid,
+            anew: self.anew,
+            mode: self.what(),
+        })
+    }
+
+    fn profile(&self) -> SessionProfile {
+        let rates = |rate: BitRate| BitRates { uplink_kbps: rate.kbps(), downlink_kbps: rate.kbps() };
+        SessionProfile {
+            dnn: self.dnn.clone(),
+            upf_n3: self.n3.ip(),
+            ipv6: self.ue.is_ipv6(),
+            mbr: self.mbr_mbps.map(rates),
+            volume_threshold: self.volume_threshold,
+            buffer: self.mode == LoadMode::Paging,
+            ..SessionProfile::default()
+        }
+    }
+
+    fn what(&self) -> Mode {
+        let (sessions, duration, rate) = (self.sessions(), self.duration, self.rate);
+        match self.mode {
+            LoadMode::Calibrate | LoadMode::Control => Mode::Control {
+                begin: self.begin(),
+                cycles: self.sessions,
+                duration,
+                hold: self.hold,
+                live: self.live,
+            },
+            LoadMode::Blind => Mode::Blind { delay: self.delay, sessions: self.sessions.unwrap_or(SESSIONS) },
+            LoadMode::Sessions => Mode::Sessions { sessions, duration },
+            LoadMode::Mixed => {
+                let (dynamic, round, lead) = (self.dynamic, self.round, self.lead);
+                Mode::Mixed { fixed: sessions, dynamic, duration, round, lead }
+            }
+            LoadMode::Handover => Mode::Handover { sessions, rate, duration },
+            LoadMode::Paging => Mode::Paging { sessions, rate, duration },
+            LoadMode::Qos => {
+                // One session unless said otherwise: the maximum is each one's.
+                let sessions = if self.sessions.is_some() { sessions } else { 1 };
+                let offered_bps = self.offered_mbps.iter().map(|rate| rate.0).collect();
+                Mode::Qos { offered_bps, sessions, duration }
+            }
+        }
+    }
+
+    fn begin(&self) -> Loop {
+        let rate = self.rate;
+        match self.arrivals {
+            LoadArrivals::Closed => Loop::Closed { window: self.window },
+            LoadArrivals::Constant => Loop::Open(Arrivals::Constant { rate }),
+            LoadArrivals::Poisson => Loop::Open(Arrivals::Poisson { rate }),
+            LoadArrivals::Burst => Loop::Open(Arrivals::Burst { rate, size: self.burst }),
+            LoadArrivals::Ramp => {
+                let to = self.rate_to.unwrap_or(rate * 2.0);
+                Loop::Open(Arrivals::Ramp { from: rate, to, over: self.duration })
+            }
+        }
+    }
+}

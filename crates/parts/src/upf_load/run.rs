@@ -1,0 +1,216 @@
+//! A load that runs: in the caller's thread, or in one of its own below a worker.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ranlab_emulator::load::{LoadConfig, LoadError, LoadReport, Tally, data_network as network, run};
+use ranlab_host::ProcessMeter;
+use ranlab_net::routes;
+use serde::{Deserialize, Serialize};
+
+use super::{LoadMode, LoadRole, UpfLoadPart};
+use crate::worker::{Fault, Numbers, Report, Trouble};
+use crate::{Running, rig};
+
+/// Of a look: 1 when the load has ended, 0 until then.
+pub const OVER: &str = "over";
+/// Between two looks at a load that is to end.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl From<LoadError> for Trouble {
+    fn from(error: LoadError) -> Self {
+        let fault = match error {
+            LoadError::Bounds { .. }
+            | LoadError::Lacking { .. }
+            | LoadError::NoProcess { .. }
+            | LoadError::Profile
+            | LoadError::Panicked => Fault::Rig,
+            LoadError::Sessions { .. }
+            | LoadError::Smoke(_)
+            | LoadError::Died { .. }
+            | LoadError::NoAssociation { .. } => Fault::Sut,
+            _ => Fault::Environment,
+        };
+        Self { fault, what: error.to_string() }
+    }
+}
+
+/// What came of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UpfLoadReport {
+    /// CPU time of the UPF's process where it is known here, set-up and taking down included, s.
+    pub upf_cpu_s: Option<f64>,
+    /// Where threads were pinned that should not be together, or not so far from each other.
+    pub remarks: Vec<String>,
+    /// What it found.
+    pub load: LoadReport,
+}
+
+/// A load that is ready to run.
+#[derive(Debug)]
+pub struct UpfLoad {
+    pub(super) config: LoadConfig,
+    remarks: Vec<String>,
+}
+
+impl UpfLoad {
+    /// Reads the config; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The config contradicts itself, or no way leads to the UPF.
+    pub fn new(part: &UpfLoadPart) -> Result<Self, Trouble> {
+        let config = part.load()?;
+        // What pins have put where it costs: beside the UPF's threads, or far from the device that packets leave by.
+        let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
+        let device = route.and_then(|route| routes::device(route.device).ok());
+        let device = device.as_ref().map(|device| device.name.as_str());
+        let remarks = ranlab_host::placement::remarks(&config.pin, config.upf_pid, device);
+        Ok(Self { config, remarks })
+    }
+
+    /// Where threads were pinned that should not be.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Does what it was told; `stop` ends it early, with a report of what was done.
+    ///
+    /// # Errors
+    /// Nothing could be measured.
+    pub fn run(&self, stop: &AtomicBool) -> Result<UpfLoadReport, LoadError> {
+        let meter = self.config.upf_pid.map(ProcessMeter::new);
+        let cpu = || meter.as_ref().and_then(|meter| meter.sample().ok()).map(|sample| sample.cpu_s());
+        let before = cpu();
+        let load = run(&self.config, stop)?;
+        let upf_cpu_s = before.zip(cpu()).map(|(before, after)| after - before);
+        Ok(UpfLoadReport { upf_cpu_s, remarks: self.remarks.clone(), load })
+    }
+}
+
+/// What the data network alone has seen.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct NetworkSummary {
+    /// Packets that came.
+    pub received: u64,
+    /// Packets that came twice.
+    pub duplicates: u64,
+    /// Packets that were overtaken.
+    pub reordered: u64,
+    /// Octets of them.
+    pub octets: u64,
+    /// Packets sent back.
+    pub reflected: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets of nobody's.
+    pub strangers: u64,
+}
+
+/// The data network alone, until `stop`.
+///
+/// # Errors
+/// Its address is not to be had.
+pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSummary, Trouble> {
+    let seen = network(&part.load()?, part.sessions(), stop)?;
+    let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
+    Ok(NetworkSummary {
+        received: sum(&|tally| tally.received),
+        duplicates: sum(&|tally| tally.duplicates),
+        reordered: sum(&|tally| tally.reordered),
+        octets: seen.uplink_octets,
+        reflected: seen.reflected,
+        sent: seen.sent.iter().sum(),
+        strangers: seen.strangers,
+    })
+}
+
+type Ended = Result<UpfLoadReport, Trouble>;
+
+/// A load below a worker: a thread of its own from the beginning of the window on, so that the worker can be asked.
+pub(crate) struct Loading {
+    load: Arc<UpfLoad>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<UpfLoadReport, LoadError>>>,
+    ended: Option<Ended>,
+}
+
+impl Loading {
+    pub(crate) fn new(part: &UpfLoadPart) -> Result<Self, Trouble> {
+        if part.role != LoadRole::All || part.mode == LoadMode::Calibrate {
+            return Err(rig("the role data-network and the mode calibrate are of `ranlab load upf` alone"));
+        }
+        if let Err(error) = ranlab_net::raise_open_files() {
+            eprintln!("ranlab: the limit of open files stays as it is: {error}");
+        }
+        let load = Arc::new(UpfLoad::new(part)?);
+        Ok(Self { load, stop: Arc::default(), thread: None, ended: None })
+    }
+
+    fn spawn(&self) -> std::io::Result<JoinHandle<Result<UpfLoadReport, LoadError>>> {
+        let (load, stop) = (Arc::clone(&self.load), Arc::clone(&self.stop));
+        std::thread::Builder::new().name("upf-load".to_owned()).spawn(move || load.run(&stop))
+    }
+
+    /// What came of it, once it has ended.
+    fn ended(&mut self) -> Option<&Ended> {
+        if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
+            let result = thread.join().unwrap_or(Err(LoadError::Panicked));
+            self.ended = Some(result.map_err(Trouble::from));
+        }
+        self.ended.as_ref()
+    }
+}
+
+impl Running for Loading {
+    fn check(&mut self) -> Result<(), Trouble> {
+        match self.ended() {
+            Some(Err(trouble)) => Err(trouble.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn look(&mut self) -> Numbers {
+        [(OVER.to_owned(), f64::from(u8::from(self.ended().is_some())))].into()
+    }
+
+    fn begin(&mut self) {
+        // A load under way goes on: a window is of one load.
+        if self.thread.is_none() {
+            self.ended = None;
+            match self.spawn() {
+                Ok(thread) => self.thread = Some(thread),
+                Err(error) => self.ended = Some(Err(crate::environment(error))),
+            }
+        }
+    }
+
+    /// Without a detail while the load is under way: it is not waited for here.
+    fn end(&mut self, report: &mut Report) {
+        if let Some(Ok(loaded)) = self.ended() {
+            report.detail = serde_json::to_value(loaded).unwrap_or_default();
+        }
+    }
+
+    /// Ends it early, so that its sessions do not stay at the UPF.
+    fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        self.stop.store(true, Relaxed);
+        Box::pin(async {
+            let gone = async {
+                while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            // Who takes longer is left: its process ends.
+            let _ = tokio::time::timeout(crate::LEAVE_WAIT, gone).await;
+        })
+    }
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+    }
+}
