@@ -12,13 +12,15 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run, Stop};
 use ranlab_campaign::value::Value;
-use ranlab_parts::worker::{Numbers, Report, Worker};
-use ranlab_parts::{Host, Lab, Part};
+use ranlab_parts::worker::{Numbers, Report, Worker, number};
+use ranlab_parts::{Host, Lab, OVER, Part};
 
 use crate::{keys, noise, sut};
 
 /// How often it is checked that everything lives while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
+/// How often it is looked whether a part that ends by itself has.
+const SOON: Duration = Duration::from_millis(20);
 /// The metric of [`Window::tool_cores`].
 const TOOL_CORES: &str = "tool.cpu_cores";
 
@@ -27,6 +29,11 @@ pub(crate) trait Experiment: Send {
     /// What it can be told and what it measures. Of the metrics that the harness knows (those of [`noise`], of [`sut`] and
     /// `tool.cpu_cores`) it records those that are here.
     fn describe(&self) -> RigDescription;
+
+    /// Whether windows that nobody records come first. Not of a load that warms up in each window of its own.
+    fn warms_up(&self) -> bool {
+        true
+    }
 
     /// Names the parts in the order in which they depend on each other, and waits until they serve. It is called again
     /// before each window: the same run must name the same parts.
@@ -65,6 +72,16 @@ struct Placed {
     side: Side,
     worker: Worker,
     config: String,
+}
+
+impl Placed {
+    /// Looks while a window is open: a system under test that is gone has failed, whatever its worker calls that.
+    fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
+        self.worker.look(stop).map_err(|error| match (self.side, error) {
+            (Side::Sut, RigError::Rig(what)) => RigError::Sut(what),
+            (_, error) => error,
+        })
+    }
 }
 
 /// The parts that are up, in order; the last one goes first, so that nobody is left without whom it talks to.
@@ -124,7 +141,9 @@ impl Stage<'_> {
         if !stands {
             self.up.cut(index);
             self.changed = true;
-            let mut worker = Worker::meet(self.lab, &host, role, &self.run.stop)?;
+            // Beside the key of a part's machine there may be that of its network namespace.
+            let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
+            let mut worker = Worker::meet(&lab, &host, role, &self.run.stop)?;
             let part = part(worker.clock_offset_us);
             let config = config(&part);
             worker.bring_up(part, &self.run.stop)?;
@@ -167,14 +186,9 @@ impl Up {
     /// Opens a window on all parts, watches, and closes it: those that came last are measured by all others.
     fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
         self.each(|worker| worker.begin(stop))?;
-        let end = Instant::now() + length;
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            stop.sleep(left.min(CHECK))?;
-            if left <= CHECK {
-                break;
-            }
-            self.each(|worker| worker.look(stop).map(drop))?;
+        match self.ending(stop)? {
+            Some(index) => self.until_over(stop, index)?,
+            None => self.so_long(stop, length)?,
         }
         let mut taken = Vec::with_capacity(self.0.len());
         for Placed { side, worker, .. } in self.0.iter_mut().rev() {
@@ -187,6 +201,40 @@ impl Up {
         // What ends with the window may have ended badly.
         self.each(|worker| worker.look(stop).map(drop))?;
         Ok(taken)
+    }
+
+    /// The part whose end is the window's.
+    fn ending(&mut self, stop: &Stop) -> Result<Option<usize>, RigError> {
+        for (index, placed) in self.0.iter_mut().enumerate() {
+            if placed.look(stop)?.contains_key(OVER) {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    fn so_long(&mut self, stop: &Stop, length: Duration) -> Result<(), RigError> {
+        let end = Instant::now() + length;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            stop.sleep(left.min(CHECK))?;
+            if left <= CHECK {
+                return Ok(());
+            }
+            self.0.iter_mut().try_for_each(|placed| placed.look(stop).map(drop))?;
+        }
+    }
+
+    fn until_over(&mut self, stop: &Stop, index: usize) -> Result<(), RigError> {
+        let mut checked = Instant::now();
+        while number(&self.0[index].look(stop)?, OVER)? == 0.0 {
+            stop.sleep(SOON)?;
+            if checked.elapsed() >= CHECK {
+                checked = Instant::now();
+                self.0.iter_mut().try_for_each(|placed| placed.look(stop).map(drop))?;
+            }
+        }
+        Ok(())
     }
 
     fn each(&mut self, mut work: impl FnMut(&mut Worker) -> Result<(), RigError>) -> Result<(), RigError> {
@@ -315,7 +363,7 @@ impl<E: Experiment> Rig for Bench<E> {
 
     /// A window that nobody records: what works in windows alone warms up, too.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        if self.up.0.is_empty() || run.warm_up.is_zero() {
+        if self.up.0.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up() {
             return Ok(());
         }
         self.up.window(&run.stop, run.warm_up).map(drop)

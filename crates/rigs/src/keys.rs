@@ -1,5 +1,6 @@
 //! Settings that several rigs have, and how they are read.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Run};
@@ -90,9 +91,14 @@ pub(crate) fn list(run: &Run<'_>, path: &str) -> Result<Vec<String>, RigError> {
     }
 }
 
+/// A text that stands for something: an address, a way.
+pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
+    text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
+}
+
 /// A machine.
 pub(crate) fn host_of(run: &Run<'_>, path: &str) -> Result<Host, RigError> {
-    text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
+    parsed(run, path)
 }
 
 pub(crate) fn missing(path: &str) -> RigError {

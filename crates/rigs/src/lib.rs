@@ -47,7 +47,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(footprint::Footprint::new(lab)),
         Box::new(Bench::new(lab, pipeline::Pipeline)),
         Box::new(southbound::Southbound::new(lab)),
-        Box::new(upf::UpfRig::new(lab)),
+        Box::new(Bench::new(lab, upf::Upf)),
         Box::new(Bench::new(lab, xhaul::Xhaul)),
         Box::new(MockRig::default()),
     ]

@@ -7,9 +7,8 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Run};
 
 use ranlab_campaign::value::Value;
-use ranlab_host::MachineSample;
 use ranlab_parts::Host;
-use ranlab_parts::worker::{MachineReport, ProcessReport, Report};
+use ranlab_parts::worker::Report;
 
 /// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
 pub const WHEN_NOISY: &str = "host.when_noisy";
@@ -86,20 +85,6 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
         return None;
     }
     Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
-}
-
-/// What the machine did meanwhile, as a worker would report it; `ours_s`: CPU time of the experiment, s.
-pub(crate) fn around(from: &MachineSample, to: &MachineSample, ours_s: f64) -> Option<Report> {
-    let interval = to.since(from)?;
-    let machine = MachineReport {
-        cpus: to.cpus,
-        busy_s: to.busy_s - from.busy_s,
-        steal_share: interval.steal_share,
-        cpu_pressure: interval.pressure.map(|pressure| pressure.cpu_s),
-    };
-    let process = ProcessReport { cpu_s: ours_s, ..ProcessReport::default() };
-    let (machine, process) = (Some(machine), Some(process));
-    Some(Report { wall_s: interval.wall_s, machine, process, ..Report::default() })
 }
 
 /// Several workers at one destination are one machine.
@@ -182,6 +167,7 @@ pub fn warnings(results: &Results) -> Vec<String> {
 mod tests {
     use super::*;
     use ranlab_campaign::plan::Point;
+    use ranlab_parts::worker::{MachineReport, ProcessReport};
     use std::time::Duration;
 
     fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {

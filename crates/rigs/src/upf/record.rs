@@ -1,0 +1,242 @@
+//! What a load's report makes of a repeat.
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Breach, Outcome, Run};
+use ranlab_emulator::load::{DataSummary, LoadReport, StepSummary, Summary};
+
+use crate::noise;
+
+/// A generator whose 99th percentile of lateness is above this was no generator of that load.
+const LATE_US: f64 = 1_000.0;
+/// The kinds of requests that a session is made of.
+const KINDS: [&str; 3] = ["establishment", "modification", "deletion"];
+
+/// Records what the load found, and says what that makes of the repeat.
+pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport) -> Outcome {
+    let control = &report.control;
+    latencies(recorder, report);
+    for (name, value) in [
+        ("sessions_per_s", Some(control.cycles_per_s)),
+        ("answers_per_s", Some(control.answers_per_s)),
+        ("unexplained", Some(report.unexplained as f64)),
+        ("sessions_left_behind", Some(control.left_behind as f64)),
+        ("live_sessions", Some(control.live_peak as f64)),
+        ("drift_rate", control.drift.map(|[rate, _]| rate)),
+        ("drift_latency", control.drift.map(|[_, latency]| latency)),
+        ("set_up_per_s", report.set_up.as_ref().map(|set_up| set_up.cycles_per_s)),
+        ("sessions_established", report.set_up.as_ref().map(|set_up| set_up.completed as f64)),
+        ("tool.lateness_us_p99", control.lag_us.map(|lag| lag.p99)),
+        ("tool.answers_per_cpu_s", Some(control.answers_per_cpu_s)),
+    ] {
+        put(recorder, name, value);
+    }
+    // Whether a UPF answers a release is a habit, and no loss.
+    let asked = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
+    let (sent, lost) =
+        asked().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
+    let lost_ratio = lost as f64 / sent.max(1) as f64;
+    recorder.scalar("requests_lost_ratio", lost_ratio);
+    let failed_ratio = control.failed as f64 / control.started.max(1) as f64;
+    recorder.scalar("sessions_failed_ratio", failed_ratio);
+    let packets_lost: u64 = report.steps.iter().map(|step| packets(recorder, step)).sum();
+    recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
+    // A closed loop has no schedule to be late for.
+    let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
+    let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
+    let late = Breach::above("tool.lateness_us_p99", control.lag_us.map_or(0.0, |lag| lag.p99), LATE_US)
+        .or_else(|| Breach::said(!report.on_schedule, "the load fell behind its schedule"));
+    recorder.judge([
+        (Outcome::Invalid, late.filter(|_| open && noise::refused(run))),
+        (Outcome::Overloaded, Breach::above("requests_lost_ratio", lost_ratio, 0.5)),
+        (Outcome::Degraded, Breach::above("requests_lost_ratio", lost_ratio, 0.0)),
+        (Outcome::Degraded, Breach::above("sessions_failed_ratio", failed_ratio, 0.0)),
+        (Outcome::Degraded, Breach::above("sessions_left_behind", control.left_behind as f64, 0.0)),
+        (Outcome::Degraded, Breach::above("packets lost", packets_lost as f64, 0.0)),
+    ])
+}
+
+/// The share of what was due, packets of a direction or sessions, that was not sent, the worst.
+fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
+    let steps = report.steps.iter();
+    let sides =
+        steps.flat_map(|step| [&step.uplink, &step.downlink].map(|side| (step.seconds, side.as_ref())));
+    let packets = sides.filter_map(|(seconds, side)| Some(packets_unsent(seconds, side?)));
+    let sessions = sessions_due(run).map(|due| 1.0 - report.control.started as f64 / due.max(1.0));
+    packets.chain(sessions).fold(0.0, f64::max)
+}
+
+/// Sessions that an open loop must have begun at least; `None`: there is no schedule that says so.
+fn sessions_due(run: &Run<'_>) -> Option<f64> {
+    let rate = run.number("load.rate").filter(|_| run.text("load.mode") == Some("control"))?;
+    let rate = match run.text("load.arrivals")? {
+        "constant" => rate,
+        "ramp" => (rate + run.number("load.rate_to")?) / 2.0,
+        // Chance begins fewer at times: four standard deviations of their number.
+        "poisson" => rate - 4.0 * (rate / run.duration.as_secs_f64().max(1e-3)).sqrt(),
+        _ => return None,
+    };
+    let due = rate * run.duration.as_secs_f64();
+    Some(run.number("load.sessions").map_or(due, |most| due.min(most)))
+}
+
+/// The share of a direction's packets that was due and was not sent; what no session was live for is not the generator's.
+fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
+    let sent = side.sent as f64;
+    let asked = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
+    let due = asked.max(sent + side.unsent as f64);
+    (due - sent) / due.max(1.0)
+}
+
+fn put(recorder: &mut Recorder, name: &str, value: Option<f64>) {
+    if let Some(value) = value {
+        recorder.scalar(name, value);
+    }
+}
+
+fn latencies(recorder: &mut Recorder, report: &LoadReport) {
+    let control = &report.control;
+    let mut times = |kind: &str, times: Option<&Summary>| {
+        let Some(times) = times else { return };
+        for (quantile, us) in [("p50", times.p50), ("p99", times.p99), ("mean", times.mean)] {
+            recorder.scalar(&format!("{kind}_us_{quantile}"), us);
+        }
+    };
+    for kind in KINDS {
+        times(kind, control.requests.get(kind).and_then(|of_kind| of_kind.latency_us.as_ref()));
+    }
+    times("cycle", control.cycle_us.as_ref());
+    for kind in KINDS {
+        let service = control.requests.get(kind).and_then(|of_kind| of_kind.service_us);
+        put(recorder, &format!("{kind}_us_service_p50"), service.map(|times| times.p50));
+    }
+}
+
+/// One step with packets; packets lost.
+fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
+    let mut lost = 0;
+    for (name, side) in [("uplink", &step.uplink), ("downlink", &step.downlink)] {
+        let Some(side) = side else { continue };
+        recorder.scalar(&format!("{name}_pps"), side.received_pps);
+        recorder.scalar(&format!("{name}_mbps"), side.received_bps / 1e6);
+        recorder.scalar(&format!("{name}_lost_ratio"), side.lost as f64 / side.sent.max(1) as f64);
+        lost += side.lost;
+    }
+    for (name, times) in [("round_trip", step.round_trip_us), ("interruption", step.interruption_us)] {
+        put(recorder, &format!("{name}_us_p50"), times.map(|times| times.p50));
+        put(recorder, &format!("{name}_us_p99"), times.map(|times| times.p99));
+    }
+    if step.handovers > 0 {
+        recorder.scalar("end_markers_per_handover", step.end_markers as f64 / step.handovers as f64);
+    }
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_campaign::plan::Point;
+    use ranlab_campaign::record::Recording;
+    use ranlab_campaign::value::Value;
+    use ranlab_emulator::load::RequestSummary;
+    use std::time::Duration;
+
+    fn side(sent: u64, unsent: u64, idle: u64) -> DataSummary {
+        DataSummary { sent, unsent, idle, asked_pps: Some(500.0), ..DataSummary::default() }
+    }
+
+    #[test]
+    fn packets_that_were_due_and_not_sent_are_missing_load() {
+        let share = |sent, unsent, idle| packets_unsent(2.0, &side(sent, unsent, idle));
+        assert_eq!((share(1000, 0, 0), share(600, 0, 400), share(1200, 0, 0)), (0.0, 0.0, 0.0));
+        assert_eq!((share(750, 0, 0), share(750, 250, 0)), (0.25, 0.25));
+        assert_eq!(packets_unsent(2.0, &DataSummary::default()), 0.0, "nothing was due");
+    }
+
+    /// A repeat of a mode with this report: outcome, and what was recorded.
+    fn recorded(mode: &str, arrivals: &str, report: &LoadReport) -> (Outcome, Recording) {
+        let settings = [
+            ("load.mode", Value::from(mode)),
+            ("load.arrivals", Value::from(arrivals)),
+            ("load.rate", Value::Float(100.0)),
+        ];
+        let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        let run = Run::new(&point, 0, 1, Duration::from_secs(10));
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let outcome = record(&run, &mut recorder, report);
+        (outcome, recorder.finish())
+    }
+
+    fn sound() -> LoadReport {
+        let mut report = LoadReport { on_schedule: true, ..LoadReport::default() };
+        report.control.started = 1_000;
+        report
+    }
+
+    fn requests(sent: u64, lost: u64) -> RequestSummary {
+        RequestSummary {
+            sent,
+            ok: sent - lost,
+            lost,
+            retransmitted: 0,
+            rejected: 0,
+            late: 0,
+            pending: 0,
+            duplicate: 0,
+            retransmissions: 0,
+            latency_us: None,
+            service_us: None,
+        }
+    }
+
+    #[test]
+    fn an_unanswered_release_is_no_loss_and_another_request_is() {
+        let mut report = sound();
+        report.control.requests.insert("release".to_owned(), requests(1, 1));
+        assert_eq!(recorded("control", "closed", &report).0, Outcome::Ok);
+        report.control.requests.insert("deletion".to_owned(), requests(10, 1));
+        let (outcome, recording) = recorded("control", "closed", &report);
+        assert_eq!((outcome, recording.metrics["requests_lost_ratio"]), (Outcome::Degraded, 0.1));
+        report.control.requests.insert("establishment".to_owned(), requests(10, 10));
+        let (outcome, recording) = recorded("control", "closed", &report);
+        assert_eq!((outcome, recording.metrics["requests_lost_ratio"]), (Outcome::Overloaded, 0.55));
+    }
+
+    #[test]
+    fn a_load_behind_its_schedule_is_no_result_unless_it_had_none() {
+        let report = LoadReport { on_schedule: false, ..sound() };
+        let (outcome, recording) = recorded("control", "constant", &report);
+        assert_eq!(outcome, Outcome::Invalid);
+        assert!(recording.reason.contains("fell behind its schedule"), "{}", recording.reason);
+        assert_eq!(recorded("control", "closed", &report).0, Outcome::Ok);
+        assert_eq!(recorded("sessions", "closed", &report).0, Outcome::Invalid);
+    }
+
+    #[test]
+    fn sessions_that_were_not_begun_are_missing_load() {
+        let mut report = sound();
+        report.control.started = 600;
+        assert_eq!(recorded("control", "constant", &report).1.metrics["tool.unsent_ratio"], 0.4);
+        assert_eq!(recorded("control", "closed", &report).1.metrics["tool.unsent_ratio"], 0.0);
+    }
+
+    #[test]
+    fn lost_packets_degrade_a_repeat_but_where_the_upf_is_to_drop_them() {
+        let mut report = sound();
+        let uplink = DataSummary { lost: 5, received_bps: 2e6, ..side(1_000, 0, 0) };
+        report.steps.push(StepSummary {
+            seconds: 2.0,
+            uplink: Some(uplink),
+            handovers: 4,
+            end_markers: 3,
+            ..StepSummary::default()
+        });
+        let (outcome, recording) = recorded("sessions", "closed", &report);
+        assert_eq!(outcome, Outcome::Degraded);
+        let metric = |name: &str| recording.metrics[name];
+        assert_eq!((metric("uplink_lost_ratio"), metric("uplink_mbps")), (0.005, 2.0));
+        assert_eq!(metric("end_markers_per_handover"), 0.75);
+        assert!(!recording.metrics.contains_key("downlink_pps"), "nobody asked for any");
+        assert_eq!(recorded("qos", "closed", &report).0, Outcome::Ok);
+    }
+}

@@ -1,0 +1,154 @@
+use super::*;
+use crate::fake::{self, Acts, Log};
+use crate::harness::Bench;
+use ranlab_campaign::rig::Rig;
+use ranlab_campaign::schema::Presence;
+use ranlab_campaign::value::Value;
+use ranlab_emulator::load::{LoadReport, N3Io};
+use ranlab_machines::n4::Dialect;
+use ranlab_parts::worker::Report;
+use ranlab_parts::{BitRate, Cpus, Lab, LoadArrivals, LoadMode, OVER, PacketRate, UpfDesign};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn rig() -> Bench<Upf> {
+    Bench::new(&Lab::new("no-such-program"), Upf)
+}
+
+#[test]
+fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
+    let description = Upf.describe();
+    let names = description.metric_names();
+    let once: BTreeSet<&String> = names.iter().collect();
+    assert_eq!(once.len(), names.len());
+    assert!(description.keys.iter().all(|key| !key.comment.is_empty()));
+}
+
+/// What a scenario does not say, a flag's default says: the rig adds addresses of its own, and nothing else.
+#[test]
+fn a_point_that_says_nothing_loads_as_the_verbs_do() {
+    let point = fake::point(&rig(), &[]);
+    let run = fake::run(&point);
+    let Part::Upf(part) = upf(&run).unwrap() else { panic!("{point:?}") };
+    let expected = UpfPart {
+        n4: "127.8.0.8:8805".parse().unwrap(),
+        n3: "127.8.0.8:2152".parse().unwrap(),
+        n6: "udp://127.8.0.8:2153,127.8.0.10:2153".parse().unwrap(),
+        ..UpfPart::default()
+    };
+    assert_eq!(*part, expected);
+    assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), UpfLoadPart::default());
+}
+
+#[test]
+fn settings_reach_both_parts_typed() {
+    let set = [
+        ("sut.design", "software".into()),
+        ("sut.workers", 3.into()),
+        ("sut.pin", "0,0".into()),
+        ("sut.install", Value::from_text("500us")),
+        ("sut.n6", "tun://upf0".into()),
+        ("load.mode", "qos".into()),
+        ("load.arrivals", "poisson".into()),
+        ("load.mbr_mbps", Value::Float(10.0)),
+        ("load.offered_mbps", Value::Float(12.5)),
+        ("load.uplink", Value::Float(2_000.0)),
+        ("load.window", Value::Float(15.6)),
+        ("load.io", "af-xdp:n3".into()),
+        ("load.ue", "10.45.0.2".into()),
+    ];
+    let point = fake::point(&rig(), &set);
+    let run = fake::run(&point);
+    let Part::Upf(part) = upf(&run).unwrap() else { panic!("{point:?}") };
+    assert_eq!((part.design, part.workers, part.pin), (UpfDesign::Software, 3, Cpus(vec![0, 0])));
+    assert_eq!((part.install, part.n6), (Duration::from_micros(500), N6::Tun("upf0".to_owned())));
+    let part = UpfLoadPart::read(&run, "load").unwrap();
+    assert_eq!((part.mode, part.arrivals), (LoadMode::Qos, LoadArrivals::Poisson));
+    assert_eq!((part.mbr_mbps, part.offered_mbps), (Some(BitRate(1e7)), vec![BitRate(12.5e6)]));
+    assert_eq!((part.uplink, part.window), (Some(PacketRate(2_000.0)), 16), "a search rounds");
+    assert_eq!(part.io, N3Io::AfXdp { interface: Some("n3".to_owned()), native: false, zero_copy: false });
+    assert_eq!(part.ue.to_string(), "10.45.0.2");
+    let wrong = fake::point(&rig(), &[("sut.n4", "here".into())]);
+    let error = upf(&fake::run(&wrong)).unwrap_err().to_string();
+    assert!(error.contains("`n4`") && error.contains("here"), "{error}");
+}
+
+#[test]
+fn an_external_upf_is_metered_by_its_number_its_name_or_its_group() {
+    let external = |set: &[(&str, Value)]| {
+        let set: Vec<_> =
+            [("sut.design", Value::from(EXTERNAL))].into_iter().chain(set.iter().cloned()).collect();
+        let point = fake::point(&rig(), &set);
+        match upf(&fake::run(&point)).unwrap() {
+            Part::Attach(part) => part,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(external(&[]), AttachPart::Elsewhere);
+    assert_eq!(external(&[("sut.pid", 7.into())]), AttachPart::Pid { pid: 7 });
+    let name = "open5gs-upfd".to_owned();
+    assert_eq!(external(&[("sut.command", name.clone().into())]), AttachPart::Command { name });
+    let path = "docker/x".to_owned();
+    assert_eq!(external(&[("sut.cgroup", path.clone().into())]), AttachPart::Cgroup { path });
+}
+
+/// A load that has ended with this report, and a UPF, both behind workers over TCP.
+fn measured(
+    report: LoadReport,
+    dies: bool,
+) -> (Result<Outcome, RigError>, BTreeMap<String, f64>, Vec<String>) {
+    let told = UpfLoadReport { upf_cpu_s: None, remarks: Vec::new(), load: report };
+    let detail = serde_json::to_value(told).unwrap();
+    let log = Log::default();
+    let load = Acts {
+        look: [(OVER, 1.0)].into(),
+        report: Report { detail, ..fake::report(0.25, 1.0, &[]) },
+        ..Acts::default()
+    };
+    let system = Acts { dies, report: fake::report(0.5, 1.0, &[]), ..Acts::default() };
+    let places = [fake::worker("UPF", system, &log), fake::worker("load", load, &log)];
+    let [at, load_at] = places.map(Value::Text);
+    let set = [("sut.at", at), ("load.at", load_at), ("host.foreign_at_most", Value::Float(1.0))];
+    let mut rig = rig();
+    let point = fake::point(&rig, &set);
+    let run = fake::run(&point);
+    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let outcome = rig.measure(&run, &mut recorder);
+    drop(rig);
+    let asked = log.lock().unwrap().clone();
+    (outcome, recorder.finish().metrics, asked)
+}
+
+fn sound() -> LoadReport {
+    let mut report = LoadReport { on_schedule: true, ..LoadReport::default() };
+    (report.control.started, report.control.completed) = (100, 100);
+    report
+}
+
+#[test]
+fn a_load_elsewhere_reports_whole_and_ends_its_window() {
+    let (outcome, metrics, asked) = measured(sound(), false);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    // It could not see the UPF's process; its machine did.
+    assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
+    assert_eq!(metrics["unexplained"], 0.0);
+    let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
+    assert_eq!(asked[..6], expected, "{asked:?}");
+}
+
+#[test]
+fn a_upf_that_dies_is_the_one_that_failed() {
+    let died = LoadReport { upf_died_s: Some(1.5), ..sound() };
+    let error = measured(died, false).0.unwrap_err();
+    assert_eq!(error, RigError::Sut("the UPF's process ended 1.50 s into the run".to_owned()));
+    assert_eq!(measured(sound(), true).0, Err(RigError::Sut("the UPF is gone".to_owned())));
+}
+
+#[test]
+fn no_key_is_optional_that_the_part_cannot_do_without() {
+    let point = fake::point(&rig(), &[]);
+    let described = Upf.describe();
+    let required: Vec<_> = described.keys.iter().filter(|key| key.presence == Presence::Required).collect();
+    assert!(required.is_empty(), "{required:?}");
+    let load = UpfLoadPart::read(&fake::run(&point), "load").unwrap();
+    assert_eq!(load.dialect, Dialect::STRICT_REL17);
+}
