@@ -1,0 +1,242 @@
+//! A user plane function and its load as parts: behind workers over TCP, with real sockets on loopback.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ranlab_campaign::rig::{RigError, Stop};
+use ranlab_campaign::value::Value;
+use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
+use ranlab_emulator::upf::N6;
+use ranlab_machines::n4::Dialect;
+use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
+use ranlab_parts::worker::{Report, Trouble, Trust, Worker, number, serve};
+use ranlab_parts::{
+    Config, Host, Lab, LoadMode, OVER, PacketRate, Part, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
+};
+
+/// A loaded machine is no fault of anybody here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Each test has addresses of its own.
+fn at(test: u8, host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 62, test, host], port))
+}
+
+fn upf(test: u8) -> UpfPart {
+    UpfPart {
+        n4: at(test, 8, 8805),
+        n3: at(test, 8, 2152),
+        n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) },
+        ..UpfPart::default()
+    }
+}
+
+fn load(test: u8) -> UpfLoadPart {
+    UpfLoadPart {
+        n4: at(test, 8, 8805),
+        n3: at(test, 8, 2152),
+        n6: Network::Ip { local: at(test, 10, 2153), upf: at(test, 8, 2153) },
+        smf: Some(at(test, 1, 8805)),
+        gnb: at(test, 20, 2152),
+        t1: Duration::from_secs(10),
+        duration: PATIENCE,
+        sessions: Some(200),
+        run: Some(7),
+        ..UpfLoadPart::default()
+    }
+}
+
+/// A worker as a stranger over TCP meets it, in a thread of this process.
+fn worker(part: Part) -> Result<Worker, RigError> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let input = stream.try_clone().unwrap();
+        let _ = serve(input, &stream, Trust::PartsOnly);
+        // The clone that reads would keep the connection.
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    });
+    let lab = Lab::new("no-such-program");
+    Worker::start(&lab, &Host::Tcp { address }, "part", part, &Stop::never())
+}
+
+fn begun(part: UpfLoadPart) -> Worker {
+    let mut load = worker(Part::UpfLoad(Box::new(part))).unwrap();
+    assert_eq!(load.look(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
+    load.begin(&Stop::never()).unwrap();
+    load
+}
+
+fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
+    load.wait_until("the load over", PATIENCE, &Stop::never(), |numbers| numbers[OVER] == 1.0)?;
+    load.end(&Stop::never())?.detail()
+}
+
+#[test]
+fn sessions_and_packets_of_a_load_on_another_machine_are_all_told() {
+    let mut upf = worker(Part::Upf(Box::new(upf(1)))).unwrap();
+    assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
+    let told = over(&mut begun(load(1))).unwrap().load;
+    assert_eq!((told.control.completed, told.control.failed, told.unexplained), (200, 0, 0), "{told:?}");
+    assert_eq!(told.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
+    assert!(told.control.requests["establishment"].latency_us.is_some());
+    let packets = UpfLoadPart {
+        mode: LoadMode::Sessions,
+        sessions: Some(20),
+        uplink: Some(PacketRate(2_000.0)),
+        downlink: Some(PacketRate(1_000.0)),
+        duration: Duration::from_millis(500),
+        ..load(1)
+    };
+    let told = over(&mut begun(packets)).unwrap().load;
+    let step = &told.steps[0];
+    for side in [step.uplink.as_ref().unwrap(), step.downlink.as_ref().unwrap()] {
+        assert!(side.sent > 0, "{step:?}");
+        assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
+    }
+    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0).unwrap();
+}
+
+#[test]
+fn a_load_can_be_asked_while_it_runs_and_takes_its_sessions_with_it() {
+    let mut upf = worker(Part::Upf(Box::new(upf(2)))).unwrap();
+    let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
+    let sessions = |numbers: &ranlab_parts::worker::Numbers| numbers["sessions"] >= 50.0;
+    upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
+    assert_eq!(number(&load.look(&Stop::never()).unwrap(), OVER), Ok(0.0));
+    let early: Report = load.end(&Stop::never()).unwrap();
+    let error = early.detail::<UpfLoadReport>().unwrap_err().to_string();
+    assert!(error.contains("own report is none"), "{error}");
+    drop(load);
+    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0).unwrap();
+}
+
+#[test]
+fn a_load_that_finds_no_upf_says_so_when_it_is_looked_at() {
+    let error = over(&mut begun(load(3))).unwrap_err();
+    let RigError::Sut(what) = &error else { panic!("{error:?}") };
+    assert!(what.contains("127.62.3.8:8805 did not answer an association setup"), "{what}");
+}
+
+#[test]
+fn what_is_of_the_workers_machine_is_refused_over_tcp() {
+    let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(4) };
+    let tun = UpfPart { n6: N6::Tun("upf0".to_owned()), ..upf(4) };
+    let (frames, watched) = (
+        UpfLoadPart { io: "af-xdp".parse().unwrap(), ..load(4) },
+        UpfLoadPart { upf_pid: Some(1), ..load(4) },
+    );
+    for (part, why) in [
+        (Part::Upf(Box::new(xdp)), "`xdp`"),
+        (Part::Upf(Box::new(tun)), "TUN device"),
+        (Part::UpfLoad(Box::new(frames)), "`io`"),
+        (Part::UpfLoad(Box::new(watched)), "`upf_pid`"),
+    ] {
+        let error = worker(part).err().unwrap().to_string();
+        assert!(error.contains(why) && error.contains("over TCP"), "{error}");
+    }
+}
+
+#[test]
+fn a_config_that_contradicts_itself_is_a_fault_of_the_scenario() {
+    let wrong = [
+        UpfLoadPart { ue: "2001:db8::1".parse().unwrap(), ..load(5) },
+        UpfLoadPart { rate: 0.0, ..load(5) },
+        UpfLoadPart { rate_to: Some(f64::NAN), ..load(5) },
+        UpfLoadPart { mode: LoadMode::Calibrate, ..load(5) },
+    ];
+    for part in wrong {
+        let error = worker(Part::UpfLoad(Box::new(part.clone()))).err().unwrap();
+        assert!(matches!(error, RigError::Rig(_)), "{error:?} of {part:?}");
+    }
+    let lacking = over(&mut begun(UpfLoadPart { mode: LoadMode::Handover, n6: Network::None, ..load(5) }));
+    assert!(matches!(lacking, Err(RigError::Rig(_) | RigError::Sut(_))), "{lacking:?}");
+    let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(5) };
+    assert!(Upf::start(&xdp).err().unwrap().what.contains("dp-offload"));
+}
+
+#[test]
+fn messages_carry_every_setting() {
+    let mut part = load(6);
+    for (name, value) in [
+        ("mode", "qos".into()),
+        ("role", "data-network".into()),
+        ("arrivals", "ramp".into()),
+        ("dialect", "open5gs".into()),
+        ("io", "af-xdp:n3,native".into()),
+        ("pin", "0,1".into()),
+        ("mbr_mbps", "10M".into()),
+        ("offered_mbps", Value::List(vec!["0.5k".into(), Value::Float(7.0)])),
+        ("uplink", "max".into()),
+        ("downlink", Value::Int(50)),
+        ("heartbeat", Value::from_text("0s")),
+        ("no_smoke", true.into()),
+        ("dnn", "5s".into()),
+    ] {
+        part.set(name, &value).unwrap();
+    }
+    for part in [part, load(6)] {
+        let message = serde_json::to_string(&Part::UpfLoad(Box::new(part.clone()))).unwrap();
+        let Ok(Part::UpfLoad(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+        assert_eq!(*read, part, "{message}");
+    }
+    let part = UpfPart { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
+    let message = serde_json::to_string(&Part::Upf(Box::new(part.clone()))).unwrap();
+    let Ok(Part::Upf(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+    assert_eq!(*read, part, "{message}");
+}
+
+#[test]
+fn a_report_loses_nothing_on_its_way() {
+    let mut report = LoadReport { mode: "qos".to_owned(), upf_died_s: Some(0.5), ..LoadReport::default() };
+    report.control.causes.insert(65, 3);
+    report.control.drift = Some([1.0, 0.5]);
+    report.set_up = Some(report.control.clone());
+    let qos = Some((Direction::Downlink, 7e6, 1e7));
+    report.steps.push(StepSummary { qos, seconds: 1.5, ..StepSummary::default() });
+    let told = UpfLoadReport { upf_cpu_s: Some(0.25), remarks: vec!["x".to_owned()], load: report };
+    let sent = Report { detail: serde_json::to_value(&told).unwrap(), ..Report::default() };
+    let came: Report = serde_json::from_str(&serde_json::to_string(&sent).unwrap()).unwrap();
+    assert_eq!(came.detail::<UpfLoadReport>().unwrap(), told);
+}
+
+fn verdicts(test: u8, dialect: Dialect, captures: PathBuf) -> Vec<Verdict> {
+    let upf = Upf::start(&UpfPart { n6: N6::Reflect, dialect, ..upf(test) }).unwrap();
+    let config = UpfCheck {
+        n3: Some(at(test, 8, 2152)),
+        gnb: at(test, 20, 2152),
+        dialect,
+        captures,
+        patience: Duration::from_secs(1),
+        ..UpfCheck::default()
+    };
+    let mut told = 0;
+    let verdicts = check_upf::<Trouble>(at(test, 8, 8805), &config, |_| {
+        told += 1;
+        Ok(())
+    });
+    drop(upf);
+    let verdicts = verdicts.unwrap();
+    assert_eq!(told, verdicts.len());
+    verdicts
+}
+
+#[test]
+fn a_strict_upf_passes_every_check_and_one_that_is_silent_fails_with_a_capture() {
+    let folder = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
+    for verdict in verdicts(7, Dialect::STRICT_REL17, folder.clone()) {
+        assert_eq!((verdict.verdict, &verdict.why), ("passed", &None), "{}", verdict.name);
+    }
+    let verdicts = verdicts(8, Dialect::OPEN5GS, folder.clone());
+    let failed: Vec<_> = verdicts.iter().filter(|verdict| verdict.verdict == "failed").collect();
+    let silent = |verdict: &&&Verdict| verdict.why.as_ref().is_some_and(|why| why.contains("silence"));
+    assert!(failed.iter().any(|verdict| silent(&verdict)), "{verdicts:?}");
+    for verdict in failed {
+        let capture = std::fs::read(verdict.capture.as_ref().unwrap()).unwrap();
+        assert!(capture.len() > 100, "{verdict:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
