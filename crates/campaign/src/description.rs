@@ -12,6 +12,8 @@ use crate::schema::Key;
 pub struct RigDescription {
     /// Name in a scenario's `rig = "…"`.
     pub name: String,
+    /// Names that it had before; scenarios and stored results may use them.
+    pub aliases: Vec<String>,
     /// One line for people.
     pub comment: String,
     /// The keys of its own sections (`sut.*`, `load.*`).
@@ -25,6 +27,11 @@ pub struct RigDescription {
 }
 
 impl RigDescription {
+    /// Whether it is called so, now or before.
+    pub fn is(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
     /// The metric to which a name such as `rtt_us_p99` belongs.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))

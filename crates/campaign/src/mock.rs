@@ -24,6 +24,7 @@ impl Rig for MockRig {
         let any = |path: &str, comment: &str| Key::new(path, Kind::positive(), comment);
         RigDescription {
             name: "mock".to_owned(),
+            aliases: Vec::new(),
             comment: "a system that follows known laws, for trying the harness out".to_owned(),
             keys: vec![
                 Key::new("sut.law", Kind::choice(&["usl", "queue", "stall"]), "what the system does")

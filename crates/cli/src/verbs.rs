@@ -13,7 +13,7 @@ Examples:
   ranlab ric
   ranlab emulate --nodes 10 --duration 10s
   ranlab load upf --mode control --duration 10s
-  ranlab bench new controller > my.toml
+  ranlab bench new e2-statistics > my.toml
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
 

@@ -97,7 +97,8 @@ fn sessions_and_packets_of_a_load_on_another_machine_are_all_told() {
         assert!(side.sent > 0, "{step:?}");
         assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
     }
-    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0).unwrap();
+    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
+        .unwrap();
 }
 
 #[test]
@@ -111,7 +112,8 @@ fn a_load_can_be_asked_while_it_runs_and_takes_its_sessions_with_it() {
     let error = early.detail::<UpfLoadReport>().unwrap_err().to_string();
     assert!(error.contains("own report is none"), "{error}");
     drop(load);
-    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0).unwrap();
+    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
+        .unwrap();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rig `controller`: base stations with UEs report statistics through a controller to an xApp.
+//! Rig `e2-statistics`: base stations with UEs report statistics through a controller to an xApp.
 
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ impl Rig for Controller {
         keys.splice(0..0, sut::keys().into_iter().chain(keys::of_fleet().keys()));
         keys.extend(keys::host());
         RigDescription {
-            name: "controller".to_owned(),
+            name: "e2-statistics".to_owned(),
+            aliases: vec!["controller".to_owned()],
             comment: "base stations with UEs report statistics through a RIC to an xApp".to_owned(),
             keys,
             metrics: metrics(),

@@ -174,6 +174,7 @@ impl Rig for E2Rtt {
         keys.extend(keys::host());
         RigDescription {
             name: "e2-rtt".to_owned(),
+            aliases: Vec::new(),
             comment: "round trips of pings through a base station's service model HW, one hop or two"
                 .to_owned(),
             keys,

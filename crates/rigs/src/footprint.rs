@@ -29,6 +29,7 @@ impl Rig for Footprint {
         let scalar = |name: &str, comment: &str| Metric::new(name, "MB", MetricKind::Scalar, Lower, comment);
         RigDescription {
             name: "footprint".to_owned(),
+            aliases: Vec::new(),
             comment: "size of a deployment and idle memory of its RIC".to_owned(),
             keys: vec![
                 Key::new(

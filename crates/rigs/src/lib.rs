@@ -53,9 +53,9 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
     ]
 }
 
-/// The rig of that name.
+/// The rig of that name, or that had it before.
 pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
-    all(lab).into_iter().find(|rig| rig.describe().name == name)
+    all(lab).into_iter().find(|rig| rig.describe().is(name))
 }
 
 /// What a campaign found in words ([`Rig::verdict`]); nothing of a rig that is not known here.
@@ -71,9 +71,28 @@ pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use ranlab_campaign::plan::Plan;
     use ranlab_campaign::scenario::{Overrides, Scenario, template};
+
+    /// Files and results of before name rigs as they were called then.
+    #[test]
+    fn a_rig_is_found_by_the_names_that_it_had_and_no_name_is_two_rigs() {
+        let lab = Lab::new("ranlab");
+        let rigs = descriptions(&lab);
+        let names: Vec<_> = rigs.iter().flat_map(|rig| rig.aliases.iter().chain([&rig.name])).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+        for (before, now) in [("controller", "e2-statistics"), ("southbound", "sd-ran")] {
+            assert_eq!(by_name(&lab, before).unwrap().describe().name, now);
+            let text = format!("title = \"t\"\nrig = \"{before}\"\n");
+            let scenario = Scenario::parse(&text, "old.toml", &Overrides::default(), &rigs).unwrap();
+            // As written: a campaign of before goes on.
+            assert_eq!(scenario.rig, before);
+        }
+        assert!(by_name(&lab, "controler").is_none());
+    }
 
     /// `bench new RIG` and then `bench check` of it: what a newcomer does first.
     #[test]

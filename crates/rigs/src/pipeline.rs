@@ -32,6 +32,7 @@ impl Experiment for Pipeline {
     fn describe(&self) -> RigDescription {
         RigDescription {
             name: "pipeline".to_owned(),
+            aliases: Vec::new(),
             comment: "telco packet pipelines from memory: packets per CPU-second, and what changes cost"
                 .to_owned(),
             keys: keys(),

@@ -1,4 +1,4 @@
-//! Rig `southbound`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects; and
+//! Rig `sd-ran`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects; and
 //! the same over E2 at our RIC, with its monitoring application inside as theirs is.
 
 use std::time::Duration;
@@ -21,8 +21,6 @@ use ranlab_parts::{
     self as parts, AttachPart, FleetPart, MonitorRicPart, Part, SouthControllerPart, SouthFleetPart,
 };
 
-/// Name in a scenario.
-pub(crate) const NAME: &str = "southbound";
 /// Version of E2AP between `ric` and its base stations.
 const E2AP: &str = "2.03";
 /// How often it is checked that the controller lives while measuring.
@@ -263,7 +261,8 @@ impl Rig for Southbound {
         ]);
         keys.extend(keys::host());
         RigDescription {
-            name: NAME.to_owned(),
+            name: "sd-ran".to_owned(),
+            aliases: vec!["southbound".to_owned()],
             comment: "base stations of FlexRAN or 5G-EmPOWER with UEs at a controller".to_owned(),
             keys,
             metrics: metrics(),

@@ -42,7 +42,7 @@ fn meaning(scenario: &Scenario, rig: &RigDescription) -> String {
             values.retain(|path, seen| *path != key.path || *seen != [default.to_string()]);
         }
     }
-    let mut text = format!("{} points of {}\n", points.len(), rig.name);
+    let mut text = format!("{} points of {}\n", points.len(), scenario.rig);
     for (path, seen) in values {
         let _ = writeln!(text, "  {path} = {}", seen.join(" | "));
     }
@@ -58,7 +58,7 @@ fn every_scenario_means_what_it_meant() {
     let mut now = String::new();
     for file in &files {
         let scenario = Scenario::load(file, &Overrides::default(), &rigs).unwrap();
-        let rig = rigs.iter().find(|rig| rig.name == scenario.rig).unwrap();
+        let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
         let name = file.strip_prefix(root()).unwrap().display();
         let _ = writeln!(now, "{name}: {}", meaning(&scenario, rig));
     }

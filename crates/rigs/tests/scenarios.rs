@@ -66,7 +66,7 @@ fn every_scenario_of_the_repository_is_accepted_and_has_points() {
                 Ok(scenario) => scenario,
                 Err(errors) => panic!("{}: {errors}", file.display()),
             };
-            let rig = rigs.iter().find(|rig| rig.name == scenario.rig).unwrap();
+            let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
             assert!(!Plan::new(&scenario, rig).points.is_empty(), "{}", file.display());
         }
     }

@@ -12,11 +12,11 @@ use super::core;
 pub fn json_schema(rigs: &[RigDescription]) -> Value {
     let of_rig = |rig: &RigDescription| {
         json!({
-            "if": {"properties": {"rig": {"const": rig.name}}, "required": ["rig"]},
+            "if": {"properties": {"rig": {"enum": names(rig)}}, "required": ["rig"]},
             "then": {"$ref": format!("#/$defs/{}", rig.name)},
         })
     };
-    let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
+    let all: Vec<&String> = rigs.iter().flat_map(names).collect();
     let mut definitions = Map::new();
     for rig in rigs {
         let (settings, axes) = tables(rig);
@@ -29,11 +29,16 @@ pub fn json_schema(rigs: &[RigDescription]) -> Value {
         "title": "ranlab scenario",
         "description": "A campaign: what is measured, over which settings, how often, and what is expected.",
         "type": "object",
-        "properties": {"rig": {"enum": names}, "title": {"type": "string"}, "extends": {"type": "string"}},
+        "properties": {"rig": {"enum": all}, "title": {"type": "string"}, "extends": {"type": "string"}},
         "anyOf": [{"required": ["rig"]}, {"required": ["extends"]}],
         "allOf": rigs.iter().map(of_rig).collect::<Vec<_>>(),
         "$defs": definitions,
     })
+}
+
+/// What scenarios may call it.
+fn names(rig: &RigDescription) -> Vec<&String> {
+    std::iter::once(&rig.name).chain(&rig.aliases).collect()
 }
 
 /// The rig's settings by their paths: one value of each, and a list of values of each.
@@ -57,7 +62,7 @@ fn rig_schema(rig: &RigDescription) -> Value {
     root["title"] = json!(rig.name);
     root["description"] = json!(rig.comment);
     let properties = &mut root["properties"];
-    properties["rig"] = json!({"const": rig.name});
+    properties["rig"] = json!({"enum": names(rig)});
     let settings = json!({"$ref": format!("#/$defs/{}.settings", rig.name)});
     let axes = json!({"$ref": format!("#/$defs/{}.axes", rig.name)});
     properties["sweep"] = table(&core::sweep(), &[("axes", axes.clone())]);

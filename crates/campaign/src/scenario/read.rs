@@ -73,7 +73,7 @@ fn find_rig<'a>(root: &Node, rigs: &'a [RigDescription]) -> Result<&'a RigDescri
         return Err(root.error(format!("`rig` is missing{hint}; it is one of {}", quoted(&names))));
     };
     let name = node.value();
-    let found = name.as_ref().and_then(Value::text).and_then(|name| rigs.iter().find(|rig| rig.name == name));
+    let found = name.as_ref().and_then(Value::text).and_then(|name| rigs.iter().find(|rig| rig.is(name)));
     found.ok_or_else(|| {
         let name = name.map(|name| name.to_string()).unwrap_or_default();
         let hint = nearest(&name, names.iter().copied())

@@ -93,7 +93,7 @@ impl Reading {
         };
         let mut scenario = load(self.set.clone())?;
         let missing = || Failure::Usage(format!("there is no rig \"{}\"", scenario.rig));
-        let rig = rigs.iter().find(|rig| rig.name == scenario.rig).ok_or_else(missing)?.clone();
+        let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).ok_or_else(missing)?.clone();
         let judges_noise = rig.keys.iter().any(|key| key.path == ranlab_rigs::WHEN_NOISY);
         if self.quick && judges_noise {
             // A smoke run counts for nothing, so a busy machine must not fail it.

@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 20;
 
 /// Arguments of `bench new`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ranlab bench new controller > my.toml")]
+#[command(after_help = "Example:\n  ranlab bench new e2-statistics > my.toml")]
 pub(super) struct New {
     /// What is measured; `ranlab bench list` names all
     rig: String,
@@ -31,7 +31,7 @@ pub(super) struct Check {
 /// Arguments of `bench list`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench list\n  ranlab bench list controller\n  ranlab bench list --schema > scenario.schema.json"
+    after_help = "Examples:\n  ranlab bench list\n  ranlab bench list e2-statistics\n  ranlab bench list --schema > scenario.schema.json"
 )]
 pub(super) struct List {
     /// Show the settings and the metrics of this rig
@@ -50,7 +50,7 @@ pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
 }
 
 fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription, Failure> {
-    rigs.iter().find(|rig| rig.name == name).ok_or_else(|| {
+    rigs.iter().find(|rig| rig.is(name)).ok_or_else(|| {
         let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
         Failure::Usage(format!("there is no rig \"{name}\"; allowed are {}", names.join(", ")))
     })
@@ -140,7 +140,11 @@ pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
     } else {
         output.text("rigs (`ranlab bench new RIG` writes a scenario):")?;
         for rig in &rigs {
-            output.text(format_args!("  {:<16} {}", rig.name, rig.comment))?;
+            let before = match &rig.aliases[..] {
+                [] => String::new(),
+                aliases => format!(" (also: {})", aliases.join(", ")),
+            };
+            output.text(format_args!("  {:<16} {}{before}", rig.name, rig.comment))?;
         }
         output.text("\nprofiles of other systems (for `sut.peer`):")?;
         for name in peer::names() {
@@ -151,13 +155,14 @@ pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
     let object = |rig: &RigDescription| {
         json!({
             "name": rig.name,
+            "aliases": rig.aliases,
             "comment": rig.comment,
             "keys": rig.keys.iter().map(|key| &key.path).collect::<Vec<_>>(),
             "metrics": rig.metrics,
             "needs": rig.needs,
         })
     };
-    let chosen = rigs.iter().filter(|rig| arguments.rig.as_ref().is_none_or(|name| rig.name == *name));
+    let chosen = rigs.iter().filter(|rig| arguments.rig.as_ref().is_none_or(|name| rig.is(name)));
     output.finish(&json!({ "rigs": chosen.map(object).collect::<Vec<_>>(), "peers": peer::names() }))
 }
 

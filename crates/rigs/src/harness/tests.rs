@@ -20,6 +20,7 @@ impl Experiment for Two {
         metrics.extend(noise::metrics());
         RigDescription {
             name: "two".to_owned(),
+            aliases: Vec::new(),
             comment: "of the tests".to_owned(),
             keys,
             metrics,

@@ -29,6 +29,7 @@ impl Experiment for Upf {
     fn describe(&self) -> RigDescription {
         RigDescription {
             name: "upf".to_owned(),
+            aliases: Vec::new(),
             comment: "a user plane function under sessions (N4) and packets (N3, N6)".to_owned(),
             keys: describe::keys(),
             metrics: describe::metrics(),

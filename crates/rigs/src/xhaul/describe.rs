@@ -37,6 +37,7 @@ pub(super) fn description() -> RigDescription {
     keys.extend(keys::host());
     RigDescription {
         name: "xhaul".to_owned(),
+        aliases: Vec::new(),
         comment:
             "functional splits over switched Ethernet and a shared network card: simulated, proven, live"
                 .to_owned(),
