@@ -33,7 +33,7 @@ pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
 pub use process::{ProcessMeter, ProcessSample};
-pub use signal::ask_to_end;
+pub use signal::{ask_to_end, kill_group};
 pub use subject::{Subject, SubjectMeter, SubjectSample};
 pub use threads::{ThreadGroup, ThreadHandle};
 pub use watch::{METERS, Meter, SAMPLES_MAX, Tool, Watch, Watched, Window};

@@ -17,10 +17,40 @@ pub fn ask_to_end(pid: u32) -> io::Result<()> {
     }
 }
 
+/// Ends a whole group of processes at once (SIGKILL): a child that was started in a group of its own, and whatever it
+/// started. The child must not have been waited for yet, so that the group's number is still its own.
+///
+/// # Errors
+/// There is no such group, or it is somebody else's.
+pub fn kill_group(pid: u32) -> io::Result<()> {
+    // 0 would be our own group and -1 everybody.
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: kill(2) takes two numbers; one below -1 names a single group.
+    match unsafe { libc::kill(-pid, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_group_goes_with_what_its_first_process_started() {
+        use std::io::Read;
+        use std::os::unix::process::CommandExt;
+        // The grandchild holds the pipe: it closes when both are gone.
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "sleep 60 & sleep 60"]).stdout(std::process::Stdio::piped()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        kill_group(child.id()).unwrap();
+        assert_eq!(child.stdout.take().unwrap().read(&mut [0; 8]).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        assert_eq!(kill_group(0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(kill_group(1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
 
     #[test]
     fn a_child_is_asked_and_groups_are_not() {

@@ -7,6 +7,7 @@
 //! To add a part: its file with the config and what it starts ([`Running`]), a variant of [`Part`].
 
 pub mod check;
+pub mod child;
 pub mod field;
 mod fleet;
 mod lab;

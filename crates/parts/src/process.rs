@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use ranlab_host::{Subject, SubjectMeter};
 use serde::{Deserialize, Serialize};
 
 use super::{Running, environment, sut};
+use crate::child::how_ended;
 use crate::worker::Trouble;
 
 /// How long the RIC may take until it listens.
@@ -105,15 +106,6 @@ pub(crate) fn folder_for<'a>(
         .create(&folder)
         .map_err(|error| environment(format!("cannot make {}: {error}", folder.display())))?;
     Ok(Some(folder))
-}
-
-/// `exited with code 1`, `was killed by signal 9`.
-fn how_ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("it exited with code {code}"),
-        (None, Some(signal)) => format!("it was killed by signal {signal}"),
-        (None, None) => "it ended".to_owned(),
-    }
 }
 
 impl Running for Ric {

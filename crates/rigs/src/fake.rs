@@ -69,7 +69,7 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
         }
         let dead = json!({"error": {"fault": "sut", "what": format!("the {role} is gone")}});
         let reply = if acts.dies && open && op == "look" { dead } else { json!({"ok": answer}) };
-        if out.write_all(format!("{reply}\n").as_bytes()).is_err() {
+        if out.write_all(format!("{reply}\n").as_bytes()).is_err() || op == "stop" {
             return;
         }
     }

@@ -1,10 +1,9 @@
 //! The rig's end: starts a worker wherever it belongs, asks it, and lets go of it in any case.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ranlab_campaign::rig::{RigError, Stop};
@@ -12,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
 use crate::LEAVE_WAIT;
+use crate::child::{Child, lines};
 use crate::lab::{Host, Lab};
 
 /// How long a worker may take to say who it is; ssh has to log in.
@@ -22,6 +22,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const START_WAIT: Duration = Duration::from_secs(60);
 /// How long a worker may take to end by itself.
 const END_WAIT: Duration = LEAVE_WAIT.saturating_add(Duration::from_secs(2));
+/// How long a worker that has closed its output may take to be gone.
+const LAST_WORDS_WAIT: Duration = Duration::from_secs(1);
 /// Between two looks at what may stop us.
 const SLICE: Duration = Duration::from_millis(20);
 /// How often a remote clock is asked; the quickest answer counts.
@@ -43,7 +45,9 @@ pub struct Worker {
     pub ready: Ready,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
-    from: Receiver<String>,
+    from: Receiver<io::Result<String>>,
+    /// A question was given up: its answer may still come and would pass for another one's.
+    given_up: bool,
 }
 
 impl Worker {
@@ -152,30 +156,28 @@ impl Worker {
             }
         };
         command.arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped());
-        // A group of its own: Ctrl-C is for the campaign, which then takes its workers down in order.
-        command.process_group(0);
         let lacking = |why: &dyn std::fmt::Display| {
             RigError::Environment(format!("cannot start the worker of the {role} at {host}: {why}"))
         };
-        let mut child = command.spawn().map_err(|error| lacking(&error))?;
-        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+        let mut child = Child::start_apart(&mut command).map_err(|error| lacking(&error))?;
+        let (Some(to), Some(from)) = (child.input(), child.lines(LINE_BYTES_MAX)) else {
             return Err(lacking(&"no pipes"));
         };
         Ok(Self::over(role, host, Some(child), Box::new(to), from))
     }
 
     fn dial(address: &str, host: &Host, role: &'static str) -> Result<Self, RigError> {
-        let lacking = |why: std::io::Error| {
+        let lacking = |why: io::Error| {
             RigError::Environment(format!(
                 "no worker listens at tcp://{address}: {why}; start `ranlab worker --listen {address}` there"
             ))
         };
         let at = address.to_socket_addrs().map_err(lacking)?.next();
-        let at = at.ok_or_else(|| lacking(std::io::ErrorKind::NotFound.into()))?;
+        let at = at.ok_or_else(|| lacking(io::ErrorKind::NotFound.into()))?;
         let stream = TcpStream::connect_timeout(&at, ANSWER_WAIT).map_err(lacking)?;
         stream.set_nodelay(true).map_err(lacking)?;
         let reader = stream.try_clone().map_err(lacking)?;
-        Ok(Self::over(role, host, None, Box::new(stream), reader))
+        Ok(Self::over(role, host, None, Box::new(stream), lines(reader, LINE_BYTES_MAX)))
     }
 
     fn over(
@@ -183,21 +185,8 @@ impl Worker {
         host: &Host,
         child: Option<Child>,
         to: Box<dyn Write + Send>,
-        from: impl Read + Send + 'static,
+        from: Receiver<io::Result<String>>,
     ) -> Self {
-        let (sink, lines) = channel();
-        // Ends when the worker closes its output or nobody waits any more.
-        std::thread::spawn(move || {
-            let mut reader = BufReader::new(from);
-            loop {
-                let mut line = String::new();
-                match reader.by_ref().take(LINE_BYTES_MAX as u64).read_line(&mut line) {
-                    Ok(0) | Err(_) => return,
-                    Ok(_) if sink.send(line).is_err() => return,
-                    Ok(_) => {}
-                }
-            }
-        });
         Self {
             role,
             host: host.clone(),
@@ -207,7 +196,8 @@ impl Worker {
             ready: Ready::default(),
             child,
             to: Some(to),
-            from: lines,
+            from,
+            given_up: false,
         }
     }
 
@@ -231,32 +221,55 @@ impl Worker {
     }
 
     fn exchange(&mut self, request: &Request, patience: Duration, stop: &Stop) -> Result<Reply, RigError> {
-        let gone =
-            |role: &str, host: &Host| RigError::Rig(format!("the worker of the {role} at {host} has ended"));
         let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
         line.push('\n');
-        let to = self.to.as_mut().ok_or_else(|| gone(self.role, &self.host))?;
-        to.write_all(line.as_bytes()).and_then(|()| to.flush()).map_err(|_| gone(self.role, &self.host))?;
+        let sent = match self.to.as_mut().filter(|_| !self.given_up) {
+            Some(to) => to.write_all(line.as_bytes()).and_then(|()| to.flush()).is_ok(),
+            None => false,
+        };
+        if !sent {
+            return Err(self.gone());
+        }
         let deadline = Instant::now() + patience;
         loop {
-            match self.from.recv_timeout(SLICE) {
+            let why = match self.from.recv_timeout(SLICE) {
                 Ok(line) => {
-                    return serde_json::from_str(&line).map_err(|error| {
-                        RigError::Rig(format!("the worker of the {} answers no JSON: {error}", self.role))
-                    });
+                    let reply = line.map_err(|error| error.to_string());
+                    match reply
+                        .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()))
+                    {
+                        Ok(reply) => return Ok(reply),
+                        Err(error) => RigError::Rig(format!(
+                            "the worker of the {} at {} answers no JSON: {error}",
+                            self.role, self.host
+                        )),
+                    }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(gone(self.role, &self.host)),
-                Err(RecvTimeoutError::Timeout) if stop.now() => return Err(RigError::Stopped),
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
-                    let seconds = patience.as_secs();
-                    return Err(RigError::Rig(format!(
-                        "the worker of the {} at {} did not answer within {seconds} s",
-                        self.role, self.host
-                    )));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+                Err(RecvTimeoutError::Timeout) if stop.now() => RigError::Stopped,
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => RigError::Rig(format!(
+                    "the worker of the {} at {} did not answer within {} s",
+                    self.role,
+                    self.host,
+                    patience.as_secs()
+                )),
+                Err(RecvTimeoutError::Timeout) => continue,
+            };
+            self.given_up = true;
+            return Err(why);
         }
+    }
+
+    /// Why it cannot be asked any more.
+    fn gone(&mut self) -> RigError {
+        // Its output closes a moment before it ends.
+        let how = match &mut self.child {
+            _ if self.given_up => Some("a question to it was given up".to_owned()),
+            Some(child) => child.wait(LAST_WORDS_WAIT),
+            None => None,
+        };
+        let how = how.map_or_else(String::new, |how| format!(": {how}"));
+        RigError::Rig(format!("the worker of the {} at {} has ended{how}", self.role, self.host))
     }
 
     /// Cristian's algorithm: of some questions the one with the shortest round trip tells the offset best; it is wrong
@@ -292,19 +305,17 @@ impl Drop for Worker {
         if let Some(mut to) = self.to.take() {
             let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
         }
-        let deadline = Instant::now() + END_WAIT;
-        let Some(mut child) = self.child.take() else {
-            // Its answer, or the end of the connection, says that the part is gone.
-            let _ = self.from.recv_timeout(END_WAIT);
-            return;
-        };
-        while Instant::now() < deadline {
-            if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
+        match &mut self.child {
+            Some(child) => drop(child.wait(END_WAIT)),
+            // The end of the connection says that the part is gone.
+            None => {
+                let deadline = Instant::now() + END_WAIT;
+                let left = || deadline.saturating_duration_since(Instant::now());
+                while self.from.recv_timeout(left()).is_ok() {}
             }
-            std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = child.kill();
-        let _ = child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests;

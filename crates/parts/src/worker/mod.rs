@@ -27,7 +27,7 @@ pub use super::Part;
 pub use client::Worker;
 pub use serve::{Trust, serve};
 
-/// The longest line of either side; a longer one is cut and then is no JSON.
+/// The longest line of either side; a longer one is an error, and the last.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// What a worker is asked.

@@ -1,6 +1,6 @@
 //! The worker's end: one part, its meters, until the input ends.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::sync::{Once, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,6 +8,7 @@ use ranlab_host::Subject;
 use serde::Serialize;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
+use crate::child::next_line;
 use crate::{Running, meters::Meters, start};
 
 /// What a worker may be told to do.
@@ -47,15 +48,13 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
 /// # Errors
 /// The output cannot be written.
 pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: Trust) -> io::Result<()> {
-    let (sink, mut lines) = tokio::sync::mpsc::channel::<String>(1);
+    let (sink, mut lines) = tokio::sync::mpsc::channel::<io::Result<String>>(1);
     std::thread::spawn(move || {
         let mut reader = BufReader::new(input);
-        loop {
-            let mut line = String::new();
-            match reader.by_ref().take(LINE_BYTES_MAX as u64).read_line(&mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) if sink.blocking_send(line).is_err() => return,
-                Ok(_) => {}
+        while let Some(line) = next_line(&mut reader, LINE_BYTES_MAX).transpose() {
+            let last = line.is_err();
+            if sink.blocking_send(line).is_err() || last {
+                return;
             }
         }
     });
@@ -63,7 +62,9 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
     ranlab_sdk::run(async move {
         let mut bench = Bench { part: None, trust };
         while let Some(line) = lines.recv().await {
-            let request = serde_json::from_str(&line);
+            let line = line.map_err(|error| error.to_string());
+            let request =
+                line.and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()));
             let stop = matches!(request, Ok(Request::Stop));
             let reply = match request {
                 Ok(request) => bench.answer(request).await.unwrap_or_else(Reply::Error),

@@ -3,7 +3,7 @@
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
+use crate::child::Child;
 use crate::environment;
 use crate::worker::Trouble;
 
@@ -23,6 +24,8 @@ use crate::worker::Trouble;
 const PORT: u16 = 5301;
 /// How long a program may go on when the window is over.
 const GRACE: Duration = Duration::from_secs(3);
+/// The longest output that is read.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// How often it is looked whether it ended.
 const POLL: Duration = Duration::from_millis(10);
 /// Until iperf3's server listens, and how often a client that found none tries again.
@@ -114,8 +117,7 @@ impl Tool {
                         let refused = told.as_ref().is_err_and(|why| why.contains("refused"));
                         (!refused || attempt + 1 == ATTEMPTS).then_some(told)
                     });
-                    let _ = server.kill();
-                    let _ = server.wait();
+                    server.end();
                     told.unwrap_or_else(|| Err("iperf3: no attempt was made".to_owned()))
                 }
             }
@@ -127,32 +129,35 @@ fn spawn(namespace: &str, words: &[String]) -> Result<Child, String> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().map_err(|error| format!("{}: {error}", words.join(" ")))
+    // In the worker's own group: they go with it, whatever ends it.
+    Child::start(&mut command).map_err(|error| format!("{}: {error}", words.join(" ")))
 }
 
-/// What the program printed; what it prints is short enough to wait in the pipe.
+/// What the program printed.
 fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, String> {
     let said = |what: &str| format!("`{}`: {what}", words.join(" "));
     let mut child = spawn(namespace, words)?;
+    let outputs = [child.lines(OUTPUT_BYTES_MAX), child.complaints(OUTPUT_BYTES_MAX)];
+    let texts = std::thread::spawn(move || outputs.map(|lines| text(lines.into_iter().flatten())));
     let mut over: Option<Instant> = None;
-    loop {
-        match child.try_wait() {
-            Ok(Some(_)) => break,
-            Ok(None) => std::thread::sleep(POLL),
-            Err(error) => return Err(said(&error.to_string())),
-        }
+    while child.ended().is_none() {
+        std::thread::sleep(POLL);
         if !go.load(Ordering::Relaxed) && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            let _ = child.kill();
-            let _ = child.wait();
             return Err(said("did not end with the measurement"));
         }
     }
-    let output = child.wait_with_output().map_err(|error| said(&error.to_string()))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if text.trim().is_empty() {
-        return Err(said(String::from_utf8_lossy(&output.stderr).trim()));
-    }
-    Ok(text)
+    let [printed, complained] = texts.join().unwrap_or_default();
+    if printed.trim().is_empty() { Err(said(complained.trim())) } else { Ok(printed) }
+}
+
+/// Lines as one text, until it is longer than any of these programs writes.
+fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
+    lines.map_while(Result::ok).fold(String::new(), |mut text, line| {
+        if text.len() < OUTPUT_BYTES_MAX {
+            text = text + &line + "\n";
+        }
+        text
+    })
 }
 
 /// Of ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms`. One
