@@ -200,7 +200,7 @@ impl Kind {
                 }
                 schema
             }
-            Self::Span => json!({"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s|min|h)$"}),
+            Self::Span => json!({"type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s|min|h|d)$"}),
             Self::Text => json!({"type": "string"}),
             Self::Choice(choices) => json!({"enum": choices}),
             Self::List(kind) => json!({"type": "array", "items": kind.json_schema()}),

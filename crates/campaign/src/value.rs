@@ -157,7 +157,8 @@ impl From<&str> for Value {
 }
 
 /// Units of time and their nanoseconds, the longest first.
-const UNITS: [(&str, u128); 6] = [
+const UNITS: [(&str, u128); 7] = [
+    ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
     ("s", 1_000_000_000),
@@ -167,7 +168,7 @@ const UNITS: [(&str, u128); 6] = [
 ];
 
 /// The units that a duration may have, as error messages list them.
-pub const UNITS_ALLOWED: &str = "ns, us, ms, s, min, h";
+pub const UNITS_ALLOWED: &str = "ns, us, ms, s, min, h, d";
 
 /// Reads `"50ms"`, `"1.5 s"`, `"10min"`; `None` for anything else and for what does not fit 584 years.
 pub fn parse_span(text: &str) -> Option<Duration> {
@@ -191,9 +192,9 @@ pub fn format_span(span: Duration) -> String {
     if ns == 0 {
         return "0s".to_owned();
     }
-    // The smallest unit divides everything, so that a unit is always found.
+    // The smallest unit divides everything, so that a unit is always found. Experiments are read in hours, not in days.
     let (unit, unit_ns) =
-        UNITS.into_iter().find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1));
+        UNITS.into_iter().skip(1).find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1));
     format!("{}{unit}", ns / unit_ns)
 }
 
@@ -219,6 +220,7 @@ mod tests {
             ("10min", 600_000_000_000, "10min"),
             ("90 s", 90_000_000_000, "90s"),
             ("2h", 7_200_000_000_000, "2h"),
+            ("1.5d", 129_600_000_000_000, "36h"),
             ("0s", 0, "0s"),
         ] {
             let span = parse_span(text).unwrap();

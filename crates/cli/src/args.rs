@@ -4,6 +4,8 @@
 //! `#[arg(long)] connect: Address`.
 use std::time::Duration;
 
+use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
+
 pub use ranlab_sdk::transport::Address;
 
 /// The longest duration of any argument.
@@ -14,38 +16,17 @@ pub const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 #[non_exhaustive]
 pub enum ArgumentError {
     /// Not a number and a unit.
-    #[error("\"{0}\" is not a duration; write a number and one of {UNITS}, e.g. 10s, 50ms or 10min")]
+    #[error("\"{0}\" is not a duration; write a number and one of {UNITS_ALLOWED}, e.g. 10s, 50ms or 10min")]
     Duration(String),
     /// Beyond [`MAX_DURATION`].
     #[error("\"{0}\" is too long; at most 366d is allowed")]
     TooLong(String),
 }
 
-const UNITS: &str = "us, ms, s, min, h, d";
-
-/// `10s`, `50ms`, `0.5s`, `10min`.
+/// `10s`, `50ms`, `0.5s`, `10min`: as scenarios write it.
 pub fn duration(text: &str) -> Result<Duration, ArgumentError> {
-    let wrong = || ArgumentError::Duration(text.to_owned());
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(unit_at);
-    let seconds_per_unit = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err(wrong()),
-    };
-    if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        return Err(wrong());
-    }
-    let seconds = number.parse::<f64>().map_err(|_| wrong())? * seconds_per_unit;
-    if seconds > MAX_DURATION.as_secs_f64() {
-        return Err(ArgumentError::TooLong(text.to_owned()));
-    }
-    // Rounded to the nanosecond: 0.05 is no binary fraction.
-    Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
+    let span = parse_span(text).ok_or_else(|| ArgumentError::Duration(text.to_owned()))?;
+    if span > MAX_DURATION { Err(ArgumentError::TooLong(text.to_owned())) } else { Ok(span) }
 }
 
 #[cfg(test)]
@@ -62,13 +43,15 @@ mod tests {
             ("250us", 250),
             ("1h", 3_600_000_000),
             ("0s", 0),
+            ("10 s", 10_000_000),
+            ("1d", 86_400_000_000),
         ];
         for (text, micros) in known {
             assert_eq!(duration(text), Ok(Duration::from_micros(micros)), "{text}");
         }
-        for text in ["10", "s", "", "-1s", "1e9s", "10 s", "10m", "1.2.3s", "١s", "infs", "nans"] {
+        for text in ["10", "s", "", "-1s", "1e9s", "10m", "1.2.3s", "١s", "infs", "nans"] {
             let error = duration(text).unwrap_err().to_string();
-            assert!(error.contains("us, ms, s, min, h, d"), "{text}: {error}");
+            assert!(error.contains("ns, us, ms, s, min, h, d"), "{text}: {error}");
         }
         assert_eq!(duration("367d"), Err(ArgumentError::TooLong("367d".into())));
     }
