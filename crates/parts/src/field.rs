@@ -195,6 +195,12 @@ impl Section {
         self
     }
 
+    /// These fields alone: the others are another section's.
+    pub fn only(mut self, names: &[&str]) -> Self {
+        self.keys.retain(|key| names.contains(&key.name()));
+        self
+    }
+
     /// With another default.
     pub fn or(self, name: &str, default: impl Into<Value>) -> Self {
         let default = default.into();
@@ -455,6 +461,23 @@ impl Setting for PathBuf {
     }
     fn to_value(&self) -> Option<Value> {
         Some(Value::Text(self.display().to_string()))
+    }
+}
+
+/// Plain data with parts of its own, such as a list of flows: JSON in a text. It is wiring, which nobody writes by hand.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plain<T>(pub T);
+
+impl<T: serde::Serialize + serde::de::DeserializeOwned> Setting for Plain<T> {
+    fn kind() -> Kind {
+        Kind::Text
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let read = serde_json::from_str(value.text().unwrap_or_default());
+        read.map(Self).map_err(|error| format!("plain data as JSON ({error})"))
+    }
+    fn to_value(&self) -> Option<Value> {
+        serde_json::to_string(&self.0).ok().map(Value::Text)
     }
 }
 

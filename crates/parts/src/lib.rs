@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
-pub use field::{Config, Described, Field, FieldError, Role, Section, Seed, Setting};
+pub use field::{Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
 pub use fleet::{FleetPart, HW, Stations};
 pub use lab::{Host, HostError, Lab};
 pub use monitor::MonitorPart;
@@ -46,7 +46,7 @@ pub use ping::PingPart;
 pub use ping_flexran::PingFlexranPart;
 pub use ping_ric::PingRicPart;
 pub use pinger::{Pace, control_bytes, indication_bytes};
-pub use pipeline::PipelinePart;
+pub use pipeline::{Instructions, PipelinePart};
 pub use process::{AttachPart, RicPart};
 pub use relay::{Language, RelayPart};
 pub use settings::{E2AP, customary_models, service_models, statistics};
@@ -101,6 +101,8 @@ impl Part {
             Self::Fleet(part) => Some(part),
             Self::Upf(part) => Some(&**part),
             Self::UpfLoad(part) => Some(&**part),
+            Self::Pipeline(part) => Some(&**part),
+            Self::Xhaul(part) => Some(&**part),
             _ => None,
         }
     }
@@ -174,11 +176,6 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
         Part::SouthController(part) => Box::new(southbound::SouthController::start(&part)?),
         Part::SouthFleet(part) => Box::new(southbound::SouthFleet::start(&part).await?),
-        Part::Xhaul(_) if trust != Trust::Full => {
-            return Err(environment(
-                "networks are made by a worker that ssh or this program started, not over TCP",
-            ));
-        }
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
         Part::Upf(part) if trust != Trust::Full && matches!(part.n6, ranlab_emulator::upf::N6::Tun(_)) => {
             return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
@@ -215,3 +212,6 @@ fn counts(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
         .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Our packet engine fed from memory: each core replays its part of a trace, and a control thread changes the tables.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,10 +14,11 @@ use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::spread::{Balance, Spread};
 use ranlab_dataplane::trace::{Trace, Traffic};
 use ranlab_host::thread_cpu_ns;
-use serde::{Deserialize, Serialize};
 
 use super::{Running, counts, environment, rig, sut};
+use crate::field::Plain;
 use crate::worker::{Report, Trouble};
+use crate::{Setting, config, setting_by_choice};
 
 /// Bursts between two looks at the clock: a look costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
@@ -26,19 +29,48 @@ const LONGEST_NS: u64 = 10_000_000_000;
 /// How long a control thread sleeps at most before it looks whether the window is over.
 const NAP: Duration = Duration::from_millis(1);
 
-/// A pipeline, its traffic, and on how many cores.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PipelinePart {
-    /// What is forwarded how.
-    pub pipeline: Pipeline,
-    /// What arrives.
-    pub traffic: Traffic,
-    /// Workers, a core each.
-    pub cores: usize,
-    /// Wide instructions, where the machine has them.
-    pub wide: bool,
-    /// Packets of the trace that the oracle sees before anything is measured.
-    pub verify: usize,
+/// Instructions that the engine is built for: where the processor lacks the wide ones, they are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instructions {
+    /// AVX2 and bit manipulation.
+    Wide,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Wide { "wide" } else { "baseline" })
+    }
+}
+
+impl FromStr for Instructions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = [Self::Wide, Self::Baseline].into_iter().find(|own| own.to_string() == text);
+        named.ok_or_else(|| <Self as Setting>::kind().allowed())
+    }
+}
+
+setting_by_choice! {
+    Instructions = ["wide", "baseline"],
+}
+
+config! {
+    /// A pipeline, its traffic, and on how many cores.
+    pub struct PipelinePart {
+        /// what is forwarded how
+        pipeline: Option<Plain<Pipeline>> = None, wiring();
+        /// what arrives
+        traffic: Plain<Traffic> = Plain::default(), wiring();
+        /// cores that forward; flows spread by hash
+        cores: usize = 1, range(1, 128), unit("cores");
+        /// AVX2, or what every x86-64 has
+        isa: Instructions = Instructions::Wide;
+        /// packets that the oracle checks before measuring
+        verify: usize = 4_096, range(0, 1 << 24);
+    }
 }
 
 /// An engine that is verified and waits for windows.
@@ -84,20 +116,21 @@ impl Forwarder {
         if part.cores > cpus {
             return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));
         }
-        let isa = if part.wide { Isa::Wide } else { Isa::Baseline };
-        if part.wide && Isa::detect() != Isa::Wide {
+        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
+        if isa == Isa::Wide && Isa::detect() != Isa::Wide {
             return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
         }
-        let declaration = part.pipeline.build().map_err(rig)?;
-        let trace = Trace::generate(&part.pipeline, &part.traffic).map_err(rig)?;
+        let declaration = pipeline.build().map_err(rig)?;
+        let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
-        let verified = verify(&part.pipeline, &trace, &mut verifying[0], part.verify)?;
+        let verified = verify(pipeline, &trace, &mut verifying[0], part.verify)?;
         drop(verifying);
         let parts = Spread::new(&declaration, part.cores).map_err(rig)?.divide(&trace);
         let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         Ok(Self {
-            pipeline: part.pipeline.clone(),
+            pipeline: pipeline.clone(),
             balance: Balance::of(&parts),
             parts: parts.into(),
             engines,
@@ -322,7 +355,14 @@ mod tests {
     fn part(json: &str) -> PipelinePart {
         let pipeline = serde_json::from_str(json).unwrap();
         let traffic = Traffic { pkt_num: 4096, ..Traffic::default() };
-        PipelinePart { pipeline, traffic, cores: 1, wide: false, verify: 1024 }
+        let isa = Instructions::Baseline;
+        PipelinePart {
+            pipeline: Some(Plain(pipeline)),
+            traffic: Plain(traffic),
+            isa,
+            verify: 1024,
+            ..Default::default()
+        }
     }
 
     #[test]

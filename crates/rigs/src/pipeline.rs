@@ -13,7 +13,7 @@ use ranlab_dataplane::trace::Traffic;
 
 use crate::harness::{self, Experiment, Stage, Window};
 use crate::{keys, noise};
-use ranlab_parts::{Part, PipelinePart};
+use ranlab_parts::{Config, Part, PipelinePart, Plain};
 
 /// Engines that a scenario can name: ours, and those of the published figures.
 const ENGINES: [&str; 6] = ["native", "ovs", "eswitch", "bess", "lagopus", "vpp"];
@@ -50,11 +50,10 @@ impl Experiment for Pipeline {
             )));
         }
         let part = PipelinePart {
-            pipeline: declared(run)?,
-            traffic: traffic(run)?,
-            cores: keys::int(run, "sut.cores")?,
-            wide: keys::text(run, "sut.isa")? == "wide",
+            pipeline: Some(Plain(declared(run)?)),
+            traffic: Plain(traffic(run)?),
             verify: keys::int(run, "load.verify")?,
+            ..PipelinePart::read(run, "sut")?
         };
         stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
     }
@@ -238,10 +237,9 @@ fn keys() -> Vec<Key> {
         )
         .or("native"),
         Key::new("sut.tier", Kind::choice(&["mem"]), "where packets come from and go to").or("mem"),
-        Key::new("sut.cores", Kind::Int { min: 1, max: 128 }, "cores that forward; flows spread by hash")
-            .unit("cores")
-            .or(1),
-        Key::new("sut.isa", Kind::choice(&["wide", "baseline"]), "AVX2, or what every x86-64 has").or("wide"),
+    ]);
+    keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
+    keys.extend([
         keys::place("sut.at", "the packet engine"),
         Key::new("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic")
             .or("uplink"),
@@ -274,13 +272,8 @@ fn keys() -> Vec<Key> {
         Key::new("load.mbps-per-user", Kind::positive(), "what a user is promised, for users_per_blade")
             .unit("Mbit/s")
             .or(3.0),
-        Key::new(
-            "load.verify",
-            Kind::Int { min: 0, max: 1 << 24 },
-            "packets that the oracle checks before measuring",
-        )
-        .or(4_096),
     ]);
+    keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
     keys.extend(keys::host());
     keys
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::topology::{Lab, in_namespace};
 use super::{LiveSharing, XhaulPart};
+use crate::field::Plain;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
@@ -39,9 +40,9 @@ pub(super) fn measure(
     }
     // Nothing of the scenario but its kind of switch: the same for every way to share.
     let port = Lab::build(&XhaulPart {
-        sharing: LiveSharing::OwnPorts,
+        sharing: Plain(LiveSharing::OwnPorts),
         midhaul_switch: true,
-        flows: Vec::new(),
+        flows: Plain::default(),
         ..part.clone()
     })?;
     let mut costs = Vec::new();

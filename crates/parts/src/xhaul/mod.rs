@@ -17,13 +17,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_campaign::schema::Kind;
 use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::QueueCounters;
 use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
 
-use crate::Running;
+use crate::field::Plain;
 use crate::worker::{Report, Trouble};
+use crate::{Running, config};
 pub use delays::{LATE, jitter, numbers};
 use tap::{Seen, Taps};
 pub use tools::Tool;
@@ -34,38 +36,40 @@ use traffic::{Arrived, Departed, Pair};
 /// How long packets may still travel when the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);
 
-/// A network of namespaces and what is sent through it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct XhaulPart {
-    /// How the CU's containers share its card.
-    pub sharing: LiveSharing,
-    /// A switch between DUs and CU, or cables.
-    pub midhaul_switch: bool,
-    /// A switch between CU and server, or a cable.
-    pub backhaul_switch: bool,
-    /// Of every link, bit/s.
-    pub rate_bps: u64,
-    /// Octets that a link's queue holds.
-    pub queue_bytes: u64,
-    /// Batches of the cost measurement, each way.
-    pub cost_batches: u32,
-    /// Whether frames are seen at the switch's ports too.
-    pub taps: bool,
-    /// Work on the CU's core: (period, busy), ns.
-    pub busy_ns: Option<(u64, u64)>,
-    /// The share of one CPU that the first vBBU's threads get: its sender, its receiver, its processing.
-    pub cpu_quota: Option<f64>,
-    /// Programs beside our own probe.
-    pub tools: Vec<Tool>,
-    /// What is sent.
-    pub flows: Vec<LiveFlow>,
+config! {
+    /// A network of namespaces and what is sent through it.
+    pub struct XhaulPart {
+        /// how the CU's containers share its card
+        sharing: Plain<LiveSharing> = Plain::default(), wiring();
+        /// a switch between DUs and CU, or cables
+        midhaul_switch: bool = true, wiring();
+        /// a switch between CU and server, or a cable
+        backhaul_switch: bool = true, wiring();
+        /// of every link
+        rate_bps: u64 = 1_000_000_000, wiring(), unit("bit/s");
+        /// that a link's queue holds
+        queue_bytes: u64 = 500_000, wiring(), unit("B");
+        /// of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none
+        cost_batches: u32 = 4000, range(0, 1_000_000);
+        /// see the cell's frames at both ports of the switch too: where the delay is, for some more load
+        taps: bool = false;
+        /// work on the CU's core: period and busy time of it, ns
+        busy_ns: Option<Plain<(u64, u64)>> = None, wiring();
+        /// live: of one CPU for the first vBBU's threads (sender, receiver, that work), by a cgroup; 0: none
+        cpu_quota: f64 = 0.0, kind(Kind::share()), local();
+        /// programs beside our own probe
+        tools: Plain<Vec<Tool>> = Plain::default(), local();
+        /// what is sent
+        flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
+    }
 }
 
 /// How containers share a network card, as the kernel does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {
     /// A switch port for each: also the limit of perfect virtual functions, which would share the port's rate.
+    #[default]
     OwnPorts,
     /// macvlan in bridge mode on one port.
     Macvlan,
@@ -153,16 +157,16 @@ struct Window {
 
 impl Live {
     pub(super) fn start(part: &XhaulPart) -> Result<Self, Trouble> {
-        part.tools.iter().try_for_each(Tool::find)?;
-        let quota = part.cpu_quota.map(CpuQuota::new).transpose();
+        part.tools.0.iter().try_for_each(Tool::find)?;
+        let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let lab = Lab::build(part)?;
         let costs = cost::measure(&lab, part, part.cost_batches)?;
         lab.shape(part.rate_bps, part.queue_bytes)?;
-        let pairs = part.flows.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
-        let raw = part.flows.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
+        let pairs = part.flows.0.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
+        let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
-        let witnessed = part.tools.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
+        let witnessed = part.tools.0.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
         let witness = witnessed.then(|| Witness::open(&lab)).transpose()?;
         Ok(Self { pairs, taps, witness, quota, lab, part: part.clone(), costs, window: None, failed: None })
     }
@@ -257,7 +261,7 @@ impl Running for Live {
             helpers: Vec::new(),
         };
         self.failed = None;
-        for tool in &self.part.tools {
+        for tool in &self.part.tools.0 {
             match tool.begin(&self.lab, &sending) {
                 Ok(thread) => window.tools.push(thread),
                 Err(trouble) => self.failed = Some(trouble.what),
@@ -274,7 +278,7 @@ impl Running for Live {
         for pair in &self.pairs {
             window.senders.push(pair.send(base_ns, &sending, self.quota.as_ref()));
         }
-        if let Some((period, busy)) = self.part.busy_ns {
+        if let Some(Plain((period, busy))) = self.part.busy_ns {
             let (stop, quota) = (Arc::clone(&sending), self.quota.clone());
             window.helpers.push(std::thread::spawn(move || {
                 if let Some(quota) = quota {
@@ -305,7 +309,7 @@ impl Running for Live {
         }
         let mut rung: Option<Rung> = None;
         for sent in &departed {
-            let Some(flow) = self.part.flows.iter().find(|flow| flow.role == sent.role) else { continue };
+            let Some(flow) = self.part.flows.0.iter().find(|flow| flow.role == sent.role) else { continue };
             let mut put = |name: &str, value: f64| {
                 report.numbers.insert(format!("{}.{name}", sent.role), value);
             };

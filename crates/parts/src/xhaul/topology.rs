@@ -44,7 +44,7 @@ impl Lab {
         let testbed = Testbed::new().map_err(lab_trouble)?;
         let mut lab =
             Self { testbed, nodes: Vec::new(), links: Vec::new(), ports: Vec::new(), card: None, count: 0 };
-        let has = |ways: &[Way]| part.flows.iter().any(|flow| ways.contains(&flow.way));
+        let has = |ways: &[Way]| part.flows.0.iter().any(|flow| ways.contains(&flow.way));
         let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
         let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
         let user = has(&[Way::User, Way::Echo]);
@@ -61,7 +61,7 @@ impl Lab {
             lab.node(name, Ipv4Addr::new(10, 77, 0, last))?;
         }
         if part.midhaul_switch {
-            lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing)?;
+            lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing.0)?;
         } else {
             for (edge, container) in edges.iter().zip(&containers) {
                 lab.cable((edge.0, MIDHAUL), (container.0, MIDHAUL))?;
@@ -80,7 +80,7 @@ impl Lab {
     fn backhaul(&mut self, part: &XhaulPart) -> Result<(), Trouble> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
         if part.backhaul_switch {
-            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, part.sharing)?;
+            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, part.sharing.0)?;
         } else {
             self.cable(("server", BACKHAUL), ("v1", BACKHAUL))?;
         }

@@ -7,6 +7,7 @@ use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
 
 use super::answer::role;
 use super::setup::{Setup, User};
+use ranlab_parts::Plain;
 use ranlab_parts::xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
@@ -54,17 +55,17 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     };
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
     Ok(XhaulPart {
-        sharing,
+        sharing: Plain(sharing),
         midhaul_switch: setup.net.midhaul_switches > 0,
         backhaul_switch: setup.net.backhaul_switch,
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
         cost_batches: setup.cost_batches,
         taps: setup.taps,
-        busy_ns: setup.contention.map(|(period, busy, _)| (period / NS_PER_PS, busy / NS_PER_PS)),
-        cpu_quota: (setup.cpu_quota > 0.0).then_some(setup.cpu_quota),
-        tools: tools(setup, duration)?,
-        flows,
+        busy_ns: setup.contention.map(|(period, busy, _)| Plain((period / NS_PER_PS, busy / NS_PER_PS))),
+        cpu_quota: setup.cpu_quota,
+        tools: Plain(tools(setup, duration)?),
+        flows: Plain(flows),
     })
 }
 

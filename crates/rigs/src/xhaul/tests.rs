@@ -132,7 +132,7 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
         live::part(&setup, &plan, Duration::from_millis(1500))
     };
     let part = of(&[("neighbour.split", text("2")), ("background.direction", text("up"))]).unwrap();
-    let flow = |way| part.flows.iter().find(|flow| flow.way == way).unwrap();
+    let flow = |way| part.flows.0.iter().find(|flow| flow.way == way).unwrap();
     let iq = flow(Way::CellDown);
     assert_eq!((iq.raw, &iq.payloads, iq.period_ns), (true, &vec![600; 14], 1_000_000));
     assert_eq!(flow(Way::NeighbourDown).payloads, [1518]);
@@ -149,15 +149,15 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
         assert!(matches!(&error, RigError::Environment(why) if why.contains(word)), "{error}");
     }
     let ipvlan = [("sut.tier", text("live")), ("sut.sharing", text("ipvlan")), ("cells.split", text("2"))];
-    assert_eq!(of(&ipvlan).unwrap().sharing, LiveSharing::Ipvlan);
+    assert_eq!(of(&ipvlan).unwrap().sharing.0, LiveSharing::Ipvlan);
     let unknown = Setup::of(&settings(&[("sut.sharing", text("ipvlan"))])).unwrap_err();
     assert!(unknown.contains("sut.sharing_cost_ns"), "{unknown}");
     let pinged =
         [("user.kind", text("ping")), ("user.bytes", Value::Int(1000)), ("live.ping", Value::Bool(true))];
     let expected = Tool::Ping { bytes: 1000 - 18 - 28, interval_ns: 1_004_000_000, count: 1 };
-    assert_eq!(of(&pinged).unwrap().tools, [expected]);
+    assert_eq!(of(&pinged).unwrap().tools.0, [expected]);
     let udp = [("user.kind", text("udp")), ("live.iperf3", Value::Bool(true))];
-    assert_eq!(of(&udp).unwrap().tools, [Tool::Iperf3 { bps: 9_000_000, bytes: 1470, seconds: 1 }]);
+    assert_eq!(of(&udp).unwrap().tools.0, [Tool::Iperf3 { bps: 9_000_000, bytes: 1470, seconds: 1 }]);
 }
 
 #[test]

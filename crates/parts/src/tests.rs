@@ -1,0 +1,115 @@
+//! What holds for every part that is described.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use ranlab_campaign::schema::{Kind, Presence};
+use ranlab_campaign::value::Value;
+use serde_json::{Map, Value as Json, json};
+
+use super::*;
+use crate::worker::{Reply, serve};
+
+/// One of each, as it is by default.
+fn parts() -> Vec<Part> {
+    vec![Part::Fleet(FleetPart::default()), Part::Pipeline(Box::default()), Part::Xhaul(Box::default())]
+}
+
+/// As a message has it.
+fn message(part: &Part) -> Map<String, Json> {
+    let Json::Object(message) = serde_json::to_value(part).unwrap() else { panic!("no object") };
+    message
+}
+
+/// Values that the field may have, but not its default.
+fn others(field: &Field) -> Vec<Json> {
+    let texts = ["x", "[1,2]", "127.0.0.1:1", r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#];
+    let own = match &field.key.kind {
+        Kind::Bool => vec![json!(true), json!(false)],
+        Kind::Int { min, max } => vec![json!(min), json!(max)],
+        Kind::Float { min, max } => vec![json!(min), json!(max)],
+        Kind::Span => vec![json!("1s"), json!("2s")],
+        Kind::Choice(all) => all.iter().map(|one| json!(one)).collect(),
+        Kind::List(_) => vec![json!(["x"]), json!([1])],
+        _ => texts.map(|text| json!(text)).to_vec(),
+    };
+    let default = match &field.key.presence {
+        Presence::Default(value) => serde_json::to_value(value).unwrap(),
+        _ => Json::Null,
+    };
+    own.into_iter().filter(|value| *value != default).collect()
+}
+
+/// What a worker that is reached over TCP says to this part; it is asked for nothing else.
+fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
+    let request = format!("{}\n", json!({"op": "start", "part": message}));
+    let mut output = Vec::new();
+    serve(std::io::Cursor::new(request), &mut output, Trust::PartsOnly).unwrap();
+    match serde_json::from_slice(&output).unwrap() {
+        Reply::Ok(value) => Ok(value),
+        Reply::Error(trouble) => Err(trouble),
+    }
+}
+
+#[test]
+fn what_names_a_thing_of_the_worker_s_machine_is_refused_over_tcp() {
+    let mut tried = Vec::new();
+    for part in parts() {
+        let default = message(&part);
+        let kind = default["type"].as_str().unwrap().to_owned();
+        for field in part.described().unwrap().described() {
+            // The first of these values that the config takes.
+            let asked = others(&field).into_iter().find_map(|value| {
+                let mut asked = default.clone();
+                asked.insert(field.name.to_owned(), value);
+                let read = serde_json::from_value::<Part>(Json::Object(asked.clone())).ok()?;
+                (read.described()?.get(field.name) != part.described()?.get(field.name))
+                    .then_some((asked, read))
+            });
+            let local = field.role == Role::Local;
+            let Some((asked, read)) = asked else {
+                assert!(!local, "no other value of {kind}.{} is tried", field.name);
+                continue;
+            };
+            assert_eq!(read.permitted(Trust::PartsOnly).is_err(), local, "{kind}.{}", field.name);
+            assert_eq!(read.permitted(Trust::Full), Ok(()));
+            if local {
+                let trouble = over_tcp(&asked).unwrap_err();
+                let named = format!("`{}` names something of the worker's machine", field.name);
+                assert!(trouble.what.starts_with(&named), "{kind}: {trouble}");
+                tried.push(format!("{kind}.{}", field.name));
+            }
+        }
+    }
+    assert!(tried.contains(&"xhaul.tools".to_owned()), "{tried:?}");
+}
+
+#[test]
+fn every_field_is_told_and_a_part_reads_its_own_message() {
+    for part in parts() {
+        let fields = part.described().unwrap().described();
+        for field in &fields {
+            assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
+        }
+        let told = message(&part);
+        let again: Part = serde_json::from_value(Json::Object(told.clone())).unwrap();
+        assert_eq!(message(&again), told);
+        let mut wrong = told.clone();
+        wrong.insert("no_such_field".to_owned(), json!(1));
+        let error = serde_json::from_value::<Part>(Json::Object(wrong)).unwrap_err().to_string();
+        assert!(error.contains("there is no `no_such_field`"), "{error}");
+    }
+}
+
+#[test]
+fn plain_data_is_json_and_says_what_it_is_not() {
+    let mut part = XhaulPart::default();
+    part.set("busy_ns", &"[1000,20]".into()).unwrap();
+    assert_eq!(part.busy_ns, Some(Plain((1000, 20))));
+    let error = part.set("flows", &"soon".into()).unwrap_err().to_string();
+    assert!(error.starts_with("`flows` must be plain data as JSON"), "{error}");
+    assert_eq!(part.get("flows"), Some(Value::Text("[]".to_owned())));
+    // A part that nobody filled in is our own fault, and said.
+    let Err(trouble) = pipeline::Forwarder::start(&PipelinePart::default()) else {
+        panic!("it forwards nothing")
+    };
+    assert_eq!((trouble.fault, trouble.what.as_str()), (Fault::Rig, "no pipeline was named"));
+}
