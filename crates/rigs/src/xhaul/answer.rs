@@ -91,10 +91,10 @@ pub(super) fn simulate(
     }
     prove(plan, recorder, Some(&found))?;
     // Repeats are other phases of the same: one capture for each point.
-    if let (Some(file), 0) = (&setup.pcap, first_phase) {
+    if let (Some(file), 0) = (&setup.sim.pcap, first_phase) {
         capture(setup, plan, Options { duration_ps, seed }, file)?;
     }
-    if setup.search_rounds > 0 {
+    if setup.sim.search_rounds > 0 {
         search(setup, &plan.network, duration_ps, seed, recorder);
     }
     Ok(recorder.judge(found.iter().flat_map(|(role, found)| short(role, found))))
@@ -136,9 +136,9 @@ fn run_phases(
     stop: &Stop,
 ) -> Result<Vec<Report>, RigError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if setup.threads == 0 { cores } else { setup.threads };
+    let threads = if setup.sim.threads == 0 { cores } else { setup.sim.threads };
     let next = AtomicUsize::new(0);
-    let phases = setup.phases.max(1) as usize;
+    let phases = setup.sim.phases.max(1) as usize;
     let one = |phase: usize| {
         let moved = shifted(setup, network, first_phase + phase as u64, seed);
         let options = Options { duration_ps, seed: seed.wrapping_add(phase as u64) };
@@ -347,7 +347,7 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
             .collect();
         let options = Search {
             starts: 4,
-            rounds: setup.search_rounds,
+            rounds: setup.sim.search_rounds,
             duration_ps: duration_ps.min(DURATION_MAX),
             seed,
         };

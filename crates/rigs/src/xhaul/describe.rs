@@ -1,39 +1,17 @@
-//! What the rig can be told and what it measures.
+//! What the rig is and what it measures.
 
 use std::time::Duration;
 
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription};
-use ranlab_campaign::schema::{Key, Kind};
 
 use ranlab_parts::xhaul::LATE;
 
 use super::answer::{ROLES, SEGMENTS};
+use super::settings::Settings;
 use crate::{keys, noise};
 
-const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
-const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
-const SCHEDULERS: [&str; 7] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"];
-const SHARINGS: [&str; 6] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured"];
-const ROWS: [&str; 11] = [
-    "custom",
-    "baseline",
-    "sriov-noa",
-    "sriov-a",
-    "sriov-d",
-    "macvlan-noa",
-    "macvlan-a",
-    "macvlan-d",
-    "bridge-noa",
-    "bridge-a",
-    "bridge-d",
-];
-
 pub(super) fn description() -> RigDescription {
-    let mut keys = of_sut();
-    keys.extend(of_cells());
-    keys.extend(of_load());
-    keys.extend(of_network());
-    keys.extend(of_simulation());
+    let mut keys = Settings::keys();
     keys.extend(keys::host());
     RigDescription {
         name: "xhaul".to_owned(),
@@ -47,180 +25,6 @@ pub(super) fn description() -> RigDescription {
         needs: Vec::new(),
         set_up: Duration::from_millis(200),
     }
-}
-
-fn choice(path: &str, choices: &[&str], comment: &str, default: &str) -> Key {
-    Key::new(path, Kind::choice(choices), comment).or(default)
-}
-
-fn count(path: &str, (min, max): (i64, i64), comment: &str, default: i64) -> Key {
-    Key::new(path, Kind::Int { min, max }, comment).or(default)
-}
-
-fn mbps(path: &str, comment: &str, default: f64) -> Key {
-    Key::new(path, Kind::Float { min: 0.0, max: 800_000.0 }, comment).unit("Mbit/s").or(default)
-}
-
-fn of_sut() -> Vec<Key> {
-    vec![
-        choice(
-            "sut.tier",
-            &["sim", "bound", "live"],
-            "who answers: simulation, network calculus, this machine",
-            "sim",
-        ),
-        keys::place("sut.at", "the live network"),
-        choice("sut.scheduler", &SCHEDULERS, "of every switch and port; gates on shared links alone", "fifo"),
-        choice("sut.sharing", &SHARINGS, "how containers of the CU share its network card", "sr-iov"),
-        count(
-            "sut.sharing_cost_ns",
-            (0, 1_000_000),
-            "of a frame, simulated, for sharing \"measured\" and \"ipvlan\"",
-            0,
-        )
-        .unit("ns"),
-        count("cu.service_ns", (0, 1_000_000), "software time of a frame at the CU, each way", 500)
-            .unit("ns"),
-        Key::new("cu.busy_share", Kind::share(), "of the CU's core that vBBU processing takes first").or(0.0),
-        Key::new("cu.busy_period", Kind::Span, "how often that work comes").or(Duration::from_millis(1)),
-        Key::new(
-            "cu.cpu_quota",
-            Kind::share(),
-            "live: of one CPU for the first vBBU's threads (sender, receiver, that work), by a cgroup; 0: none",
-        )
-        .or(0.0),
-    ]
-}
-
-fn of_cells() -> Vec<Key> {
-    vec![
-        choice("cells.split", &SPLITS, "functional split of the cells that are evaluated", "7.1-if4p5"),
-        choice("cells.carrier", &CARRIERS, "their carrier: ports or layers 1, 2, 2, 4", "lte-5"),
-        count("cells.count", (1, 500), "cells, a DU each, at one CU", 1).unit("cells"),
-        count("cells.class", (0, 7), "traffic class; 7 is the most urgent", 7),
-        choice(
-            "cells.pacing",
-            &["burst", "spread"],
-            "the 14 symbols of a TTI back to back, or when due",
-            "burst",
-        ),
-        choice(
-            "cells.phase",
-            &["aligned", "staggered"],
-            "TTIs of the cells: all at once, or one after the other",
-            "aligned",
-        ),
-        count("cells.mantissa_bits", (1, 16), "block floating point of split 7.2x; 16: none", 9).unit("bit"),
-        mbps("cells.mbps", "users' downlink data of a split-2 cell", 13.0),
-        mbps("cells.mbps_up", "users' uplink data of a split-2 cell", 0.5),
-        choice(
-            "neighbour.split",
-            &["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"],
-            "of the other vBBU",
-            "none",
-        ),
-        mbps("neighbour.mbps", "its users' downlink data", 13.0),
-        count("neighbour.class", (0, 7), "its traffic class", 4),
-    ]
-}
-
-fn of_load() -> Vec<Key> {
-    vec![
-        choice(
-            "background.direction",
-            &["none", "up", "down", "both"],
-            "up: from the midhaul to the CU, as published; down: from the CU, beside its downlink",
-            "none",
-        ),
-        mbps("background.mbps", "of its frames", 850.0),
-        count("background.bytes", (64, 9216), "of a frame, check sequence included", 1000).unit("B"),
-        count("background.class", (0, 7), "traffic class", 0),
-        choice(
-            "user.kind",
-            &["none", "udp", "ping"],
-            "the measured flow: UDP from server to UE, or echoes from the UE",
-            "none",
-        ),
-        mbps("user.mbps", "UDP payload", 9.0),
-        count("user.bytes", (64, 8900), "UDP payload of a packet; for ping the Ethernet frame", 1470)
-            .unit("B"),
-        choice(
-            "user.timer",
-            &["even", "1ms", "100ms"],
-            "how iperf3 paces: 100ms until 3.1, 1ms since",
-            "1ms",
-        ),
-        Key::new("user.interval", Kind::Span, "between two echo requests").or(Duration::from_millis(1004)),
-        Key::new("user.turnaround", Kind::Span, "of core and server, for an echo; assumed")
-            .or(Duration::from_millis(1)),
-        Key::new("air.on", Kind::Bool, "an LTE air interface of 5 MHz behind the DU, for the measured flow")
-            .or(false),
-        Key::new("air.bler", Kind::share(), "transmissions that fail; sent again after 8 ms").or(0.0),
-    ]
-}
-
-fn of_network() -> Vec<Key> {
-    vec![
-        choice(
-            "net.row",
-            &ROWS,
-            "a row of the published testbed sets switches, sharing, neighbour and background; -a: background up, -d: down",
-            "custom",
-        ),
-        count("net.midhaul_switches", (0, 8), "in a chain between DUs and CU; 0: cables", 1),
-        Key::new("net.backhaul_switch", Kind::Bool, "between CU and server").or(true),
-        Key::new("net.forwarding", Kind::Span, "of a switch, from reception to its next queue")
-            .or(Duration::from_micros(2)),
-        count(
-            "net.cut_through_bytes",
-            (0, 9216),
-            "after which a frame is forwarded; 0: store and forward",
-            0,
-        )
-        .unit("B"),
-        mbps("net.mbps", "of every link", 1000.0),
-        count("net.metres", (0, 100_000), "of every cable, 5 ns each", 100).unit("m"),
-        count("net.mtu", (576, 9000), "Ethernet payload at most", 1500).unit("B"),
-        count("net.queue_bytes", (84, 1_000_000_000), "of each class at each port", 500_000).unit("B"),
-    ]
-}
-
-fn of_simulation() -> Vec<Key> {
-    vec![
-        count("sim.phases", (1, 10_000), "of the sources; the first is the scenario's own", 1),
-        count("sim.threads", (0, 256), "0: one for each CPU. Results do not depend on it", 0),
-        count("sim.search_rounds", (0, 1000), "of a search for the worst phase; 0: none", 0),
-        Key::new(
-            "sim.pcap",
-            Kind::Text,
-            "each point's first repeat as pcapng, its number before the extension; up to 200,000 deliveries",
-        )
-        .optional(),
-        count(
-            "live.cost_batches",
-            (0, 1_000_000),
-            "of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none",
-            4000,
-        ),
-        Key::new(
-            "live.taps",
-            Kind::Bool,
-            "see the cell's frames at both ports of the switch too: where the delay is, for some more load",
-        )
-        .or(false),
-        Key::new(
-            "live.ping",
-            Kind::Bool,
-            "run the program ping beside `user.kind` \"ping\", with its size and interval",
-        )
-        .or(false),
-        Key::new(
-            "live.iperf3",
-            Kind::Bool,
-            "run the program iperf3 beside `user.kind` \"udp\", with its rate and size; its packets load the way too",
-        )
-        .or(false),
-    ]
 }
 
 fn of_cost() -> Vec<Metric> {

@@ -37,7 +37,7 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
         return cannot("no radio is driven; `air.on` must be false");
     }
     let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
-    if setup.taps && setup.net.midhaul_switches != 1 {
+    if setup.live.taps && setup.net.midhaul_switches != 1 {
         return cannot("`live.taps` looks at a switch's ports: `net.midhaul_switches` must be 1");
     }
     if setup.ipvlan && frames {
@@ -60,12 +60,10 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
         backhaul_switch: setup.net.backhaul_switch,
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
-        cost_batches: setup.cost_batches,
-        taps: setup.taps,
         busy_ns: setup.contention.map(|(period, busy, _)| Plain((period / NS_PER_PS, busy / NS_PER_PS))),
-        cpu_quota: setup.cpu_quota,
         tools: Plain(tools(setup, duration)?),
         flows: Plain(flows),
+        ..setup.live.clone()
     })
 }
 
@@ -77,7 +75,7 @@ fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
             "live: `live.{name}` runs beside a user's flow: set `user.kind` \"{kind}\""
         ))
     };
-    if setup.ping {
+    if setup.programs.ping {
         let User::Ping { bytes, interval_ps } = setup.user else { return Err(beside("ping", "ping")) };
         let interval_ns = interval_ps / NS_PER_PS;
         let count = duration.as_nanos() / u128::from(interval_ns.max(1));
@@ -88,7 +86,7 @@ fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
             count: u64::try_from(count).unwrap_or(u64::MAX).max(1),
         });
     }
-    if setup.iperf3 {
+    if setup.programs.iperf3 {
         let User::Udp { bps, bytes, .. } = setup.user else { return Err(beside("iperf3", "udp")) };
         tools.push(Tool::Iperf3 { bps, bytes: bytes.into(), seconds: duration.as_secs().max(1) });
     }

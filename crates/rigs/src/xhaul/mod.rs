@@ -6,12 +6,14 @@ mod build;
 mod describe;
 mod live;
 mod pcap;
+mod settings;
 mod setup;
 mod verdict;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
@@ -37,8 +39,8 @@ enum Planned {
 }
 
 fn planned(run: &Run<'_>) -> Result<Planned, RigError> {
-    let mut setup = Setup::read(&|path| run.value(path).cloned()).map_err(RigError::Rig)?;
-    setup.pcap = setup.pcap.map(|file| pcap::of_point(&file, run.point.index));
+    let mut setup = Setup::read(run)?;
+    setup.sim.pcap = setup.sim.pcap.map(|file| pcap::of_point(&file, run.point.index));
     match build::plan(&setup) {
         Ok(plan) => Ok(Planned::Runs(Box::new(setup), Box::new(plan))),
         Err(ScenarioError::Capacity { offered_bps, rate_bps, .. }) => {
@@ -95,7 +97,7 @@ impl Experiment for Xhaul {
             }
             _ => {
                 // Repeats are other phases: what they differ by is what phases do.
-                let first = u64::from(run.repeat) * setup.phases;
+                let first = u64::from(run.repeat) * setup.sim.phases;
                 answer::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
             }
         }
@@ -107,10 +109,12 @@ impl Experiment for Xhaul {
 
     /// Rates, patterns, budgets and loads of a point.
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
-        let planned = Setup::of(settings).and_then(|setup| {
-            build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string())
-        });
-        Some(planned)
+        let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
+        Some(match Setup::read(&Run::new(&point, 0, 0, Duration::ZERO)) {
+            Ok(setup) => build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string()),
+            Err(RigError::Rig(why)) => Err(why),
+            Err(error) => Err(error.to_string()),
+        })
     }
 }
 

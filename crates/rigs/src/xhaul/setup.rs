@@ -1,9 +1,12 @@
 //! What a point asks for, read from its settings and checked; and the network that follows.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
-use ranlab_campaign::value::Value;
+use ranlab_campaign::rig::{RigError, Run};
 use ranlab_model::xhaul::{Air, Carrier, MS, NS, NicSharing, Ps, S, Split, US};
+use ranlab_parts::XhaulPart;
+
+use super::settings::{self, Programs, Settings, Sim};
 
 /// Classes of the paper's testbed that the switch cannot tell apart by itself are given here.
 const NEIGHBOUR_CLASS: u8 = 4;
@@ -11,9 +14,6 @@ const NEIGHBOUR_CLASS: u8 = 4;
 const USER_BYTES: u16 = 1470;
 /// User data of a split-2 cell whose downlink is the measured flow itself: F1 control and what else there is, bit/s.
 const F1_REST_BPS: u64 = 100_000;
-
-/// Settings by path.
-pub(super) type Values = BTreeMap<String, Value>;
 
 /// A point of a scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,17 +34,10 @@ pub(crate) struct Setup {
     /// Work that goes first on the CU's core: (period, busy, offset).
     pub(super) contention: Option<(Ps, Ps, Ps)>,
     pub(super) turnaround_ps: Ps,
-    pub(super) phases: u64,
-    pub(super) threads: usize,
-    pub(super) search_rounds: u32,
-    pub(super) cost_batches: u32,
-    pub(super) taps: bool,
-    /// Of one CPU, for the vBBU's threads where it is live; 0: all that there is.
-    pub(super) cpu_quota: f64,
-    /// Programs that run beside our own probe.
-    pub(super) ping: bool,
-    pub(super) iperf3: bool,
-    pub(super) pcap: Option<String>,
+    pub(super) sim: Sim,
+    /// What is said of the live network.
+    pub(super) live: XhaulPart,
+    pub(super) programs: Programs,
 }
 
 /// The cells that are evaluated.
@@ -103,82 +96,34 @@ pub(super) struct Net {
     pub(super) queue_bytes: u64,
 }
 
-struct Reader<'a>(&'a dyn Fn(&str) -> Option<Value>);
-
-impl Reader<'_> {
-    fn text(&self, path: &str) -> Result<String, String> {
-        let value = (self.0)(path).ok_or_else(|| missing(path))?;
-        value.text().map(str::to_owned).ok_or_else(|| missing(path))
-    }
-
-    fn number(&self, path: &str) -> Result<f64, String> {
-        (self.0)(path).and_then(|value| value.number()).ok_or_else(|| missing(path))
-    }
-
-    /// A whole number within the bounds of its key.
-    fn int<T: TryFrom<i64>>(&self, path: &str) -> Result<T, String> {
-        T::try_from(self.number(path)?.round() as i64).map_err(|_| missing(path))
-    }
-
-    fn flag(&self, path: &str) -> Result<bool, String> {
-        match (self.0)(path) {
-            Some(Value::Bool(flag)) => Ok(flag),
-            _ => Err(missing(path)),
-        }
-    }
-
-    fn span_ps(&self, path: &str) -> Result<Ps, String> {
-        let span = (self.0)(path).and_then(|value| value.span()).ok_or_else(|| missing(path))?;
-        u64::try_from(span.as_nanos()).ok().and_then(|ns| ns.checked_mul(NS)).ok_or_else(|| missing(path))
-    }
-
-    fn bps(&self, path: &str) -> Result<u64, String> {
-        Ok((self.number(path)? * 1e6).round() as u64)
-    }
-}
-
-fn missing(path: &str) -> String {
-    format!("`{path}` is not set, or not within its bounds")
-}
-
 impl Setup {
     /// Reads what is set at a point.
-    pub(crate) fn of(settings: &Values) -> Result<Self, String> {
-        Self::read(&|path| settings.get(path).cloned())
+    pub(crate) fn read(run: &Run<'_>) -> Result<Self, RigError> {
+        Self::of(&Settings::read(run)?).map_err(RigError::Rig)
     }
 
-    /// Reads through `look`.
-    pub(super) fn read(look: &dyn Fn(&str) -> Option<Value>) -> Result<Self, String> {
-        let from = Reader(look);
-        let row = Row::named(&from.text("net.row")?);
-        let user = user(&from)?;
-        let cells = cells(&from, &user)?;
+    fn of(from: &Settings) -> Result<Self, String> {
+        let user = user(&from.user)?;
         let mut setup = Self {
-            tier: from.text("sut.tier")?,
-            scheduler: from.text("sut.scheduler")?,
-            sharing: sharing(&from.text("sut.sharing")?, from.int("sut.sharing_cost_ns")?),
-            ipvlan: from.text("sut.sharing")? == "ipvlan",
-            neighbour: neighbour(&from)?,
-            background: background(&from)?,
-            air: air(&from)?,
-            net: net(&from)?,
-            host_service_ps: from.int::<u64>("cu.service_ns")? * NS,
-            contention: contention(&from)?,
-            turnaround_ps: from.span_ps("user.turnaround")?,
-            phases: from.int("sim.phases")?,
-            threads: from.int("sim.threads")?,
-            search_rounds: from.int("sim.search_rounds")?,
-            cost_batches: from.int("live.cost_batches")?,
-            taps: from.flag("live.taps")?,
-            cpu_quota: from.number("cu.cpu_quota")?,
-            ping: from.flag("live.ping")?,
-            iperf3: from.flag("live.iperf3")?,
-            pcap: look("sim.pcap").and_then(|value| value.text().map(str::to_owned)),
-            cells,
+            tier: from.sut.tier.clone(),
+            scheduler: from.sut.scheduler.clone(),
+            sharing: sharing(&from.sut),
+            ipvlan: from.sut.sharing == "ipvlan",
+            cells: cells(&from.cells, &user),
+            neighbour: neighbour(&from.neighbour),
+            background: background(&from.background),
+            air: air(&from.air),
+            net: net(&from.net)?,
+            host_service_ps: from.cu.service_ns * NS,
+            contention: contention(&from.cu)?,
+            turnaround_ps: ps(from.user.turnaround)?,
+            sim: from.sim.clone(),
+            live: from.live.clone(),
+            programs: from.programs.clone(),
             user,
         };
-        if let Some(row) = row {
-            row.apply(&mut setup, &from)?;
+        if let Some(row) = Row::named(&from.net.row) {
+            row.apply(&mut setup, &from.neighbour);
         }
         if setup.ipvlan && setup.tier == "sim" && setup.sharing == (NicSharing::Measured { cost_ns: 0 }) {
             return Err(
@@ -225,7 +170,7 @@ impl Row {
         Some(Self { baseline: false, sharing, up: background == "a", down: background == "d" })
     }
 
-    fn apply(self, setup: &mut Setup, from: &Reader<'_>) -> Result<(), String> {
+    fn apply(self, setup: &mut Setup, from: &settings::Neighbour) {
         (setup.sharing, setup.ipvlan) = (self.sharing, false);
         (setup.background.up, setup.background.down) = (self.up, self.down);
         if self.baseline {
@@ -237,19 +182,27 @@ impl Row {
             let two = matches!(setup.cells.down, Split::Two { .. });
             let name = if two { "7.1-if4p5" } else { "2" };
             let of = |bps| split(name, bps, USER_BYTES, 9);
-            let bps = from.bps("neighbour.mbps")?;
+            let bps = bps(from.mbps);
             setup.neighbour = Some((of(bps), of((bps / 26).max(F1_REST_BPS)), NEIGHBOUR_CLASS));
         }
-        Ok(())
     }
 }
 
-fn sharing(name: &str, cost_ns: u32) -> NicSharing {
-    match name {
+fn bps(mbps: f64) -> u64 {
+    (mbps * 1e6).round() as u64
+}
+
+fn ps(span: Duration) -> Result<Ps, String> {
+    let ps = u64::try_from(span.as_nanos()).ok().and_then(|ns| ns.checked_mul(NS));
+    ps.ok_or_else(|| format!("{} s is more than is simulated", span.as_secs()))
+}
+
+fn sharing(from: &settings::Sut) -> NicSharing {
+    match from.sharing.as_str() {
         "sr-iov" => NicSharing::SrIov,
         "macvlan" => NicSharing::Macvlan,
         "bridge" => NicSharing::Bridge,
-        "measured" | "ipvlan" => NicSharing::Measured { cost_ns },
+        "measured" | "ipvlan" => NicSharing::Measured { cost_ns: from.sharing_cost_ns },
         _ => NicSharing::Dedicated,
     }
 }
@@ -266,13 +219,11 @@ fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split
     }
 }
 
-fn cells(from: &Reader<'_>, user: &User) -> Result<Cells, String> {
-    let name = from.text("cells.split")?;
-    let mantissa = from.int("cells.mantissa_bits")?;
-    let of = |bps: u64| split(&name, bps.max(10_000), USER_BYTES, mantissa);
+fn cells(from: &settings::Cells, user: &User) -> Cells {
+    let of = |bps: u64| split(&from.split, bps.max(10_000), USER_BYTES, from.mantissa_bits);
     // The measured flow is the downlink of a split-2 cell: it is not sent twice.
-    let down = if matches!(user, User::Udp { .. }) { F1_REST_BPS } else { from.bps("cells.mbps")? };
-    let carrier = match from.text("cells.carrier")?.as_str() {
+    let down = if matches!(user, User::Udp { .. }) { F1_REST_BPS } else { bps(from.mbps) };
+    let carrier = match from.carrier.as_str() {
         "lte-20" => {
             Carrier { prbs: 100, spacing_khz: 15, ports: 2, sampling_hz: 30_720_000, transport_bits: 150_752 }
         }
@@ -288,84 +239,73 @@ fn cells(from: &Reader<'_>, user: &User) -> Result<Cells, String> {
         },
         _ => Carrier::LTE_5,
     };
-    Ok(Cells {
+    Cells {
         down: of(down),
-        up: of(from.bps("cells.mbps_up")?),
+        up: of(bps(from.mbps_up)),
         carrier,
-        count: from.int("cells.count")?,
-        class: from.int("cells.class")?,
-        spread: from.text("cells.pacing")? == "spread",
-        staggered: from.text("cells.phase")? == "staggered",
-        name,
-    })
-}
-
-fn neighbour(from: &Reader<'_>) -> Result<Option<(Split, Split, u8)>, String> {
-    let name = from.text("neighbour.split")?;
-    if name == "none" {
-        return Ok(None);
+        count: from.count,
+        class: from.class,
+        spread: from.pacing == "spread",
+        staggered: from.phase == "staggered",
+        name: from.split.clone(),
     }
-    let bps = from.bps("neighbour.mbps")?;
-    let of = |bps: u64| split(&name, bps.max(F1_REST_BPS), USER_BYTES, 9);
-    Ok(Some((of(bps), of(bps / 26), from.int("neighbour.class")?)))
 }
 
-fn background(from: &Reader<'_>) -> Result<Background, String> {
-    let direction = from.text("background.direction")?;
-    Ok(Background {
-        up: matches!(direction.as_str(), "up" | "both"),
-        down: matches!(direction.as_str(), "down" | "both"),
-        bps: from.bps("background.mbps")?.max(1),
-        frame: from.int("background.bytes")?,
-        class: from.int("background.class")?,
-    })
+fn neighbour(from: &settings::Neighbour) -> Option<(Split, Split, u8)> {
+    let bps = bps(from.mbps);
+    let of = |bps: u64| split(&from.split, bps.max(F1_REST_BPS), USER_BYTES, 9);
+    (from.split != "none").then(|| (of(bps), of(bps / 26), from.class))
 }
 
-fn user(from: &Reader<'_>) -> Result<User, String> {
-    Ok(match from.text("user.kind")?.as_str() {
+fn background(from: &settings::Background) -> Background {
+    Background {
+        up: matches!(from.direction.as_str(), "up" | "both"),
+        down: matches!(from.direction.as_str(), "down" | "both"),
+        bps: bps(from.mbps).max(1),
+        frame: from.bytes,
+        class: from.class,
+    }
+}
+
+fn user(from: &settings::Measured) -> Result<User, String> {
+    Ok(match from.kind.as_str() {
         "udp" => User::Udp {
-            bps: from.bps("user.mbps")?.max(10_000),
-            bytes: from.int("user.bytes")?,
-            timer_ps: match from.text("user.timer")?.as_str() {
+            bps: bps(from.mbps).max(10_000),
+            bytes: from.bytes,
+            timer_ps: match from.timer.as_str() {
                 "100ms" => 100 * MS,
                 "1ms" => MS,
                 _ => 0,
             },
         },
-        "ping" => {
-            User::Ping { bytes: from.int("user.bytes")?, interval_ps: from.span_ps("user.interval")?.max(US) }
-        }
+        "ping" => User::Ping { bytes: from.bytes, interval_ps: ps(from.interval)?.max(US) },
         _ => User::None,
     })
 }
 
 /// Downlink and uplink of the radio, if there is one.
-fn air(from: &Reader<'_>) -> Result<Option<(Air, Air)>, String> {
-    if !from.flag("air.on")? {
-        return Ok(None);
-    }
-    let error_ppm = (from.number("air.bler")? * 1e6).round() as u32;
-    let down = Air { error_ppm, ..Air::lte_5_mhz_downlink() };
-    Ok(Some((down, Air { error_ppm, ..Air::lte_5_mhz_uplink() })))
+fn air(from: &settings::Radio) -> Option<(Air, Air)> {
+    let error_ppm = (from.bler * 1e6).round() as u32;
+    let with = |air: Air| Air { error_ppm, ..air };
+    from.on.then(|| (with(Air::lte_5_mhz_downlink()), with(Air::lte_5_mhz_uplink())))
 }
 
-fn net(from: &Reader<'_>) -> Result<Net, String> {
-    let cut: u32 = from.int("net.cut_through_bytes")?;
+fn net(from: &settings::Network) -> Result<Net, String> {
     Ok(Net {
-        midhaul_switches: from.int("net.midhaul_switches")?,
-        backhaul_switch: from.flag("net.backhaul_switch")?,
-        forwarding_ps: from.span_ps("net.forwarding")?,
-        cut_through_bytes: (cut > 0).then_some(cut),
-        rate_bps: from.bps("net.mbps")?,
-        metres: from.int("net.metres")?,
-        mtu: from.int("net.mtu")?,
-        queue_bytes: from.int("net.queue_bytes")?,
+        midhaul_switches: from.midhaul_switches,
+        backhaul_switch: from.backhaul_switch,
+        forwarding_ps: ps(from.forwarding)?,
+        cut_through_bytes: (from.cut_through_bytes > 0).then_some(from.cut_through_bytes),
+        rate_bps: bps(from.mbps),
+        metres: from.metres,
+        mtu: from.mtu,
+        queue_bytes: from.queue_bytes,
     })
 }
 
-fn contention(from: &Reader<'_>) -> Result<Option<(Ps, Ps, Ps)>, String> {
-    let (share, period) = (from.number("cu.busy_share")?, from.span_ps("cu.busy_period")?);
-    let busy = (period as f64 * share) as Ps;
+fn contention(from: &settings::Cu) -> Result<Option<(Ps, Ps, Ps)>, String> {
+    let period = ps(from.busy_period)?;
+    let busy = (period as f64 * from.busy_share) as Ps;
     if busy == 0 {
         return Ok(None);
     }

@@ -1,30 +1,29 @@
 //! The rig without a campaign: what a point becomes, and that it is always the same.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, Rig, RigError, Run};
-use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 
-use super::setup::{Setup, Values};
+use super::setup::Setup;
 use super::{Xhaul, answer, build, live};
+use crate::fake;
 use crate::harness::{Bench, Experiment};
 use ranlab_parts::Lab;
 use ranlab_parts::xhaul::{LiveSharing, Tool, Way};
 
 /// Every default, and what a test sets.
-fn settings(set: &[(&str, Value)]) -> Values {
-    let keys = super::describe::description().keys;
-    let defaults = keys.into_iter().filter_map(|key| match key.presence {
-        Presence::Default(value) => Some((key.path, value)),
-        _ => None,
-    });
-    let mut values: Values = defaults.collect();
-    values.extend(set.iter().map(|(path, value)| ((*path).to_owned(), value.clone())));
-    values
+fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
+    fake::point(&Bench::new(&Lab::new("ranlab"), Xhaul), set).settings
+}
+
+fn setup(set: &[(&str, Value)]) -> Result<Setup, RigError> {
+    let point = Point { index: 0, axes: Vec::new(), settings: settings(set) };
+    Setup::read(&Run::new(&point, 0, 7, Duration::from_millis(20)))
 }
 
 fn measure(set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
@@ -120,14 +119,14 @@ fn a_users_time_is_attributed_to_the_radio_and_the_rows_set_the_testbed() {
     let metrics = &recording.metrics;
     assert!(metrics["user.at_air_us"] > 0.8 * metrics["user.delay_us_mean"], "{metrics:?}");
     assert!(metrics.contains_key("background_ul.sent") && metrics.contains_key("neighbour_dl.sent"));
-    let baseline = Setup::of(&settings(&set("baseline"))).unwrap();
+    let baseline = setup(&set("baseline")).unwrap();
     assert_eq!((baseline.net.midhaul_switches, baseline.neighbour, baseline.background.up), (0, None, false));
 }
 
 #[test]
 fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     let of = |set: &[(&str, Value)]| {
-        let setup = Setup::of(&settings(set)).unwrap();
+        let setup = setup(set).unwrap();
         let plan = build::plan(&setup).unwrap();
         live::part(&setup, &plan, Duration::from_millis(1500))
     };
@@ -150,7 +149,7 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     }
     let ipvlan = [("sut.tier", text("live")), ("sut.sharing", text("ipvlan")), ("cells.split", text("2"))];
     assert_eq!(of(&ipvlan).unwrap().sharing.0, LiveSharing::Ipvlan);
-    let unknown = Setup::of(&settings(&[("sut.sharing", text("ipvlan"))])).unwrap_err();
+    let unknown = setup(&[("sut.sharing", text("ipvlan"))]).unwrap_err().to_string();
     assert!(unknown.contains("sut.sharing_cost_ns"), "{unknown}");
     let pinged =
         [("user.kind", text("ping")), ("user.bytes", Value::Int(1000)), ("live.ping", Value::Bool(true))];
@@ -200,4 +199,76 @@ fn roles_follow_from_names() {
     let expected =
         [Some("cell_ul"), Some("cell_dl"), Some("neighbour_ul"), Some("background_dl"), Some("user"), None];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn what_a_point_cannot_be_is_said() {
+    for (set, why) in [
+        (vec![("cu.busy_share", Value::Float(1.0))], "`cu.busy_share` leaves no time"),
+        (
+            vec![
+                ("cu.busy_share", Value::Float(0.5)),
+                ("cu.busy_period", Value::Span(Duration::from_secs(2))),
+            ],
+            "`cu.busy_period` is longer than 1s",
+        ),
+        (
+            vec![("user.turnaround", Value::Span(Duration::from_secs(u64::MAX / 1_000_000_000)))],
+            "more than is simulated",
+        ),
+        (vec![("cells.count", Value::Int(501))], "`count` must be a whole number from 1 to 500"),
+        (vec![("cells.split", text("9"))], "`split` must be one of"),
+        (vec![("net.mbps", text("fast"))], "in section `net`: `mbps` must be"),
+    ] {
+        let error = setup(&set).unwrap_err();
+        assert!(matches!(&error, RigError::Rig(told) if told.contains(why)), "{error}");
+        let (outcome, _) = measure(&set);
+        assert_eq!(outcome, Err(error));
+    }
+}
+
+#[test]
+fn every_section_reaches_the_plan() {
+    let planned = |set: &[(&str, Value)]| build::plan(&setup(set).unwrap()).unwrap().to_string();
+    let plain = planned(&[]);
+    let spread = [("cells.pacing", text("spread")), ("cells.split", text("8"))];
+    for set in [
+        &[("cells.carrier", text("nr-20"))][..],
+        &spread,
+        &[("cells.split", text("7.2x")), ("cells.mantissa_bits", Value::Int(14))],
+        &[("cells.class", Value::Int(3))],
+        &[("neighbour.split", text("2")), ("neighbour.mbps", Value::Float(5.0))],
+        &[("background.direction", text("up")), ("background.bytes", Value::Int(500))],
+        &[("user.kind", text("udp")), ("user.bytes", Value::Int(200))],
+        &[("net.mbps", Value::Float(10_000.0))],
+    ] {
+        assert_ne!(planned(set), plain, "{set:?}");
+    }
+    // A search asks for a number of cells between two whole ones.
+    assert_eq!(setup(&[("cells.count", Value::Float(2.4))]).unwrap().cells.count, 2);
+    let air = [("air.on", Value::Bool(true)), ("air.bler", Value::Float(0.1))];
+    assert_eq!(setup(&air).unwrap().air.unwrap().0.error_ppm, 100_000);
+    let quota = [("cu.cpu_quota", Value::Float(0.25)), ("live.taps", Value::Bool(true))];
+    let live = setup(&quota).unwrap().live;
+    assert_eq!((live.cpu_quota, live.taps, live.cost_batches), (0.25, true, 4000));
+}
+
+/// A network of namespaces on a machine that the test plays.
+fn live(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, Recording) {
+    let acts = fake::Acts { report: fake::report(0.1, 0.2, numbers), ..fake::Acts::default() };
+    let place = fake::worker("network", acts, &fake::Log::default());
+    measure(&[("sut.tier", text("live")), ("sut.at", Value::Text(place)), ("host.when_noisy", text("warn"))])
+}
+
+#[test]
+fn a_live_network_anywhere_is_measured_and_lost_or_late_frames_degrade_it() {
+    let fine = [("cell_dl.lost_ratio", 0.0), ("cell_ul.late_ratio", 0.0), ("neighbour_dl.lost_ratio", 0.5)];
+    let (outcome, recording) = live(&fine);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    assert!(recording.metrics["neighbour_dl.lost_ratio"] > 0.4 && recording.metrics["port_load_max"] > 0.0);
+    // The machine is judged, as of every rig with parts.
+    assert!(recording.metrics.contains_key("host.foreign_share"), "{recording:?}");
+    for lost in ["cell_dl.lost_ratio", "cell_ul.late_ratio", "user.lost_ratio"] {
+        assert_eq!(live(&[(lost, 0.001)]).0, Ok(Outcome::Degraded), "{lost}");
+    }
 }
