@@ -36,7 +36,7 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 use harness::Bench;
-pub use noise::{WHEN_NOISY, mark_disturbed, warnings};
+pub use noise::{WHEN_NOISY, disturbances, mark_disturbed, remarks, warnings};
 pub use ranlab_parts::{Host, HostError, Lab};
 
 /// Every rig there is, in the order in which people meet them.

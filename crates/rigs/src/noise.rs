@@ -113,54 +113,58 @@ pub fn mark_disturbed(results: &mut Results) {
     }
 }
 
-/// What a reader of the results should know about the machines, one sentence each.
+/// What a reader of the results should know about the machines, one sentence each: what changes the reading of every
+/// number first.
 pub fn warnings(results: &Results) -> Vec<String> {
+    [disturbances(results), remarks(results)].concat()
+}
+
+/// In how many repeats a metric was above a limit, and by how much at the worst.
+fn beyond(results: &Results, metric: &str, limit: f64) -> Option<(String, f64)> {
+    let runs = || results.points.iter().flat_map(|point| &point.runs);
+    let values = runs().filter_map(|run| run.recording.metrics.get(metric).copied());
+    let beyond: Vec<f64> = values.filter(|value| *value > limit).collect();
+    let count = format!("{} of {} repeats", beyond.len(), runs().count());
+    beyond.into_iter().reduce(f64::max).map(|worst| (count, worst))
+}
+
+/// What others did on the machines, beyond the scenario's limits.
+pub fn disturbances(results: &Results) -> Vec<String> {
     if let Some(kept) = &results.kept {
         return kept.warnings.clone();
     }
     let limit = |path: &str, default: f64| {
-        let value = results.scenario.settings.get(path).and_then(Value::number);
-        value.unwrap_or(default)
+        results.scenario.settings.get(path).and_then(Value::number).unwrap_or(default)
     };
-    let runs = || results.points.iter().flat_map(|point| &point.runs);
-    let beyond = |metric: &str, limit: f64| {
-        let values = runs().filter_map(|run| run.recording.metrics.get(metric).copied());
-        let beyond: Vec<f64> = values.filter(|value| *value > limit).collect();
-        let worst = beyond.iter().copied().fold(0.0, f64::max);
-        (beyond.len(), worst)
-    };
-    let mut warnings = Vec::new();
-    let total = runs().count();
-    let (count, worst) = beyond(STEAL, limit("host.steal_at_most", 0.02));
-    if count > 0 {
-        warnings.push(format!(
-            "The hypervisor gave up to {:.1} % of the CPU time to others during {count} of {total} repeats.",
-            worst * 100.0
-        ));
+    let steal = beyond(results, STEAL, limit("host.steal_at_most", 0.02)).map(|(count, worst)| {
+        let worst = worst * 100.0;
+        format!("The hypervisor gave up to {worst:.1} % of the CPU time to others during {count}.")
+    });
+    let foreign = beyond(results, FOREIGN_SHARE, limit("host.foreign_at_most", 0.1)).map(|(count, worst)| {
+        let worst = worst * 100.0;
+        format!("Work that is not the experiment's used up to {worst:.0} % of a machine during {count}.")
+    });
+    steal.into_iter().chain(foreign).collect()
+}
+
+/// How exact the measurement was: load that was left out within its limit, and clocks.
+pub fn remarks(results: &Results) -> Vec<String> {
+    if results.kept.is_some() {
+        return Vec::new();
     }
-    let (count, worst) = beyond(FOREIGN_SHARE, limit("host.foreign_at_most", 0.1));
-    if count > 0 {
-        warnings.push(format!(
-            "Work that is not the experiment's used up to {:.0} % of a machine during {count} of {total} repeats.",
-            worst * 100.0
-        ));
-    }
-    for metric in results.metrics.iter().filter(|metric| metric.unsent_share) {
-        let (count, worst) = beyond(&metric.name, 0.0);
-        if count > 0 {
-            warnings.push(format!(
-                "The load generator left out up to {:.2} % of what it should have sent in {count} of {total} repeats.",
-                worst * 100.0
-            ));
-        }
-    }
-    let (count, worst) = beyond("clock_error_us", 0.0);
-    if count > 0 {
-        warnings.push(format!(
+    let unsent = results.metrics.iter().filter(|metric| metric.unsent_share).filter_map(|metric| {
+        let (count, worst) = beyond(results, &metric.name, 0.0)?;
+        let worst = worst * 100.0;
+        Some(format!(
+            "The load generator left out up to {worst:.2} % of what it should have sent in {count}."
+        ))
+    });
+    let clocks = beyond(results, "clock_error_us", 0.0).map(|(_, worst)| {
+        format!(
             "Latencies between machines may be wrong by {worst:.0} us: so well are their clocks known to each other."
-        ));
-    }
-    warnings
+        )
+    });
+    unsent.chain(clocks).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use crate::results::PointResult;
 use crate::results::Results;
 use crate::rig::{Better, Outcome};
 use crate::scenario::PlotKind;
-use crate::stats::aa_spread;
 
 use super::figure::whose;
 use super::trials;
@@ -38,6 +37,10 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
 /// What changes how numbers are read: points without them or with a limit broken, and means of one repeat.
 pub(super) fn doubts(results: &Results) -> Vec<String> {
     let mut doubts = outcomes(results);
+    // A stored result says itself how it was made.
+    if results.kept.is_some() {
+        return doubts;
+    }
     let left =
         results.points.iter().filter(|point| point.runs.len() < results.scenario.measure.repeats as usize);
     let left = left.count();
@@ -167,8 +170,7 @@ fn noise(results: &Results) -> Option<String> {
     let spreads: Vec<String> = spoken_of(results)
         .into_iter()
         .filter_map(|metric| {
-            let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(&metric)).collect();
-            let spread = aa_spread(&values, results.scenario.measure.seed)?;
+            let spread = results.aa_spread(&metric)?;
             Some(format!("{} % of {metric}", short((spread * 1000.0).round() / 10.0)))
         })
         .collect();

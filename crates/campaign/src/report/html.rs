@@ -43,7 +43,7 @@ figure.main svg{max-height:min(47vh,480px)}svg text{font-family:Inter,system-ui,
 figcaption{color:var(--soft);font-size:14px;margin-top:6px}figcaption table{margin-top:8px}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:6px 10px;
 border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;
-font-variant-numeric:tabular-nums}td.n span{white-space:nowrap}.points{font-size:13px}.points th,.points td{padding:5px 7px}.holds{color:var(--good)}.fails{color:var(--bad);font-weight:700}
+font-variant-numeric:tabular-nums}td.n span{white-space:nowrap}.points{font-size:13px}.points .soft{font-size:11px}.points th,.points td{padding:5px 7px}.holds{color:var(--good)}.fails{color:var(--bad);font-weight:700}
 .differs,.inconclusive,.unmeasurable{color:var(--mild)}pre{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px;
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}summary{cursor:pointer;color:var(--accent);margin:8px 0}
 @media print{:root{--ink:#000;--soft:#444;--ground:#fff;--panel:#fff;--line:#bbb;--good:#1f7a4d;--bad:#b3261e;--mild:#8a5a00;

@@ -118,6 +118,9 @@ pub(super) fn why_nothing(points: &[&PointResult]) -> String {
 /// The days, and the hours of the first, in which a campaign was measured: `2026-11-23, 04:45 to 05:10 UTC`; empty if it
 /// was not.
 pub(super) fn when(results: &Results) -> String {
+    if results.kept.is_some() {
+        return results.versions["measured"].as_str().unwrap_or_default().to_owned();
+    }
     let runs = || results.points.iter().flat_map(|point| &point.runs);
     let end = |run: &Finished| run.started_unix_ms.saturating_add(run.elapsed.as_millis() as u64);
     let (Some(from), Some(to)) = (runs().map(|run| run.started_unix_ms).min(), runs().map(end).max()) else {
@@ -150,6 +153,8 @@ fn date(unix_ms: u64) -> (String, String) {
 pub(super) fn machine(host: &serde_json::Value) -> String {
     let text = |name: &str| host[name].as_str().map(str::to_owned);
     let parts = [
+        // A stored result has it in a line already.
+        text("machine"),
         text("cpu_model"),
         host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
         host["virtual_machine"].as_bool().filter(|is| *is).map(|_| "virtual machine".to_owned()),

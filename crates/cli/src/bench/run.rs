@@ -163,8 +163,8 @@ pub(super) fn report(
     command: String,
     folder: &Path,
 ) -> Result<(Vec<Judged>, Written), Failure> {
-    let (warnings, verdict) = (ranlab_rigs::warnings(results), ranlab_rigs::verdict(results));
-    let context = Context { warnings, verdict, command, ..Context::default() };
+    let (warnings, remarks) = (ranlab_rigs::disturbances(results), ranlab_rigs::remarks(results));
+    let context = Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command };
     let written = ranlab_campaign::report::write(results, &context, folder)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok((judge(results), written))
