@@ -9,7 +9,7 @@ use ranlab_wire::e2ap::{
 use ranlab_wire::e42;
 
 /// Names and values, in the order of interest.
-pub type Fields = Vec<(&'static str, String)>;
+pub(super) type Fields = Vec<(&'static str, String)>;
 
 /// Identities that are listed before the rest is only counted.
 const MAX_LISTED: usize = 4;
@@ -22,7 +22,7 @@ macro_rules! fields {
 }
 
 /// The key fields of an E42 message, or of a standard one.
-pub fn of(message: &e42::Message) -> Fields {
+pub(super) fn of(message: &e42::Message) -> Fields {
     use e42::Message as M;
     let mut fields = Fields::new();
     let f = &mut fields;
@@ -117,7 +117,7 @@ impl Field for &Message {
 }
 
 /// What can be read of a message that is broken further on.
-pub fn of_rejected(rejection: &Rejection) -> Fields {
+pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     let mut fields = Fields::new();
     rejection.envelope.map(|(_, code, _)| code).put("procedure", &mut fields);
     rejection.transaction_id.put("transaction", &mut fields);
@@ -212,4 +212,59 @@ fn failed(actions: &Option<Vec<ActionFailed>>) -> Listed {
 
 fn request(id: RicRequestId) -> String {
     format!("{}/{}", id.requestor, id.instance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::e2ap::{self, RicSubscriptionResponse, Version};
+
+    /// Requests are told by request and function, the others by their transaction where the version has one.
+    #[test]
+    fn every_message_has_its_key_fields() {
+        let mut told = 0;
+        for version in Version::ALL {
+            for name in Message::NAMES {
+                for seed in 0..20 {
+                    let Some(message) = Message::random(name, seed, version) else { continue };
+                    let envelope = e42::Message::E2(message);
+                    let names: Vec<_> = of(&envelope).into_iter().map(|(name, _)| name).collect();
+                    let of_request = name.starts_with("RIC") && !name.starts_with("RICservice");
+                    if *name == "RICsubscriptionDeleteRequired" {
+                        assert_eq!(names, ["request", "cause"]);
+                    } else if of_request {
+                        assert_eq!(names[..2], ["request", "function"], "{name}");
+                    } else if version > Version::V1_01 && *name != "ErrorIndication" {
+                        assert_eq!(names[0], "transaction", "{name}");
+                    }
+                    told += names.len();
+                }
+            }
+        }
+        assert!(told > 4000, "{told}");
+    }
+
+    #[test]
+    fn long_lists_are_counted_and_octets_too() {
+        let message = RicSubscriptionResponse {
+            request_id: RicRequestId { requestor: 7, instance: 1 },
+            function_id: 142,
+            admitted: (0..10).collect(),
+            not_admitted: None,
+        };
+        let fields = of(&e42::Message::E2(Message::RicSubscriptionResponse(message)));
+        assert_eq!(
+            fields,
+            [("request", "7/1"), ("function", "142"), ("admitted_action", "0,1,2,3,and 6 more")]
+                .map(|(name, value)| (name, value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_can_be_read_of_a_broken_message_is_told() {
+        let message = Message::random("RICsubscriptionDeleteRequest", 1, Version::V2_03).unwrap();
+        let whole = Bytes::from(e2ap::encode(&message, Version::V2_03).unwrap());
+        let rejection = e2ap::decode(&whole.slice(..whole.len() - 3), Version::V2_03).unwrap_err();
+        assert_eq!(of_rejected(&rejection)[0], ("procedure", "9".to_owned()));
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  octets --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs
-//!       PDUs --dissect--> messages with their connection's side and version --trace (fields, verify)--> an account
+//!       PDUs --dissect--> messages with their connection's side and version --trace, report (fields, verify)--> an account
 //!  packets --writer--> octets        PDUs --exported--> octets that Wireshark reads
 //! ```
 //!
@@ -13,11 +13,12 @@
 mod assemble;
 pub mod dissect;
 mod exported;
-pub mod fields;
+mod fields;
 mod link;
 pub mod note;
 pub mod packets;
 mod pdu;
+mod report;
 mod sctp;
 mod tcp;
 mod trace;
@@ -30,6 +31,7 @@ pub use assemble::{Assembler, Findings, MAX_HELD_BYTES};
 pub use exported::Recorder;
 pub use link::LinkType;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
+pub use report::Line;
 pub use trace::{Problem, Summary, Trace, TraceError};
 pub use writer::{PcapWriter, PcapngWriter};
 

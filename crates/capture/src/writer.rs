@@ -39,6 +39,11 @@ impl<W: Write> PcapWriter<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+
+    /// What was written to; flush before.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
 }
 
 /// A pcapng under way: any number of interfaces, each with a link type and a name.

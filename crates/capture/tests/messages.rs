@@ -4,9 +4,8 @@
 use bytes::Bytes;
 use ranlab_capture::dissect::{Dissector, Known};
 use ranlab_capture::note::{MAX_NOTES, Note, Notes};
-use ranlab_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Pdu, Side, Transport, fields};
-use ranlab_wire::e2ap::{self, Message, RicRequestId, RicSubscriptionResponse, Version};
-use ranlab_wire::e42;
+use ranlab_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Pdu, Side, Transport};
+use ranlab_wire::e2ap::{self, Message, Version};
 
 fn pdu(transport: Transport, port: u16, bytes: Bytes) -> Pdu {
     let end = |port| Endpoint { address: Some([127, 0, 0, 1].into()), port };
@@ -17,54 +16,6 @@ fn pdu(transport: Transport, port: u16, bytes: Bytes) -> Pdu {
 fn encoded(name: &str, version: Version) -> Bytes {
     let message = Message::random(name, 1, version).unwrap();
     e2ap::encode(&message, version).unwrap().into()
-}
-
-/// Requests are told by request and function, the others by their transaction where the version has one.
-#[test]
-fn every_message_has_its_key_fields() {
-    let mut told = 0;
-    for version in Version::ALL {
-        for name in Message::NAMES {
-            for seed in 0..20 {
-                let Some(message) = Message::random(name, seed, version) else { continue };
-                let envelope = e42::Message::E2(message);
-                let names: Vec<_> = fields::of(&envelope).into_iter().map(|(name, _)| name).collect();
-                let of_request = name.starts_with("RIC") && !name.starts_with("RICservice");
-                if *name == "RICsubscriptionDeleteRequired" {
-                    assert_eq!(names, ["request", "cause"]);
-                } else if of_request {
-                    assert_eq!(names[..2], ["request", "function"], "{name}");
-                } else if version > Version::V1_01 && *name != "ErrorIndication" {
-                    assert_eq!(names[0], "transaction", "{name}");
-                }
-                told += names.len();
-            }
-        }
-    }
-    assert!(told > 4000, "{told}");
-}
-
-#[test]
-fn long_lists_are_counted_and_octets_too() {
-    let message = RicSubscriptionResponse {
-        request_id: RicRequestId { requestor: 7, instance: 1 },
-        function_id: 142,
-        admitted: (0..10).collect(),
-        not_admitted: None,
-    };
-    let fields = fields::of(&e42::Message::E2(Message::RicSubscriptionResponse(message)));
-    assert_eq!(
-        fields,
-        [("request", "7/1"), ("function", "142"), ("admitted_action", "0,1,2,3,and 6 more")]
-            .map(|(name, value)| (name, value.to_owned()))
-    );
-}
-
-#[test]
-fn what_can_be_read_of_a_broken_message_is_told() {
-    let whole = encoded("RICsubscriptionDeleteRequest", Version::V2_03);
-    let rejection = e2ap::decode(&whole.slice(..whole.len() - 3), Version::V2_03).unwrap_err();
-    assert_eq!(fields::of_rejected(&rejection)[0], ("procedure", "9".to_owned()));
 }
 
 #[test]

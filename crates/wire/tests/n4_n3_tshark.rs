@@ -3,37 +3,30 @@
 //! Runs where tshark is installed and says so where it is not.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+use ranlab_capture::{LinkType, PcapWriter};
 use ranlab_wire::gtpu;
+use ranlab_wire::packet::{udp_headers_bytes, write_udp};
 use ranlab_wire::pfcp::{self, Header, Message, Pdu, Random};
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Random messages of each type.
 const SEEDS: u64 = 40;
 
-/// A classic pcap of raw IPv4 packets, one for each (UDP port, payload).
+/// A pcap of raw IPv4 packets, one for each (UDP port, payload).
 fn pcap(name: &str, packets: &[(u16, Vec<u8>)]) -> PathBuf {
-    let mut out = Vec::new();
-    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 101] {
-        out.extend(word.to_le_bytes());
-    }
-    for (port, payload) in packets {
-        let len = 28 + payload.len() as u32;
-        for word in [0, 0, len, len] {
-            out.extend(word.to_le_bytes());
-        }
-        out.extend([0x45, 0]);
-        out.extend((len as u16).to_be_bytes());
-        out.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        out.extend(port.to_be_bytes());
-        out.extend(port.to_be_bytes());
-        out.extend((len as u16 - 20).to_be_bytes());
-        out.extend([0, 0]);
-        out.extend(payload);
-    }
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, out).unwrap();
+    let mut out = PcapWriter::new(Vec::new(), LinkType::RAW).unwrap();
+    for (port, payload) in packets {
+        let end = |host| SocketAddr::from(([10, 0, 0, host], *port));
+        let mut packet = vec![0; udp_headers_bytes(end(2).ip())];
+        write_udp(end(1), end(2), 64, payload, &mut packet).unwrap();
+        packet.extend(payload);
+        out.packet(0, &packet).unwrap();
+    }
+    std::fs::write(&path, out.into_inner()).unwrap();
     path
 }
 

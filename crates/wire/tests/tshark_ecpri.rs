@@ -1,7 +1,9 @@
 //! tshark as oracle of eCPRI: it reads from our frames the values that were written. Skipped where tshark is absent.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+use ranlab_capture::{LinkType, PcapWriter};
 use ranlab_wire::ecpri::{DelayMeasurement, ETHERTYPE, Message, Stream};
+use ranlab_wire::packet::{EtherType, Mac, write_ethernet};
 use std::process::Command;
 
 const FIELDS: [&str; 10] = [
@@ -39,20 +41,14 @@ fn messages() -> Vec<(Message<'static>, &'static str)> {
 
 /// A pcap of Ethernet frames, one for each message.
 fn recording() -> Vec<u8> {
-    let mut pcap = Vec::new();
-    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
-        pcap.extend(word.to_le_bytes());
-    }
+    let mut out = PcapWriter::new(Vec::new(), LinkType::ETHERNET).unwrap();
     for (message, _) in messages() {
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-        frame.extend(ETHERTYPE.to_be_bytes());
+        let mac = |last| Mac([2, 0, 0, 0, 0, last]);
+        let mut frame = write_ethernet(mac(1), mac(2), EtherType(ETHERTYPE)).to_vec();
         message.encode(false, &mut frame).unwrap();
-        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
-            pcap.extend(word.to_le_bytes());
-        }
-        pcap.extend(frame);
+        out.packet(0, &frame).unwrap();
     }
-    pcap
+    out.into_inner()
 }
 
 #[test]

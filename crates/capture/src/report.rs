@@ -1,0 +1,121 @@
+//! What is said of a trace: as text for people, as JSON (serde) for programs.
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::dissect::Dissected;
+use super::fields::{self, Fields};
+use super::note::NoteCount;
+use super::trace::{Problem, Summary};
+use super::{Side, Transport};
+
+/// A PDU and what it says.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    pdu: u64,
+    file: &'a str,
+    time_us: Option<u64>,
+    side: Side,
+    e2ap: String,
+    transport: Transport,
+    from: String,
+    to: String,
+    message: Option<&'static str>,
+    #[serde(serialize_with = "by_name")]
+    fields: Fields,
+    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a Problem>,
+    /// Since the trace's beginning.
+    #[serde(skip)]
+    since_us: Option<i128>,
+}
+
+fn by_name<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Error> {
+    fields.iter().cloned().collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+impl<'a> Line<'a> {
+    /// Of a PDU of a file. Its text tells the time since `begin_us`; `notation`: the whole message in ASN.1 value notation
+    /// goes with it.
+    pub fn new(
+        file: &'a str,
+        dissected: &Dissected,
+        problem: Option<&'a Problem>,
+        begin_us: Option<u64>,
+        notation: bool,
+    ) -> Self {
+        let Dissected { number, pdu, side, version, message } = dissected;
+        let (name, fields) = match message {
+            Ok(decoded) => (Some(decoded.message.name()), fields::of(&decoded.message)),
+            Err(rejection) => (None, fields::of_rejected(rejection)),
+        };
+        let shown = message.as_ref().ok().filter(|_| notation);
+        Self {
+            pdu: *number,
+            file,
+            time_us: pdu.time_us,
+            side: *side,
+            e2ap: version.to_string(),
+            transport: pdu.flow.transport,
+            from: pdu.flow.source.to_string(),
+            to: pdu.flow.destination.to_string(),
+            message: name,
+            fields,
+            bytes: pdu.bytes.len(),
+            notation: shown.map(|decoded| decoded.message.notation(*version)),
+            problem,
+            since_us: pdu.time_us.zip(begin_us).map(|(time, begin)| i128::from(time) - i128::from(begin)),
+        }
+    }
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = self.since_us.map_or_else(|| "-".to_owned(), |us| format!("{:.6}", us as f64 / 1e6));
+        write!(f, "{:>6} {since:>11} {:3} ", self.pdu, self.side.name())?;
+        match self.transport {
+            Transport::File => f.write_str(self.file)?,
+            _ => write!(f, "{} -> {}", self.from, self.to)?,
+        }
+        write!(f, "  {}", self.message.unwrap_or("(undecodable)"))?;
+        for (name, value) in &self.fields {
+            let quote = if value.contains(' ') { "\"" } else { "" };
+            write!(f, " {name}={quote}{value}{quote}")?;
+        }
+        write!(f, " bytes={}", self.bytes)?;
+        if let Some(Problem { problem, reason, .. }) = self.problem {
+            write!(f, "\n       {problem}: {reason}")?;
+        }
+        self.notation.as_ref().map_or(Ok(()), |notation| write!(f, "\n{notation}"))
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} PDUs", self.pdus)?;
+        let sides: Vec<_> = self.sides.iter().map(|(side, pdus)| format!("{} {pdus}", side.name())).collect();
+        if !sides.is_empty() {
+            write!(f, " ({})", sides.join(", "))?;
+        }
+        write!(f, ", {} undecodable, ", self.undecodable)?;
+        match self.differing {
+            Some(differing) => write!(f, "{differing} differing")?,
+            None => f.write_str("not compared")?,
+        }
+        write!(f, ", {} connections", self.connections.len())?;
+        for (message, count) in &self.messages {
+            write!(f, "\n{count:>8} {message}")?;
+        }
+        if !self.notes.is_empty() {
+            f.write_str("\nnotes:")?;
+        }
+        for NoteCount { note, count, first } in &self.notes {
+            write!(f, "\n{count:>8} {note} (first: {first})")?;
+        }
+        Ok(())
+    }
+}
