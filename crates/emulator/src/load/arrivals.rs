@@ -163,4 +163,54 @@ mod tests {
         let times: Vec<u64> = (0..7).map(|_| schedule.next_ns()).collect();
         assert_eq!(times, [0, 0, 0, 300_000_000, 300_000_000, 300_000_000, 600_000_000]);
     }
+
+    #[test]
+    fn a_seed_and_a_sender_name_a_schedule() {
+        let times = |seed, sender| {
+            let mut schedule = Schedule::new(Arrivals::Poisson { rate: 100.0 }, seed, sender);
+            [(); 50].map(|()| schedule.next_ns())
+        };
+        assert_eq!(times(1, 0), times(1, 0));
+        assert_ne!(times(1, 0), times(2, 0));
+        assert_ne!(times(1, 0), times(1, 1));
+        assert!(times(1, 0).is_sorted());
+    }
+
+    #[test]
+    fn exponential_distances_vary_as_such() {
+        let mut schedule = Schedule::new(Arrivals::Poisson { rate: 1_000.0 }, 1, 0);
+        let times: Vec<u64> = (0..20_001).map(|_| schedule.next_ns()).collect();
+        let gaps: Vec<f64> = times.windows(2).map(|two| (two[1] - two[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        // Deviation over mean is 1; at equal distances it would be 0.
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+
+    #[test]
+    fn equal_distances_do_not_drift() {
+        let mut schedule = Schedule::new(Arrivals::Constant { rate: 3.0 }, 1, 0);
+        let last = (0..=3_000_000).map(|_| schedule.next_ns()).last().unwrap();
+        assert!(last.abs_diff(1_000_000 * 1_000_000_000) < 1_000, "{last}");
+    }
+
+    #[test]
+    fn a_ramp_that_takes_no_time_is_at_its_end_and_no_rate_waits_for_ever() {
+        let ramp = Arrivals::Ramp { from: 1.0, to: 100.0, over: Duration::ZERO };
+        assert_eq!((ramp.rate_at(0.0), ramp.rate_at(5.0)), (100.0, 100.0));
+        assert_eq!(ramp.shared(0), ramp, "nobody shares with nobody");
+        let down = Arrivals::Ramp { from: 100.0, to: 0.0, over: Duration::from_secs(1) };
+        assert_eq!((down.rate_at(0.5), down.rate_at(9.0)), (50.0, 0.0));
+        let mut never = Schedule::new(Arrivals::Constant { rate: 0.0 }, 1, 0);
+        assert_eq!(never.next_ns(), 0);
+        assert!(never.next_ns() > 10 * 86_400 * 1_000_000_000);
+        let burst = Arrivals::Burst { rate: 100.0, size: 5 }.shared(2);
+        assert_eq!(burst, Arrivals::Burst { rate: 50.0, size: 5 }, "a burst stays whole");
+    }
+
+    #[test]
+    fn rounds_of_no_time_and_of_nobody_still_go_on() {
+        let mut schedule = Schedule::rounds(0, Duration::ZERO, 1, 0);
+        assert_eq!([(); 3].map(|()| schedule.next_ns()), [0, 1, 2]);
+    }
 }

@@ -274,3 +274,28 @@ fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     };
     Some((pdu.header.message_type, pdu.header.sequence, cause))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::pfcp::{
+        HeartbeatRequest, SessionDeletionResponse, SessionModificationResponse, UsageReport, encode,
+    };
+
+    #[test]
+    fn answers_are_read_quickly_or_decoded_and_a_request_is_none() {
+        let usual = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
+        let usual = encode(usual, Some(7), 5).unwrap();
+        assert_eq!(read(&usual), Some((message_type::SESSION_MODIFICATION_RESPONSE, 5, Cause::ACCEPTED)));
+        let usage_reports = vec![UsageReport::default()];
+        let more = SessionDeletionResponse { cause: Cause(64), usage_reports, ..Default::default() };
+        let more = encode(more, Some(7), 6).unwrap();
+        assert_eq!(read(&more), Some((message_type::SESSION_DELETION_RESPONSE, 6, Cause(64))));
+        let request = encode(HeartbeatRequest::default(), None, 1).unwrap();
+        assert_eq!(read(&request).map(|(_, _, cause)| cause), None);
+        for cut in 0..more.len() {
+            let _ = read(&more[..cut]);
+        }
+        assert_eq!(read(&more[..3]), None);
+    }
+}

@@ -362,3 +362,155 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
         report.round_trip.record(since_ns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::carrier::Sockets;
+    use super::super::flows::UePool;
+    use super::*;
+    use ranlab_net::{DatagramOptions, bind_datagrams};
+    use ranlab_wire::gtpu::{Message, encode_message};
+
+    const RUN: u32 = 9;
+
+    fn shared(flows: usize, threads: usize, all_sessions: bool) -> Arc<Shared> {
+        let pool = UePool { first: [10, 60, 0, 1].into() };
+        Arc::new(Shared {
+            flows: Arc::new(Flows::new(flows, pool, 4_000)),
+            n3: "127.0.0.1:9".parse().unwrap(),
+            server: "10.45.0.1:9".parse().unwrap(),
+            run: RUN,
+            threads,
+            all_sessions,
+            qfi: 9,
+            pin: Vec::new(),
+            go: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        })
+    }
+
+    /// A G-PDU into a tunnel with a probe.
+    fn g_pdu(teid: u32, probe: Probe) -> Vec<u8> {
+        let mut packet = [0; 100];
+        let (from, to) = ("10.45.0.1:9".parse().unwrap(), "10.60.0.1:4000".parse().unwrap());
+        let len = write_packet(from, to, 0, &probe, &mut packet).unwrap();
+        let mut out = Vec::new();
+        encode_message(&Message::GPdu(&packet[..len]), teid, None, &mut out).unwrap();
+        out
+    }
+
+    fn probe(flags: u8, number: u64) -> Probe {
+        Probe { run: RUN, flags, stream: 1, number, intended_ns: 100 }
+    }
+
+    #[test]
+    fn packets_are_due_at_times_that_nothing_shifts() {
+        let mut pace = Pace::new(3.0, 1_000);
+        let mut due = Vec::new();
+        for _ in 0..4 {
+            due.push(pace.due_ns());
+            pace.took();
+        }
+        assert_eq!(due, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
+        (0..3_000_000).for_each(|_| pace.took());
+        assert!(pace.due_ns().abs_diff(1_000_001_333_334_333) < 1_000_000, "{}", pace.due_ns());
+        assert!(!pace.is_flat_out() && Pace::new(f64::INFINITY, 5).is_flat_out());
+        assert_eq!(Pace::new(f64::INFINITY, 5).due_ns(), 5);
+        assert_eq!(Pace::new(0.0, 5).due_ns(), 5, "the first is due at once, the second never");
+    }
+
+    #[test]
+    fn what_comes_from_the_upf_is_told_apart() {
+        let shared = shared(3, 1, false);
+        let mut report = DataReport::new(3, 1);
+        let teid = shared.flows.downlink_teid(1);
+        let mut message = |message: &Message<'_>, teid| {
+            let mut out = Vec::new();
+            encode_message(message, teid, None, &mut out).unwrap();
+            take(&shared, &mut report, 400, &out);
+        };
+        message(&Message::EndMarker, teid);
+        message(&Message::ErrorIndication { teid, peer: [10, 0, 0, 1].into(), udp_port: None }, 0);
+        message(&Message::EchoRequest, 0);
+        message(&Message::GPdu(&[0x45; 40]), teid);
+        assert_eq!((report.end_markers, report.error_indications, report.strangers), (1, 1, 1));
+        for datagram in [
+            g_pdu(teid, probe(DOWNLINK, 0)),
+            g_pdu(teid, probe(REFLECTED, 0)),
+            g_pdu(teid, probe(0, 1)),
+            g_pdu(teid, Probe { stream: 99, ..probe(DOWNLINK, 1) }),
+        ] {
+            take(&shared, &mut report, 400, &datagram);
+        }
+        assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 1, 1));
+        assert_eq!(
+            (report.downlink_octets, report.round_trip.count(), report.downlink_delay.count()),
+            (56, 1, 1)
+        );
+        for stranger in [
+            g_pdu(teid, Probe { run: RUN + 1, ..probe(DOWNLINK, 2) }),
+            g_pdu(0xff_ffff, probe(DOWNLINK, 2)),
+            vec![0x30, 255],
+            Vec::new(),
+        ] {
+            take(&shared, &mut report, 400, &stranger);
+        }
+        assert_eq!((report.strangers, report.downlink[1].received), (5, 1));
+    }
+
+    #[test]
+    fn a_handed_over_sessions_packets_are_told_by_their_tunnel() {
+        let shared = shared(3, 1, false);
+        let mut report = DataReport::new(3, 1);
+        let old = shared.flows.downlink_teid(1);
+        take(&shared, &mut report, 1_000, &g_pdu(old, probe(DOWNLINK, 0)));
+        let new = shared.flows.hand_over(1, 1, 2_000);
+        take(&shared, &mut report, 3_000, &g_pdu(old, probe(DOWNLINK, 1)));
+        take(&shared, &mut report, 8_000, &g_pdu(new, probe(DOWNLINK, 2)));
+        take(&shared, &mut report, 9_000, &g_pdu(new, probe(DOWNLINK, 3)));
+        assert_eq!((report.old_tunnel, report.downlink[1].received), (1, 4));
+        let interruption = report.interruption.summary().unwrap();
+        // From the last packet in the old tunnel, three digits kept.
+        assert!(interruption.n == 1 && (interruption.max - 5.0).abs() < 0.01, "{interruption:?}");
+    }
+
+    #[test]
+    fn a_thread_sends_for_the_live_sessions_that_are_its_own() {
+        let gnb = || {
+            let address = "127.0.0.1:0".parse().unwrap();
+            Arc::new(bind_datagrams(address, DatagramOptions::default()).unwrap())
+        };
+        let thread = |index, all_sessions| {
+            let shared = shared(6, 2, all_sessions);
+            let carrier = Carrier::Sockets(Box::new(Sockets::new(&[gnb()], index, 1)));
+            GnbThread::new(shared, index, None, carrier).unwrap()
+        };
+        let turns = |own: &mut GnbThread| [(); 4].map(|()| own.next_live().map(|(flow, ..)| flow));
+        let mut second = thread(1, false);
+        assert_eq!(second.next_live(), None, "none is live");
+        [1, 2, 5].into_iter().for_each(|flow| second.shared.flows.set_live(flow, true));
+        assert_eq!(turns(&mut second), [Some(1), Some(5), Some(1), Some(5)]);
+        let mut for_all = thread(1, true);
+        [1, 2, 5].into_iter().for_each(|flow| for_all.shared.flows.set_live(flow, true));
+        assert_eq!(turns(&mut for_all), [Some(1), Some(2), Some(5), Some(1)]);
+    }
+
+    #[test]
+    fn threads_add_up_stream_by_stream() {
+        let mut sum = DataReport::new(2, 2);
+        let mut other = DataReport::new(2, 2);
+        (sum.sent, other.sent) = (vec![1, 0, 2, 0], vec![0, 3, 0, 4]);
+        other.reflected[3].take(0);
+        other.downlink[1].take(0);
+        (other.unsent, other.idle, other.strangers, other.old_tunnel) = (1, 2, 3, 4);
+        (other.end_markers, other.error_indications, other.downlink_octets) = (5, 6, 7);
+        (other.cpu, sum.cpu) = (Duration::from_secs(1), Duration::from_secs(2));
+        other.lag.record(1);
+        sum.add(&other);
+        assert_eq!(sum.sent, [1, 3, 2, 4]);
+        assert_eq!((sum.reflected[3].received, sum.downlink[1].received, sum.lag.count()), (1, 1, 1));
+        assert_eq!((sum.unsent, sum.idle, sum.strangers, sum.old_tunnel), (1, 2, 3, 4));
+        assert_eq!((sum.end_markers, sum.error_indications, sum.downlink_octets), (5, 6, 7));
+        assert_eq!(sum.cpu, Duration::from_secs(3));
+    }
+}

@@ -194,4 +194,53 @@ mod tests {
         assert_eq!(flows.live(1), Some((77, 3)));
         assert_eq!(flows.by_downlink_teid(0), None);
     }
+
+    #[test]
+    fn a_thousand_handovers_later_a_tunnels_number_is_used_again() {
+        let flows = Flows::new(1, UePool { first: [10, 60, 0, 0].into() }, 4_000);
+        let first = flows.downlink_teid(0);
+        for n in 1..GENERATIONS {
+            let teid = flows.hand_over(0, n as usize, 1);
+            assert_ne!(teid, first);
+            assert_eq!(flows.by_downlink_teid(first), Some((0, false)), "{n}");
+        }
+        assert_eq!(flows.hand_over(0, 0, 1), first);
+        assert_eq!(flows.by_downlink_teid(first), Some((0, true)));
+    }
+
+    #[test]
+    fn a_session_that_there_is_no_room_for_is_nobodys() {
+        let flows = Flows::new(2, UePool { first: "2001:db8::".parse().unwrap() }, 4_000);
+        for n in [2, MAX_FLOWS, usize::MAX] {
+            flows.set_live(n, true);
+            flows.set_uplink(n, 7);
+            flows.attach(n, 3);
+            assert_eq!((flows.live(n), flows.gnb(n), flows.note_downlink(n, 1)), (None, 0, None));
+        }
+        assert_eq!(flows.by_downlink_teid(3), None);
+        assert!(!flows.is_empty() && Flows::new(0, UePool { first: [1, 1, 1, 1].into() }, 1).is_empty());
+    }
+
+    #[test]
+    fn a_ue_has_a_prefix_of_its_own_and_every_address_in_it() {
+        let pool = UePool { first: "2001:db8:0:ffff::1".parse().unwrap() };
+        assert_eq!(pool.address(1), "2001:db8:1:0::1".parse::<IpAddr>().unwrap());
+        assert_eq!(pool.number("2001:db8:1::abcd".parse().unwrap(), 2), Some(1));
+        assert_eq!(pool.number("10.0.0.1".parse().unwrap(), 2), None, "of another version");
+        assert_eq!(pool.number("2001:db8:0:fffe::1".parse().unwrap(), 2), None, "before the first");
+        let last = UePool { first: [255, 255, 255, 255].into() };
+        assert_eq!(last.address(1), IpAddr::from([0, 0, 0, 0]));
+        assert_eq!(last.number([0, 0, 0, 0].into(), 2), Some(1));
+    }
+
+    #[test]
+    fn an_interruption_without_a_packet_before_is_from_the_request_on() {
+        let flows = Flows::new(1, UePool { first: [10, 60, 0, 0].into() }, 4_000);
+        flows.hand_over(0, 1, 100);
+        assert_eq!(flows.note_downlink(0, 350), Some(250));
+        flows.hand_over(0, 0, 400);
+        flows.hand_over(0, 1, 500);
+        assert_eq!(flows.note_downlink(0, 600), Some(250), "two in a row are one, from the last packet on");
+        assert_eq!(flows.note_downlink(0, 700), None);
+    }
 }

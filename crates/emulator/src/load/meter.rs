@@ -79,3 +79,47 @@ pub struct Summary {
     /// Greatest.
     pub max: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_is_told_in_microseconds_and_an_empty_one_not_at_all() {
+        let mut times = Times::default();
+        assert_eq!((times.summary(), times.count()), (None, 0));
+        (1..=1_000).for_each(|us| times.record(us * 1_000));
+        let summary = times.summary().unwrap();
+        assert_eq!((summary.n, summary.min), (1_000, 1.0));
+        // Three digits are kept.
+        for (quantile, us) in
+            [(summary.p50, 500.0), (summary.p99, 990.0), (summary.max, 1_000.0), (summary.mean, 500.5)]
+        {
+            assert!((quantile / us - 1.0).abs() < 1e-3, "{quantile} {us}");
+        }
+    }
+
+    #[test]
+    fn what_took_longer_than_a_minute_counts_as_a_minute() {
+        let mut times = Times::default();
+        times.record(u64::MAX);
+        times.record(0);
+        let summary = times.summary().unwrap();
+        assert_eq!(summary.n, 2);
+        assert!((summary.max / 60e6 - 1.0).abs() < 1e-3, "{summary:?}");
+    }
+
+    #[test]
+    fn two_senders_times_are_one_distribution() {
+        let (mut all, mut some, mut others) = (Times::default(), Times::default(), Times::default());
+        for n in 0..1_000_u64 {
+            let ns = n * n * 977;
+            all.record(ns);
+            if n % 3 == 0 { some.record(ns) } else { others.record(ns) }
+        }
+        some.add(&others);
+        assert_eq!(some.summary(), all.summary());
+        some.add(&Times::default());
+        assert_eq!(some.histogram(), all.histogram(), "nothing adds nothing");
+    }
+}

@@ -348,3 +348,81 @@ pub fn nth(first: SocketAddr, n: usize) -> SocketAddr {
     };
     SocketAddr::new(ip, first.port())
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A load that nobody runs: what a test changes is what it is about.
+    pub(crate) fn config(mode: Mode) -> LoadConfig {
+        LoadConfig {
+            n4: "127.0.0.8:8805".parse().unwrap(),
+            n3: "127.0.0.8:2152".parse().unwrap(),
+            smf: "127.0.2.1:8805".parse().unwrap(),
+            smfs: 1,
+            gnb: "127.0.1.1:2152".parse().unwrap(),
+            gnbs: 4,
+            threads: 2,
+            pin: Vec::new(),
+            network: Network::None,
+            server: "10.45.0.1:9".parse().unwrap(),
+            ue: [10, 60, 0, 1].into(),
+            dialect: Dialect::STRICT_REL17,
+            profile: SessionProfile::default(),
+            retransmission: Retransmission { t1: Duration::from_secs(1), n1: 0 },
+            window: 1_000,
+            heartbeat: None,
+            n3_io: N3Io::Sockets,
+            uplink: None,
+            downlink: None,
+            smoke: false,
+            run: 1,
+            upf_pid: None,
+            anew: false,
+            mode,
+        }
+    }
+
+    #[test]
+    fn addresses_follow_each_other() {
+        let nth = |first: &str, n| nth(first.parse().unwrap(), n).to_string();
+        assert_eq!(nth("10.0.0.255:2152", 1), "10.0.1.0:2152");
+        assert_eq!(nth("[fd00::ffff]:1", 1), "[fd00::1:0]:1");
+        assert_eq!(nth("255.255.255.255:7", 2), "0.0.0.1:7", "beyond the last one comes the first");
+    }
+
+    #[test]
+    fn an_smf_without_address_speaks_from_where_the_upf_is_reached() {
+        for upf in ["127.0.0.8:8805", "127.200.0.1:9"] {
+            assert_eq!(default_smf(upf.parse().unwrap()).unwrap().to_string(), "127.0.2.1:8805");
+        }
+        let six = default_smf("[::1]:8805".parse().unwrap());
+        assert!(six.is_err() || six.is_ok_and(|smf| smf.to_string() == "[::1]:8805"));
+    }
+
+    #[test]
+    fn an_address_that_is_not_to_be_had_comes_with_what_helps() {
+        let bind = |what, kind: io::ErrorKind| {
+            let address = "10.3.0.1:8805".parse().unwrap();
+            LoadError::Bind { what, address, source: kind.into() }.to_string()
+        };
+        assert!(bind("SMF", io::ErrorKind::AddrInUse).contains("another SMF on this machine has it"));
+        assert!(bind("SMF", io::ErrorKind::AddrNotAvailable).contains("of this machine with --smf"));
+        assert!(bind("base station", io::ErrorKind::AddrInUse).contains("with --gnb"));
+        assert!(!bind("data network", io::ErrorKind::AddrInUse).contains("--"));
+        assert!(
+            !bind("SMF", io::ErrorKind::PermissionDenied).contains("--"),
+            "which no address would change"
+        );
+    }
+
+    #[test]
+    fn only_a_port_that_is_not_pfcps_is_blamed_for_silence() {
+        let silent = |smf: &str| {
+            let (upf, smf) = ("10.3.0.2:8805".parse().unwrap(), smf.parse().unwrap());
+            LoadError::NoAssociation { upf, smf, waited: Duration::from_secs(5) }.to_string()
+        };
+        assert!(silent("10.3.0.1:40000").contains("try --smf 10.3.0.1:8805"));
+        assert!(!silent("10.3.0.1:8805").contains("try --smf"));
+    }
+}

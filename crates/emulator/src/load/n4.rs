@@ -250,3 +250,17 @@ fn note(trace: &mut VecDeque<Traced>, at_ns: u64, from: SocketAddr, to: SocketAd
     }
     trace.push_back(Traced { at_ns, from, to, octets: octets.to_vec() });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_keeps_the_last_messages() {
+        let (from, to) = ("10.0.0.1:8805".parse().unwrap(), "10.0.0.2:8805".parse().unwrap());
+        let mut trace = VecDeque::new();
+        (0..=MAX_TRACE as u64).for_each(|n| note(&mut trace, n, from, to, &[n as u8]));
+        assert_eq!((trace.len(), trace[0].at_ns, trace[0].octets[0]), (MAX_TRACE, 1, 1));
+        assert_eq!(trace.back().map(|last| last.at_ns), Some(MAX_TRACE as u64));
+    }
+}

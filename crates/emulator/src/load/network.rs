@@ -323,4 +323,107 @@ mod tests {
             );
         }
     }
+
+    use super::super::flows::UePool;
+
+    const RUN: u32 = 3;
+
+    /// A data network on loopback, the UPF's end of N6, and how many sessions it knows.
+    fn network() -> (NetworkThread, UdpSocket, SocketAddr) {
+        let upf = UdpSocket::bind("127.0.0.1:0").unwrap();
+        upf.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let flows = Flows::new(4, UePool { first: [10, 60, 0, 1].into() }, 4_000);
+        let plan = NetworkPlan {
+            flows: Arc::new(flows),
+            streams: 4,
+            run: Some(RUN),
+            server: "10.45.0.1:9".parse().unwrap(),
+            downlink: None,
+            all_live: false,
+            cpu: Vec::new(),
+        };
+        let ip = Network::Ip { local: "127.0.0.1:0".parse().unwrap(), upf: upf.local_addr().unwrap() };
+        let network = NetworkThread::new(ip, plan).unwrap().unwrap();
+        let at = network.socket.local_addr().unwrap();
+        (network, upf, at)
+    }
+
+    fn uplink(run: u32, flags: u8, stream: u32, number: u64) -> Vec<u8> {
+        let (ue, server) = ("10.60.0.1:4000".parse().unwrap(), "10.45.0.1:9".parse().unwrap());
+        let mut room = [0; 100];
+        let probe = Probe { run, flags, stream, number, intended_ns: 0 };
+        let len = write_packet(ue, server, 0, &probe, &mut room).unwrap();
+        room[..len].to_vec()
+    }
+
+    /// Receives until so many packets were looked at.
+    fn receive(network: &mut NetworkThread, packets: u64) {
+        let seen = |report: &NetworkReport| {
+            report.strangers + report.uplink.iter().map(|tally| tally.received).sum::<u64>()
+        };
+        while seen(&network.report) < packets {
+            network.receive().unwrap();
+        }
+    }
+
+    #[test]
+    fn packets_of_the_run_are_counted_and_those_that_ask_for_it_go_back() {
+        let (mut network, upf, at) = network();
+        for packet in [
+            uplink(RUN, 0, 1, 0),
+            uplink(RUN, REFLECT, 1, 1),
+            uplink(RUN, 0, 1, 1),
+            uplink(RUN + 1, REFLECT, 1, 2),
+            vec![0x45; 10],
+        ] {
+            upf.send_to(&packet, at).unwrap();
+        }
+        receive(&mut network, 5);
+        let mut back = [0; 200];
+        let (len, _) = upf.recv_from(&mut back).unwrap();
+        let probe = Probe::of_packet(&back[..len]).unwrap();
+        assert_eq!((probe.number, probe.flags), (1, REFLECTED));
+        let report = network.take_report();
+        assert_eq!((report.uplink[1].received, report.uplink[1].duplicates), (3, 1));
+        assert_eq!((report.strangers, report.reflected, report.uplink_octets), (2, 1, 3 * 56));
+        assert_eq!(network.report().uplink[1].received, 0, "counting begins anew");
+    }
+
+    #[test]
+    fn what_does_not_come_from_the_upf_is_a_strangers() {
+        let (mut network, _upf, at) = network();
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other.send_to(&uplink(RUN, REFLECT, 0, 0), at).unwrap();
+        receive(&mut network, 1);
+        assert_eq!((network.report().strangers, network.report().reflected), (1, 0));
+        // A session that nobody has is counted in the octets alone.
+        let (mut network, upf, at) = self::network();
+        upf.send_to(&uplink(RUN, 0, 99, 0), at).unwrap();
+        upf.send_to(&uplink(RUN, 0, 0, 0), at).unwrap();
+        receive(&mut network, 1);
+        assert_eq!((network.report().uplink_octets, network.report().uplink[0].received), (2 * 56, 1));
+    }
+
+    #[test]
+    fn downlink_packets_go_to_live_sessions_in_turns() {
+        let (mut network, upf, _) = network();
+        assert_eq!(network.next_live(), None);
+        [0, 2].into_iter().for_each(|flow| network.plan.flows.set_live(flow, true));
+        let turns = [(); 3].map(|()| network.next_live());
+        assert_eq!(turns, [Some(0), Some(2), Some(0)]);
+        network.set_step(RUN + 1, None);
+        network.send_one(2, 100).unwrap();
+        network.send_one(2, 100).unwrap();
+        network.send_one(99, 100).unwrap();
+        let mut packet = [0; 200];
+        for number in 0..2 {
+            let (len, _) = upf.recv_from(&mut packet).unwrap();
+            let probe = Probe::of_packet(&packet[..len]).unwrap();
+            assert_eq!((len, probe.run, probe.flags), (100, RUN + 1, DOWNLINK));
+            assert_eq!((probe.stream, probe.number), (2, number));
+            assert_eq!(packet[16..20], [10, 60, 0, 3], "to the UE");
+        }
+        assert_eq!((network.report().sent[2], network.report().unsent), (2, 0), "99 is nobody");
+        assert!(NetworkThread::new(Network::None, network.plan.clone()).unwrap().is_none());
+    }
 }

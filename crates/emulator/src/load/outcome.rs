@@ -98,3 +98,48 @@ impl CycleReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(seconds: &[u64]) -> CycleReport {
+        let mut report = CycleReport {
+            started: 10,
+            completed: 7,
+            failed: 2,
+            restarted: 1,
+            refused: 4,
+            restarts: 1,
+            data_reports: 5,
+            usage_reports: 6,
+            live_peak: 8,
+            ..CycleReport::default()
+        };
+        report.latency.record(Kind::Deletion, 1_000);
+        let second = |answers: &u64| Second { answers: *answers, cycles: 1, latency_us_sum: 2.0, live: 3 };
+        report.seconds = seconds.iter().map(second).collect();
+        report
+    }
+
+    #[test]
+    fn senders_are_added_up_but_a_restart_that_all_saw_is_one() {
+        let mut sum = report(&[1, 2, 3]);
+        sum.add(&report(&[10]));
+        assert_eq!((sum.started, sum.completed, sum.failed, sum.restarted), (20, 14, 4, 2));
+        assert_eq!((sum.refused, sum.restarts, sum.live_peak), (8, 1, 16));
+        assert_eq!((sum.data_reports, sum.usage_reports), (10, 12));
+        assert_eq!((sum.latency.of(Kind::Deletion).count(), sum.latency.of(Kind::Report).count()), (2, 0));
+    }
+
+    #[test]
+    fn seconds_that_one_sender_alone_had_are_kept() {
+        for (first, other) in [(&[1, 2, 3][..], &[10][..]), (&[10], &[1, 2, 3])] {
+            let mut sum = report(first);
+            sum.add(&report(other));
+            let answers: Vec<u64> = sum.seconds.iter().map(|second| second.answers).collect();
+            assert_eq!(answers, [11, 2, 3]);
+            assert_eq!((sum.seconds[0].live, sum.seconds[2].live), (6, 3));
+        }
+    }
+}

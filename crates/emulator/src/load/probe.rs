@@ -161,4 +161,62 @@ mod tests {
             assert!(!reflect(packet));
         }
     }
+
+    #[test]
+    fn what_is_cut_or_of_another_version_is_no_probe() {
+        let probe = Probe { run: 7, flags: 0, stream: 5, number: 9, intended_ns: 99 };
+        let (from, to) = ("10.60.0.1:4000".parse().unwrap(), "192.0.2.1:7".parse().unwrap());
+        let mut room = [0; 100];
+        let len = write_packet(from, to, 0, &probe, &mut room).unwrap();
+        for cut in 0..len {
+            assert_eq!(Probe::of_packet(&room[..cut]), None, "{cut}");
+        }
+        assert_eq!(Probe::of_packet(&room[..len]), Some(probe));
+        room[20 + UDP + 4] = VERSION + 1;
+        assert_eq!(Probe::of_packet(&room[..len]), None);
+        room[0] = 0x75;
+        assert_eq!(Probe::of_packet(&room[..len]), None, "IP version 7");
+    }
+
+    #[test]
+    fn a_header_with_options_is_as_long_as_it_says() {
+        let probe = Probe { run: 7, flags: REFLECT, stream: 5, number: 9, intended_ns: 99 };
+        let (from, to) = ("10.60.0.1:4000".parse().unwrap(), "192.0.2.1:7".parse().unwrap());
+        let mut room = [0; 100];
+        let len = write_packet(from, to, 0, &probe, &mut room).unwrap();
+        // Four octets of options (RFC 791: 1 is no operation).
+        let mut packet = [&room[..20], &[1; 4], &room[20..len]].concat();
+        packet[0] = 0x46;
+        assert_eq!(Probe::of_packet(&packet), Some(probe));
+        assert!(reflect(&mut packet));
+        assert_eq!((&packet[12..16], &packet[16..20]), (&[192, 0, 2, 1][..], &[10, 60, 0, 1][..]));
+        assert_eq!(Probe::of_packet(&packet).unwrap().flags, REFLECTED);
+    }
+
+    #[test]
+    fn nobody_writes_between_two_versions_of_ip_or_beyond_the_room() {
+        let probe = Probe { run: 0, flags: 0, stream: 0, number: 0, intended_ns: 0 };
+        let (v4, v6) = ("10.0.0.1:1".parse().unwrap(), "[::1]:1".parse().unwrap());
+        let mut room = [0; 80];
+        assert_eq!(write_packet(v4, v6, 80, &probe, &mut room), None);
+        assert_eq!(write_packet(v6, v4, 80, &probe, &mut room), None);
+        assert_eq!(write_packet(v4, v4, 81, &probe, &mut room), None);
+        assert_eq!(write_packet(v4, v4, 80, &probe, &mut room), Some(80));
+        let mut most = vec![0; 70_000];
+        assert_eq!(write_packet(v6, v6, 70_000, &probe, &mut most), Some(65_535));
+    }
+
+    #[test]
+    fn a_packet_of_somebody_elses_is_reflected_without_a_probe() {
+        let mut packet = [0; 30];
+        (packet[0], packet[9]) = (0x45, 17);
+        packet[12..20].copy_from_slice(&[1, 1, 1, 1, 2, 2, 2, 2]);
+        packet[20..24].copy_from_slice(&[0, 5, 0, 6]);
+        assert!(reflect(&mut packet));
+        assert_eq!((&packet[12..20], &packet[20..24]), (&[2, 2, 2, 2, 1, 1, 1, 1][..], &[0, 6, 0, 5][..]));
+        packet[9] = 6;
+        let before = packet;
+        assert!(!reflect(&mut packet), "TCP");
+        assert_eq!(packet, before);
+    }
 }

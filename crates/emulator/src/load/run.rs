@@ -128,3 +128,93 @@ pub fn data_network(
     let go = AtomicBool::new(true);
     Ok(thread.run(&go, stop)?.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::data::Traffic;
+    use super::super::tests::config;
+    use super::*;
+    use ranlab_wire::pfcp::BitRates;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn refused(config: &LoadConfig) -> String {
+        check(config).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_beyond_its_bounds_is_named_with_them() {
+        let good = config(Mode::Sessions { sessions: 10, duration: SECOND });
+        assert!(check(&good).is_ok());
+        for (wrong, what) in [
+            (LoadConfig { gnbs: 0, ..good.clone() }, "0 base stations; 1 to 1024 are allowed"),
+            (LoadConfig { gnbs: MAX_GNBS + 1, ..good.clone() }, "1025 base stations; 1 to 1024"),
+            (LoadConfig { threads: 65, ..good.clone() }, "65 data threads; 1 to 64"),
+            (LoadConfig { smfs: 0, ..good.clone() }, "0 SMFs; 1 to 64"),
+        ] {
+            assert!(refused(&wrong).contains(what), "{}", refused(&wrong));
+        }
+        let sessions = |sessions| config(Mode::Sessions { sessions, duration: SECOND });
+        assert!(check(&sessions(MAX_FLOWS)).is_ok());
+        assert!(refused(&sessions(MAX_FLOWS + 1)).contains("4194304 sessions; 1 to 4194303"));
+        assert!(refused(&sessions(0)).contains("0 sessions"));
+    }
+
+    #[test]
+    fn a_handover_needs_another_base_station_of_the_same_thread() {
+        let downlink = Some(Traffic { packets_per_s: 1.0, octets: 100, reflect_every: 0 });
+        let (local, upf) = ("127.0.0.10:1".parse().unwrap(), "127.0.0.8:1".parse().unwrap());
+        let network = Network::Ip { local, upf };
+        let mode = Mode::Handover { sessions: 5, rate: 1.0, duration: SECOND };
+        let good = LoadConfig { downlink, network, ..config(mode) };
+        assert!(check(&good).is_ok());
+        assert!(
+            refused(&LoadConfig { gnbs: 3, ..good.clone() })
+                .contains("3 base stations (a session is handed over")
+        );
+        for lacking in [
+            LoadConfig { downlink: None, ..good.clone() },
+            LoadConfig { network: Network::None, ..good.clone() },
+            LoadConfig {
+                network: Network::None,
+                mode: Mode::Paging { sessions: 5, rate: 1.0, duration: SECOND },
+                ..good
+            },
+        ] {
+            assert!(refused(&lacking).contains("needs downlink packets"), "{}", refused(&lacking));
+        }
+    }
+
+    #[test]
+    fn rates_are_held_against_a_maximum_that_there_is() {
+        let mode = Mode::Qos { offered_bps: vec![1e6], sessions: 1, duration: SECOND };
+        let network = Network::Routed("127.0.0.10:1".parse().unwrap());
+        let mut qos = config(mode);
+        assert!(refused(&qos).contains("data network of ours"));
+        qos.network = network;
+        assert!(refused(&qos).contains("a maximum bit rate (--mbr)"));
+        qos.profile.mbr = Some(BitRates { uplink_kbps: 1, downlink_kbps: 1 });
+        assert!(check(&qos).is_ok());
+    }
+
+    #[test]
+    fn a_data_network_alone_needs_its_address_and_stops_when_told() {
+        let alone = config(Mode::Sessions { sessions: 1, duration: SECOND });
+        let error = data_network(&alone, 1, &AtomicBool::new(true)).unwrap_err().to_string();
+        assert!(error.contains("needs its address (--n6)"), "{error}");
+        let network = Network::Routed("127.0.0.1:0".parse().unwrap());
+        let seen = data_network(&LoadConfig { network, ..alone }, 3, &AtomicBool::new(true)).unwrap();
+        // A tally for each session and sender.
+        assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
+    }
+
+    #[test]
+    fn nothing_is_begun_that_is_out_of_bounds_or_has_no_process() {
+        let stop = AtomicBool::new(false);
+        let wrong = LoadConfig { gnbs: 0, ..config(Mode::Sessions { sessions: 1, duration: SECOND }) };
+        assert!(matches!(run(&wrong, &stop), Err(LoadError::Bounds { .. })));
+        let nobody = LoadConfig { upf_pid: Some(u32::MAX), gnbs: 4, ..wrong };
+        assert!(matches!(run(&nobody, &stop), Err(LoadError::NoProcess { pid: u32::MAX })));
+    }
+}

@@ -45,3 +45,46 @@ fn open_capacity(config: &LoadConfig) -> usize {
     let rate = arrivals.rate_at(0.0).max(arrivals.rate_at(duration.as_secs_f64()));
     config.window.max(1) * config.smfs + (rate * hold.as_secs_f64() * 1.5) as usize + 1_000
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::arrivals::Arrivals;
+    use super::super::tests::config;
+    use super::*;
+    use std::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn control(begin: Loop, hold: Duration, live: usize) -> usize {
+        capacity(&config(Mode::Control { begin, cycles: None, duration: SECOND * 10, hold, live }))
+    }
+
+    #[test]
+    fn each_mode_has_room_for_its_sessions_and_those_on_their_way() {
+        assert_eq!(control(Loop::Closed { window: 64 }, Duration::ZERO, 100), 165);
+        assert_eq!(control(Loop::Rounds { sessions: 10, period: SECOND }, Duration::ZERO, 0), 21);
+        let sessions = |mode| capacity(&config(mode));
+        assert_eq!(sessions(Mode::Blind { delay: SECOND, sessions: 1_000_000 }), 1);
+        assert_eq!(sessions(Mode::Paging { sessions: 7, rate: 1.0, duration: SECOND }), 7);
+        let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND, round: SECOND, lead: SECOND };
+        assert_eq!(sessions(mixed), 25, "a round's last come after the next one's first");
+    }
+
+    #[test]
+    fn an_open_loop_has_room_for_what_its_greatest_rate_holds() {
+        let open = |arrivals, hold| control(Loop::Open(arrivals), hold, 0);
+        let (steady, held) = (Arrivals::Constant { rate: 100.0 }, SECOND * 4);
+        // Requests under way, half as many again as are held on average, a thousand, one for the smoke.
+        assert_eq!(open(steady, Duration::ZERO), 1_000 + 1_000 + 1);
+        assert_eq!(open(steady, held), 1_000 + 600 + 1_000 + 1);
+        let (up, down) = ((10.0, 100.0), (100.0, 10.0));
+        for (from, to) in [up, down] {
+            assert_eq!(open(Arrivals::Ramp { from, to, over: SECOND * 10 }, held), open(steady, held));
+        }
+    }
+
+    #[test]
+    fn a_packet_has_room_for_its_probe() {
+        assert_eq!((least_of(1, false), least_of(1, true), least_of(100, true)), (56, 76, 100));
+    }
+}

@@ -81,3 +81,48 @@ impl Table {
         self.places.iter().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycle(id: u64, phase: Phase) -> Cycle {
+        Cycle { id, flow: 7, intended: Time::from_nanos(0), phase, keep: false, failed: false }
+    }
+
+    #[test]
+    fn sessions_are_counted_by_phase_while_they_move() {
+        let mut table = Table::default();
+        table.insert(cycle(1, Phase::Opening));
+        table.insert(cycle(5, Phase::Opening));
+        assert_eq!((table.len(), table.in_phase(Phase::Opening)), (2, 2));
+        table.change(5, |cycle| cycle.phase = Phase::Kept);
+        assert_eq!((table.in_phase(Phase::Opening), table.in_phase(Phase::Kept)), (1, 1));
+        assert_eq!(table.iter().map(|cycle| cycle.id).collect::<Vec<_>>(), [1, 5]);
+        assert_eq!(table.remove(1).map(|cycle| cycle.flow), Some(7));
+        assert!(table.remove(1).is_none() && table.get(1).is_none());
+        assert_eq!((table.len(), table.in_phase(Phase::Opening)), (1, 0));
+    }
+
+    /// The upper half of a name is how often its place was used: an answer to the one before is not this one's.
+    #[test]
+    fn a_place_that_is_used_again_has_another_session() {
+        let (before, after) = (1 << 32 | 3, 2 << 32 | 3);
+        let mut table = Table::default();
+        table.insert(cycle(before, Phase::Opening));
+        table.insert(cycle(after, Phase::Held));
+        assert_eq!((table.len(), table.in_phase(Phase::Opening), table.in_phase(Phase::Held)), (1, 0, 1));
+        assert!(table.get(before).is_none() && table.get(after).is_some());
+        table.change(before, |cycle| cycle.phase = Phase::Closing);
+        assert!(table.remove(before).is_none());
+        assert_eq!(table.in_phase(Phase::Held), 1);
+    }
+
+    #[test]
+    fn a_name_without_a_place_is_nobodys() {
+        let mut table = Table::default();
+        table.insert(cycle(7 << 32, Phase::Opening));
+        assert_eq!(table.len(), 0);
+        assert!(table.get(0).is_none() && table.remove(7 << 32).is_none());
+    }
+}

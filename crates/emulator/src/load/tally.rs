@@ -51,7 +51,9 @@ impl Tally {
         self.received += other.received;
         self.duplicates += other.duplicates;
         self.reordered += other.reordered;
-        self.next = self.next.max(other.next);
+        if other.next > self.next {
+            (self.next, self.seen) = (other.next, other.seen);
+        }
     }
 }
 
@@ -74,5 +76,22 @@ mod tests {
         assert_eq!(tally([0, 200, 1]), (3, 0, 1));
         assert_eq!(tally([5, 3, 3, 4, 4]), (5, 2, 2));
         assert_eq!(tally([0, 63, 0, 64, 0]), (5, 1, 1), "0 is forgotten when 64 has come");
+    }
+
+    #[test]
+    fn two_receivers_of_a_stream_are_added_up() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        [0, 1, 1].into_iter().for_each(|number| one.take(number));
+        [5, 3].into_iter().for_each(|number| other.take(number));
+        one.add(&other);
+        assert_eq!((one.received, one.duplicates, one.reordered, one.distinct()), (5, 1, 1, 4));
+        // What follows is held against the newest of both.
+        one.take(4);
+        assert_eq!(one.reordered, 2);
+    }
+
+    #[test]
+    fn the_greatest_numbers_do_not_run_over() {
+        assert_eq!(tally([u64::MAX - 1, 0, u64::MAX - 1]), (3, 1, 1));
     }
 }
