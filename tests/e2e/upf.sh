@@ -202,6 +202,46 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     done
     down
     holds upf.json "r['n3_received'] == $frames"
+    echo "== a campaign loads a UPF from another machine: its worker listens beyond the UPF's network"
+    cat >far.toml <<'TOML'
+title = "A UPF and its load on two machines"
+rig = "upf"
+[sut]
+n4 = "10.3.0.2:8805"
+n3 = "10.3.0.2:2152"
+[load]
+smf = "10.3.0.1:8805"
+gnb = "10.3.0.11:2152"
+gnbs = 4
+network = "10.3.0.1:2153"
+sessions = 100
+t1 = "20s"
+uplink = 1000
+downlink = 1000
+[sweep.axes]
+"load.mode" = ["control", "sessions"]
+TOML
+    ip netns exec "$ran" "$RANLAB" worker --listen 10.3.0.1:7100 --allow 10.3.0.2 >worker.out 2>worker.err &
+    worker=$!
+    pids+=("$worker")
+    for _ in $(seq 100); do [[ ! -s worker.out ]] || break; sleep 0.05; done
+    far() { ip netns exec "$core" "$RANLAB" bench run far.toml --quick --set load.at=tcp://10.3.0.1:7100 "$@"; }
+    far --out far --format json >far.json 2>far.err || { cat far.err && exit 1; }
+    all='[p["metrics"] for p in r["points"]]'
+    holds far.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all)"
+    holds far.json "$all[0]['sessions_per_s']['mean'] > 0 and $all[0]['sessions_failed_ratio']['mean'] == 0"
+    holds far.json "all($all[1][way + '_pps']['mean'] > 500 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
+    # The UPF was metered where it ran.
+    holds far.json "all(m['sut.rss_mb']['mean'] > 1 for m in $all)"
+    echo "== what is of the worker's machine is refused there, and a namespace is of this one alone"
+    if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi
+    grep -q '`io` names something of the worker.s machine' far.err
+    if far --set load.netns="$ran" --out netns 2>far.err >/dev/null; then exit 1; fi
+    grep -q 'cannot be put into the network namespace' far.err
+    kill "$worker" && wait "$worker" || true
+    echo "== the same with both ends started in their namespaces"
+    "$RANLAB" bench run far.toml --quick --set sut.netns="$core" --set load.netns="$ran" --out near --format json >near.json
+    holds near.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all) and $all[1]['downlink_pps']['mean'] > 500"
 else
-    echo "network namespaces: this user may not make them; left out"
+    echo "skipped: in namespaces (kernel routing, XDP, AF_XDP, a load on another machine): this user may not make any"
 fi
