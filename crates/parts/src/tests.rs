@@ -10,7 +10,13 @@ use crate::worker::{Reply, serve};
 
 /// One of each, as it is by default.
 fn parts() -> Vec<Part> {
-    vec![Part::Fleet(FleetPart::default()), Part::Pipeline(Box::default()), Part::Xhaul(Box::default())]
+    vec![
+        Part::Fleet(FleetPart::default()),
+        Part::Upf(Box::default()),
+        Part::UpfLoad(Box::default()),
+        Part::Pipeline(Box::default()),
+        Part::Xhaul(Box::default()),
+    ]
 }
 
 /// As a message has it.
@@ -21,7 +27,8 @@ fn message(part: &Part) -> Map<String, Json> {
 
 /// Values that the field may have, but not its default.
 fn others(field: &Field) -> Vec<Json> {
-    let texts = ["x", "[1,2]", "127.0.0.1:1", r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#];
+    let texts =
+        ["x", "[1,2]", "127.0.0.1:1", "af-xdp", "a,b", r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#];
     let own = match &field.key.kind {
         Kind::Bool => vec![json!(true), json!(false)],
         Kind::Int { min, max } => vec![json!(min), json!(max)],

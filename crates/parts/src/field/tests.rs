@@ -1,3 +1,5 @@
+#![allow(unreachable_pub, reason = "config! makes public types")]
+
 use super::*;
 
 crate::config! {
