@@ -145,3 +145,81 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
     ))?;
     output.finish(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, Parser};
+    use ranlab_campaign::plan::Point;
+    use ranlab_campaign::rig::Run;
+    use ranlab_campaign::value::Value;
+    use ranlab_parts::{Config, Part};
+    use std::time::Duration;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: UpfArguments,
+    }
+
+    const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
+         arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink octets \
+         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run";
+
+    #[test]
+    fn no_flag_is_lost_or_new() {
+        let command = Line::command();
+        let mut flags: Vec<_> = command.get_arguments().filter_map(|argument| argument.get_long()).collect();
+        flags.sort_unstable();
+        let mut expected: Vec<_> = FLAGS.split_whitespace().collect();
+        expected.sort_unstable();
+        assert_eq!(flags, expected);
+    }
+
+    #[test]
+    fn flags_a_scenario_and_a_message_say_the_same() {
+        let words = "x --mode qos --arrivals poisson --rate 500 --mbr 10M --offered 12.5M --uplink 2000 --pin 0,1 --t1 200ms \
+             --n1 5 --io af-xdp:n3,native --ue 10.45.0.2 --no-smoke --heartbeat 0s --gnbs 4 --live 7";
+        let flags = Line::try_parse_from(words.split_whitespace()).unwrap().arguments.load.config;
+        let settings = [
+            ("load.mode", "qos".into()),
+            ("load.arrivals", "poisson".into()),
+            ("load.rate", Value::Float(500.0)),
+            ("load.mbr_mbps", Value::Float(10.0)),
+            ("load.offered_mbps", Value::Float(12.5)),
+            ("load.uplink", Value::Float(2_000.0)),
+            ("load.pin", "0,1".into()),
+            ("load.t1", Value::Span(Duration::from_millis(200))),
+            ("load.n1", 5.into()),
+            ("load.io", "af-xdp:n3,native".into()),
+            ("load.ue", "10.45.0.2".into()),
+            ("load.no_smoke", true.into()),
+            ("load.heartbeat", Value::Span(Duration::ZERO)),
+            ("load.gnbs", 4.into()),
+            ("load.live", 7.into()),
+        ];
+        let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        let run = Run::new(&point, 0, 1, Duration::from_secs(1));
+        assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), flags);
+        let message = serde_json::to_string(&Part::UpfLoad(Box::new(flags.clone()))).unwrap();
+        let Ok(Part::UpfLoad(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+        assert_eq!(*read, flags);
+        assert_eq!(Line::try_parse_from(["x"]).unwrap().arguments.load.config, UpfLoadPart::default());
+    }
+
+    #[test]
+    fn a_wrong_flag_is_answered_with_what_is_allowed() {
+        for (words, allowed) in [
+            ("x --mbr 10m", "e.g. 10M"),
+            ("x --uplink inf", "or max"),
+            ("x --n6 tcp://x", "routed://ADDRESS"),
+            ("x --dialect rel15", "strict-rel15"),
+            ("x --smfs 65", "from 1 to 64"),
+            ("x --mode contol", "control"),
+        ] {
+            let error = Line::try_parse_from(words.split_whitespace()).unwrap_err().to_string();
+            assert!(error.contains(allowed), "{words}: {error}");
+        }
+    }
+}

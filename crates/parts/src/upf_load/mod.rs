@@ -290,3 +290,6 @@ impl UpfLoadPart {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+use super::*;
+
+#[test]
+fn what_is_sent_is_received_lost_or_refused() {
+    let mut gnb = DataReport::new(2, 1);
+    gnb.sent = vec![10, 5];
+    gnb.unsent = 1;
+    let mut network = NetworkReport { uplink: vec![Tally::default(); 2], ..Default::default() };
+    (0..8).chain([3]).for_each(|n| network.uplink[0].take(n));
+    (0..5).for_each(|n| network.uplink[1].take(n));
+    let sides = Sides { gnb: &gnb, network: Some(&network), seconds: 2.0 };
+    let up = sides.uplink(Some(7.0), 100, 3);
+    assert_eq!(
+        (up.asked_back, Sides { network: None, ..sides }.uplink(None, 100, 3).asked_back),
+        (None, Some(6))
+    );
+    assert_eq!((up.sent, up.received, up.lost, up.unsent, up.duplicates), (14, 13, 1, 1, 1));
+    assert_eq!((up.streams_disturbed, up.offered_pps), (1, 7.0));
+    assert!(sides.downlink(None).is_none());
+}
+
+#[test]
+fn drift_compares_the_first_third_with_the_last() {
+    let second = |answers, latency_us_sum| Second { answers, latency_us_sum, ..Default::default() };
+    let mut seconds = vec![second(100, 1_000.0); 3];
+    seconds.extend(vec![second(50, 1_000.0); 3]);
+    assert_eq!(drift(&seconds), None, "the last second does not count");
+    seconds.push(second(1, 1.0));
+    assert_eq!(drift(&seconds), Some([0.5, 2.0]));
+}
+
+#[test]
+fn a_late_generator_says_so() {
+    let mut report =
+        LoadReport { control: ControlSummary { balanced: true, ..Default::default() }, ..Default::default() };
+    let mut times = crate::load::Times::default();
+    times.record(5_000_000);
+    report.control.lag_us = times.summary();
+    report.judge();
+    assert!(!report.on_schedule && report.warnings[0].contains("could not keep its schedule"));
+    assert_eq!(report.unexplained, 0);
+}
+
+fn judged(change: impl FnOnce(&mut LoadReport)) -> LoadReport {
+    let mut report =
+        LoadReport { control: ControlSummary { balanced: true, ..Default::default() }, ..Default::default() };
+    change(&mut report);
+    report.judge();
+    report
+}
+
+fn pending(kind: Kind, pending: u64) -> (String, RequestSummary) {
+    let counts = Counts { sent: pending, pending, ..Default::default() };
+    (kind_name(kind).to_owned(), request(&counts, None, None))
+}
+
+#[test]
+fn every_request_has_an_end_but_a_release_and_those_to_the_dead() {
+    let open = judged(|report| {
+        report.control.requests.extend([pending(Kind::Release, 1), pending(Kind::Deletion, 2)]);
+        (report.control.unexpected, report.control.malformed) = (3, 4);
+    });
+    assert_eq!((open.unexplained, open.on_schedule), (9, true));
+    let dead = judged(|report| {
+        report.control.requests.extend([pending(Kind::Deletion, 2)]);
+        report.upf_died_s = Some(1.25);
+    });
+    assert_eq!(dead.unexplained, 0);
+    assert_eq!(dead.warnings, ["the UPF's process ended 1.25 s into the run"]);
+    let ours = judged(|report| report.control.balanced = false);
+    assert_eq!(ours.unexplained, 1);
+    assert!(ours.warnings[0].contains("a fault of ranlab"));
+}
+
+#[test]
+fn what_a_reader_has_to_know_is_said() {
+    let side = |change: fn(&mut DataSummary)| {
+        let mut side = DataSummary { asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
+        change(&mut side);
+        judged(|report| report.steps.push(StepSummary { downlink: Some(side), ..Default::default() }))
+    };
+    assert_eq!(side(|_| {}).warnings, [""; 0]);
+    let slow = side(|side| side.offered_pps = 979.0);
+    assert!(!slow.on_schedule && slow.warnings[0].contains("979 packets/s were sent of 1000 asked for"));
+    assert!(side(|side| side.offered_pps = 981.0).on_schedule);
+    let refused = side(|side| side.unsent = 5);
+    assert!(refused.warnings[0].contains("5 packets were refused by the generator's own kernel"));
+    let grown = judged(|report| report.control.drift = Some([1.0, 1.6]));
+    assert!(grown.warnings[0].contains("latency grew by a factor of 1.60"));
+    assert_eq!(judged(|report| report.control.drift = Some([0.1, 1.4])).warnings, [""; 0]);
+    let left = judged(|report| report.control.left_behind = 7);
+    assert!(left.warnings[0].contains("7 sessions may be left behind"));
+}
+
+#[test]
+fn frames_that_were_lost_or_came_around_are_said() {
+    let frames = |change: fn(&mut AfXdpSummary)| {
+        judged(|report| change(report.af_xdp.insert(AfXdpSummary::default()))).warnings
+    };
+    assert_eq!(frames(|frames| (frames.tx_dropped, frames.unreadable) = (1, 1)), [""; 0]);
+    let lost = frames(|frames| (frames.rx_dropped, frames.rx_ring_full) = (2, 3));
+    assert!(lost[0].contains("5 frames came and were lost"));
+    assert!(frames(|frames| frames.around = 4)[0].contains("4 packets came around"));
+}
+
+#[test]
+fn several_smfs_requests_are_one_account() {
+    let mut reports = CycleReport { completed: 30, started: 40, ..Default::default() };
+    reports.seconds = vec![Second { answers: 60, ..Default::default() }; 2];
+    let mut ledger = Ledger { responses: 5, unexpected: 1, malformed: 2, ..Default::default() };
+    ledger.causes.insert(75, 3);
+    let wall = Duration::from_secs(2);
+    let summary = control(&reports, &[ledger.clone(), ledger], wall, Duration::from_millis(500));
+    assert_eq!((summary.responses, summary.unexpected, summary.malformed), (10, 2, 4));
+    assert_eq!((summary.causes[&75], summary.cycles_per_s, summary.answers_per_s), (6, 15.0, 60.0));
+    assert!(summary.requests.is_empty(), "kinds of which none was sent are not told");
+    assert_eq!((summary.cycle_us, summary.drift, summary.answers_per_cpu_s), (None, None, 0.0));
+    let idle = control(&CycleReport::default(), &[], Duration::ZERO, Duration::ZERO);
+    assert_eq!((idle.cycles_per_s, idle.answers_per_cpu_s, idle.balanced), (0.0, 0.0, true));
+}
+
+#[test]
+fn where_nobody_looks_nothing_is_received() {
+    let gnb = DataReport::new(1, 1);
+    let sides = Sides { gnb: &gnb, network: None, seconds: 0.0 };
+    let up = sides.uplink(Some(f64::INFINITY), 100, 0);
+    assert_eq!((up.asked_back, up.asked_pps, up.received, up.lost), (Some(0), None, 0, 0));
+    assert!(
+        up.offered_pps == 0.0 && up.received_bps == 0.0,
+        "no time passed, and no rate is infinite: {up:?}"
+    );
+    let network = NetworkReport { sent: vec![0], ..Default::default() };
+    assert!(Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(), "none was sent");
+}

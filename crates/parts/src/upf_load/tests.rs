@@ -1,0 +1,154 @@
+use super::*;
+use crate::{Described, Field, Role, Running};
+use ranlab_campaign::schema::Presence;
+use ranlab_campaign::value::Value;
+use ranlab_emulator::load::LoadError;
+
+fn part(settings: &[(&str, Value)]) -> UpfLoadPart {
+    let mut part = UpfLoadPart { run: Some(1), ..UpfLoadPart::default() };
+    for (name, value) in settings {
+        crate::Config::set(&mut part, name, value).unwrap_or_else(|error| panic!("{error}"));
+    }
+    part
+}
+
+fn load(settings: &[(&str, Value)]) -> LoadConfig {
+    part(settings).load().unwrap()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn every_mode_has_what_it_was_told() {
+    let mode = |name: &str, more: &[(&str, Value)]| {
+        let all: Vec<_> = [("mode", Value::from(name))].into_iter().chain(more.iter().cloned()).collect();
+        load(&all).mode
+    };
+    let rate = ("rate", Value::Float(7.0));
+    let sessions = ("sessions", Value::Int(5));
+    assert_eq!(mode("sessions", &[]), Mode::Sessions { sessions: 100, duration: SECOND * 5 });
+    let handover = Mode::Handover { sessions: 5, rate: 7.0, duration: SECOND * 5 };
+    assert_eq!(mode("handover", &[rate.clone(), sessions.clone()]), handover);
+    let paging = Mode::Paging { sessions: 5, rate: 7.0, duration: SECOND * 5 };
+    assert_eq!(mode("paging", &[rate, sessions.clone()]), paging);
+    let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND * 5, round: SECOND, lead: SECOND * 5 };
+    assert_eq!(mode("mixed", &[sessions.clone()]), mixed);
+    let blind = Mode::Blind { delay: Duration::from_micros(100), sessions: 5 };
+    assert_eq!(mode("blind", &[sessions.clone()]), blind);
+    let qos = |sessions| Mode::Qos { offered_bps: vec![7e6, 12e6, 30e6], sessions, duration: SECOND * 5 };
+    assert_eq!((mode("qos", &[]), mode("qos", &[sessions])), (qos(1), qos(5)), "the maximum is each one's");
+}
+
+#[test]
+fn sessions_begin_as_was_asked() {
+    let begin = |name: &str| {
+        let rate = ("rate", Value::Float(10.0));
+        match load(&[("arrivals", name.into()), rate, ("burst", 3.into()), ("window", 9.into())]).mode {
+            Mode::Control { begin, .. } => begin,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(begin("closed"), Loop::Closed { window: 9 });
+    assert_eq!(begin("constant"), Loop::Open(Arrivals::Constant { rate: 10.0 }));
+    assert_eq!(begin("poisson"), Loop::Open(Arrivals::Poisson { rate: 10.0 }));
+    assert_eq!(begin("burst"), Loop::Open(Arrivals::Burst { rate: 10.0, size: 3 }));
+    let ramp = Arrivals::Ramp { from: 10.0, to: 20.0, over: SECOND * 5 };
+    assert_eq!(begin("ramp"), Loop::Open(ramp), "without an end it doubles");
+}
+
+#[test]
+fn packets_flow_where_a_mode_has_some_and_nobody_said_otherwise() {
+    let rates = |settings: &[(&str, Value)]| {
+        let config = load(settings);
+        (config.uplink, config.downlink).map_both(|traffic| traffic.map(|traffic| traffic.packets_per_s))
+    };
+    assert_eq!(rates(&[]), (None, None));
+    assert_eq!(rates(&[("mode", "sessions".into())]), (Some(1_000.0), None));
+    assert_eq!(
+        rates(&[("mode", "sessions".into()), ("downlink", "max".into())]),
+        (None, Some(f64::INFINITY))
+    );
+    assert_eq!(rates(&[("mode", "control".into()), ("uplink", 5.into())]), (Some(5.0), None));
+}
+
+trait Both<A, B> {
+    fn map_both(self, change: impl Fn(A) -> B) -> (B, B);
+}
+impl<A, B> Both<A, B> for (A, A) {
+    fn map_both(self, change: impl Fn(A) -> B) -> (B, B) {
+        (change(self.0), change(self.1))
+    }
+}
+
+#[test]
+fn a_profile_follows_from_the_settings() {
+    let profile = |settings: &[(&str, Value)]| load(settings).profile;
+    assert_eq!((profile(&[]).mbr, profile(&[]).buffer, profile(&[]).ipv6), (None, false, false));
+    let rates = BitRates { uplink_kbps: 500, downlink_kbps: 500 };
+    assert_eq!(profile(&[("mbr_mbps", Value::Float(0.5))]).mbr, Some(rates));
+    assert!(profile(&[("mode", "paging".into())]).buffer, "an idle session's packets wait");
+    let six = [("ue", "2001:db8::1".into()), ("server", "[2001:db8:1::1]:9".into())];
+    assert!(profile(&six).ipv6);
+    let mixed = part(&six[..1]).load().unwrap_err();
+    assert!(mixed.what.contains("of different IP versions"), "{mixed}");
+}
+
+#[test]
+fn what_is_left_out_is_found_or_switched_off() {
+    let config = load(&[("heartbeat", Value::Span(Duration::ZERO)), ("no_smoke", true.into())]);
+    assert_eq!((config.heartbeat, config.smoke), (None, false));
+    assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
+    let routed = UpfLoadPart { n6: "routed://192.0.2.1:9".parse().unwrap(), ..part(&[]) }.load().unwrap();
+    assert_eq!(routed.server.to_string(), "192.0.2.1:9", "which is what UEs speak to");
+    assert_ne!(load(&[]).run, UpfLoadPart { run: None, ..part(&[]) }.load().unwrap().run);
+    for wrong in [part(&[("io", "af-xdp".into()), ("mode", "calibrate".into())]), {
+        UpfLoadPart { role: LoadRole::DataNetwork, ..part(&[("io", "af-xdp".into())]) }
+    }] {
+        assert!(wrong.load().unwrap_err().what.contains("af-xdp is for base stations"));
+    }
+}
+
+#[test]
+fn bounds_are_those_of_the_load() {
+    let mut part = UpfLoadPart::default();
+    for (name, wrong) in [("smfs", 65), ("gnbs", 1_025), ("threads", 0), ("window", 65_537), ("n1", 256)] {
+        let error = crate::Config::set(&mut part, name, &Value::Int(wrong)).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("a whole number from"), "{error}");
+    }
+    let error = crate::Config::set(&mut part, "mode", &"contol".into()).unwrap_err().to_string();
+    assert!(error.contains("\"control\"") && error.contains("\"qos\""), "{error}");
+    assert_eq!(part, UpfLoadPart::default());
+}
+
+#[test]
+fn only_devices_and_processes_are_the_machines_own() {
+    let local = |field: &Field| field.role == Role::Local;
+    let locals: Vec<_> = part(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
+    assert_eq!(locals, ["io", "upf_pid"]);
+    assert!(part(&[("io", "sockets".into())]).locals().is_empty());
+    let required = part(&[]).described().into_iter().filter(|field| field.key.presence == Presence::Required);
+    assert_eq!(required.count(), 0);
+}
+
+#[test]
+fn whose_fault_a_load_is_that_does_not_run() {
+    use crate::worker::Fault;
+    let fault = |error: LoadError| Trouble::from(error).fault;
+    let (upf, smf) = ("10.0.0.2:8805".parse().unwrap(), "10.0.0.1:8805".parse().unwrap());
+    assert_eq!(fault(LoadError::NoAssociation { upf, smf, waited: SECOND }), Fault::Sut);
+    assert_eq!(fault(LoadError::Smoke("uplink")), Fault::Sut);
+    assert_eq!(fault(LoadError::Panicked), Fault::Rig);
+    assert_eq!(fault(LoadError::NoProcess { pid: 1 }), Fault::Rig);
+    assert_eq!(fault(LoadError::Io(std::io::ErrorKind::Other.into())), Fault::Environment);
+}
+
+#[test]
+fn a_load_that_was_not_begun_is_not_over_and_reports_nothing() {
+    let mut loading = Loading::new(&part(&[])).unwrap();
+    assert_eq!(loading.look()[OVER], 0.0);
+    let mut report = crate::worker::Report::default();
+    loading.end(&mut report);
+    assert!(report.detail.is_null() && loading.check().is_ok());
+    let error = Loading::new(&part(&[("mode", "calibrate".into())])).err().unwrap();
+    assert!(error.what.contains("of `ranlab load upf` alone"), "{error}");
+}

@@ -1,0 +1,209 @@
+//! Each clause of `check upf` can fail: user planes with one fault each, and the check that finds it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_machines::Time;
+use ranlab_machines::n4::{Dialect, Upf, UpfInput, UpfOutput, UpfSettings};
+use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
+use ranlab_parts::worker::{Fault, Trouble};
+use ranlab_wire::pfcp::{Cause, Header, Ies, SessionDeletionResponse, encode, message_type};
+
+fn at(test: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 65, test, 8], port))
+}
+
+/// What a fault makes of an answer; `None`: it stays unsaid.
+type Habit = fn(Vec<u8>) -> Option<Vec<u8>>;
+
+/// The control half of a user plane, behind its fault.
+struct Faulty {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Faulty {
+    fn start(test: u8, settings: UpfSettings, habit: Habit) -> Self {
+        let socket = UdpSocket::bind(at(test, 8805)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let (mut upf, begin) = (Upf::new(settings), Instant::now());
+            let mut room = [0; 4_096];
+            while !stopped.load(Relaxed) {
+                let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
+                match socket.recv_from(&mut room) {
+                    Ok((len, from)) => upf.handle(now, UpfInput::Received(from, &room[..len])),
+                    Err(_) => upf.handle(now, UpfInput::Wake),
+                }
+                while let Some(output) = upf.poll() {
+                    if let UpfOutput::Send(to, answer) = output
+                        && let Some(answer) = habit(answer)
+                    {
+                        socket.send_to(&answer, to).unwrap();
+                    }
+                }
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+fn strict(test: u8) -> UpfSettings {
+    UpfSettings::new(at(test, 0).ip(), Dialect::STRICT_REL17)
+}
+
+/// What a check says of a user plane: verdict and why. It is asked without N3.
+fn checked(test: u8, settings: UpfSettings, habit: Habit) -> Vec<Verdict> {
+    let captures = std::env::temp_dir().join(format!("ranlab-check-{}-{test}", std::process::id()));
+    let dialect = settings.dialect;
+    let upf = Faulty::start(test, settings, habit);
+    let patience = Duration::from_millis(500);
+    let config = UpfCheck { dialect, patience, captures: captures.clone(), ..UpfCheck::default() };
+    let verdicts = check_upf::<Trouble>(at(test, 8805), &config, |_| Ok(())).unwrap();
+    drop(upf);
+    for verdict in &verdicts {
+        assert_eq!(verdict.verdict == "failed", verdict.capture.as_ref().is_some_and(|file| file.is_file()));
+    }
+    std::fs::remove_dir_all(captures).unwrap();
+    verdicts
+}
+
+fn why<'a>(verdicts: &'a [Verdict], name: &str) -> (&'static str, &'a str) {
+    let found = verdicts.iter().find(|verdict| verdict.name.contains(name));
+    let found = found.unwrap_or_else(|| panic!("there is no check {name}"));
+    (found.verdict, found.why.as_deref().unwrap_or(""))
+}
+
+/// Offset of the value of an element of the first level.
+fn element(answer: &[u8], number: u16) -> Option<usize> {
+    let (_, body, _) = Header::read(answer).ok()?;
+    let start = answer.len() - body.len();
+    let mut at = start;
+    for (own, value) in Ies::new(body).flatten() {
+        if own == number {
+            return Some(at + 4);
+        }
+        at += 4 + value.len();
+    }
+    None
+}
+
+/// Another cause (element 19) instead of one.
+fn recaused(mut answer: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
+    if let Some(at) = element(&answer, 19).filter(|at| answer[*at] == from) {
+        answer[at] = to;
+    }
+    answer
+}
+
+#[test]
+fn a_sound_one_fails_nothing_and_what_needs_packets_is_skipped() {
+    let verdicts = checked(1, strict(1), Some);
+    for verdict in &verdicts {
+        assert_ne!(verdict.verdict, "failed", "{}: {:?}", verdict.name, verdict.why);
+    }
+    let (verdict, reason) = why(&verdicts, "works in both directions");
+    assert_eq!((verdict, reason), ("skipped", "without --n3 no packet is tried"));
+    assert_eq!(why(&verdicts, "echo on N3").0, "skipped");
+}
+
+#[test]
+fn one_that_says_nothing_fails_at_the_association() {
+    let verdicts = checked(2, strict(2), |_| None);
+    assert_eq!(why(&verdicts, "association"), ("failed", "an association setup went unanswered"));
+    assert!(why(&verdicts, "Version Not Supported").1.contains("unanswered"));
+    assert!(why(&verdicts, "cause 72").1.contains("without association goes unanswered"));
+}
+
+#[test]
+fn one_whose_start_moves_has_no_constant_time_stamp() {
+    static BEATS: AtomicU32 = AtomicU32::new(0);
+    let verdicts = checked(3, strict(3), |mut answer| {
+        if answer[1] == message_type::HEARTBEAT_RESPONSE
+            && let Some(at) = element(&answer, 96)
+        {
+            answer[at + 3] = answer[at + 3].wrapping_add(BEATS.fetch_add(1, Relaxed) as u8);
+        }
+        Some(answer)
+    });
+    let (verdict, reason) = why(&verdicts, "constant recovery time stamp");
+    assert!(verdict == "failed" && reason.contains("within one life"), "{reason}");
+}
+
+#[test]
+fn one_that_does_things_twice_is_found_by_its_second_answer() {
+    let verdicts = checked(4, UpfSettings { held_answers: 0, ..strict(4) }, Some);
+    let (verdict, reason) = why(&verdicts, "trap 6");
+    assert!(verdict == "failed" && reason.contains("carried out twice"), "{reason}");
+}
+
+#[test]
+fn another_cause_than_the_clauses_is_named_beside_it() {
+    let verdicts =
+        checked(5, strict(5), |answer| Some(recaused(recaused(recaused(answer, 65, 64), 72, 73), 66, 69)));
+    assert_eq!(why(&verdicts, "cause 65"), ("failed", "a modification: cause 64 instead of 65"));
+    assert!(why(&verdicts, "cause 72").1.contains("cause 73 instead of 72"));
+    assert!(why(&verdicts, "cause 66").1.contains("cause 69 instead of 66"));
+    assert!(why(&verdicts, "somebody else").1.contains("cause 64 instead of 65"));
+}
+
+#[test]
+fn one_that_reports_no_usage_is_found_when_a_session_goes() {
+    let verdicts = checked(6, strict(6), |answer| {
+        let (header, ..) = Header::read(&answer).unwrap();
+        if header.message_type != message_type::SESSION_DELETION_RESPONSE {
+            return Some(answer);
+        }
+        let bare = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
+        encode(bare, header.seid, header.sequence).ok()
+    });
+    let (verdict, reason) = why(&verdicts, "usage is reported");
+    assert!(verdict == "failed" && reason.contains("without a usage report"), "{reason}");
+}
+
+#[test]
+fn one_that_claims_to_choose_tunnels_has_to() {
+    let verdicts = checked(7, strict(7), |mut answer| {
+        if answer[1] == message_type::SESSION_ESTABLISHMENT_RESPONSE
+            && let Some(at) = element(&answer, 8)
+        {
+            // Created PDR becomes an element that nobody knows.
+            answer[at - 4] = 0x7f;
+        }
+        Some(answer)
+    });
+    let (verdict, reason) = why(&verdicts, "trap 8");
+    assert!(verdict == "failed" && reason.contains("no tunnel chosen"), "{reason}");
+}
+
+#[test]
+fn one_whose_sessions_outlive_their_smf_is_found_by_a_new_time_stamp() {
+    let verdicts = checked(8, UpfSettings::new(at(8, 0).ip(), Dialect::EUPF), Some);
+    assert_eq!(why(&verdicts, "trap 5"), ("failed", "the session outlives its SMF"));
+}
+
+#[test]
+fn who_listens_may_end_the_checks_and_a_folder_that_cannot_be_made_is_said() {
+    let upf = Faulty::start(9, strict(9), Some);
+    let tired = |_: &Verdict| Err(Trouble { fault: Fault::Environment, what: "enough".to_owned() });
+    let captures = std::env::temp_dir();
+    let config = UpfCheck { captures, ..UpfCheck::default() };
+    assert_eq!(check_upf(at(9, 8805), &config, tired).unwrap_err().what, "enough");
+    let config = UpfCheck { captures: "/dev/null/captures".into(), ..UpfCheck::default() };
+    let error = check_upf::<Trouble>(at(9, 8805), &config, |_| Ok(())).unwrap_err();
+    assert!(error.fault == Fault::Rig && error.what.contains("/dev/null/captures"), "{error}");
+    drop(upf);
+}
