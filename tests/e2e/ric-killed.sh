@@ -15,7 +15,7 @@ trap 'kill $ric 2>/dev/null || true' EXIT
 "$RANLAB" emulate --connect "$e2" --nodes 20 --ues 16 --duration 16s --format json >fleet.json &
 fleet=$!
 sleep 1
-"$RANLAB" xapp monitor --connect "$e42" --period 50ms --duration 13s --format ndjson >monitor.ndjson &
+"$RANLAB" xapp monitor --totals --connect "$e42" --period 50ms --duration 13s --format ndjson >monitor.ndjson &
 monitor=$!
 "$RANLAB" xapp ping --connect "$e42" --interval 10ms --duration 60s --format json >ping.json &
 ping=$!

@@ -143,7 +143,8 @@ impl Scene {
         let mut fleet = Part::start("base stations", &fleet)?;
         fleet.wait_until("connected", |fleet| fleet.number("/alive") == u64::from(arguments.nodes))?;
         let monitor = ["xapp", "monitor", "--connect", &to_e42, "--sm", &sm, "--period", &period];
-        let mut monitor = Part::start("xapp monitor", &[&monitor[..], &["--duration", &life]].concat())?;
+        let mut monitor =
+            Part::start("xapp monitor", &[&monitor[..], &["--totals", "--duration", &life]].concat())?;
         monitor.wait_until("received an indication", |monitor| monitor.number("/indications") > 0)?;
         let ping = ["xapp", "ping", "--connect", &to_e42, "--interval", "10ms", "--duration", &life];
         let ping = Part::start("xapp ping", &ping)?;

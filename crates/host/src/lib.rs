@@ -24,6 +24,7 @@ pub mod placement;
 mod process;
 mod signal;
 mod subject;
+mod terminal;
 mod threads;
 pub mod traffic;
 pub mod validity;
@@ -35,6 +36,7 @@ pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
 pub use process::{ProcessMeter, ProcessSample};
 pub use signal::{ask_to_end, kill_group};
 pub use subject::{Subject, SubjectMeter, SubjectSample};
+pub use terminal::terminal_size;
 pub use threads::{ThreadGroup, ThreadHandle};
 pub use watch::{METERS, Meter, SAMPLES_MAX, Tool, Watch, Watched, Window};
 

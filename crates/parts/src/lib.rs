@@ -25,6 +25,7 @@ mod settings;
 mod southbound;
 mod upf;
 mod upf_load;
+pub mod values;
 pub mod worker;
 pub mod xhaul;
 

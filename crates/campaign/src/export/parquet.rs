@@ -51,11 +51,10 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, offset: MAGIC.len(), headings, notes, pages, rows: 0, groups: Vec::new() })
     }
 
-    /// Appends a row: a cell for each heading, of its type.
+    /// Appends a row: a cell for each heading, of its type; those that are missing at the end are absent.
     pub(super) fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
-        for (page, cell) in self.pages.iter_mut().zip(cells) {
-            page.push(cell);
-        }
+        let cells = cells.chain(std::iter::repeat(None));
+        self.pages.iter_mut().zip(cells).for_each(|(page, cell)| page.push(cell));
         self.rows += 1;
         let bytes: usize = self.pages.iter().map(|page| page.values.len()).sum();
         if self.rows >= ROW_GROUP_ROWS || bytes >= ROW_GROUP_BYTES { self.group() } else { Ok(()) }

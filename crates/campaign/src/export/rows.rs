@@ -13,7 +13,7 @@ use crate::table::line;
 pub struct RowWriter<W: Write>(Form<W>);
 
 enum Form<W: Write> {
-    Csv(W),
+    Csv { out: W, columns: usize },
     Parquet(Box<Writer<W>>),
 }
 
@@ -33,16 +33,17 @@ impl<W: Write> RowWriter<W> {
         let about = format!("# {about}; units: {}", units.join(", ")).replace(['\r', '\n'], " ");
         let names: Vec<_> = headings.into_iter().map(|heading| heading.name).collect();
         write!(out, "{about}\r\n{}", line(&names))?;
-        Ok(Self(Form::Csv(out)))
+        Ok(Self(Form::Csv { out, columns: names.len() }))
     }
 
-    /// Appends a row: a cell for each heading, of its type.
+    /// Appends a row: a cell for each heading, of its type; those that are missing at the end are absent.
     ///
     /// # Errors
     /// The medium's fault, or more rows than a Parquet file has room for.
     pub fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
         match &mut self.0 {
-            Form::Csv(out) => {
+            Form::Csv { out, columns } => {
+                let cells = cells.chain(std::iter::repeat(None)).take(*columns);
                 let cells: Vec<_> = cells.map(csv_field).collect();
                 out.write_all(line(&cells).as_bytes())
             }
@@ -56,7 +57,7 @@ impl<W: Write> RowWriter<W> {
     /// The medium's fault.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Form::Csv(out) => out.flush(),
+            Form::Csv { out, .. } => out.flush(),
             Form::Parquet(_) => Ok(()),
         }
     }
@@ -67,7 +68,7 @@ impl<W: Write> RowWriter<W> {
     /// The medium's fault.
     pub fn finish(self) -> io::Result<W> {
         match self.0 {
-            Form::Csv(mut out) => {
+            Form::Csv { mut out, .. } => {
                 out.flush()?;
                 Ok(out)
             }
@@ -91,9 +92,9 @@ mod tests {
         let mut rows = RowWriter::new(Vec::new(), FileKind::Csv, "statistics", headings()).unwrap();
         rows.row([Some(Cell::Text("gnb, one")), Some(Cell::Unsigned(u64::MAX)), None].into_iter()).unwrap();
         rows.row([Some(Cell::Text("b")), None, Some(Cell::Float(-0.5))].into_iter()).unwrap();
+        rows.row([Some(Cell::Text("c"))].into_iter()).unwrap();
         let csv = String::from_utf8(rows.finish().unwrap()).unwrap();
-        let expected =
-            "# statistics; units: snr dB\r\nnode,ue,snr\r\n\"gnb, one\",18446744073709551615,\r\nb,,-0.5\r\n";
+        let expected = "# statistics; units: snr dB\r\nnode,ue,snr\r\n\"gnb, one\",18446744073709551615,\r\nb,,-0.5\r\nc,,\r\n";
         assert_eq!(csv, expected);
     }
 

@@ -1,12 +1,15 @@
-//! `ranlab xapp monitor`: rates, losses and age of statistics.
+//! `ranlab xapp monitor`: statistics, and their rates, losses and age.
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
+use ranlab_parts::values::{RecordError, Recorder, Room, Screen, Values};
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::{self, Model, plain::tstamp_us};
+use ranlab_sdk::wire::e2sm::{self, Model};
 use serde::Serialize;
 
 use crate::args::{self, Address};
@@ -24,7 +27,7 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// Arguments of `xapp monitor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json"
+    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n\nCounters are shown as what they grow by each second; files and --format ndjson have them as they came."
 )]
 pub struct Arguments {
     /// The RIC's listener for xApps
@@ -39,6 +42,15 @@ pub struct Arguments {
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+    /// Show, stream and record the values of this UE alone
+    #[arg(long, value_name = "RNTI")]
+    ue: Option<u32>,
+    /// Record a row for each UE, bearer or tunnel of each report: .csv, or .parquet, which is readable after the end
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Tell of rates, losses and age alone, not of values
+    #[arg(long)]
+    totals: bool,
     /// Version of E2AP whose numbering the RIC speaks
     #[arg(long, value_name = "VERSION", default_value = "2.03")]
     e2ap: Version,
@@ -100,40 +112,17 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     #[allow(clippy::expect_used)]
     let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("constant bounds");
     let mut watch = Watch { latency_us, indications: 0, bytes: 0, reconnects: 0 };
+    let mut values = Told::new(&arguments, format)?;
     let mut output = Output::new(format);
-    let end = live::end(arguments.duration);
-    tokio::pin!(end);
-    let mut tick = tokio::time::interval(PROGRESS);
-    tick.tick().await;
-    let (begin, mut pace) = (Instant::now(), Pace::default());
-    let (mut before, mut at) = (0, begin);
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut end => break,
-            _ = tick.tick() => {
-                let summary = watch.summary(&xapp);
-                let rate = (watch.indications - before) as f64 / at.elapsed().as_secs_f64();
-                (before, at) = (watch.indications, Instant::now());
-                output.text(line(&summary, rate))?;
-                output.item(&summary)?;
-                output.flush()?;
-            }
-            event = xapp.next() => {
-                watch.take(&event);
-                // What is there already needs no wait.
-                for _ in 0..256 {
-                    let Some(event) = xapp.try_next() else { break };
-                    watch.take(&event);
-                    if let Some(rest) = pace.rest(begin.elapsed(), &arguments) {
-                        tokio::time::sleep(rest).await;
-                    }
-                }
-            }
-        }
-    }
+    let watched = listen(&xapp, &arguments, &mut watch, &mut values, &mut output).await;
     let summary = watch.summary(&xapp);
+    // First what cannot be had again, whatever ended the watch: leaving takes its time, and at times a second Ctrl-C.
+    let recorded = values.finish()?;
+    watched?;
     leave(&xapp).await;
+    if let Some((file, rows)) = recorded {
+        output.text(format_args!("{rows} rows in {}", file.display()))?;
+    }
     output.text(format_args!(
         "{} nodes, {} subscriptions, {} indications, {} lost, latency p50 {} us, p99 {} us, max {} us",
         summary.nodes,
@@ -147,6 +136,47 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     output.finish(&summary)
 }
 
+/// Takes what comes until Ctrl-C, SIGTERM or the end of the duration.
+async fn listen(
+    xapp: &XappHandle,
+    arguments: &Arguments,
+    watch: &mut Watch,
+    values: &mut Told,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let end = live::end(arguments.duration);
+    tokio::pin!(end);
+    let mut tick = tokio::time::interval(PROGRESS);
+    tick.tick().await;
+    let (begin, mut pace) = (Instant::now(), Pace::default());
+    let (mut before, mut at) = (0, begin);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => return Ok(()),
+            _ = tick.tick() => {
+                let summary = watch.summary(xapp);
+                let rate = (watch.indications - before) as f64 / at.elapsed().as_secs_f64();
+                (before, at) = (watch.indications, Instant::now());
+                values.show(output, &line(&summary, rate))?;
+                output.item(&summary)?;
+                output.flush()?;
+            }
+            event = xapp.next() => {
+                watch.take(&event, values.take(xapp, &event, output)?);
+                // What is there already needs no wait.
+                for _ in 0..256 {
+                    let Some(event) = xapp.try_next() else { break };
+                    watch.take(&event, values.take(xapp, &event, output)?);
+                    if let Some(rest) = pace.rest(begin.elapsed(), arguments) {
+                        tokio::time::sleep(rest).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Takes back what was subscribed: FlexRIC keeps what an xApp leaves behind, and works for it.
 async fn leave(xapp: &XappHandle) {
     let left = tokio::select! {
@@ -156,6 +186,110 @@ async fn leave(xapp: &XappHandle) {
     };
     if left > 0 {
         eprintln!("ranlab: {left} subscriptions are left behind: the RIC has not confirmed their deletion");
+    }
+}
+
+/// Where the values go.
+struct Told {
+    values: Values,
+    screen: Screen,
+    recorder: Option<(PathBuf, Recorder)>,
+    /// Values are shown: of text a look each second, of a stream every row.
+    shown: bool,
+    format: Format,
+    /// Lines on the terminal that the next look replaces.
+    on_terminal: usize,
+    /// Reports that were none of their model's.
+    malformed: u64,
+}
+
+impl Told {
+    fn new(arguments: &Arguments, format: Format) -> Result<Self, Failure> {
+        let models = &arguments.sm;
+        let recorder = arguments.record.clone().map(|path| {
+            let recorder = Recorder::create(&path, models).map_err(of_recording)?;
+            Ok::<_, Failure>((path, recorder))
+        });
+        Ok(Self {
+            values: Values::new(models, arguments.ue),
+            screen: Screen::default(),
+            recorder: recorder.transpose()?,
+            shown: !arguments.totals && format != Format::Json,
+            format,
+            on_terminal: 0,
+            malformed: 0,
+        })
+    }
+
+    /// Takes an event; of a report it says when the base station took it.
+    fn take(
+        &mut self,
+        xapp: &XappHandle,
+        event: &XappEvent,
+        output: &mut Output,
+    ) -> Result<Option<i64>, Failure> {
+        let Some(heard) = self.values.take(xapp, event) else { return Ok(None) };
+        let streamed = self.shown && self.format == Format::Ndjson;
+        if streamed || self.recorder.is_some() {
+            match heard.table() {
+                Ok(table) => {
+                    for line in heard.lines(&table, wall_clock_us()) {
+                        if let Some((_, recorder)) = &mut self.recorder {
+                            recorder.row(&line).map_err(of_recording)?;
+                        }
+                        if streamed {
+                            output.item(&line)?;
+                        }
+                    }
+                }
+                Err(_) => self.malformed += 1,
+            }
+        }
+        Ok(heard.tstamp_us())
+    }
+
+    /// The look of a second: on a terminal in the place of the one before.
+    fn show(&mut self, output: &mut Output, summary: &str) -> Result<(), Failure> {
+        if let Some((_, recorder)) = &mut self.recorder {
+            recorder.flush().map_err(of_recording)?;
+        }
+        if self.format != Format::Text || !self.shown {
+            return output.text(summary);
+        }
+        let terminal = io::stdout().is_terminal();
+        let size = ranlab_host::terminal_size(io::stdout()).filter(|_| terminal);
+        let Some((lines, columns)) = size else {
+            output.text(summary)?;
+            return self.screen.lines(&self.values).into_iter().try_for_each(|line| output.text(line));
+        };
+        // A line of the summary, and one for the cursor.
+        let table = self.screen.table(&self.values, Room { lines: lines.saturating_sub(2), columns });
+        let mut drawn = String::new();
+        if self.on_terminal > 0 {
+            // Up to the first line of the last look; what is from there on is erased (ECMA-48 CPL, ED).
+            drawn = format!("\x1b[{}F\x1b[J", self.on_terminal);
+        }
+        let cut = |line: &str| line.chars().take(columns).collect::<String>();
+        let text = std::iter::once(cut(summary)).chain(table.iter().map(|line| cut(line)));
+        drawn.push_str(&text.collect::<Vec<_>>().join("\n"));
+        self.on_terminal = table.len() + 1;
+        output.text(drawn)
+    }
+
+    /// Ends the file. Says which and how many rows.
+    fn finish(self) -> Result<Option<(PathBuf, u64)>, Failure> {
+        if self.malformed > 0 {
+            eprintln!("ranlab: {} reports were none of their service model's: passed over", self.malformed);
+        }
+        let finished = self.recorder.map(|(path, recorder)| Ok((path, recorder.finish()?)));
+        finished.transpose().map_err(of_recording)
+    }
+}
+
+fn of_recording(error: RecordError) -> Failure {
+    match error {
+        RecordError::Form(_) => Failure::Usage(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
     }
 }
 
@@ -179,12 +313,13 @@ impl Pace {
 }
 
 impl Watch {
-    fn take(&mut self, event: &XappEvent) {
+    /// Takes an event, and the time at which a base station says that it took what an indication tells.
+    fn take(&mut self, event: &XappEvent, tstamp_us: Option<i64>) {
         match event {
             XappEvent::Indication { indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
-                if let Some(sent) = tstamp_us(&indication.message) {
+                if let Some(sent) = tstamp_us {
                     let age = i128::from(wall_clock_us()) - i128::from(sent);
                     self.latency_us.saturating_record(u64::try_from(age).unwrap_or(0).max(1));
                 }

@@ -1,0 +1,148 @@
+//! Statistics in a file, for data frames.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::export::{self, Cell, FileKind, Heading, RowWriter};
+use ranlab_sdk::wire::e2sm::{Model, Type, Value};
+
+use super::{Line, identity};
+
+/// Columns that every row has, before those of the models.
+const COMMON: usize = 7;
+
+/// Statistics cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The file's ending names no form: the caller's fault.
+    #[error("{} ends in no form of file that is written; allowed are .csv and .parquet", .0.display())]
+    Form(PathBuf),
+    /// The medium's fault.
+    #[error("cannot write {}: {source}", path.display())]
+    Medium {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Writes a row for each UE, bearer or tunnel of each report: `time_us` (when the base station took it), `received_us`,
+/// `node`, `sm`, `ue`, `bearer`, `tunnel`, then the columns of each model as `MODEL_COLUMN`, empty in rows of others.
+///
+/// CSV can be read at any time; Parquet has its footer, without which it is not read, from [`finish`](Self::finish) on.
+pub struct Recorder {
+    path: PathBuf,
+    rows: RowWriter<BufWriter<File>>,
+    models: Vec<(&'static dyn Model, usize)>,
+    written: u64,
+}
+
+impl Recorder {
+    /// Creates the file, `.csv` or `.parquet`; one that is there is written over.
+    ///
+    /// # Errors
+    /// The ending, or the medium.
+    pub fn create(path: &Path, models: &[&'static dyn Model]) -> Result<Self, RecordError> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let kind = FileKind::from_name(&ending.to_ascii_lowercase());
+        let kind = kind.ok_or_else(|| RecordError::Form(path.to_owned()))?;
+        let mut headings = vec![
+            Heading { unit: "us".to_owned(), ..Heading::new("time_us", export::Type::Int) },
+            Heading { unit: "us".to_owned(), ..Heading::new("received_us", export::Type::Int) },
+            Heading::new("node", export::Type::Text),
+            Heading::new("sm", export::Type::Text),
+            Heading::new("ue", export::Type::Unsigned),
+            Heading::new("bearer", export::Type::Unsigned),
+            Heading::new("tunnel", export::Type::Unsigned),
+        ];
+        debug_assert_eq!(headings.len(), COMMON);
+        let mut at = Vec::new();
+        for &model in models {
+            at.push((model, headings.len()));
+            headings.extend(model.columns().into_iter().map(|column| Heading {
+                name: format!("{model}_{}", column.name),
+                of: of(column.of),
+                unit: column.unit.to_owned(),
+            }));
+        }
+        let medium = |source| RecordError::Medium { path: path.to_owned(), source };
+        let out = BufWriter::new(File::create(path).map_err(medium)?);
+        let about = "statistics of E2 nodes; times are microseconds since 1970-01-01 UTC";
+        let rows = RowWriter::new(out, kind, about, headings).map_err(medium)?;
+        Ok(Self { path: path.to_owned(), rows, models: at, written: 0 })
+    }
+
+    /// Appends a row; one of a model that is not recorded is passed over.
+    ///
+    /// # Errors
+    /// The medium.
+    pub fn row(&mut self, line: &Line<'_>) -> Result<(), RecordError> {
+        let Some((_, first)) = self.models.iter().find(|(model, _)| *model == line.model) else {
+            return Ok(());
+        };
+        let number = |(_, value): (_, Option<u32>)| value.map(|value| Cell::Unsigned(value.into()));
+        let [ue, bearer, tunnel] = identity(line.key).map(number);
+        let common: [Option<Cell<'_>>; COMMON] = [
+            line.tstamp_us.map(Cell::Int),
+            Some(Cell::Int(line.received_us)),
+            Some(Cell::Text(&line.node)),
+            Some(Cell::Text(line.model.name())),
+            ue,
+            bearer,
+            tunnel,
+        ];
+        let before = std::iter::repeat_n(None, first - COMMON);
+        let values = line.values.iter().map(|value| Some(cell(value)));
+        self.rows.row(common.into_iter().chain(before).chain(values)).map_err(medium(&self.path))?;
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Rows written so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Hands on what can be read already.
+    ///
+    /// # Errors
+    /// The medium.
+    pub fn flush(&mut self) -> Result<(), RecordError> {
+        self.rows.flush().map_err(medium(&self.path))
+    }
+
+    /// Ends the file. Says how many rows it has.
+    ///
+    /// # Errors
+    /// The medium.
+    pub fn finish(self) -> Result<u64, RecordError> {
+        self.rows.finish().map_err(medium(&self.path))?;
+        Ok(self.written)
+    }
+}
+
+fn medium(path: &Path) -> impl FnOnce(io::Error) -> RecordError {
+    move |source| RecordError::Medium { path: path.to_owned(), source }
+}
+
+fn of(of: Type) -> export::Type {
+    match of {
+        Type::Unsigned => export::Type::Unsigned,
+        Type::Signed => export::Type::Int,
+        Type::Float => export::Type::Float,
+        Type::Text => export::Type::Text,
+    }
+}
+
+fn cell(value: &Value) -> Cell<'_> {
+    match value {
+        Value::Unsigned(value) => Cell::Unsigned(*value),
+        Value::Signed(value) => Cell::Int(*value),
+        Value::Single(value) => Cell::Float((*value).into()),
+        Value::Double(value) => Cell::Float(*value),
+        Value::Text(value) => Cell::Text(value),
+    }
+}

@@ -1,0 +1,231 @@
+use super::*;
+use ranlab_sdk::wire::e2ap::Plmn;
+use ranlab_sdk::wire::e2sm::hw::Hw;
+use ranlab_sdk::wire::e2sm::mac::{Mac, MacUe};
+use ranlab_sdk::wire::e2sm::plain::{INDICATION_HEADER, PlainElement, encode_list};
+use ranlab_sdk::wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
+use ranlab_sdk::wire::e2sm::{MODELS, ServiceModel};
+
+const EPOCH_US: i64 = 1_700_000_000_000_000;
+
+fn node(number: u32) -> GlobalE2NodeId {
+    GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 32)
+}
+
+fn functions(models: &[&'static dyn Model]) -> Vec<RanFunctionItem> {
+    let function = |model: &&'static dyn Model| RanFunctionItem {
+        id: model.default_function_id(),
+        definition: Bytes::new(),
+        revision: 1,
+        oid: Some(model.oid().to_owned()),
+    };
+    models.iter().map(function).collect()
+}
+
+fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
+    let mut values = Values::new(models, ue);
+    (1..=3).for_each(|number| values.learn(node(number), &functions(models)));
+    values
+}
+
+/// Hears a report, and gives its rows to `each`.
+fn hear<M: ServiceModel>(values: &mut Values, from: u32, message: &Bytes, each: impl FnMut(&Line<'_>)) {
+    let header = Bytes::from_static(&INDICATION_HEADER);
+    let heard = values.hear(node(from), M::DEFAULT_FUNCTION_ID, &header, message).unwrap();
+    let table = heard.table().unwrap();
+    let received_us = table.tstamp_us.unwrap() + 250;
+    heard.lines(&table, received_us).collect::<Vec<_>>().iter().for_each(each);
+}
+
+fn report<E: PlainElement>(second: i64, elements: Vec<E>) -> Bytes {
+    let mut out = Vec::new();
+    encode_list(&mut out, elements, EPOCH_US + second * 1_000_000).unwrap();
+    out.into()
+}
+
+fn ue(rnti: u32, dl_aggr_tbs: u64) -> MacUe {
+    MacUe { rnti, dl_aggr_tbs, pusch_snr: 21.25, wb_cqi: 15, dl_mcs1: 27, ..MacUe::default() }
+}
+
+fn bearer(rnti: u32, rbid: u8, waiting: u32) -> RlcBearer {
+    let mode = RlcMode::Unacknowledged;
+    RlcBearer { rnti, rbid, txbuf_occ_bytes: waiting, mode, ..RlcBearer::default() }
+}
+
+/// Two base stations in two reports a second apart; UE 2 of the first has two bearers.
+fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
+    let mut values = values(&[&Mac, &Rlc], ue_alone);
+    let mut screen = Screen::default();
+    for (second, sent) in [(0, 0), (1, 2_500_000)] {
+        hear::<Mac>(&mut values, 1, &report(second, vec![ue(1, 10), ue(2, sent)]), |_| {});
+        hear::<Rlc>(&mut values, 1, &report(second, vec![bearer(2, 1, 40), bearer(2, 2, 900)]), |_| {});
+        hear::<Mac>(&mut values, 3, &report(second, vec![ue(7, 1_000 - sent.min(1_000))]), |_| {});
+        if second == 0 {
+            // The rates need a look before.
+            let _ = screen.lines(&values);
+        }
+    }
+    (values, screen)
+}
+
+#[test]
+fn the_table_of_a_terminal() {
+    let (values, mut screen) = watched(None);
+    let table = screen.table(&values, Room { lines: 20, columns: 78 });
+    let expected = [
+        "                         mac",
+        "node          ue dl_aggr_tbs ul_aggr_tbs pusch_snr dl_bler    bsr wb_cqi",
+        "                         B/s         B/s        dB              B",
+        "gnb 505.01 1   1           0           0      21.2       0      0     15",
+        "             2/1       2.50M           0      21.2       0      0     15",
+        "             2/2           -           -         -       -      -      -",
+        "gnb 505.01 3   7           -           0      21.2       0      0     15",
+        "… 5 columns more: they need a wider terminal",
+    ];
+    assert_eq!(table, expected, "{}", table.join("\n"));
+    // Nothing came since: what is shown stays.
+    assert_eq!(screen.table(&values, Room { lines: 20, columns: 78 }), expected);
+    let wide = screen.table(&values, Room { lines: 20, columns: 160 });
+    assert!(
+        wide[0].contains("rlc") && wide[4].ends_with("0              40           0"),
+        "{}",
+        wide.join("\n")
+    );
+    assert!(wide.iter().all(|line| line.len() <= 160));
+}
+
+#[test]
+fn a_small_terminal_says_how_much_it_does_not_show() {
+    let (values, mut screen) = watched(None);
+    let table = screen.table(&values, Room { lines: 6, columns: 30 });
+    assert_eq!(table.len(), 6, "{}", table.join("\n"));
+    assert!(table[5].starts_with("… 2 lines more: --ue shows one UE"), "{}", table[5]);
+    let (values, mut screen) = watched(Some(7));
+    let table = screen.table(&values, Room { lines: 20, columns: 78 });
+    assert_eq!(table.len(), 5, "{}", table.join("\n"));
+    assert!(table[3].starts_with("gnb 505.01 3  7"), "{}", table[3]);
+    assert!(screen.table(&Values::new(&[&Mac], None), Room { lines: 20, columns: 78 }).is_empty());
+}
+
+#[test]
+fn the_lines_of_a_pipe_say_all_of_themselves() {
+    let (values, mut screen) = watched(Some(2));
+    assert_eq!(
+        screen.lines(&values),
+        [
+            "gnb 505.01 1  ue 2/1  mac dl_aggr_tbs=2.50M B/s ul_aggr_tbs=0 B/s pusch_snr=21.2 dB dl_bler=0 bsr=0 B \
+             wb_cqi=15 dl_mcs1=27 ul_mcs1=0  rlc txpdu_retx_pkts=0 /s txbuf_occ_bytes=40 B txsdu_wt_us=0 us",
+            "gnb 505.01 1  ue 2/2  rlc txpdu_retx_pkts=0 /s txbuf_occ_bytes=900 B txsdu_wt_us=0 us",
+        ]
+    );
+}
+
+#[test]
+fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
+    let folder = std::env::temp_dir().join(format!("ranlab-values-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("all.csv");
+    let mut recorder = Recorder::create(&path, MODELS).unwrap();
+    let mut values = values(MODELS, None);
+    let mut rows = 0;
+    for &model in MODELS {
+        for seed in 0..20 {
+            let (header, message, table) = model.sample(model.encoding(), seed).unwrap();
+            let heard = values.hear(node(1), model.default_function_id(), &header, &message).unwrap();
+            assert_eq!((heard.table().unwrap(), heard.tstamp_us()), (table.clone(), table.tstamp_us));
+            for line in heard.lines(&table, 5) {
+                recorder.row(&line).unwrap();
+                let json = serde_json::to_value(&line).unwrap();
+                let object = json.as_object().unwrap();
+                let keys = identity(line.key).iter().filter(|(_, value)| value.is_some()).count();
+                // No column has the name of a field that every row has.
+                assert_eq!(object.len(), 4 + keys + model.columns().len(), "{model}");
+                assert_eq!(
+                    (object["sm"].as_str(), object["received_us"].as_i64()),
+                    (Some(model.name()), Some(5))
+                );
+                rows += 1;
+            }
+        }
+    }
+    assert_eq!(recorder.finish().unwrap(), rows);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len() as u64, rows + 2);
+    let columns = 7 + MODELS.iter().map(|model| model.columns().len()).sum::<usize>();
+    assert!(lines[1..].iter().all(|line| line.split(',').count() == columns), "{text}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_recorded_file_says_what_was_heard() {
+    let folder = std::env::temp_dir().join(format!("ranlab-record-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("some.csv");
+    let mut values = values(&[&Mac, &Rlc], Some(2));
+    let mut recorder = Recorder::create(&path, &[&Mac, &Rlc]).unwrap();
+    let mut row = |line: &Line<'_>| recorder.row(line).unwrap();
+    hear::<Mac>(&mut values, 1, &report(0, vec![ue(1, 10), ue(2, 77)]), &mut row);
+    hear::<Rlc>(&mut values, 1, &report(1, vec![bearer(2, 4, 900), bearer(3, 4, 1)]), &mut row);
+    recorder.flush().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    let about = lines.next().unwrap();
+    assert!(about.starts_with("# ") && about.contains("mac_pusch_snr dB, ") && about.contains("time_us us"));
+    let names: Vec<_> = lines.next().unwrap().split(',').collect();
+    let cell = |line: &str, name: &str| {
+        let at = names.iter().position(|other| *other == name).unwrap();
+        line.split(',').nth(at).unwrap().to_owned()
+    };
+    let [mac, rlc] = lines.collect::<Vec<_>>()[..] else { panic!("{text}") };
+    for (line, name, expected) in [
+        (mac, "time_us", EPOCH_US.to_string()),
+        (mac, "received_us", (EPOCH_US + 250).to_string()),
+        (mac, "node", "gnb 505.01 1".to_owned()),
+        (mac, "sm", "mac".to_owned()),
+        (mac, "ue", "2".to_owned()),
+        (mac, "bearer", String::new()),
+        (mac, "mac_dl_aggr_tbs", "77".to_owned()),
+        (mac, "mac_pusch_snr", "21.25".to_owned()),
+        (mac, "rlc_mode", String::new()),
+        (rlc, "sm", "rlc".to_owned()),
+        (rlc, "bearer", "4".to_owned()),
+        (rlc, "rlc_txbuf_occ_bytes", "900".to_owned()),
+        (rlc, "rlc_mode", "um".to_owned()),
+        (rlc, "mac_pusch_snr", String::new()),
+    ] {
+        assert_eq!(cell(line, name), expected, "{name}");
+    }
+    assert_eq!(recorder.finish().unwrap(), 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_file_of_another_form_is_refused() {
+    let Err(refused) = Recorder::create("values.xlsx".as_ref(), MODELS) else { panic!("created") };
+    assert!(refused.to_string().ends_with("allowed are .csv and .parquet"), "{refused}");
+    let Err(refused) = Recorder::create("/nowhere/values.csv".as_ref(), MODELS) else { panic!("created") };
+    assert!(matches!(refused, RecordError::Medium { .. }), "{refused}");
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
+    let mut values = Values::new(&[&Mac], None);
+    let message = report(0, vec![ue(1, 10)]);
+    for number in 0..=NODES_MAX as u32 {
+        values.learn(node(number), &functions(&[&Mac]));
+        hear::<Mac>(&mut values, number, &message, |_| {});
+    }
+    assert_eq!((values.latest.len(), values.beyond), (NODES_MAX, true));
+    values.forget(&node(5));
+    assert_eq!((values.latest.len(), values.functions.len()), (NODES_MAX - 1, NODES_MAX));
+    let header = Bytes::from_static(&INDICATION_HEADER);
+    assert!(values.hear(node(5), Mac::DEFAULT_FUNCTION_ID, &header, &message).is_none());
+    assert!(values.hear(node(6), Hw::DEFAULT_FUNCTION_ID, &header, &message).is_none());
+    // Too long to be kept, it is streamed and recorded all the same.
+    let long = report(0, vec![ue(1, 10); 2_000]);
+    let mut rows = 0;
+    hear::<Mac>(&mut values, 6, &long, |_| rows += 1);
+    let kept = values.latest[&node(6)][0].as_ref().unwrap();
+    assert_eq!((rows, &kept.message[..]), (2_000, &message[..]));
+}

@@ -1,0 +1,92 @@
+//! From the cells of emulated base stations to rows of a file: over a RIC, in memory.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::stats::SOURCES;
+use ranlab_emulator::{Fleet, FleetConfig};
+use ranlab_parts::values::{Recorder, Screen, Values};
+use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::e2::xapp::XappConfig;
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
+use ranlab_sdk::wire::e2sm::{MODELS, Model};
+use ranlab_sdk::{RicHandle, XappHandle};
+
+const NODES: u32 = 2;
+const UES: u16 = 3;
+const PERIOD: Duration = Duration::from_millis(10);
+/// What never comes is a failure, after this long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn fleet(controller: Address) -> Fleet {
+    Fleet::new(FleetConfig {
+        controllers: vec![controller],
+        nodes: NODES,
+        ues: UES,
+        kind: NodeKind::Gnb,
+        plmn: Plmn::new(505, 1, 2),
+        service_models: SOURCES.iter().collect(),
+        own_functions: true,
+        version: Version::V2_03,
+        ramp: Duration::ZERO,
+        seed: 1,
+        first: 0,
+        sockets: SocketOptions::default(),
+    })
+}
+
+/// Every model of the registry, HW's own periodic pings among them, is subscribed by what the registry says of it; of
+/// each the values of all UEs arrive, and what is recorded is what was heard.
+#[test]
+fn every_model_ends_as_rows_of_every_base_station_and_ue() {
+    let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
+    let mut recorder = Recorder::create(&path, MODELS).unwrap();
+    let mut values = Values::new(MODELS, None);
+    let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
+    ranlab_sdk::run(async {
+        let address = |name: &str| Address::Memory(format!("values-{name}"));
+        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
+        ric.listen(Side::E2, &address("e2"), |_| true).await.unwrap();
+        ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
+        let mut fleet = fleet(address("e2"));
+        fleet.ramp_up().await.unwrap();
+        let config = XappConfig::new(address("e42").to_string());
+        let xapp = XappHandle::start(config, SocketOptions::default());
+        for model in MODELS {
+            let trigger = model.periodic(model.encoding(), PERIOD).unwrap();
+            xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).unwrap();
+        }
+        let wanted = NODES as usize * MODELS.len();
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while heard.len() < wanted {
+            let event = tokio::time::timeout_at(until, xapp.next()).await;
+            let event = event.unwrap_or_else(|_| panic!("only {heard:?} was heard"));
+            let Some(report) = values.take(&xapp, &event) else { continue };
+            let table = report.table().unwrap();
+            let told = heard.entry((report.node.to_string(), report.model.name().to_owned())).or_default();
+            for line in report.lines(&table, 0) {
+                told.extend(line.key.ue());
+                recorder.row(&line).unwrap();
+            }
+        }
+    });
+    let rows = recorder.finish().unwrap();
+    for node in heard.keys().map(|(node, _)| node.clone()).collect::<BTreeSet<_>>() {
+        let of = |model: &dyn Model| &heard[&(node.clone(), model.name().to_owned())];
+        let ues = of(SOURCES[0].model);
+        assert_eq!(ues.len(), usize::from(UES));
+        assert!(SOURCES.iter().all(|source| of(source.model) == ues), "{heard:?}");
+    }
+    // One line of the node's own for HW's pings, one for each UE.
+    let shown = Screen::default().lines(&values);
+    assert_eq!(shown.len(), (NODES * (u32::from(UES) + 1)) as usize, "{shown:#?}");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(text.lines().count() as u64, rows + 2);
+    for model in MODELS {
+        assert!(text.lines().any(|line| line.split(',').nth(3) == Some(model.name())), "{model}");
+    }
+}
