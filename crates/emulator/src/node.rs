@@ -227,7 +227,10 @@ mod tests {
     #[test]
     fn unknown_names_are_refused_with_those_allowed() {
         let error = "kpm".parse::<&'static Source>().unwrap_err();
-        assert_eq!(error.to_string(), "service model \"kpm\" is not one of mac, rlc, pdcp, gtp");
+        assert!(
+            error.to_string().starts_with("service model \"kpm\" is not one of mac, rlc, pdcp, gtp"),
+            "{error}"
+        );
         assert!("gnbs".parse::<NodeKind>().is_err());
     }
 }

@@ -5,7 +5,9 @@ use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
 
 pub(super) const SOURCE: Source = Source {
     model: &Mac,
-    fill: |encoding, moment, out| moment.list(encoding, out, |ue| mac_ue(ue, moment.frame, moment.slot)),
+    fill: |encoding, moment, out| {
+        moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame(), moment.cell.slot()))
+    },
 };
 
 fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {
