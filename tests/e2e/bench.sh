@@ -12,7 +12,7 @@ expect() {
 
 echo "-- a stranger: new, edit two lines, run, a report"
 "$RANLAB" bench new controller >my.toml
-sed -i 's/^nodes = .*/nodes = 2/; s/^ues = .*/ues = 4/' my.toml
+sed -i 's/^"load.nodes" = .*/"load.nodes" = [1, 2]/; s/^ues = .*/ues = 4/' my.toml
 expect 0 bench check my.toml
 grep -q 'load.ues *4' out.txt
 expect 0 bench run my.toml --quick --format json

@@ -49,6 +49,39 @@ assert point["metrics"]["search.load"]["mean"] == 3, point
 assert "the true value is above" in point["reason"], point["reason"]
 '
 
+echo "-- without loss at a UPF, as the book has it: the answer, or that the generator ended it"
+cat >upf.toml <<'T'
+title = "sessions of a UPF without a loss"
+rig = "upf"
+[sut]
+n4 = "127.77.3.8:8805"
+n3 = "127.77.3.8:2152"
+[load]
+arrivals = "constant"
+smf = "127.77.3.1:8805"
+gnb = "127.77.3.2:2152"
+network = "127.77.3.10:2153"
+[host]
+when_noisy = "warn"
+[search]
+type = "ndr"
+axis = "load.rate"
+min = 100
+max = 400_000
+precision = 0.2
+[measure]
+duration = "1s"
+repeats = 1
+T
+"$RANLAB" bench run upf.toml --out upf --format json >upf.json
+say upf.json '
+point = result["points"][0]
+metrics = {name: value["mean"] for name, value in point["metrics"].items()}
+assert 100 <= metrics["search.load"] < 400_000 and metrics["loss_ratio"] == 0, point
+assert ("search.upper" in metrics) != ("search.unsent" in metrics), metrics
+assert "search.unsent" not in metrics or "not the system, gave up" in point["reason"], point["reason"]
+'
+
 echo "-- tuning: every setting of the knobs once, the best is named"
 cat >tune.toml <<'T'
 title = "which build of the engine"

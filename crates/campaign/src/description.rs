@@ -24,6 +24,9 @@ pub struct RigDescription {
     pub needs: Vec<Need>,
     /// Time to bring the system up and down, for the expected duration of a campaign.
     pub set_up: Duration,
+    /// What `bench new` writes: a short scenario that shows something true within two minutes, with `[sweep.axes]`,
+    /// `[measure]`, `[[plot]]` and a commented `[search]`, in this order.
+    pub starter: &'static str,
 }
 
 impl RigDescription {

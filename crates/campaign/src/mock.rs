@@ -68,6 +68,7 @@ impl Rig for MockRig {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            starter: include_str!("mock.toml"),
         }
     }
 

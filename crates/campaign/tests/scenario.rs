@@ -1,11 +1,12 @@
 //! The scenario language from outside: malformed files as data, inheritance, overrides, templates, the JSON schema.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
-use ranlab_campaign::scenario::{Overrides, Scenario, json_schema, template};
+use ranlab_campaign::scenario::{Measure, Overrides, Scenario, json_schema, template};
 use ranlab_campaign::value::Value;
 
 fn rigs() -> Vec<RigDescription> {
@@ -131,7 +132,8 @@ fn a_new_scenario_names_every_key_and_runs_as_it_is() {
     for (path, value) in &plain.settings {
         assert_eq!(scenario.settings[path], *value, "{path}: the template writes the default");
     }
-    assert_eq!(scenario.measure, plain.measure);
+    // The starter's own duration is short.
+    assert_eq!(scenario.measure, Measure { duration: Duration::from_secs(1), ..plain.measure });
 }
 
 #[test]
@@ -156,4 +158,19 @@ fn the_json_schema_knows_every_key() {
     assert_eq!(rig["additionalProperties"], false);
     assert_eq!(rig["properties"]["sweep"]["properties"]["axes"]["$ref"], "#/$defs/mock.axes");
     assert!(schema["$defs"]["mock.axes"]["properties"]["load.workers"].is_object());
+}
+
+/// It was passed over in silence: the axis won.
+#[test]
+fn what_the_command_line_sets_is_no_longer_swept() {
+    let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\"load.rate\" = [100.0, 200.0]\n";
+    let rig = MockRig::default().describe();
+    let overrides = Overrides { sets: vec!["load.workers=7".to_owned()], quick: false };
+    let scenario = Scenario::parse(text, "t.toml", &overrides, std::slice::from_ref(&rig)).unwrap();
+    let points = Plan::new(&scenario, &rig).points;
+    let of = |path: &str| points.iter().map(|point| point.settings[path].to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("load.workers"), of("load.rate")),
+        (vec!["7".to_owned(); 2], vec!["100".to_owned(), "200".to_owned()])
+    );
 }

@@ -102,6 +102,7 @@ impl Rig for Controller {
             metrics: metrics(),
             needs: self.lab.needs(),
             set_up: Duration::from_secs(1),
+            starter: include_str!("starters/e2-statistics.toml"),
         }
     }
 

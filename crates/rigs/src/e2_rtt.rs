@@ -181,6 +181,7 @@ impl Rig for E2Rtt {
             metrics: metrics(),
             needs: self.lab.needs(),
             set_up: Duration::from_secs(1),
+            starter: include_str!("starters/e2-rtt.toml"),
         }
     }
 

@@ -48,6 +48,7 @@ impl Rig for Footprint {
             ],
             needs: self.lab.needs(),
             set_up: Duration::from_millis(100),
+            starter: include_str!("starters/footprint.toml"),
         }
     }
 
@@ -73,7 +74,8 @@ impl Rig for Footprint {
             "ranlab" => self.lab.program.clone(),
             _ => keys::text(run, "sut.path")?.into(),
         };
-        let bytes = size(&path, 0).map_err(|why| lacking(&path, why))?;
+        // What it is called by may be a link to it.
+        let bytes = path.canonicalize().and_then(|file| size(&file, 0)).map_err(|why| lacking(&path, why))?;
         recorder.scalar("size_mb", bytes as f64 / 1e6);
         if let Some(ric) = &mut self.ric {
             ric.begin(&run.stop)?;

@@ -39,6 +39,11 @@ pub(crate) trait Experiment: Send {
     /// before each window: the same run must name the same parts.
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError>;
 
+    /// Whether each window, as of a search's trials, begins with parts that hold nothing of the window before.
+    fn each_window_anew(&self) -> bool {
+        false
+    }
+
     /// What the reports mean. A point without parts has an empty window: its answer is computed here.
     fn record(
         &self,
@@ -331,12 +336,14 @@ pub(crate) struct Bench<E> {
     lab: Lab,
     experiment: E,
     up: Up,
+    /// Whether these parts have had a window.
+    used: bool,
 }
 
 impl<E: Experiment> Bench<E> {
     /// An experiment in a laboratory.
     pub(crate) fn new(lab: &Lab, experiment: E) -> Self {
-        Self { lab: lab.clone(), experiment, up: Up::default() }
+        Self { lab: lab.clone(), experiment, up: Up::default(), used: false }
     }
 
     /// Brings up what does not stand as the run wants it; whether that was anything.
@@ -370,6 +377,9 @@ impl<E: Experiment> Rig for Bench<E> {
     }
 
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        if std::mem::replace(&mut self.used, true) && self.experiment.each_window_anew() {
+            self.up.cut(0);
+        }
         if self.bring_up(run)? {
             self.warm_up(run)?;
         }
@@ -385,6 +395,7 @@ impl<E: Experiment> Rig for Bench<E> {
 
     fn tear_down(&mut self) {
         self.up.cut(0);
+        self.used = false;
     }
 
     fn verdict(&self, results: &Results) -> Vec<String> {

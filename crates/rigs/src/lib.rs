@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
     use ranlab_campaign::plan::Plan;
-    use ranlab_campaign::scenario::{Overrides, Scenario, template};
+    use ranlab_campaign::scenario::{Overrides, Scenario, starter, template};
 
     /// Files and results of before name rigs as they were called then.
     #[test]
@@ -94,23 +94,51 @@ mod tests {
         assert!(by_name(&lab, "controler").is_none());
     }
 
-    /// `bench new RIG` and then `bench check` of it: what a newcomer does first.
+    fn parsed(name: &str, text: &str, rigs: &[RigDescription]) -> Scenario {
+        Scenario::parse(text, "new.toml", &Overrides::default(), rigs)
+            .unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"))
+    }
+
+    /// `bench new RIG` and then `bench check` of it: what a newcomer does first. With every key it is the same scenario.
     #[test]
-    fn the_scenario_that_each_rig_starts_with_can_be_run() {
+    fn the_scenario_that_each_rig_starts_with_can_be_run_within_two_minutes() {
         let lab = Lab::new(std::path::PathBuf::from("ranlab"));
-        let descriptions = descriptions(&lab);
-        for (rig, description) in all(&lab).iter().zip(&descriptions) {
-            let (name, text) = (&description.name, template(description));
-            let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &descriptions)
-                .unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"));
-            for axis in &scenario.sweep.axes {
-                assert_eq!(axis.values.len(), 3, "{name}: {}", axis.path);
-            }
-            for point in &Plan::new(&scenario, description).points {
+        let rigs = descriptions(&lab);
+        for (rig, description) in all(&lab).iter().zip(&rigs) {
+            let name = &description.name;
+            let short = parsed(name, &starter(description), &rigs);
+            let whole = parsed(name, &template(description), &rigs);
+            let plan = Plan::new(&short, description);
+            assert_eq!(plan, Plan::new(&whole, description), "{name}");
+            assert_eq!((&short.measure, &short.plots), (&whole.measure, &whole.plots), "{name}");
+            assert!(
+                !short.plots.is_empty() && short.plots.iter().all(|plot| !plot.title.is_empty()),
+                "{name}"
+            );
+            assert!(short.measure.repeats >= 3, "{name}: one repeat tells nothing");
+            assert!((2..=6).contains(&plan.points.len()), "{name}: {} points", plan.points.len());
+            assert!(plan.expected().as_secs() < 120, "{name}: {:?}", plan.expected());
+            assert!(description.starter.lines().count() < 50, "{name}: short");
+            for point in &plan.points {
                 if let Some(Err(why)) = rig.preview(&point.settings) {
                     panic!("{name}: {} cannot run: {why}", point.label());
                 }
             }
+        }
+    }
+
+    /// The commented `[search]` of each, taken instead of its axes, is one.
+    #[test]
+    fn the_search_that_each_rig_proposes_is_valid() {
+        let rigs = descriptions(&Lab::new(std::path::PathBuf::from("ranlab")));
+        // What is never loaded is not searched.
+        for rig in rigs.iter().filter(|rig| rig.keys.iter().any(|key| key.section() == "load")) {
+            let text = rig.starter;
+            let (settings, rest) = text.split_once("[sweep.axes]").unwrap();
+            let measure = rest.split_once("[measure]").unwrap().1.split("[[plot]]").next().unwrap();
+            let search = text.split_once("# [search]").unwrap().1.replace("\n# ", "\n");
+            let scenario = format!("{settings}[measure]{measure}[search]{search}");
+            assert!(parsed(&rig.name, &scenario, &rigs).search.is_some(), "{}", rig.name);
         }
     }
 }

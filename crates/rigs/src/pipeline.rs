@@ -39,6 +39,7 @@ impl Experiment for Pipeline {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            starter: include_str!("starters/pipeline.toml"),
         }
     }
 

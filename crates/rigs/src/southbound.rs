@@ -268,6 +268,7 @@ impl Rig for Southbound {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            starter: include_str!("starters/sd-ran.toml"),
         }
     }
 

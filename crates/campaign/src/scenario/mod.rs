@@ -19,7 +19,7 @@ use crate::value::Value;
 
 pub use json_schema::json_schema;
 pub(crate) use read::applies;
-pub use template::template;
+pub use template::{starter, template};
 
 /// The most points that a plan may have; a slip in an axis must not run for a year.
 pub const POINTS_MAX: usize = 100_000;

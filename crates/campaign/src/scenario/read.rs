@@ -29,7 +29,9 @@ pub(super) fn finish(
     if root.child("search").is_some() {
         rig.metrics.extend(search_metrics());
     }
-    let mut reader = Reader { rig: &rig, errors: Vec::new() };
+    // What the command line sets is not swept as well.
+    let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
+    let mut reader = Reader { rig: &rig, fixed, errors: Vec::new() };
     let scenario = reader.scenario(&root);
     reader.errors.truncate(ERRORS_MAX);
     match scenario {
@@ -93,6 +95,8 @@ type Values = BTreeMap<String, Value>;
 
 struct Reader<'a> {
     rig: &'a RigDescription,
+    /// Paths that the command line sets.
+    fixed: Vec<&'a str>,
     errors: Vec<ScenarioError>,
 }
 
@@ -195,6 +199,7 @@ impl Reader<'_> {
         if let Some(axes) = node.child("axes") {
             axes.flatten("", &mut entries);
         }
+        entries.retain(|(path, _)| !self.fixed.contains(&path.as_str()));
         let axes: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
         if axes.len() < entries.len() {
             return None;

@@ -1,23 +1,33 @@
-//! `bench new`: a scenario with every key of a rig, its default, its unit and its meaning.
+//! `bench new`: a rig's short scenario, or one with every key, its default, its unit and its meaning.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::description::RigDescription;
-use crate::metric::MetricKind;
 use crate::schema::{Key, Kind, Presence};
 
 use super::core;
 
-/// A complete scenario of a rig, ready to run: written keys are defaults, commented ones are choices.
+/// What a rig starts people with: what one varies and looks at, and nothing else.
+pub fn starter(rig: &RigDescription) -> String {
+    format!(
+        "# {}: {}\n# Every setting: ranlab bench new {} --all\n\n{}",
+        rig.name, rig.comment, rig.name, rig.starter
+    )
+}
+
+/// The same scenario with every key: written ones are the starter's or defaults, commented ones are choices.
 pub fn template(rig: &RigDescription) -> String {
+    let (settings, axes, rest) = parts(rig.starter);
+    let chosen = chosen(rig.starter);
     let mut text = String::new();
     // Writing to a String never fails.
     let _ = writeln!(text, "# {}: {}\n", rig.name, rig.comment);
-    let _ = writeln!(text, "title = {:?}\nrig = {:?}", format!("{}: my first study", rig.name), rig.name);
-    text.push_str("# about = \"a paragraph for the reader\"\n");
-    text.push_str("# paper = { work = \"short name\", figure = \"1\" }     # what it reproduces\n");
+    text.push_str(settings.split("\n[").next().unwrap_or_default().trim());
     text.push_str(
-        "# extends = \"other.toml\"                            # this file is a change of that one\n",
+        "\n# about = \"a paragraph for the reader\"\n\
+         # paper = { work = \"short name\", figure = \"1\" }     # what it reproduces\n\
+         # extends = \"other.toml\"                            # this file is a change of that one\n",
     );
     let mut sections: Vec<&str> = Vec::new();
     for key in &rig.keys {
@@ -27,24 +37,73 @@ pub fn template(rig: &RigDescription) -> String {
     }
     for section in sections {
         let keys: Vec<&Key> = rig.keys.iter().filter(|key| key.section() == section).collect();
-        write_section(&mut text, section, &keys, rig);
+        write_section(&mut text, section, &keys, rig, &chosen);
     }
-    sweep(&mut text, rig);
+    let _ = writeln!(
+        text,
+        "\n[sweep]\nmode = \"outer\"                       # outer: every combination; joint: zipped; none"
+    );
+    text.push_str(axes);
     let measure = core::measure();
-    write_section(&mut text, "measure", &measure.iter().collect::<Vec<_>>(), rig);
-    plot(&mut text, rig);
+    write_section(&mut text, "measure", &measure.iter().collect::<Vec<_>>(), rig, &chosen);
+    text.push_str("\n# What is measured:\n");
+    for metric in &rig.metrics {
+        let _ = writeln!(text, "#   {:<28} {} [{}]", metric.names().join(", "), metric.comment, metric.unit);
+    }
+    let _ = write!(text, "\n{rest}{MORE}");
     text
 }
 
-fn write_section(text: &mut String, section: &str, keys: &[&Key], rig: &RigDescription) {
+/// What may stand in a scenario besides.
+const MORE: &str = "
+# Of a plot:
+# type = \"lines\"                     # lines, bars, box, points, cdf, series, heat, usl, iso
+# group_by = \"an axis\"
+# log = \"xy\"
+
+# [[expect]]
+# where = { \"an axis\" = 1 }
+# metric = \"one from above\"
+# value = 1.0                         # or at_least, at_most; ratio with against; along with order or shape
+# source = \"where the number was published\"
+";
+
+/// A starter's settings, axes, and plots with what follows them.
+fn parts(starter: &str) -> (&str, &str, &str) {
+    let at = |mark: &str| starter.find(mark).unwrap_or(starter.len());
+    let (axes, measure, plots) = (at("[sweep.axes]"), at("[measure]"), at("[[plot]]"));
+    let axes_to = measure.max(axes);
+    (&starter[..axes], starter[axes..axes_to].trim_end(), &starter[plots.max(axes_to)..])
+}
+
+/// What a starter sets, by path, as it writes it.
+fn chosen(starter: &str) -> BTreeMap<String, String> {
+    let table: toml::Table = toml::from_str(starter).unwrap_or_default();
+    let sections = table.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
+    sections
+        .flat_map(|(section, values)| {
+            values.iter().map(move |(name, value)| (format!("{section}.{name}"), value.to_string()))
+        })
+        .collect()
+}
+
+fn write_section(
+    text: &mut String,
+    section: &str,
+    keys: &[&Key],
+    rig: &RigDescription,
+    chosen: &BTreeMap<String, String>,
+) {
     let _ = writeln!(text, "\n[{section}]");
     for key in keys {
-        let (mark, value) = match &key.presence {
-            Presence::Default(value) => ("", value.to_toml()),
-            Presence::Required => ("", example(&key.kind)),
-            Presence::Optional => ("# ", example(&key.kind)),
+        let (mark, value) = match (chosen.get(&key.path), &key.presence) {
+            (Some(value), _) => ("", value.clone()),
+            (None, Presence::Default(value)) => ("", value.to_toml()),
+            (None, Presence::Required) => ("", example(&key.kind)),
+            (None, Presence::Optional) => ("# ", example(&key.kind)),
         };
-        let mark = if applies_by_default(key, rig) { mark } else { "# " };
+        let exists = chosen.contains_key(&key.path) || applies(key, rig, chosen);
+        let mark = if exists { mark } else { "# " };
         let line = format!("{mark}{} = {value}", key.name());
         let _ = writeln!(text, "{line:<36} # {}", explain(key));
     }
@@ -68,8 +127,11 @@ fn explain(key: &Key) -> String {
     if facts.is_empty() { key.comment.clone() } else { format!("{} ({})", key.comment, facts.join("; ")) }
 }
 
-fn applies_by_default(key: &Key, rig: &RigDescription) -> bool {
-    super::read::applies(key, &std::collections::BTreeMap::new(), &rig.keys)
+/// Whether a key exists with the settings that the starter has.
+fn applies(key: &Key, rig: &RigDescription, chosen: &BTreeMap<String, String>) -> bool {
+    let text = |value: &String| crate::value::Value::from(value.trim_matches('"'));
+    let settings = chosen.iter().map(|(path, value)| (path.clone(), text(value))).collect();
+    super::read::applies(key, &settings, &rig.keys)
 }
 
 fn example(kind: &Kind) -> String {
@@ -82,79 +144,4 @@ fn example(kind: &Kind) -> String {
         Kind::Choice(choices) => format!("{:?}", choices.first().map_or("", String::as_str)),
         Kind::List(kind) => format!("[{}]", example(kind)),
     }
-}
-
-/// An axis that the reader can edit.
-fn sweep(text: &mut String, rig: &RigDescription) {
-    text.push_str(
-        "\n[sweep]\nmode = \"outer\"                       # outer: every combination; joint: zipped; none\n",
-    );
-    text.push_str(
-        "[sweep.axes]                         # any key from above, with the values that it takes\n",
-    );
-    match first_number(rig) {
-        Some(key) => {
-            let start = match &key.presence {
-                Presence::Default(value) => value.number().unwrap_or(1.0),
-                Presence::Required | Presence::Optional => 1.0,
-            };
-            let values = axis_values(key, start);
-            let _ = writeln!(text, "{:?} = [{}]", key.path, values.join(", "));
-        }
-        None => text.push_str("# \"load.size\" = [1, 10, 100]\n"),
-    }
-}
-
-/// The default (or 1 where that is 0) and two larger values, as far as the key allows them.
-fn axis_values(key: &Key, start: f64) -> Vec<String> {
-    let start = if start > 0.0 { start } else { 1.0 };
-    [1.0, 2.0, 4.0]
-        .map(|factor| start * factor)
-        .into_iter()
-        .map(|number| match key.kind {
-            Kind::Int { .. } => crate::value::Value::Int(number as i64),
-            _ => crate::value::Value::Float(number),
-        })
-        .filter(|value| key.kind.accept(value).is_ok())
-        .map(|value| value.to_toml())
-        .collect()
-}
-
-/// The first number of the load; else the first one that is not off by default.
-fn first_number(rig: &RigDescription) -> Option<&Key> {
-    let number = |key: &&Key| {
-        matches!(key.kind, Kind::Int { .. } | Kind::Float { .. }) && applies_by_default(key, rig)
-    };
-    rig.keys
-        .iter()
-        .filter(number)
-        .find(|key| key.section() == "load")
-        .or_else(|| rig.keys.iter().filter(number).find(|key| is_on(key)))
-        .or_else(|| rig.keys.iter().find(number))
-}
-
-fn is_on(key: &Key) -> bool {
-    matches!(&key.presence, Presence::Default(value) if value.number().is_some_and(|number| number > 0.0))
-}
-
-fn plot(text: &mut String, rig: &RigDescription) {
-    let _ = writeln!(text, "\n# What is measured:");
-    for metric in &rig.metrics {
-        let _ = writeln!(text, "#   {:<28} {} [{}]", metric.names().join(", "), metric.comment, metric.unit);
-    }
-    // What others did on the machine is nobody's first question.
-    let metric = rig.metrics.iter().find(|metric| !metric.name.starts_with("host."));
-    let (Some(metric), Some(key)) = (metric, first_number(rig)) else { return };
-    let y = match metric.kind {
-        MetricKind::Histogram => format!("{}_p99", metric.name),
-        _ => metric.name.clone(),
-    };
-    let _ = writeln!(text, "\n[[plot]]\nx = {:?}\ny = {y:?}", key.path);
-    text.push_str(
-        "# type = \"lines\"                     # lines, bars, box, points, cdf, series, heat, usl, iso\n\
-         # group_by = \"an axis\"\n# log = \"xy\"\n",
-    );
-    let _ =
-        writeln!(text, "\n# [[expect]]\n# where = {{ {:?} = 1 }}\n# metric = {y:?}\n# value = 1.0", key.path);
-    text.push_str("# source = \"where the number was published\"\n");
 }

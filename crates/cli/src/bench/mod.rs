@@ -30,7 +30,7 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Write a scenario with every setting of a rig, its default, unit and meaning
+    /// Write a scenario of a rig: short and ready to run, or with every setting
     New(scenario::New),
     /// Check a scenario: what it resolves to, how many points, how long it will take
     Check(scenario::Check),

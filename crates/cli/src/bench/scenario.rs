@@ -1,7 +1,7 @@
 //! `bench new`, `check`, `list`: scenarios before they run.
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
-use ranlab_campaign::scenario::{json_schema, template};
+use ranlab_campaign::scenario::{json_schema, starter, template};
 use ranlab_rigs::peer;
 use serde_json::json;
 
@@ -14,10 +14,15 @@ const SHOWN_MAX: usize = 20;
 
 /// Arguments of `bench new`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ranlab bench new e2-statistics > my.toml")]
+#[command(
+    after_help = "Examples:\n  ranlab bench new e2-statistics > my.toml\n  ranlab bench new e2-statistics --all > my.toml"
+)]
 pub(super) struct New {
     /// What is measured; `ranlab bench list` names all
     rig: String,
+    /// Write every setting, with its default, unit and meaning
+    #[arg(long)]
+    all: bool,
 }
 
 /// Arguments of `bench check`.
@@ -43,7 +48,8 @@ pub(super) struct List {
 
 pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
     let rigs = ranlab_rigs::descriptions(&lab()?);
-    let text = template(find(&rigs, &arguments.rig)?);
+    let rig = find(&rigs, &arguments.rig)?;
+    let text = if arguments.all { template(rig) } else { starter(rig) };
     let mut output = Output::new(format);
     output.text(text.trim_end())?;
     output.finish(&json!({ "rig": arguments.rig, "scenario": text }))

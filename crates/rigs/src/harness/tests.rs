@@ -26,6 +26,7 @@ impl Experiment for Two {
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            starter: "",
         }
     }
 

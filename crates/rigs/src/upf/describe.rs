@@ -117,6 +117,12 @@ pub(super) fn metrics() -> Vec<Metric> {
         scalar("answers_per_s", "1/s", Higher, "requests answered"),
         scalar("sessions_failed_ratio", "", Lower, "sessions of which a request was rejected or lost"),
         scalar("requests_lost_ratio", "", Lower, "requests never answered"),
+        scalar(
+            "loss_ratio",
+            "",
+            Lower,
+            "the largest of requests lost, sessions failed and packets lost, by those sent: for searches",
+        ),
         scalar("unexplained", "", Lower, "requests without an end, responses that nobody asked for"),
         scalar("sessions_left_behind", "", Lower, "whose deletion the UPF did not confirm"),
         scalar("live_sessions", "", Neither, "at most"),

@@ -35,11 +35,16 @@ impl Experiment for Upf {
             metrics: describe::metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(3),
+            starter: include_str!("../starters/upf.toml"),
         }
     }
 
     fn warms_up(&self) -> bool {
         false
+    }
+
+    fn each_window_anew(&self) -> bool {
+        true
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {

@@ -39,6 +39,9 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     let failed_ratio = control.failed as f64 / control.started.max(1) as f64;
     recorder.scalar("sessions_failed_ratio", failed_ratio);
     let packets_lost: u64 = report.steps.iter().map(|step| packets(recorder, step)).sum();
+    let sides = report.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
+    let worst = sides.map(lost_share).fold(lost_ratio.max(failed_ratio), f64::max);
+    recorder.scalar("loss_ratio", worst);
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     // A closed loop has no schedule to be late for.
     let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
@@ -87,6 +90,10 @@ fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     (due - sent) / due.max(1.0)
 }
 
+fn lost_share(side: &DataSummary) -> f64 {
+    side.lost as f64 / side.sent.max(1) as f64
+}
+
 fn put(recorder: &mut Recorder, name: &str, value: Option<f64>) {
     if let Some(value) = value {
         recorder.scalar(name, value);
@@ -118,7 +125,7 @@ fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
         let Some(side) = side else { continue };
         recorder.scalar(&format!("{name}_pps"), side.received_pps);
         recorder.scalar(&format!("{name}_mbps"), side.received_bps / 1e6);
-        recorder.scalar(&format!("{name}_lost_ratio"), side.lost as f64 / side.sent.max(1) as f64);
+        recorder.scalar(&format!("{name}_lost_ratio"), lost_share(side));
         lost += side.lost;
     }
     for (name, times) in [("round_trip", step.round_trip_us), ("interruption", step.interruption_us)] {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::Outcome;
-use ranlab_campaign::stats::aa_spread;
 use ranlab_campaign::value::Value;
 
 use super::answer::{ROLES, SEGMENTS};
@@ -125,10 +124,7 @@ fn breaking(results: &Results) -> Vec<String> {
 /// delays are this machine's scheduling, what 99 % of the frames keep, beside what repeats differ by.
 fn budgets(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
-    let spread = |metric: &str| {
-        let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(metric)).collect();
-        aa_spread(&values, results.scenario.measure.seed)
-    };
+    let spread = |metric: &str| results.aa_spread(metric);
     for point in &results.points {
         // Of a sweep over cells the first number says it; where options break is said elsewhere.
         let first = results.points.iter().find(|other| option(other) == option(point));
@@ -261,8 +257,7 @@ fn differences(results: &Results) -> Vec<String> {
 }
 
 fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String> {
-    let values: Vec<Vec<f64>> = results.points.iter().map(|point| point.values(metric)).collect();
-    let spread = aa_spread(&values, results.scenario.measure.seed);
+    let spread = results.aa_spread(metric);
     let mut sentences = Vec::new();
     let mut seen: Vec<(String, f64, &PointResult)> = Vec::new();
     for point in &results.points {
