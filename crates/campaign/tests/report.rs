@@ -262,6 +262,12 @@ fn titles_and_labels_are_words_with_units() {
         (figures[0].y_label.as_str(), figures[0].x_label.as_str()),
         ("rtt_us_p99 (us)", "concurrency (workers)")
     );
+    // An author's title keeps its words; the sentence then stands below.
+    let short = campaign(&GALLERY.replace("title = \"Median latency\"", "title = \"8a\""));
+    let figure =
+        ranlab_campaign::report::figures(&short).into_iter().find(|figure| figure.title == "8a").unwrap();
+    let sentence = "Median of reply time from the intended send time (us) against concurrency (workers). ";
+    assert!(figure.caption.starts_with(sentence), "{}", figure.caption);
     // Two lines are named at their ends, once each.
     let svg = svg(&figures[0]).unwrap();
     assert_eq!((svg.matches("contention = 0.1").count(), svg.matches("contention = 0.2").count()), (1, 1));

@@ -54,9 +54,11 @@ fn default_plot(results: &Results) -> Option<Plot> {
 }
 
 fn build(results: &Results, plot: &Plot) -> Figure {
+    let sentence = words::title(results, plot);
     let mut figure = Figure {
-        title: if plot.title.is_empty() { words::title(results, plot) } else { plot.title.clone() },
-        caption: String::new(),
+        title: if plot.title.is_empty() { sentence.clone() } else { plot.title.clone() },
+        // An author's short title leaves the sentence with its units to the caption.
+        caption: if plot.title.is_empty() { String::new() } else { format!("{sentence}. ") },
         missing: String::new(),
         x: Across::Numbers { log: plot.log.contains('x') },
         x_label: label(results, &plot.x, false),
@@ -71,7 +73,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     };
     let groups = groups(results, plot);
     if groups.len() > SERIES_MAX {
-        figure.caption = format!("Only {SERIES_MAX} of {} series are shown. ", groups.len());
+        figure.caption.push_str(&format!("Only {SERIES_MAX} of {} series are shown. ", groups.len()));
     }
     let groups = &groups[..groups.len().min(SERIES_MAX)];
     match plot.kind {
