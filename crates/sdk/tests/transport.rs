@@ -447,3 +447,13 @@ fn what_cannot_be_carried_says_why() {
         assert!(matches!(error, BindError::NotLocal { .. }), "{error}");
     });
 }
+
+#[test]
+fn every_transport_passes_the_suite_for_strangers() {
+    block_on(async {
+        let (_directory, addresses) = every_transport("suite");
+        for address in &addresses {
+            assert_eq!(suite::check(address).await, Ok(()), "{address}");
+        }
+    });
+}

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::transport::registered;
+
 /// The forms an address takes, for messages and help texts.
 pub const SCHEMES: &str = "tcp://host:port, unix:///path, mem://name, sctp://host:port or tls://host:port";
 
@@ -29,6 +31,13 @@ pub enum Address {
         /// The SCTP port; E2AP's is 36421.
         port: u16,
     },
+    /// `scheme://place` of a transport that was [registered](super::register).
+    Other {
+        /// Whose.
+        scheme: String,
+        /// Where, in that transport's words.
+        place: String,
+    },
     /// `tls://host:port`: understood, not built yet.
     Tls {
         /// A name or a literal IP address.
@@ -48,7 +57,7 @@ pub enum AddressError {
         /// What was given.
         text: String,
     },
-    /// The scheme is none of ours.
+    /// The scheme is none of ours, nor registered.
     #[error("\"{scheme}://\" is no transport of ours; write {SCHEMES}")]
     UnknownScheme {
         /// What stood before `://`.
@@ -91,6 +100,9 @@ impl FromStr for Address {
             "unix" => Ok(Self::Unix(PathBuf::from(rest))),
             "mem" if rest.is_empty() => Err(AddressError::NoName),
             "mem" => Ok(Self::Memory(rest.to_owned())),
+            _ if registered(scheme).is_some() => {
+                Ok(Self::Other { scheme: scheme.to_owned(), place: rest.to_owned() })
+            }
             _ => Err(AddressError::UnknownScheme { scheme: scheme.to_owned() }),
         }
     }
@@ -125,6 +137,7 @@ impl fmt::Display for Address {
             Self::Tls { host, port } => ("tls", host, port),
             Self::Unix(path) => return write!(f, "unix://{}", path.display()),
             Self::Memory(name) => return write!(f, "mem://{name}"),
+            Self::Other { scheme, place } => return write!(f, "{scheme}://{place}"),
         };
         match host.contains(':') {
             true => write!(f, "{scheme}://[{host}]:{port}"),

@@ -8,7 +8,8 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::net::{TcpSocket, TcpStream, UnixStream, lookup_host};
 
-use super::{Address, SocketOptions, Stream, Unsupported, memory};
+use super::transport::carrying;
+use super::{Address, SocketOptions, Stream, Unsupported};
 
 /// Addresses of one host name that are tried, at most.
 const MAX_CANDIDATES: usize = 4;
@@ -80,26 +81,15 @@ pub enum ConnectError {
 
 /// Connects to `address` within `options.connect_timeout`, resolving names and trying each address found.
 pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Stream, ConnectError> {
-    let unsupported = |why| Err(ConnectError::Unsupported { address: address.clone(), why });
-    let attempt = async {
-        match address {
-            Address::Tcp { host, port } => tcp(address, host, *port, options).await.map(Stream::Tcp),
-            Address::Unix(path) => unix(address, path, options).await.map(Stream::Unix),
-            Address::Memory(name) => memory::connect(name, options.local_buffer_bytes)
-                .map(Stream::Memory)
-                .ok_or_else(|| ConnectError::Refused { address: address.clone() }),
-            Address::Sctp { .. } => unsupported(Unsupported::sctp()),
-            Address::Tls { .. } => unsupported(Unsupported::Tls),
-        }
-    };
+    let transport = carrying(address).ok_or_else(|| not_mine(address))?;
     let after = options.connect_timeout;
-    match tokio::time::timeout(after, attempt).await {
+    match tokio::time::timeout(after, transport.connect(address, options)).await {
         Ok(result) => result,
         Err(_) => Err(ConnectError::TimedOut { address: address.clone(), after }),
     }
 }
 
-async fn tcp(
+pub(super) async fn tcp(
     address: &Address,
     host: &str,
     port: u16,
@@ -135,7 +125,11 @@ fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-async fn unix(address: &Address, path: &Path, options: &SocketOptions) -> Result<UnixStream, ConnectError> {
+pub(super) async fn unix(
+    address: &Address,
+    path: &Path,
+    options: &SocketOptions,
+) -> Result<UnixStream, ConnectError> {
     let stream = UnixStream::connect(path).await.map_err(|error| explain(address, error))?;
     options.apply_local_buffers(&stream).map_err(|error| explain(address, error))?;
     Ok(stream)
@@ -153,6 +147,11 @@ fn explain(address: &Address, source: io::Error) -> ConnectError {
         Kind::NotFound if matches!(address, Address::Unix(_)) => ConnectError::NoSuchPath { address },
         _ => ConnectError::Io { address, source },
     }
+}
+
+/// The address of a transport that is not here.
+pub(super) fn not_mine(address: &Address) -> ConnectError {
+    ConnectError::Unsupported { address: address.clone(), why: Unsupported::of(address) }
 }
 
 fn seconds(duration: Duration) -> String {

@@ -1,17 +1,20 @@
 //! From an address to a place where peers arrive.
 
 use std::fs::{self, File, Permissions};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
+use std::task::{Context, Poll, ready};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket, UnixListener, lookup_host};
 
 use super::memory::MemoryListener;
+use super::transport::{Accept, carrying};
 use super::{Address, SocketOptions, Stream, Unsupported};
 
 /// Connections that the kernel completes before they are accepted.
@@ -93,39 +96,21 @@ pub enum AcceptError {
 /// A place where peers arrive. Dropping it frees the place; a Unix socket's file goes with it.
 #[derive(Debug)]
 pub struct Listener {
-    kind: Kind,
     address: Address,
-    options: SocketOptions,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Tcp(TcpListener),
-    Unix { listener: UnixListener, _file: SocketFile },
-    Memory(MemoryListener),
+    arrivals: Box<dyn Accept>,
 }
 
 impl Listener {
     /// Listens at `address`, and only there: whether that is loopback is the caller's choice. A Unix socket's
     /// file that nobody listens on any more is replaced; any other file is left alone.
     pub async fn bind(address: &Address, options: &SocketOptions) -> Result<Self, BindError> {
-        let unsupported = |why| Err(BindError::Unsupported { address: address.clone(), why });
-        let kind = match address {
-            Address::Tcp { host, port } => Kind::Tcp(tcp(address, host, *port, options).await?),
-            Address::Unix(path) => unix(address, path, options)?,
-            Address::Memory(name) => Kind::Memory(
-                MemoryListener::bind(name).ok_or_else(|| BindError::InUse { address: address.clone() })?,
-            ),
-            Address::Sctp { .. } => return unsupported(Unsupported::sctp()),
-            Address::Tls { .. } => return unsupported(Unsupported::Tls),
-        };
-        let mut address = address.clone();
-        if let (Kind::Tcp(listener), Address::Tcp { port, .. }) = (&kind, &mut address)
-            && let Ok(bound) = listener.local_addr()
-        {
-            *port = bound.port();
-        }
-        Ok(Self { kind, address, options: options.clone() })
+        let transport = carrying(address).ok_or_else(|| not_mine(address))?;
+        transport.listen(address, options).await
+    }
+
+    /// A listener of a transport's own; `address` is the one bound.
+    pub fn new(address: Address, arrivals: impl Accept) -> Self {
+        Self { address, arrivals: Box::new(arrivals) }
     }
 
     /// Where it listens; port 0 has become the port that the kernel chose.
@@ -135,41 +120,73 @@ impl Listener {
 
     /// The next newcomer and how to name it in a log. Cancel-safe.
     pub async fn accept(&self) -> Result<(Stream, String), AcceptError> {
-        match &self.kind {
-            Kind::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await.map_err(refusal)?;
-                self.options.apply_tcp_buffers(&stream).map_err(AcceptError::Io)?;
-                self.options.apply_tcp(&stream).map_err(AcceptError::Io)?;
-                Ok((Stream::Tcp(stream), format!("tcp://{peer}")))
-            }
-            Kind::Unix { listener, .. } => {
-                let (stream, _) = listener.accept().await.map_err(refusal)?;
-                self.options.apply_local_buffers(&stream).map_err(AcceptError::Io)?;
-                let process = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
-                let peer = match process {
-                    Some(pid) => format!("{} pid {pid}", self.address),
-                    None => self.address.to_string(),
-                };
-                Ok((Stream::Unix(stream), peer))
-            }
-            Kind::Memory(listener) => match listener.accept().await {
-                Some(stream) => Ok((Stream::Memory(stream), format!("mem://{}", listener.name()))),
-                None => Err(AcceptError::Io(io::ErrorKind::BrokenPipe.into())),
-            },
-        }
+        poll_fn(|cx| self.arrivals.poll_accept(cx)).await
     }
 }
 
-async fn tcp(
+/// The address of a transport that is not here.
+pub(super) fn not_mine(address: &Address) -> BindError {
+    BindError::Unsupported { address: address.clone(), why: Unsupported::of(address) }
+}
+
+#[derive(Debug)]
+struct TcpArrivals {
+    listener: TcpListener,
+    options: SocketOptions,
+}
+
+impl Accept for TcpArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let (stream, peer) = ready!(self.listener.poll_accept(cx)).map_err(refusal)?;
+        self.options.apply_tcp_buffers(&stream).map_err(AcceptError::Io)?;
+        self.options.apply_tcp(&stream).map_err(AcceptError::Io)?;
+        Poll::Ready(Ok((Stream::Tcp(stream), format!("tcp://{peer}"))))
+    }
+}
+
+#[derive(Debug)]
+struct UnixArrivals {
+    listener: UnixListener,
+    _file: SocketFile,
+    address: Address,
+    options: SocketOptions,
+}
+
+impl Accept for UnixArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let (stream, _) = ready!(self.listener.poll_accept(cx)).map_err(refusal)?;
+        self.options.apply_local_buffers(&stream).map_err(AcceptError::Io)?;
+        let process = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
+        let peer = match process {
+            Some(pid) => format!("{} pid {pid}", self.address),
+            None => self.address.to_string(),
+        };
+        Poll::Ready(Ok((Stream::Unix(stream), peer)))
+    }
+}
+
+impl Accept for MemoryListener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        Poll::Ready(match ready!(self.poll_arrival(cx)) {
+            Some(stream) => Ok((Stream::Memory(stream), format!("mem://{}", self.name()))),
+            None => Err(AcceptError::Io(io::ErrorKind::BrokenPipe.into())),
+        })
+    }
+}
+
+pub(super) async fn tcp(
     address: &Address,
     host: &str,
     port: u16,
     options: &SocketOptions,
-) -> Result<TcpListener, BindError> {
+) -> Result<Listener, BindError> {
     let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
     let nothing = || unknown(io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing"));
     let place = lookup_host((host, port)).await.map_err(unknown)?.next().ok_or_else(nothing)?;
-    tcp_at(place, options).map_err(|error| explain(address, error))
+    let listener = tcp_at(place, options).map_err(|error| explain(address, error))?;
+    let port = listener.local_addr().map_or(port, |bound| bound.port());
+    let options = options.clone();
+    Ok(Listener::new(Address::Tcp { host: host.to_owned(), port }, TcpArrivals { listener, options }))
 }
 
 fn tcp_at(place: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener> {
@@ -181,7 +198,7 @@ fn tcp_at(place: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener>
     socket.listen(BACKLOG as u32)
 }
 
-fn unix(address: &Address, path: &Path, options: &SocketOptions) -> Result<Kind, BindError> {
+pub(super) fn unix(address: &Address, path: &Path, options: &SocketOptions) -> Result<Listener, BindError> {
     let bound = match bind_file(path, options) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             remove_if_stale(address, path)?;
@@ -190,7 +207,8 @@ fn unix(address: &Address, path: &Path, options: &SocketOptions) -> Result<Kind,
         other => other,
     };
     let (listener, file) = bound.map_err(|error| explain(address, error))?;
-    Ok(Kind::Unix { listener, _file: file })
+    let arrivals = UnixArrivals { listener, _file: file, address: address.clone(), options: options.clone() };
+    Ok(Listener::new(address.clone(), arrivals))
 }
 
 fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, SocketFile)> {

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, Waker};
 use bytes::BytesMut;
 use tokio::sync::mpsc;
 
+use super::Connection;
+
 /// One end of a [`duplex`]. Dropping it ends both directions: the peer reads what is left, then the end.
 #[derive(Debug)]
 pub struct MemoryStream {
@@ -24,26 +26,26 @@ pub fn duplex(capacity_bytes: usize) -> (MemoryStream, MemoryStream) {
     (near, MemoryStream { incoming: there, outgoing: back })
 }
 
-impl MemoryStream {
-    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+impl Connection for MemoryStream {
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.incoming.lock();
         if state.closed || !state.bytes.is_empty() {
-            return Poll::Ready(());
+            return Poll::Ready(Ok(()));
         }
         state.readers.add(cx.waker());
         Poll::Pending
     }
 
-    pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.outgoing.lock();
         if state.closed || state.bytes.len() < self.outgoing.capacity {
-            return Poll::Ready(());
+            return Poll::Ready(Ok(()));
         }
         state.writers.add(cx.waker());
         Poll::Pending
     }
 
-    pub(super) fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+    fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
         let mut state = self.incoming.lock();
         let room = buf.capacity() - buf.len();
         let (front, back) = state.bytes.as_slices();
@@ -62,7 +64,7 @@ impl MemoryStream {
         Ok(moved)
     }
 
-    pub(super) fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut state = self.outgoing.lock();
         if state.closed {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -149,7 +151,7 @@ static NAMES: Mutex<Option<HashMap<String, mpsc::Sender<MemoryStream>>>> = Mutex
 #[derive(Debug)]
 pub(super) struct MemoryListener {
     name: String,
-    arrivals: tokio::sync::Mutex<mpsc::Receiver<MemoryStream>>,
+    arrivals: Mutex<mpsc::Receiver<MemoryStream>>,
 }
 
 impl MemoryListener {
@@ -162,7 +164,7 @@ impl MemoryListener {
         }
         let (sender, receiver) = mpsc::channel(BACKLOG);
         names.insert(name.to_owned(), sender);
-        Some(Self { name: name.to_owned(), arrivals: tokio::sync::Mutex::new(receiver) })
+        Some(Self { name: name.to_owned(), arrivals: Mutex::new(receiver) })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -170,8 +172,8 @@ impl MemoryListener {
     }
 
     /// `None` cannot happen while the listener lives, since the table keeps a sender; callers treat it as the end.
-    pub(super) async fn accept(&self) -> Option<MemoryStream> {
-        self.arrivals.lock().await.recv().await
+    pub(super) fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<Option<MemoryStream>> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).poll_recv(cx)
     }
 }
 

@@ -11,7 +11,8 @@
 //! thread writes. Reading and writing are attempts that say `WouldBlock`; nothing is queued here, so whoever
 //! owns the queue decides what happens at its bound.
 //!
-//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU.
+//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU ([`Framer`]). Further ways to
+//! carry messages are a [`Transport`] each, which anybody may [`register`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,6 +41,7 @@
 //! ```
 
 mod address;
+mod builtin;
 mod connect;
 mod framer;
 mod listener;
@@ -48,6 +50,9 @@ mod options;
 mod proxy;
 mod read;
 mod stream;
+pub mod suite;
+#[allow(clippy::module_inception)]
+mod transport;
 mod write;
 
 pub use address::{Address, AddressError, SCHEMES};
@@ -59,6 +64,7 @@ pub use options::SocketOptions;
 pub use proxy::{Passage, Proxy, ProxyError, Tap};
 pub use read::{FrameError, FrameReader, ReadOutcome};
 pub use stream::Stream;
+pub use transport::{Accept, Attempt, Connection, RegisterError, Transport, register};
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
 
 /// The largest PDU accepted or sent unless a caller says otherwise, in bytes.
@@ -77,16 +83,23 @@ pub enum Unsupported {
     /// The machine has SCTP, this driver does not carry it yet.
     #[error("the kernel has SCTP, but this program does not carry E2 over it yet; use tcp:// or unix://")]
     SctpNotCarried,
+    /// No transport is registered for it.
+    #[error("no transport is registered for its scheme")]
+    Unregistered,
     /// TLS is not part of this build.
     #[error("TLS is not built into this program yet; use tcp:// or unix://")]
     Tls,
 }
 
 impl Unsupported {
-    fn sctp() -> Self {
-        match ranlab_net::sctp_support() {
-            Ok(()) => Self::SctpNotCarried,
-            Err(why) => Self::NoSctp(why),
+    fn of(address: &Address) -> Self {
+        match address {
+            Address::Sctp { .. } => match ranlab_net::sctp_support() {
+                Ok(()) => Self::SctpNotCarried,
+                Err(why) => Self::NoSctp(why),
+            },
+            Address::Tls { .. } => Self::Tls,
+            _ => Self::Unregistered,
         }
     }
 }

@@ -9,12 +9,12 @@ use bytes::BytesMut;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-use super::{Framer, LengthPrefix, MemoryStream};
+use super::{Connection, Framer, MemoryStream};
 
 /// Room made by [`Stream::try_read`] if the caller's buffer has none.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
 
-/// A byte stream with readiness. Dropping it closes both directions.
+/// A connection with readiness. Dropping it closes both directions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stream {
@@ -24,6 +24,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// A pipe within the process.
     Memory(MemoryStream),
+    /// A stranger's own.
+    Other(Box<dyn Connection>),
 }
 
 impl Stream {
@@ -35,13 +37,22 @@ impl Stream {
         }
     }
 
+    fn connection(&self) -> &dyn Connection {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Unix(stream) => stream,
+            Self::Memory(stream) => stream,
+            Self::Other(connection) => &**connection,
+        }
+    }
+
     /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. Any number
-    /// of tasks may wait, and all of them are woken.
+    /// of tasks may wait, and all of them are woken (of a stranger's connection the last one, at least).
     pub async fn readable(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.readable().await,
             Self::Unix(stream) => stream.readable().await,
-            Self::Memory(_) => poll_fn(|cx| self.poll_readable(cx)).await,
+            _ => poll_fn(|cx| self.poll_readable(cx)).await,
         }
     }
 
@@ -50,32 +61,24 @@ impl Stream {
         match self {
             Self::Tcp(stream) => stream.writable().await,
             Self::Unix(stream) => stream.writable().await,
-            Self::Memory(_) => poll_fn(|cx| self.poll_writable(cx)).await,
+            _ => poll_fn(|cx| self.poll_writable(cx)).await,
         }
     }
 
     /// As [`readable`](Self::readable), without its list of waiting tasks: on a socket a task that begins to wait takes
     /// the place of the one before.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Tcp(stream) => stream.poll_read_ready(cx),
-            Self::Unix(stream) => stream.poll_read_ready(cx),
-            Self::Memory(stream) => stream.poll_readable(cx).map(Ok),
-        }
+        self.connection().poll_readable(cx)
     }
 
     /// As [`poll_readable`](Self::poll_readable).
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Tcp(stream) => stream.poll_write_ready(cx),
-            Self::Unix(stream) => stream.poll_write_ready(cx),
-            Self::Memory(stream) => stream.poll_writable(cx).map(Ok),
-        }
+        self.connection().poll_writable(cx)
     }
 
-    /// How messages are marked on it.
+    /// How PDUs are marked on it.
     pub fn framer(&self) -> &'static dyn Framer {
-        &LengthPrefix
+        self.connection().framer()
     }
 
     /// Appends what is there to `buf`, at most its spare capacity (room is made if it has none). `Ok(0)` is the
@@ -84,36 +87,42 @@ impl Stream {
         if buf.spare_capacity_mut().is_empty() {
             buf.reserve(LEAST_ROOM_BYTES);
         }
-        let room = buf.spare_capacity_mut().len();
-        match self {
-            Self::Tcp(stream) => {
-                drain(room, |attempt| stream.try_io(Interest::READABLE, attempt), || stream.try_read_buf(buf))
-            }
-            Self::Unix(stream) => {
-                drain(room, |attempt| stream.try_io(Interest::READABLE, attempt), || stream.try_read_buf(buf))
-            }
-            Self::Memory(stream) => stream.try_read(buf),
-        }
+        self.connection().try_read(buf)
     }
 
     /// Writes as many of the bytes as the stream takes now. `WouldBlock` asks to wait for [`Self::writable`].
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        let all = slices.iter().map(|slice| slice.len()).sum();
-        match self {
-            Self::Tcp(stream) => drain(
-                all,
-                |attempt| stream.try_io(Interest::WRITABLE, attempt),
-                || stream.try_write_vectored(slices),
-            ),
-            Self::Unix(stream) => drain(
-                all,
-                |attempt| stream.try_io(Interest::WRITABLE, attempt),
-                || stream.try_write_vectored(slices),
-            ),
-            Self::Memory(stream) => stream.try_write_vectored(slices),
-        }
+        self.connection().try_write_vectored(slices)
     }
 }
+
+/// Sockets of tokio.
+macro_rules! connection_of_socket {
+    ($socket:ty) => {
+        impl Connection for $socket {
+            fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.poll_read_ready(cx)
+            }
+            fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.poll_write_ready(cx)
+            }
+            fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+                let room = buf.spare_capacity_mut().len();
+                drain(room, |attempt| self.try_io(Interest::READABLE, attempt), || self.try_read_buf(buf))
+            }
+            fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+                let all = slices.iter().map(|slice| slice.len()).sum();
+                drain(
+                    all,
+                    |attempt| self.try_io(Interest::WRITABLE, attempt),
+                    || <$socket>::try_write_vectored(self, slices),
+                )
+            }
+        }
+    };
+}
+connection_of_socket!(TcpStream);
+connection_of_socket!(UnixStream);
 
 /// Makes one attempt, and notes a short one as the end of readiness.
 ///

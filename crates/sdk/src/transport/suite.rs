@@ -1,0 +1,150 @@
+//! What every transport keeps: one suite, for ours and for yours.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::{
+    Address, BindError, ConnectError, Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions,
+    Stream, connect,
+};
+
+/// How long a step may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Octets of the PDUs that are sent each way.
+const PDUS: [usize; 6] = [1, 2, 255, 1_500, 20_000, 60_000];
+/// A peer that does not read holds the writer back before it has taken so many octets.
+const HELD_BACK_BYTES: usize = 64 << 20;
+
+/// Checks a transport at an address where nobody listens: PDUs come whole and in order in both directions, a peer that does
+/// not read holds the writer back and loses nothing, the end is seen after the last PDU, a place is one listener's and
+/// free after it, and nobody is found where nobody listens. The sentence says what does not hold.
+pub async fn check(address: &Address) -> Result<(), String> {
+    let options = SocketOptions::default();
+    let listener = Listener::bind(address, &options).await.map_err(|error| error.to_string())?;
+    let bound = listener.address().clone();
+    let near = in_time("connecting", connect(&bound, &options)).await?.map_err(|error| error.to_string())?;
+    let (far, peer) = in_time("accepting", listener.accept()).await?.map_err(|error| error.to_string())?;
+    // Only now: whoever looks whether a Unix socket is in use connects to it.
+    match Listener::bind(&bound, &options).await {
+        Err(BindError::InUse { .. }) => {}
+        Err(error) => return Err(format!("a place in use is told as \"{error}\", not as BindError::InUse")),
+        Ok(_) => return Err(format!("two listeners share {bound}")),
+    }
+    if !peer.contains("://") {
+        return Err(format!("a peer is named as an address begins, not {peer:?}"));
+    }
+    both_ways(&near, &far).await?;
+    held_back(&near, &far).await?;
+    drop(near);
+    let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, far.framer());
+    if let Some(pdu) = next(&far, &mut reader).await? {
+        return Err(format!("a PDU of {} octets after the last one", pdu.len()));
+    }
+    drop((far, listener));
+    match in_time("connecting to nobody", connect(&bound, &options)).await? {
+        Err(ConnectError::Refused { .. } | ConnectError::NoSuchPath { .. }) => Ok(()),
+        Err(error) => {
+            Err(format!("that nobody listens is told as \"{error}\", not as ConnectError::Refused"))
+        }
+        Ok(_) => Err(format!("somebody answers at {bound} after its listener has gone")),
+    }
+}
+
+async fn in_time<T>(what: &str, step: impl Future<Output = T>) -> Result<T, String> {
+    tokio::time::timeout(PATIENCE, step).await.map_err(|_| format!("{what} takes longer than {PATIENCE:?}"))
+}
+
+async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
+    for (from, to) in [(near, far), (far, near)] {
+        let bodies: Vec<Bytes> = PDUS.iter().map(|len| Bytes::from(vec![*len as u8; *len])).collect();
+        let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, to.framer());
+        let read = async {
+            for body in &bodies {
+                // Head and body of a frame are one PDU.
+                let expected = [b"head", &body[..]].concat();
+                match next(to, &mut reader).await? {
+                    Some(pdu) if pdu == expected => {}
+                    Some(pdu) => {
+                        return Err(format!(
+                            "a PDU of {} octets came as {} others",
+                            expected.len(),
+                            pdu.len()
+                        ));
+                    }
+                    None => return Err("the end came before the last PDU".to_owned()),
+                }
+            }
+            Ok(())
+        };
+        let (sent, read) = tokio::join!(send(from, &bodies), read);
+        sent.and(read)?;
+    }
+    Ok(())
+}
+
+/// Sends all of them.
+async fn send(stream: &Stream, bodies: &[Bytes]) -> Result<(), String> {
+    let frames: Vec<Frame<'_>> = bodies.iter().map(|body| Frame { head: b"head", body }).collect();
+    let mut writer = FrameWriter::with_framer(super::MAX_PDU_BYTES, stream.framer());
+    let mut taken = 0;
+    while taken < frames.len() || writer.rest_bytes() > 0 {
+        let outcome = writer.write(stream, &frames[taken..]).map_err(|error| error.to_string())?;
+        taken += outcome.taken;
+        if outcome.blocked {
+            in_time("room to write", stream.writable()).await?.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
+    let body = Bytes::from(vec![7; 10_000]);
+    let mut writer = FrameWriter::with_framer(super::MAX_PDU_BYTES, near.framer());
+    let mut sent = 0;
+    // Blocked for a while is held back; a kernel may find room once more.
+    while tokio::time::timeout(Duration::from_millis(100), near.writable()).await.is_ok() {
+        let frames = [Frame { head: &[], body: &body }];
+        let frames = if writer.rest_bytes() > 0 { &[][..] } else { &frames[..] };
+        sent += writer.write(near, frames).map_err(|error| error.to_string())?.taken;
+        if sent * body.len() > HELD_BACK_BYTES {
+            return Err(format!("a peer that does not read has been sent {} octets", sent * body.len()));
+        }
+    }
+    let flush = async {
+        while writer.rest_bytes() > 0 {
+            in_time("room to write", near.writable()).await?.map_err(|error| error.to_string())?;
+            writer.write(near, &[]).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    };
+    let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, far.framer());
+    let read = async {
+        for n in 0..sent {
+            match next(far, &mut reader).await? {
+                Some(pdu) if pdu == body => {}
+                _ => return Err(format!("of {sent} PDUs that waited for their reader, number {n} is lost")),
+            }
+        }
+        Ok(())
+    };
+    let (flushed, read): (Result<(), String>, _) = tokio::join!(flush, read);
+    flushed.and(read)
+}
+
+/// The next PDU, `None` at the end.
+async fn next(stream: &Stream, reader: &mut FrameReader) -> Result<Option<Bytes>, String> {
+    loop {
+        if let Some(pdu) = reader.next().map_err(|error| error.to_string())? {
+            return Ok(Some(pdu));
+        }
+        match reader.fill(stream).map_err(|error| error.to_string())? {
+            ReadOutcome::Bytes(_) => {}
+            ReadOutcome::Closed => return Ok(None),
+            ReadOutcome::WouldBlock => {
+                in_time("something to read", stream.readable()).await?.map_err(|error| error.to_string())?;
+            }
+        }
+    }
+}

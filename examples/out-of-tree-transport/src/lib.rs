@@ -1,0 +1,177 @@
+//! A transport of a stranger's own: rings of whole messages, under `ring://NAME`.
+use bytes::{Bytes, BytesMut};
+use ranlab_sdk::transport::{
+    Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener, Messages,
+    SocketOptions, Stream, Transport,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Messages that a ring holds; a further one waits with its writer.
+const MESSAGES: usize = 32;
+/// Newcomers that wait to be accepted; a further one is refused.
+const NEWCOMERS: usize = 64;
+
+/// The transport: who listens where.
+#[derive(Debug, Clone, Default)]
+pub struct Ring(Arc<Mutex<BTreeMap<String, Arc<Place>>>>);
+
+/// Where one listener's newcomers wait.
+#[derive(Debug, Default)]
+struct Place(Mutex<(VecDeque<End>, Option<Waker>)>);
+
+/// The accepting side; frees the place.
+#[derive(Debug)]
+struct Arrivals {
+    ring: Ring,
+    name: String,
+    place: Arc<Place>,
+}
+
+/// Messages on their way in one direction.
+#[derive(Debug, Default)]
+struct Way {
+    messages: VecDeque<Bytes>,
+    closed: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+struct End {
+    incoming: Arc<Mutex<Way>>,
+    outgoing: Arc<Mutex<Way>>,
+}
+
+/// What a lock guards is whole at any time, so a panic elsewhere is no reason for one here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What stands behind `ring://`.
+fn name_of(address: &Address) -> &str {
+    if let Address::Other { place, .. } = address { place } else { "" }
+}
+
+impl Transport for Ring {
+    fn scheme(&self) -> &str {
+        "ring"
+    }
+
+    fn connect<'a>(
+        &'a self,
+        address: &'a Address,
+        _: &'a SocketOptions,
+    ) -> Attempt<'a, Stream, ConnectError> {
+        Box::pin(async move {
+            let refused = || ConnectError::Refused { address: address.clone() };
+            let place = lock(&self.0).get(name_of(address)).cloned().ok_or_else(refused)?;
+            let (there, back) = (Arc::default(), Arc::default());
+            let near = End { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
+            let mut waiting = lock(&place.0);
+            if waiting.0.len() >= NEWCOMERS {
+                return Err(refused());
+            }
+            waiting.0.push_back(End { incoming: there, outgoing: back });
+            waiting.1.take().into_iter().for_each(Waker::wake);
+            Ok(Stream::Other(Box::new(near)))
+        })
+    }
+
+    fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
+        Box::pin(async move {
+            let (name, place) = (name_of(address).to_owned(), Arc::new(Place::default()));
+            let mut places = lock(&self.0);
+            if places.contains_key(&name) {
+                return Err(BindError::InUse { address: address.clone() });
+            }
+            places.insert(name.clone(), Arc::clone(&place));
+            Ok(Listener::new(address.clone(), Arrivals { ring: self.clone(), name, place }))
+        })
+    }
+}
+
+impl Accept for Arrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let mut waiting = lock(&self.place.0);
+        match waiting.0.pop_front() {
+            Some(end) => Poll::Ready(Ok((Stream::Other(Box::new(end)), format!("ring://{}", self.name)))),
+            None => {
+                waiting.1 = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Arrivals {
+    fn drop(&mut self) {
+        lock(&self.ring.0).remove(&self.name);
+    }
+}
+
+impl Connection for End {
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut way = lock(&self.incoming);
+        if way.closed || !way.messages.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        way.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut way = lock(&self.outgoing);
+        if way.closed || way.messages.len() < MESSAGES {
+            return Poll::Ready(Ok(()));
+        }
+        way.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+        let mut way = lock(&self.incoming);
+        match way.messages.pop_front() {
+            Some(message) => {
+                way.writer.take().into_iter().for_each(Waker::wake);
+                buf.extend_from_slice(&message);
+                Ok(message.len())
+            }
+            None if way.closed => Ok(0),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut way = lock(&self.outgoing);
+        if way.closed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if way.messages.len() >= MESSAGES {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let message: Bytes = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+        let written = message.len();
+        way.messages.push_back(message);
+        way.reader.take().into_iter().for_each(Waker::wake);
+        Ok(written)
+    }
+
+    fn framer(&self) -> &'static dyn Framer {
+        &Messages
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        for way in [&self.incoming, &self.outgoing] {
+            let mut way = lock(way);
+            way.closed = true;
+            let waiting = [way.reader.take(), way.writer.take()];
+            waiting.into_iter().flatten().for_each(Waker::wake);
+        }
+    }
+}
