@@ -68,7 +68,7 @@ fn value_name(kind: &Kind, field: &Field) -> String {
     match kind {
         Kind::Span => "TIME".to_owned(),
         Kind::Int { .. } | Kind::Float { .. } if !field.key.unit.is_empty() => field.key.unit.clone(),
-        _ => field.name.to_uppercase(),
+        _ => field.flag.unwrap_or(field.name).to_uppercase(),
     }
 }
 

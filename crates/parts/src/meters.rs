@@ -67,7 +67,7 @@ impl Meters {
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
-        let mut report = Report { wall_s, ..Report::default() };
+        let mut report = Report { wall_s, boot: boot(), ..Report::default() };
         report.wire = open.connections.as_ref().and_then(wire);
         if let Some((before, after)) = open.before.zip(self.sample()) {
             let pss_bytes = self.subject.as_ref().and_then(|meter| meter.borrow().pss_bytes());
@@ -84,6 +84,12 @@ impl Meters {
         }
         report
     }
+}
+
+/// What the kernel calls its boot.
+fn boot() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// What this worker's own connections carried since.

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Dialect, Upf, UpfInput, UpfOutput, UpfSettings};
+use ranlab_machines::n4::{Dialect, Mock, MockSettings, UpfInput, UpfOutput, UpfSettings};
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
 use ranlab_parts::worker::{Fault, Trouble};
-use ranlab_wire::pfcp::{Cause, Header, Ies, SessionDeletionResponse, encode, message_type};
+use ranlab_wire::pfcp::{Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type};
 
 fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))
@@ -33,14 +33,15 @@ impl Faulty {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let (mut upf, begin) = (Upf::new(settings), Instant::now());
+            let (mut upf, begin) = (Mock::new(MockSettings::default(), settings), Instant::now());
             let mut room = [0; 4_096];
             while !stopped.load(Relaxed) {
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
-                match socket.recv_from(&mut room) {
-                    Ok((len, from)) => upf.handle(now, UpfInput::Received(from, &room[..len])),
-                    Err(_) => upf.handle(now, UpfInput::Wake),
-                }
+                let input = match socket.recv_from(&mut room) {
+                    Ok((len, from)) => UpfInput::Received(from, &room[..len]),
+                    Err(_) => UpfInput::Wake,
+                };
+                upf.handle_metered(now, input, &mut |_| vec![UsageReport::default()]);
                 while let Some(output) = upf.poll() {
                     if let UpfOutput::Send(to, answer) = output
                         && let Some(answer) = habit(answer)

@@ -52,7 +52,7 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     }
     let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
     for (host, report) in parts {
-        let machine = machines.entry(machine_name(host)).or_default();
+        let machine = machines.entry(machine_name(host, report)).or_default();
         if let Some(seen) = report.machine {
             let wall = report.wall_s.max(1e-3);
             machine.steal = machine.steal.max(seen.steal_share);
@@ -87,12 +87,13 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
 }
 
-/// Several workers at one destination are one machine.
-fn machine_name(host: &Host) -> String {
-    match host {
-        Host::Local => String::new(),
-        Host::Ssh { destination, .. } => destination.clone(),
-        Host::Tcp { address } => {
+/// Several workers of one kernel are one machine, and where that is not known, those at one destination.
+fn machine_name(host: &Host, report: &Report) -> String {
+    match (&report.boot, host) {
+        (Some(boot), _) => boot.clone(),
+        (None, Host::Local) => String::new(),
+        (None, Host::Ssh { destination, .. }) => destination.clone(),
+        (None, Host::Tcp { address }) => {
             address.rsplit_once(':').map_or_else(|| address.clone(), |(name, _)| name.to_owned())
         }
     }
@@ -209,6 +210,17 @@ mod tests {
         let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
+    }
+
+    #[test]
+    fn a_worker_in_another_namespace_is_on_the_same_machine() {
+        let (mut sut, mut load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
+        let beyond = "tcp://10.3.0.1:7000".parse().unwrap();
+        (sut.boot, load.boot) = (Some("a".to_owned()), Some("a".to_owned()));
+        assert_eq!(judged("invalid", &[(&Host::Local, &sut), (&beyond, &load)]).0, None);
+        load.boot = Some("b".to_owned());
+        let outcome = judged("invalid", &[(&Host::Local, &sut), (&beyond, &load)]).0;
+        assert_eq!(outcome, Some(Outcome::Invalid), "on two machines each has its own work alone");
     }
 
     #[test]

@@ -124,6 +124,10 @@ pub struct Report {
     pub process: Option<ProcessReport>,
     /// The machine that it ran on.
     pub machine: Option<MachineReport>,
+    /// The identifier of that machine's boot: a worker in another network namespace is at another address, and here; `None`
+    /// if the kernel does not say.
+    #[serde(default)]
+    pub boot: Option<String>,
     /// What the worker's own TCP connections carried, the campaign's to it not counted; `None` if it has none.
     pub wire: Option<WireReport>,
     /// Counters and the like.
