@@ -11,8 +11,11 @@ use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{Rig, Run, Stop};
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_parts::worker::{MachineReport, ProcessReport, Report};
+use ranlab_parts::worker::{MachineReport, ProcessReport, Report, Trust};
+use ranlab_parts::{Host, Lab};
 use serde_json::{Value as Json, json};
+
+use crate::harness::{Side, Taken, Window};
 
 /// What fake workers were asked, in the order of their answers: `load start`, `load begin`, ….
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
@@ -73,6 +76,27 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
             return;
         }
     }
+}
+
+/// A worker as `ranlab worker --listen` is one, in this process: it holds real parts, and trusts nobody.
+pub(crate) fn real() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("tcp://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let input = stream.try_clone().unwrap();
+            std::thread::spawn(move || ranlab_parts::worker::serve(input, stream, Trust::PartsOnly));
+        }
+    });
+    place
+}
+
+/// A window in which one part did what a test says.
+pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
+    let taken = Taken { side, role, host: Host::Local, clock_error_us: 0.0, clock_drift_us: 0.0, report };
+    Window { lab, taken: vec![taken] }
 }
 
 /// A report of a second in which a process used `cpu_s` of a machine with two CPUs that were busy for `busy_s`.

@@ -307,11 +307,11 @@ impl Drop for Worker {
         }
         match &mut self.child {
             Some(child) => drop(child.wait(END_WAIT)),
-            // The end of the connection says that the part is gone.
+            // Its answer says that the part is gone; behind one that is late for another question, the connection's end.
             None => {
                 let deadline = Instant::now() + END_WAIT;
                 let left = || deadline.saturating_duration_since(Instant::now());
-                while self.from.recv_timeout(left()).is_ok() {}
+                while self.from.recv_timeout(left()).is_ok() && self.given_up {}
             }
         }
     }

@@ -72,8 +72,10 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
                     Reply::Error(Trouble { fault: Fault::Rig, what: format!("no request: {error}") })
                 }
             };
-            serde_json::to_writer(&mut output, &reply).map_err(io::Error::from)?;
-            output.write_all(b"\n")?;
+            // As a whole: on a socket without delay each piece would be a packet.
+            let mut line = serde_json::to_vec(&reply).map_err(io::Error::from)?;
+            line.push(b'\n');
+            output.write_all(&line)?;
             output.flush()?;
             if stop {
                 break;

@@ -381,3 +381,6 @@ fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
 fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
     super::environment(error)
 }
+
+#[cfg(test)]
+mod tests;

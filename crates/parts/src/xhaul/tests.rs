@@ -1,0 +1,107 @@
+//! Live networks on this machine, where namespaces may be made.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use super::*;
+use crate::worker::Fault;
+
+fn flow(role: &str, way: Way) -> LiveFlow {
+    LiveFlow {
+        role: role.to_owned(),
+        way,
+        raw: false,
+        payloads: vec![400; 3],
+        period_ns: 2_000_000,
+        releases: 1,
+        timer_ns: 0,
+        budget_ns: Some(1),
+    }
+}
+
+fn part(flows: Vec<LiveFlow>) -> XhaulPart {
+    XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: Plain(flows), ..XhaulPart::default() }
+}
+
+/// Why there can be no network here, if there can be none.
+fn impossible() -> bool {
+    let lacks = ranlab_host::netns::lacking();
+    if let Some(lack) = lacks.first() {
+        eprintln!("skipped: {lack}");
+    }
+    !lacks.is_empty()
+}
+
+/// Looks at windows until all of these numbers are there and above 0: a busy machine may take a whole window away.
+fn found(live: &mut Live, names: &[&str]) -> Report {
+    let mut report = Report::default();
+    for _ in 0..20 {
+        report = Report::default();
+        live.begin();
+        std::thread::sleep(Duration::from_millis(200));
+        live.end(&mut report);
+        live.check().unwrap();
+        if names.iter().all(|name| report.numbers.get(*name).is_some_and(|value| *value > 0.0)) {
+            return report;
+        }
+    }
+    panic!("no {names:?} in {report:?}");
+}
+
+/// Two campaigns at once, or two parts of one process: each has namespaces, addresses and queues of its own.
+#[test]
+fn two_networks_at_once_do_not_take_each_others_packets() {
+    if impossible() {
+        return;
+    }
+    let both = |flows: Vec<LiveFlow>| Live::start(&part(flows)).unwrap();
+    let mut first = both(vec![flow("cell_dl", Way::CellDown), flow("cell_ul", Way::CellUp)]);
+    let mut second = both(vec![flow("cell_dl", Way::CellDown), flow("user", Way::Echo)]);
+    second.begin();
+    let report = found(&mut first, &["cell_dl.sent", "cell_ul.sent", "cell_dl.delay_us_p99", "cu_dl.mbps"]);
+    // Nothing of the other network's.
+    assert_eq!((report.numbers["cell_dl.malformed"], report.numbers["cell_ul.malformed"]), (0.0, 0.0));
+    assert!(!report.numbers.contains_key("rtt_ms") && !report.distributions["cell_ul_ns"].is_empty());
+    // A budget of a nanosecond is missed by every frame.
+    assert_eq!(report.numbers["cell_dl.late_ratio"], 1.0);
+    second.end(&mut Report::default());
+    let names: Vec<_> = [&first, &second].iter().map(|live| live.lab.namespaces()).collect();
+    assert!(names.iter().all(|count| *count >= 3), "{names:?}");
+    drop(first);
+    let echoed = found(&mut second, &["rtt_ms", "cell_dl.sent"]);
+    assert!(echoed.numbers["live.namespaces"] >= 4.0);
+}
+
+#[test]
+fn a_card_that_containers_share_carries_both_vbbus_and_taps_see_the_switch() {
+    if impossible() {
+        return;
+    }
+    let flows = vec![
+        flow("cell_dl", Way::CellDown),
+        flow("neighbour_dl", Way::NeighbourDown),
+        flow("background_ul", Way::BackgroundUp),
+    ];
+    let part = XhaulPart {
+        sharing: Plain(LiveSharing::Bridge),
+        taps: true,
+        busy_ns: Some(Plain((10_000_000, 1_000_000))),
+        cost_batches: 50,
+        ..part(flows)
+    };
+    let mut live = Live::start(&part).unwrap();
+    let names =
+        ["cell_dl.tap_in_us_p99", "cell_dl.tap_out_us_p99", "neighbour_dl.sent", "background_ul.sent"];
+    let report = found(&mut live, &names);
+    for name in ["cost_ns_dl", "cost_ul_of_port"] {
+        assert!(report.numbers[name] > 0.0, "{name}: {:?}", report.numbers);
+    }
+}
+
+#[test]
+fn a_network_that_cannot_be_says_why() {
+    let tools = Plain(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
+    let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..part(Vec::new()) }) else {
+        panic!("more than a CPU of one CPU")
+    };
+    assert_eq!(trouble.fault, Fault::Environment);
+    assert!(trouble.what.contains("`cu.cpu_quota`") || trouble.what.contains("`live.ping`"), "{trouble}");
+}
