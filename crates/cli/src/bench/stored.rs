@@ -38,7 +38,7 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let over = Overrides { sets: stored.sets(), quick: false };
     let scenario =
         Scenario::load(&scenario, &over, &rigs).map_err(|errors| Failure::Usage(errors.to_string()))?;
-    let rig = rigs.iter().find(|rig| rig.name == scenario.rig);
+    let rig = rigs.iter().find(|rig| rig.is(&scenario.rig));
     let rig = rig.ok_or_else(|| fault(format!("there is no rig \"{}\"", scenario.rig)))?;
     let mut results = stored.results(scenario, rig);
     ranlab_rigs::mark_disturbed(&mut results);
