@@ -70,8 +70,7 @@ impl Field for &Message {
             M::E2ConnectionUpdate = |m| "transaction": m.transaction_id, "add": m.add, "remove": m.remove,
                 "modify": m.modify;
             M::E2ConnectionUpdateAcknowledge = |m| "transaction": m.transaction_id, "setup": m.setup, "failed": m.failed;
-            M::E2ConnectionUpdateFailure = |m| "transaction": m.transaction_id, "cause": m.cause,
-                "time_to_wait": m.time_to_wait;
+            M::E2ConnectionUpdateFailure = |m| "transaction": m.transaction_id, "cause": m.cause, "time_to_wait": m.time_to_wait;
             M::E2RemovalRequest = |m| "transaction": m.transaction_id;
             M::E2RemovalResponse = |m| "transaction": m.transaction_id;
             M::E2RemovalFailure = |m| "transaction": m.transaction_id, "cause": m.cause;
