@@ -139,7 +139,7 @@ impl<M: Machine> Core<M> {
             let admitted = admit(&mut core.inner.borrow_mut().machine, now(), &peer);
             match admitted {
                 Some(key) => core.attach(key, stream),
-                None => tracing::warn!(peer, "refused"),
+                None => tracing::warn!(peer, "refused: not on the list of allowed peers, or one too many"),
             }
             core.with(|_, _| ());
         }
