@@ -1,4 +1,5 @@
 //! From a cell of the model to the payloads of the statistics service models: a [`Source`] each.
+mod cell;
 mod gtp;
 mod mac;
 mod pdcp;
@@ -23,6 +24,7 @@ pub static SOURCES: &[Source] = &[
     rlc::SOURCE,
     pdcp::SOURCE,
     gtp::SOURCE,
+    cell::SOURCE,
 ];
 
 /// What a cell tells in one service model.

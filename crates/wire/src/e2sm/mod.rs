@@ -9,6 +9,7 @@
 //!
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
+pub mod cell;
 pub mod gtp;
 pub mod hw;
 pub mod mac;
@@ -32,4 +33,5 @@ pub static MODELS: &[&dyn Model] = &[
     &rlc::Rlc,
     &pdcp::Pdcp,
     &gtp::Gtp,
+    &cell::CellStats,
 ];
