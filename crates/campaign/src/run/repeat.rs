@@ -30,12 +30,13 @@ pub(super) fn measure(
         point,
         repeat,
         seed: seed_of(measure.seed, point.index, repeat),
-        warm_up: measure.warm_up,
-        duration: measure.duration,
+        // What is trimmed is loaded and not recorded: no rig has to know, and no rate or distribution holds any of it.
+        warm_up: measure.warm_up + measure.trim,
+        duration: measure.duration.saturating_sub(measure.trim * 2),
         stop: stop.clone(),
         overrides: BTreeMap::new(),
     };
-    let mut trials = Trials { rig, run, trim: measure.trim };
+    let mut trials = Trials { rig, run };
     match &scenario.search {
         None => {
             trials.rig.prepare(&trials.run)?;
@@ -70,7 +71,6 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
 struct Trials<'a, 'p> {
     rig: &'a mut dyn Rig,
     run: Run<'p>,
-    trim: Duration,
 }
 
 /// What one trial gave.
@@ -85,7 +85,7 @@ struct Seen {
 impl Trials<'_, '_> {
     fn one(&mut self, overrides: BTreeMap<String, Value>, share: f64) -> Result<Seen, RigError> {
         let run = Run { duration: self.run.duration.mul_f64(share), overrides, ..self.run.clone() };
-        let mut recorder = Recorder::new(run.duration, self.trim.mul_f64(share));
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
         let outcome = self.rig.measure(&run, &mut recorder)?;
         let recording = recorder.finish();
         let reason = reason_of(outcome, &recording);

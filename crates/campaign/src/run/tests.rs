@@ -212,3 +212,42 @@ fn a_stalled_server_shows_its_true_p99() {
     assert!(point.summary("rtt_us_p99", 0.95).unwrap().mean > 450_000.0);
     assert!(point.summary("rtt_us_service_p99", 0.95).unwrap().mean < 2_000.0);
 }
+
+/// Counts how long it was loaded before its window, and what it was asked to record.
+#[derive(Debug)]
+struct Clocked(Duration);
+
+impl Rig for Clocked {
+    fn describe(&self) -> crate::rig::RigDescription {
+        MockRig::default().describe()
+    }
+    fn prepare(&mut self, _run: &crate::rig::Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+    fn warm_up(&mut self, run: &crate::rig::Run<'_>) -> Result<(), RigError> {
+        self.0 = run.warm_up;
+        Ok(())
+    }
+    fn measure(
+        &mut self,
+        run: &crate::rig::Run<'_>,
+        recorder: &mut crate::record::Recorder,
+    ) -> Result<Outcome, RigError> {
+        recorder.scalar("throughput", self.0.as_secs_f64());
+        recorder.scalar("loss_ratio", run.duration.as_secs_f64());
+        Ok(Outcome::Ok)
+    }
+    fn tear_down(&mut self) {}
+}
+
+/// A rate or a histogram of a rig that knows nothing of trims used to hold what was to be cut.
+#[test]
+fn what_is_trimmed_is_loaded_and_never_recorded() {
+    let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
+    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    let mut journal = MemoryJournal::default();
+    let rig = Box::new(Clocked(Duration::ZERO));
+    run(rig, &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
+    let metrics = &journal.finished[0].recording.metrics;
+    assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "1 + 2 s before; 10 - 2 * 2 s");
+}
