@@ -152,6 +152,26 @@ grep -q 'rtt_us_p50 <= 600 is kept up to load.rate = 8000 .* load.rate = 9500 mi
 # 8,000 of them kept about 0.8 cores busy: 10,000 a core, 100,000 a blade.
 "$RANLAB" bench size profile.toml --format json >size.json
 say size.json 'assert 9 <= result["linear"]["blades"] <= 11, result'
+grep -q 'extrapolated beyond the load that was measured' size.txt
+
+echo "-- sizes: from a search's answer, with a price"
+"$RANLAB" bench run ndr.toml --out ndr >/dev/null 2>&1
+cat >found.toml <<'T'
+[demand]
+subscribers = 1000
+[blade]
+cores = 10
+watts = 400
+per_rack = 16
+price = 5000
+[capacity]
+cores_per_instance = 1
+[capacity.from]
+campaign = "ndr"
+users_per_load = 2
+T
+"$RANLAB" bench size found.toml >size.txt
+grep -q 'what the search looked for is kept up to the load = 3 ' size.txt && grep -q 'costs .* a user' size.txt
 sed -i 's/load.rate/load.nodes/' profile.toml
 got=0; "$RANLAB" bench size profile.toml 2>err.txt || got=$?
 [[ $got == 2 ]] && grep -q 'no axis "load.nodes"; it has load.rate' err.txt

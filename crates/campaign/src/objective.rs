@@ -39,8 +39,13 @@ pub enum ObjectiveError {
         /// What there is.
         known: String,
     },
+    /// No search, or none that found anything.
+    #[error("the campaign has no answer of a search: `metric` and `at_most` are needed")]
+    NoSearch,
     /// Not even the smallest load was served within the objective.
-    #[error("no load of the campaign keeps {metric} within its bound")]
+    #[error(
+        "no load of the campaign keeps {metric} within its bound, with the whole interval of several repeats"
+    )]
     Never {
         /// The metric.
         metric: String,
@@ -79,7 +84,8 @@ pub fn served(
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let confidence = results.scenario.measure.confidence;
-    let kept = |summary: Summary| summary.mean + summary.half_width.unwrap_or(0.0) <= objective.at_most;
+    let kept =
+        |summary: Summary| summary.half_width.is_some_and(|half| summary.mean + half <= objective.at_most);
     let mut best: Option<Served> = None;
     for (load, point) in points {
         let within = point.summary(&objective.metric, confidence).is_some_and(kept);
@@ -93,6 +99,22 @@ pub fn served(
         }
     }
     best.ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() })
+}
+
+/// What a search answered, at its first point that has an answer: the lower end of the interval of the load that passed.
+///
+/// # Errors
+/// [`ObjectiveError::NoSearch`].
+pub fn found(results: &Results, cores: &str) -> Result<Served, ObjectiveError> {
+    let confidence = results.scenario.measure.confidence;
+    let of = |point: &PointResult, name: &str| point.summary(name, confidence);
+    let answer = results.points.iter().find_map(|point| {
+        let load = of(point, "search.load")?;
+        let missed_at = of(point, "search.upper").map(|upper| upper.mean);
+        let load = load.mean - load.half_width.unwrap_or(0.0);
+        Some(Served { load, cores: of(point, cores)?.mean, missed_at })
+    });
+    answer.filter(|served| served.load > 0.0).ok_or(ObjectiveError::NoSearch)
 }
 
 #[cfg(test)]

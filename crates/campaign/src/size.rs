@@ -32,6 +32,8 @@ pub struct Blade {
     pub watts: f64,
     /// Machines in a rack.
     pub per_rack: u32,
+    /// What one costs, in any currency.
+    pub price: Option<f64>,
 }
 
 /// What was measured.
@@ -49,6 +51,8 @@ pub struct Capacity {
     pub law: Option<Usl>,
     /// The range of cores that was measured.
     pub cores_measured: (f64, f64),
+    /// The most users that were served at once while it was measured; `None`: nobody says.
+    pub users_measured: Option<f64>,
 }
 
 /// A deployment.
@@ -68,8 +72,14 @@ pub struct Deployment {
     pub mw_per_user: f64,
     /// Cells behind it.
     pub cells: Option<u64>,
+    /// Price of all blades, in the currency of one.
+    pub price: Option<f64>,
+    /// The same for each user.
+    pub price_per_user: Option<f64>,
     /// Whether it rests on a number of cores outside the measured range.
     pub extrapolated: bool,
+    /// Whether an instance is to serve more users than were served while its capacity was measured.
+    pub beyond_load: bool,
 }
 
 /// Both answers: as if cores added up, and as the scaling law says.
@@ -120,6 +130,7 @@ fn check(demand: &Demand, capacity: &Capacity) -> Result<(), SizeError> {
         ("blade.cores", f64::from(demand.blade.cores)),
         ("blade.watts", demand.blade.watts),
         ("blade.per_rack", f64::from(demand.blade.per_rack)),
+        ("blade.price", demand.blade.price.unwrap_or(1.0)),
         ("users_per_core", capacity.users_per_core),
         ("mbps_per_core", capacity.mbps_per_core),
         ("sessions_per_s_per_core", capacity.sessions_per_s_per_core),
@@ -159,6 +170,9 @@ fn deploy(demand: &Demand, capacity: &Capacity, gain: f64) -> Deployment {
         racks: blades.div_ceil(u64::from(demand.blade.per_rack)),
         kw: watts / 1e3,
         mw_per_user: watts * 1e3 / demand.subscribers,
+        price: demand.blade.price.map(|price| price * blades as f64),
+        price_per_user: demand.blade.price.map(|price| price * blades as f64 / demand.subscribers),
+        beyond_load: capacity.users_measured.is_some_and(|most| users_per_instance > most * (1.0 + 1e-9)),
         cells: demand.ues_per_cell.map(|ues| round_up(demand.subscribers / ues)),
         extrapolated: cores < capacity.cores_measured.0 || cores > capacity.cores_measured.1,
     }
@@ -173,7 +187,7 @@ fn round_up(value: f64) -> u64 {
 mod tests {
     use super::*;
 
-    const BLADE: Blade = Blade { cores: 24, watts: 500.0, per_rack: 16 };
+    const BLADE: Blade = Blade { cores: 24, watts: 500.0, per_rack: 16, price: None };
 
     fn demand(subscribers: f64) -> Demand {
         Demand {
@@ -195,6 +209,7 @@ mod tests {
             cores_per_instance: 1,
             law: None,
             cores_measured: (1.0, 1.0),
+            users_measured: None,
         }
     }
 
@@ -254,6 +269,19 @@ mod tests {
             Demand { headroom: 0.2, spare_instances: 1, ues_per_cell: Some(100.0), ..demand(24_000.0) };
         let ours = size(&spare, &capacity(100.0)).unwrap().linear;
         assert_eq!((ours.instances, ours.cells), (301, Some(240)));
+    }
+
+    #[test]
+    fn a_price_adds_up_and_a_load_that_nobody_measured_is_marked() {
+        let blade = Blade { price: Some(5000.0), ..BLADE };
+        let demand = Demand { blade, ..demand(768e3) };
+        // 300 users a core, 12 cores an instance: 3,600 users, where 3,000 were ever served at once.
+        let one = Capacity { cores_per_instance: 12, users_measured: Some(3000.0), ..capacity(300.0) };
+        let ours = size(&demand, &one).unwrap().linear;
+        assert_eq!((ours.blades, ours.price, ours.beyond_load), (107, Some(535_000.0), true));
+        assert!((ours.price_per_user.unwrap() - 535e3 / 768e3).abs() < 1e-9);
+        let within = Demand { headroom: 0.2, ..demand };
+        assert!(!size(&within, &one).unwrap().linear.beyond_load, "2,880 with headroom");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::expect::short;
-use ranlab_campaign::objective::{Objective, Served, served};
+use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
 use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, size};
 use ranlab_campaign::store::Load;
 use ranlab_campaign::usl::Usl;
@@ -15,11 +15,12 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab bench size profile.toml\n\nA profile:\n\n  \
     [demand]\n  subscribers = 1_000_000\n  mbps_per_user = 0.1\n  sessions_per_ue_hour = 2\n  headroom = 0.2        # share of capacity that stays free\n  \
-    spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n\n  [capacity]            # measured\n  \
+    spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n  price = 5_000         # in any currency; may be left out\n\n  [capacity]            # measured\n  \
     users_per_core = 1000\n  cores_per_instance = 4\n  cores_measured = [1, 4]\n  law = { lambda = 1000, sigma = 0.05, kappa = 0.002 }\n\n\
     Instead of users_per_core, a campaign and an objective: the largest load that kept it gives the users of a core\n\n  \
     [capacity.from]\n  campaign = \"results/my\"\n  axis = \"load.nodes\"\n  users_per_load = 32   # UEs of each base station\n  \
-    metric = \"latency_us_p99\"\n  at_most = 10_000")]
+    metric = \"latency_us_p99\"\n  at_most = 10_000\n\n\
+    Of a campaign with a [search] neither axis nor metric nor at_most: the load that it found counts.")]
 pub(super) struct Arguments {
     /// The profile
     profile: PathBuf,
@@ -54,6 +55,7 @@ struct Machine {
     cores: u32,
     watts: f64,
     per_rack: u32,
+    price: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,10 +75,10 @@ struct Measured {
 #[serde(deny_unknown_fields)]
 struct Within {
     campaign: PathBuf,
-    axis: String,
+    axis: Option<String>,
     users_per_load: f64,
-    metric: String,
-    at_most: f64,
+    metric: Option<String>,
+    at_most: Option<f64>,
     #[serde(default = "cpu_cores")]
     cores: String,
 }
@@ -106,8 +108,9 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     if let Some(from) = from {
         let served = measured(&from, &arguments.profile)?;
         tell(&mut output, &from, &served)?;
-        capacity.users_per_core =
-            capacity.users_per_core.min(served.load * from.users_per_load / served.cores);
+        let users = served.load * from.users_per_load;
+        capacity.users_per_core = capacity.users_per_core.min(users / served.cores);
+        capacity.users_measured = Some(users);
     }
     if [capacity.users_per_core, capacity.mbps_per_core, capacity.sessions_per_s_per_core]
         .iter()
@@ -138,7 +141,12 @@ fn inputs(profile: Profile) -> (Demand, Capacity) {
             mbps_per_user: demand.mbps_per_user,
             sessions_per_ue_hour: demand.sessions_per_ue_hour,
             ues_per_cell: demand.ues_per_cell,
-            blade: Blade { cores: blade.cores, watts: blade.watts, per_rack: blade.per_rack },
+            blade: Blade {
+                cores: blade.cores,
+                watts: blade.watts,
+                per_rack: blade.per_rack,
+                price: blade.price,
+            },
             headroom: demand.headroom,
             spare_instances: demand.spare_instances,
         },
@@ -150,6 +158,7 @@ fn inputs(profile: Profile) -> (Demand, Capacity) {
             law: capacity.law.map(|law| Usl { lambda: law.lambda, sigma: law.sigma, kappa: law.kappa }),
             // What nobody says was measured, was measured with one core.
             cores_measured: capacity.cores_measured.unwrap_or((0.0, 1.0)),
+            users_measured: None,
         },
     )
 }
@@ -158,9 +167,14 @@ fn inputs(profile: Profile) -> (Demand, Capacity) {
 fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
     let beside = profile.parent().map(|folder| folder.join(&from.campaign)).filter(|path| path.exists());
     let results = super::results_of(&beside.unwrap_or_else(|| from.campaign.clone()), Load::Metrics)?;
-    let objective = Objective { metric: from.metric.clone(), at_most: from.at_most };
-    let served = served(&results, &objective, &from.axis, &from.cores)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
+    let served = match (&from.axis, &from.metric, from.at_most) {
+        (Some(axis), Some(metric), Some(at_most)) => {
+            served(&results, &Objective { metric: metric.clone(), at_most }, axis, &from.cores)
+        }
+        (None, None, None) => found(&results, &from.cores),
+        _ => Err(ObjectiveError::NoSearch),
+    };
+    let served = served.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
     if served.cores <= 0.0 {
         let what = format!("{}: the campaign measured no CPU time in {}", profile.display(), from.cores);
         return Err(Failure::Usage(what));
@@ -169,15 +183,17 @@ fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
 }
 
 fn tell(output: &mut Output, from: &Within, served: &Served) -> Result<(), Failure> {
+    let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
-        Some(missed) => format!("{} = {} misses it", from.axis, short(missed)),
+        Some(missed) => format!("{axis} = {} misses it", short(missed)),
         None => "no load that was measured misses it: the true capacity is above".to_owned(),
     };
+    let kept = match (&from.metric, from.at_most) {
+        (Some(metric), Some(at_most)) => format!("{metric} <= {} is kept", short(at_most)),
+        _ => "what the search looked for is kept".to_owned(),
+    };
     output.text(format_args!(
-        "{} <= {} is kept up to {} = {} with {} cores busy; {then}",
-        from.metric,
-        short(from.at_most),
-        from.axis,
+        "{kept} up to {axis} = {} with {} cores busy; {then}",
         short(served.load),
         short(served.cores)
     ))
@@ -192,6 +208,20 @@ fn row(output: &mut Output, name: &str, deployment: &Deployment) -> Result<(), F
         deployment.racks,
         short(deployment.kw),
         short(deployment.mw_per_user),
-        if deployment.extrapolated { "extrapolated beyond what was measured" } else { "" }
+        marks(deployment)
     ))
+}
+
+/// Price, and what nobody measured.
+fn marks(deployment: &Deployment) -> String {
+    let price = deployment.price.zip(deployment.price_per_user);
+    [
+        price.map(|(all, each)| format!("costs {}, {} a user", short(all), short(each))),
+        deployment.extrapolated.then(|| "extrapolated beyond the cores that were measured".to_owned()),
+        deployment.beyond_load.then(|| "extrapolated beyond the load that was measured".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>()
+    .join("; ")
 }
