@@ -42,12 +42,10 @@ fn every_transport(test: &str) -> (Directory, [Address; 3]) {
 
 /// Small buffers, so that a test fills them with few bytes.
 fn narrow() -> SocketOptions {
-    SocketOptions {
-        send_buffer_bytes: 8 << 10,
-        receive_buffer_bytes: 8 << 10,
-        local_buffer_bytes: 8 << 10,
-        ..SocketOptions::default()
-    }
+    SocketOptions::default().with(|options| {
+        (options.send_buffer_bytes, options.receive_buffer_bytes) = (8 << 10, 8 << 10);
+        options.local_buffer_bytes = 8 << 10;
+    })
 }
 
 async fn pair(address: &Address, options: &SocketOptions) -> (Listener, Stream, Stream) {
@@ -412,7 +410,7 @@ fn a_unix_file_is_private_replaced_when_stale_and_respected_when_foreign() {
         drop(listener);
         assert!(!path.exists(), "the file goes with its listener");
 
-        let open = SocketOptions { unix_mode: 0o666, ..SocketOptions::default() };
+        let open = SocketOptions::default().with(|options| options.unix_mode = 0o666);
         let listener = Listener::bind(&address, &open).await.unwrap();
         assert_eq!(mode(path), 0o666);
         drop(listener);

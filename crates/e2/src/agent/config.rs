@@ -70,6 +70,7 @@ impl Default for AgentLimits {
 
 /// Time-outs and retries of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentTimers {
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -83,6 +84,14 @@ pub struct AgentTimers {
     pub reconnect_min: Duration,
     /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
     pub reconnect_max: Duration,
+}
+
+impl AgentTimers {
+    /// With a change: `default().with(|it| it.field = value)`.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for AgentTimers {

@@ -96,6 +96,7 @@ impl Default for Limits {
 
 /// How long the RIC waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RicTimers {
     /// For a setup after a connection; then it is closed.
     pub handshake: Duration,
@@ -116,6 +117,14 @@ pub struct RicTimers {
     pub node_silent: Duration,
     /// How long a lost node and its subscriptions are remembered.
     pub node_retention: Duration,
+}
+
+impl RicTimers {
+    /// With a change: `default().with(|it| it.field = value)`.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for RicTimers {

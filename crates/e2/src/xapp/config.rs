@@ -97,6 +97,7 @@ impl Default for XappLimits {
 
 /// Time-outs and retries of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct XappTimers {
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -123,6 +124,14 @@ pub struct XappTimers {
     pub reconnect_min: Duration,
     /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
     pub reconnect_max: Duration,
+}
+
+impl XappTimers {
+    /// With a change: `default().with(|it| it.field = value)`.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for XappTimers {

@@ -11,6 +11,7 @@ use socket2::{SockRef, TcpKeepalive};
 /// The defaults keep data young: what does not fit in these bounds stays in the program's own queues, where it
 /// can still be counted and dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SocketOptions {
     /// Sends small messages at once (`TCP_NODELAY`). On.
     pub nodelay: bool,
@@ -57,6 +58,12 @@ impl SocketOptions {
             keepalive: None,
             ..Self::default()
         }
+    }
+
+    /// With a change: `default().with(|it| it.field = value)`.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// TCP's buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
