@@ -32,9 +32,9 @@ fn every_mode_has_what_it_was_told() {
     let paging = Mode::Paging { sessions: 5, rate: 7.0, duration: SECOND * 5 };
     assert_eq!(mode("paging", &[rate, sessions.clone()]), paging);
     let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND * 5, round: SECOND, lead: SECOND * 5 };
-    assert_eq!(mode("mixed", &[sessions.clone()]), mixed);
+    assert_eq!(mode("mixed", std::slice::from_ref(&sessions)), mixed);
     let blind = Mode::Blind { delay: Duration::from_micros(100), sessions: 5 };
-    assert_eq!(mode("blind", &[sessions.clone()]), blind);
+    assert_eq!(mode("blind", std::slice::from_ref(&sessions)), blind);
     let qos = |sessions| Mode::Qos { offered_bps: vec![7e6, 12e6, 30e6], sessions, duration: SECOND * 5 };
     assert_eq!((mode("qos", &[]), mode("qos", &[sessions])), (qos(1), qos(5)), "the maximum is each one's");
 }
