@@ -306,22 +306,4 @@ fn difference(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_delay_keeps_the_classes_whose_limit_it_is_within() {
-        assert_eq!(classes(100.0, true), "802.1CM / High100, 250 us, High500");
-        assert_eq!((classes(100.0, false).as_str(), classes(3.0, false).as_str()), ("eCPRI High25", "none"));
-    }
-
-    #[test]
-    fn no_difference_is_claimed_below_what_repeats_differ_by() {
-        let said = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
-        assert!(said(0.01, Some(0.02)).contains("no difference shown"));
-        assert!(said(-0.01, Some(0.02)).contains("no difference shown"));
-        assert!(said(0.03, Some(0.02)).contains("is 3 % higher than of baseline"));
-        assert!(said(-0.5, Some(0.02)).contains("50 % lower"));
-        assert!(said(0.5, None).contains("too few repeats"));
-    }
-}
+mod tests;

@@ -1,0 +1,151 @@
+//! The rig, and the engine behind a worker of this process.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::fake;
+use crate::harness::{Bench, Side};
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::rig::Rig;
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_parts::Lab;
+
+const NUMBERS: [(&str, f64); 5] = [
+    ("mpps_per_core", 10.0),
+    ("frame_bytes_mean", 64.0),
+    ("updates_not_taken", 0.0),
+    ("changes_refused", 0.0),
+    ("busiest_over_mean", 1.0),
+];
+
+fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<String, f64>) {
+    let lab = Lab::new("ranlab");
+    let point = fake::point(&Bench::new(&lab, Pipeline), &[]);
+    let window = fake::window(&lab, Side::Sut, ENGINE, fake::report(1.0, 1.0, numbers));
+    let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+    let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
+    (outcome, recorder.finish().metrics)
+}
+
+#[test]
+fn what_the_engine_reports_decides_and_what_it_leaves_out_is_named() {
+    let (outcome, metrics) = recorded(&NUMBERS);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    // 10 Mpps of 64 octets are 5,120 Mbit/s: 1,706.7 users of 3 Mbit/s, on each of 24 cores.
+    assert!((metrics["users_per_blade"] - 5_120.0 / 3.0 * 24.0).abs() < 1e-6, "{metrics:?}");
+    for (name, value, expected) in [
+        ("updates_not_taken", 1.0, Outcome::Overloaded),
+        ("changes_refused", 1.0, Outcome::Overloaded),
+        ("busiest_over_mean", 1.3, Outcome::Degraded),
+        ("busiest_over_mean", 1.2, Outcome::Ok),
+    ] {
+        let numbers = NUMBERS.map(|own| if own.0 == name { (name, value) } else { own });
+        assert_eq!(recorded(&numbers).0, Ok(expected), "{name} = {value}");
+    }
+    for (missing, _) in NUMBERS {
+        let numbers: Vec<_> = NUMBERS.into_iter().filter(|(name, _)| *name != missing).collect();
+        let error = recorded(&numbers).0.unwrap_err().to_string();
+        assert!(error.contains(&format!("the part reported no `{missing}`")), "{error}");
+    }
+}
+
+#[test]
+fn an_engine_on_another_machine_is_measured() {
+    let mut rig = Bench::new(&Lab::new("no-such-program"), Pipeline);
+    let point = fake::point(
+        &rig,
+        &[
+            ("pipeline.name", "mgw".into()),
+            ("pipeline.user", Value::Int(30)),
+            ("pipeline.handover", Value::Int(500)),
+            ("sut.at", Value::Text(fake::real())),
+            ("sut.isa", "baseline".into()),
+            ("load.pkt-num", Value::Int(1_024)),
+            ("load.verify", Value::Int(512)),
+            (noise::WHEN_NOISY, "warn".into()),
+        ],
+    );
+    let mut run = fake::run(&point);
+    run.duration = Duration::from_millis(200);
+    rig.prepare(&run).unwrap();
+    let declared = rig.describe().metric_names();
+    // A busy machine may take a whole window away.
+    let found = (0..20).find(|_| {
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let outcome = rig.measure(&run, &mut recorder).unwrap();
+        let metrics = recorder.finish().metrics;
+        assert!(outcome.counts() && metrics.keys().all(|name| declared.contains(name)), "{metrics:?}");
+        assert_eq!(metrics["verified_packets"], 512.0);
+        metrics["mpps"] > 0.0 && metrics["updates_sent"] > 0.0
+    });
+    assert!(found.is_some());
+    // Another pipeline is another engine, as a search would ask for; one that cannot be is an error that says why.
+    let mut other = point.clone();
+    other.settings.insert("sut.cores".to_owned(), Value::Int(128));
+    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let error = rig.measure(&fake::run(&other), &mut recorder).unwrap_err();
+    assert!(
+        matches!(&error, RigError::Environment(why) if why.contains("128 cores are asked for")),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_no_pipeline_can_be_is_said_before_anything_runs() {
+    for (path, value, why) in [
+        ("sut.engine", "vpp", "`sut.engine` \"vpp\" is not driven by this version"),
+        ("pipeline.name", "carrier-pigeon", "[pipeline]"),
+        ("load.dir", "sideways", "[load]"),
+        ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),
+        ("sut.isa", "quantum", "`isa` must be one of"),
+    ] {
+        let mut rig = Bench::new(&Lab::new("no-such-program"), Pipeline);
+        let point = fake::point(&rig, &[("pipeline.name", "portfwd".into()), (path, value.into())]);
+        let error = rig.prepare(&fake::run(&point)).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Every parameter of every pipeline can be set from a scenario, and none is offered that a pipeline does not have.
+#[test]
+fn parameters_are_those_of_the_pipelines() {
+    for pipeline in Declared::all() {
+        let serde_json::Value::Object(map) = serde_json::to_value(&pipeline).unwrap() else {
+            panic!("a map")
+        };
+        let name = map["name"].as_str().unwrap();
+        assert!(NAMES.contains(&name));
+        for parameter in PARAMETERS.iter().filter(|p| p.of.contains(&name)) {
+            assert!(map.contains_key(parameter.name), "{name} has no {}", parameter.name);
+        }
+        let offered = |key: &str| PARAMETERS.iter().any(|p| p.name == key && p.of.contains(&name));
+        let published = ["name", "core", "fakedrop", "decomposition"];
+        for key in map.keys().filter(|key| !published.contains(&key.as_str())) {
+            let address = key.contains("mac") || key.contains("ip") || key == "qfi";
+            assert!(offered(key) || address, "{name}: {key} cannot be set");
+        }
+    }
+}
+
+/// The published figures' scenarios are valid, and each of their points is a pipeline with traffic.
+#[test]
+fn published_scenarios_are_sound() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy");
+    let description = Pipeline.describe();
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let rigs = std::slice::from_ref(&description);
+        let scenario = Scenario::load(&path, &Overrides::default(), rigs)
+            .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+        assert!(!scenario.expects.is_empty() && !scenario.plots.is_empty(), "{}", path.display());
+        for point in &Plan::new(&scenario, &description).points {
+            let run = Run::new(point, 0, 1, Duration::ZERO);
+            declared(&run).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            traffic(&run).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        files += 1;
+    }
+    assert_eq!(files, 11);
+}

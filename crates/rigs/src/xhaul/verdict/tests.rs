@@ -1,0 +1,93 @@
+//! Sentences, of numbers that are given and of campaigns that are measured.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::time::Duration;
+
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::results::Finished;
+use ranlab_campaign::rig::{Rig, Run};
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_parts::Lab;
+
+use super::*;
+use crate::harness::Bench;
+use crate::xhaul::Xhaul;
+
+/// What a scenario with these lines comes to, measured: 20 ms of each point, twice.
+fn told(lines: &str) -> String {
+    let mut rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
+    let text = format!("title = \"t\"\nrig = \"xhaul\"\n{lines}\n[measure]\nrepeats = 2\n");
+    let rigs = [rig.describe()];
+    let scenario = Scenario::parse(&text, "t", &Overrides::default(), &rigs).unwrap();
+    let plan = Plan::new(&scenario, &rigs[0]);
+    let mut runs = Vec::new();
+    for (point, repeat) in plan.points.iter().flat_map(|point| [(point, 0), (point, 1)]) {
+        let run = Run::new(point, repeat, 7, Duration::from_millis(20));
+        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        rig.prepare(&run).unwrap();
+        let outcome = rig.measure(&run, &mut recorder).unwrap();
+        runs.push(Finished {
+            point: point.index,
+            repeat,
+            position: u32::try_from(runs.len()).unwrap(),
+            outcome,
+            reason: String::new(),
+            recording: recorder.finish(),
+            started_unix_ms: 0,
+            elapsed: run.duration,
+        });
+    }
+    let [description] = rigs;
+    rig.verdict(&Results::new(scenario, description.metrics, plan.points, runs)).join("\n")
+}
+
+#[test]
+fn a_campaign_says_at_how_many_cells_an_option_breaks_and_where_time_goes() {
+    let lines = "[sut]\nscheduler = \"strict\"\n[sweep.axes]\n\"cells.count\" = [1, 2, 20]";
+    let told = told(lines);
+    let first = told.lines().next().unwrap();
+    assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{told}");
+    assert!(first.contains("at 20 it breaks: a port is offered "), "{told}");
+    assert!(
+        told.contains("the slower direction, took up to ") && told.contains("(proven: never above "),
+        "{told}"
+    );
+    assert!(told.contains("that a frame of cell_ul takes on average at "), "{told}");
+}
+
+#[test]
+fn a_bound_alone_is_told_as_proven_and_options_are_told_apart() {
+    let told = told("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
+    for option in ["With sut.scheduler = strict, ", "With sut.scheduler = drr, "] {
+        assert!(told.contains(option), "{told}");
+    }
+    assert!(told.contains("(proven: never above ") && !told.contains("took up to"), "{told}");
+}
+
+#[test]
+fn the_radio_is_named_where_it_takes_most_of_a_users_time_and_two_repeats_show_no_difference() {
+    let told = told(
+        "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
+         [sweep.axes]\n\"net.row\" = [\"sriov-noa\", \"macvlan-noa\"]",
+    );
+    assert!(told.contains("Most of it is the radio's"), "{told}");
+    let difference = told.lines().find(|line| line.starts_with("rtt_ms of macvlan-noa against sriov-noa"));
+    assert!(difference.is_some_and(|line| line.contains("too few repeats")), "{told}");
+}
+
+#[test]
+fn a_delay_keeps_the_classes_whose_limit_it_is_within() {
+    assert_eq!(classes(100.0, true), "802.1CM / High100, 250 us, High500");
+    assert_eq!((classes(100.0, false).as_str(), classes(3.0, false).as_str()), ("eCPRI High25", "none"));
+}
+
+#[test]
+fn no_difference_is_claimed_below_what_repeats_differ_by() {
+    let said = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
+    assert!(said(0.01, Some(0.02)).contains("no difference shown"));
+    assert!(said(-0.01, Some(0.02)).contains("no difference shown"));
+    assert!(said(0.03, Some(0.02)).contains("is 3 % higher than of baseline"));
+    assert!(said(-0.5, Some(0.02)).contains("50 % lower"));
+    assert!(said(0.5, None).contains("too few repeats"));
+}
