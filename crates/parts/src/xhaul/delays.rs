@@ -45,8 +45,18 @@ pub fn numbers(
     }
 }
 
-/// Median, quartiles and maximum of the estimates noted, ps.
-pub fn jitter(notes_ps: &mut [f64], put: &mut dyn FnMut(&str, f64)) {
+/// What a user would see: of echoes the round-trip times, of UDP the jitter that iperf3 would print each second (median,
+/// quartiles and maximum).
+pub fn seen_by_user(delays: &Delays, echo: bool, put: &mut dyn FnMut(&str, f64)) {
+    if echo {
+        put("rtt_ms", delays.mean_ps() / 1e9);
+        put("rtt_ms_sd", delays.sd_ps() / 1e9);
+        return;
+    }
+    let mut notes_ps = delays.jitter_notes_ps().to_vec();
+    if notes_ps.is_empty() {
+        notes_ps.push(delays.jitter_ps());
+    }
     notes_ps.sort_by(f64::total_cmp);
     let at = |share: f64| notes_ps[((notes_ps.len() - 1) as f64 * share).round() as usize] / 1e9;
     for (name, share) in [("median", 0.5), ("q1", 0.25), ("q3", 0.75), ("max", 1.0)] {

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::field::Plain;
 use crate::worker::{Report, Trouble};
 use crate::{Running, config};
-pub use delays::{LATE, jitter, numbers};
+pub use delays::{LATE, numbers, seen_by_user};
 use tap::{Seen, Taps};
 pub use tools::Tool;
 use tools::{Told, Witness};
@@ -332,21 +332,10 @@ impl Running for Live {
             };
             let distribution = got.delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
             report.distributions.insert(format!("{}_ns", sent.role), distribution);
-            match flow.way {
-                Way::Echo => {
-                    report.numbers.insert("rtt_ms".to_owned(), got.delays.mean_ps() / 1e9);
-                    report.numbers.insert("rtt_ms_sd".to_owned(), got.delays.sd_ps() / 1e9);
-                }
-                Way::User => {
-                    let mut notes = got.delays.jitter_notes_ps().to_vec();
-                    if notes.is_empty() {
-                        notes.push(got.delays.jitter_ps());
-                    }
-                    jitter(&mut notes, &mut |name, value| {
-                        report.numbers.insert(name.to_owned(), value);
-                    });
-                }
-                _ => {}
+            if matches!(flow.way, Way::Echo | Way::User) {
+                seen_by_user(&got.delays, flow.way == Way::Echo, &mut |name, value| {
+                    report.numbers.insert(name.to_owned(), value);
+                });
             }
         }
         if let Some(rung) = rung {

@@ -10,7 +10,7 @@ use ranlab_model::xhaul::{
     Segment, Simulation, Stage, bounds, worst_phase,
 };
 
-use ranlab_parts::xhaul::{jitter, numbers};
+use ranlab_parts::xhaul::{numbers, seen_by_user};
 
 use super::build::USER;
 use super::pcap;
@@ -87,7 +87,8 @@ pub(super) fn simulate(
         record(role, found, recorder);
     }
     if let Some(found) = found.get("user") {
-        user(setup, found, recorder);
+        let echo = matches!(setup.user, User::Ping { .. });
+        seen_by_user(&found.delays, echo, &mut |name, value| recorder.scalar(name, value));
     }
     prove(plan, recorder, Some(&found))?;
     // Repeats are other phases of the same: one capture for each point.
@@ -236,24 +237,6 @@ fn record(role: &str, found: &Found, recorder: &mut Recorder) {
     }
     for (ps, count) in delays.buckets() {
         recorder.values(&format!("{role}_ns"), ps / 1000, count);
-    }
-}
-
-/// What a user would see: iperf3's jitter each second, or round-trip times.
-fn user(setup: &Setup, found: &Found, recorder: &mut Recorder) {
-    match setup.user {
-        User::Udp { .. } => {
-            let mut notes = found.delays.jitter_notes_ps().to_vec();
-            if notes.is_empty() {
-                notes.push(found.delays.jitter_ps());
-            }
-            jitter(&mut notes, &mut |name, value| recorder.scalar(name, value));
-        }
-        User::Ping { .. } => {
-            recorder.scalar("rtt_ms", found.delays.mean_ps() / 1e9);
-            recorder.scalar("rtt_ms_sd", found.delays.sd_ps() / 1e9);
-        }
-        User::None => {}
     }
 }
 
