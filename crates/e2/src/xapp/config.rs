@@ -2,7 +2,7 @@
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{RanFunctionItem, Version};
-use ranlab_wire::e2sm::MODELS;
+use ranlab_wire::e2sm::{MODELS, hw};
 use std::time::Duration;
 
 /// Whose E42 is spoken.
@@ -36,9 +36,11 @@ pub struct XappConfig {
 }
 
 impl XappConfig {
-    /// An xApp in our dialect, numbering of v2.03, that brings the service models of this project.
+    /// An xApp in our dialect, numbering of v2.03, that brings the customary service models and HW: a RIC of somebody else's
+    /// may end itself at others.
     pub fn new(address: impl Into<String>) -> Self {
-        let service_models = MODELS.iter().map(|model| RanFunctionItem {
+        let brought = MODELS.iter().filter(|model| model.customary() || model.oid() == hw::OID);
+        let service_models = brought.map(|model| RanFunctionItem {
             id: model.default_function_id(),
             definition: Bytes::from_static(model.definition()),
             revision: model.revision(),
