@@ -17,6 +17,9 @@ const PDUS: [usize; 6] = [1, 2, 255, 1_500, 20_000, 60_000];
 /// A peer that does not read holds the writer back before it has taken so many octets.
 const HELD_BACK_BYTES: usize = 64 << 20;
 
+/// A full connection refuses within so many PDUs.
+const REFUSED_WITHIN: usize = 100;
+
 /// Checks a transport at an address where nobody listens: PDUs come whole and in order in both directions, a peer that does
 /// not read holds the writer back and loses nothing, the end is seen after the last PDU, a place is one listener's and
 /// free after it, and nobody is found where nobody listens. The sentence says what does not hold.
@@ -111,6 +114,21 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
         if sent * body.len() > HELD_BACK_BYTES {
             return Err(format!("a peer that does not read has been sent {} octets", sent * body.len()));
         }
+    }
+    // What is not ready to be written refuses, too; it may have some room left that it does not call ready.
+    let mut refused = false;
+    for _ in 0..REFUSED_WITHIN {
+        let frames = [Frame { head: &[], body: &body }];
+        let frames = if writer.rest_bytes() > 0 { &[][..] } else { &frames[..] };
+        let outcome = writer.write(near, frames).map_err(|error| error.to_string())?;
+        sent += outcome.taken;
+        refused |= outcome.blocked;
+        if refused {
+            break;
+        }
+    }
+    if !refused {
+        return Err("a connection that is not ready to be written takes what is written".to_owned());
     }
     let flush = async {
         while writer.rest_bytes() > 0 {
