@@ -154,7 +154,7 @@ fn the_json_schema_knows_every_key() {
     assert_eq!(rig["properties"]["load"]["properties"]["workers"]["default"], 1);
     assert_eq!(rig["properties"]["sut"]["properties"]["law"]["enum"][1], "queue");
     assert_eq!(rig["properties"]["measure"]["properties"]["repeats"]["maximum"], 1000);
-    assert_eq!(rig["properties"]["rig"]["const"], "mock");
+    assert_eq!(rig["properties"]["rig"]["enum"], serde_json::json!(["mock"]));
     assert_eq!(rig["additionalProperties"], false);
     assert_eq!(rig["properties"]["sweep"]["properties"]["axes"]["$ref"], "#/$defs/mock.axes");
     assert!(schema["$defs"]["mock.axes"]["properties"]["load.workers"].is_object());
