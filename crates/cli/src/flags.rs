@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use ranlab_campaign::schema::{Kind, Presence};
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_parts::{Config, Field};
+use ranlab_parts::{Config, Field, Role};
 
 /// A part's config as the command line gives it; every field is a flag.
 #[derive(Debug, Clone, Default)]
@@ -90,9 +90,20 @@ fn read(kind: &Kind, text: &str) -> Option<Value> {
     kind.accept(&value).ok()
 }
 
+/// The fields that are flags.
+fn flags<C: Config>() -> impl Iterator<Item = Field> {
+    C::fields().into_iter().filter(|field| field.role != Role::Inner)
+}
+
 impl<C: Config> clap::Args for Flags<C> {
+    /// A flag that another part of the same verb has already is of both.
     fn augment_args(command: Command) -> Command {
-        command.args(C::fields().iter().map(argument))
+        let there = |command: &Command, field: &Field| {
+            command.get_arguments().any(|argument| argument.get_id() == field.name)
+        };
+        flags::<C>().fold(command, |command, field| {
+            if there(&command, &field) { command } else { command.arg(argument(&field)) }
+        })
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -107,7 +118,7 @@ impl<C: Config> clap::FromArgMatches for Flags<C> {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        for field in C::fields() {
+        for field in flags::<C>() {
             if matches.value_source(field.name) != Some(clap::parser::ValueSource::CommandLine) {
                 continue;
             }

@@ -23,7 +23,6 @@ pub mod log;
 pub mod manual;
 pub mod output;
 pub mod pcap;
-pub mod peers;
 pub mod ric;
 pub mod upf;
 pub mod verbs;

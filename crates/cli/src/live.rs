@@ -1,7 +1,9 @@
 //! What the long-running verbs share: limits, ends, folders.
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::exit::Failure;
 
 /// Asks for as many open files as the system grants: one connection is one file.
 pub fn raise_limits() {
@@ -30,6 +32,33 @@ pub async fn end(duration: Option<Duration>) {
         () = timer => {}
         _ = tokio::signal::ctrl_c() => {}
         () = terminated => {}
+    }
+}
+
+/// Calls `tell` about once a second, with the time since the last call in seconds, until [`end`] resolves or it fails.
+pub async fn each_second(
+    duration: Option<Duration>,
+    tell: impl FnMut(f64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    until(std::pin::pin!(end(duration)), tell).await
+}
+
+/// [`each_second`] with an end that has begun already.
+pub async fn until(
+    mut end: std::pin::Pin<&mut impl Future<Output = ()>>,
+    mut tell: impl FnMut(f64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    tick.tick().await;
+    let mut at = Instant::now();
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut end => return Ok(()),
+            _ = tick.tick() => {}
+        }
+        tell(at.elapsed().as_secs_f64())?;
+        at = Instant::now();
     }
 }
 

@@ -4,11 +4,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
+use ranlab_parts::Allowed;
 use ranlab_parts::worker::{Trust, serve};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};
-use crate::peers::Allowed;
 
 /// Parts held at the same time by one listener; a connection beyond is closed at once.
 const PARTS_MAX: usize = 64;

@@ -9,6 +9,7 @@ use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -64,7 +65,7 @@ pub enum FleetError {
 }
 
 /// What a fleet did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct FleetReport {
     /// Nodes started.
     pub nodes: u32,

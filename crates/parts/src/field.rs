@@ -41,6 +41,8 @@ pub enum Role {
     /// As a setting, but it names something of the machine that the part runs on (a file, a program, an interface, a
     /// namespace): a worker that is reached over TCP refuses it.
     Local,
+    /// Who starts the part in code: a verb and a rig have words of their own for it, so it is neither a flag nor a key.
+    Inner,
 }
 
 /// One field of a part's config.
@@ -77,6 +79,11 @@ impl Field {
         Self { role: Role::Local, ..self }
     }
 
+    /// Filled by who starts the part in code.
+    pub fn inner(self) -> Self {
+        Self { role: Role::Inner, ..self }
+    }
+
     /// Has to be given.
     pub fn required(mut self) -> Self {
         self.key.presence = Presence::Required;
@@ -106,6 +113,10 @@ impl Field {
         Self { flag: Some(flag), ..self }
     }
 
+    fn is_key(&self) -> bool {
+        matches!(self.role, Role::Setting | Role::Local)
+    }
+
     /// Used only where another field of the same config has one of these values.
     pub fn when(mut self, other: &str, values: &[&str]) -> Self {
         self.key = self.key.when(other, values);
@@ -129,8 +140,16 @@ pub trait Config: Described + Default + Clone {
     /// # Errors
     /// A value is not allowed, or a required field is not set.
     fn read(run: &Run<'_>, section: &str) -> Result<Self, RigError> {
+        Self::read_but(run, section, &[])
+    }
+
+    /// [`read`](Self::read) without some fields, whose keys mean something else in this rig.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn read_but(run: &Run<'_>, section: &str, without: &[&str]) -> Result<Self, RigError> {
         let mut config = Self::default();
-        for field in Self::fields().iter().filter(|field| field.role != Role::Wiring) {
+        for field in Self::fields().iter().filter(|field| field.is_key() && !without.contains(&field.name)) {
             let path = format!("{section}.{}", field.name);
             match run.value(&path) {
                 Some(value) => config
@@ -145,9 +164,9 @@ pub trait Config: Described + Default + Clone {
         Ok(config)
     }
 
-    /// Its settings as keys of a section: everything but the wiring.
+    /// Its settings as keys of a section: everything but what a rig fills.
     fn keys(section: &str) -> Section {
-        let fields = Self::fields().into_iter().filter(|field| field.role != Role::Wiring);
+        let fields = Self::fields().into_iter().filter(Field::is_key);
         let keys = fields.map(|field| {
             let mut key = field.key;
             key.path = format!("{section}.{}", key.path);
@@ -526,6 +545,7 @@ macro_rules! config {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
+        #[allow(unreachable_pub)] // a config of a test is nobody else's
         pub struct $name {
             $( $(#[doc = $doc])+ pub $field: $type, )*
         }

@@ -87,10 +87,6 @@ impl Stations {
     /// # Errors
     /// The first one reaches no controller.
     pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
-        if let Err(error) = ranlab_net::raise_open_files() {
-            // Few base stations need no more than there is; many will say so when they connect.
-            eprintln!("ranlab: the limit of open files stays as it is: {error}");
-        }
         self.started = Instant::now();
         self.fleet.ramp_up().await.map_err(|error| match error {
             FleetError::Unreachable(error) => environment(error),

@@ -6,23 +6,28 @@
 //!
 //! To add a part: its file with the config and what it starts ([`Running`]), a variant of [`Part`].
 
+mod attach;
 pub mod check;
 pub mod child;
 pub mod field;
 mod fleet;
+mod folder;
 mod lab;
 mod meters;
 mod monitor;
-mod monitor_ric;
+mod peers;
 mod ping;
 mod ping_flexran;
-mod ping_ric;
+mod ping_iapp;
 mod pinger;
 mod pipeline;
-mod process;
 mod relay;
+mod ric;
 mod settings;
-mod southbound;
+mod south_controller;
+mod south_fleet;
+#[cfg(test)]
+mod tests_ran;
 mod upf;
 mod upf_load;
 pub mod values;
@@ -38,20 +43,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
+pub use attach::AttachPart;
 pub use field::{Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
 pub use fleet::{FleetPart, HW, Stations};
 pub use lab::{Host, HostError, Lab};
-pub use monitor::MonitorPart;
-pub use monitor_ric::MonitorRicPart;
-pub use ping::PingPart;
+pub use monitor::{Latency, Listener, MonitorPart, MonitorReport, Watcher};
+pub use peers::{Allowed, NotANetwork};
+pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
-pub use ping_ric::PingRicPart;
-pub use pinger::{Pace, control_bytes, indication_bytes};
+pub use pinger::{PingReport, RoundTrip, control_bytes, indication_bytes};
 pub use pipeline::{Instructions, PipelinePart};
-pub use process::{AttachPart, RicPart};
 pub use relay::{Language, RelayPart};
-pub use settings::{E2AP, customary_models, service_models, statistics};
-pub use southbound::{LOST, SouthControllerPart, SouthFleetPart};
+pub use ric::{HostedIApp, Ric, RicPart, RicReport};
+pub use settings::{
+    E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
+};
+pub use south_controller::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
+pub use south_fleet::{Events, SouthFleet, SouthFleetPart};
 pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
 pub use upf_load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, UpfLoad,
@@ -59,11 +67,14 @@ pub use upf_load::{
 };
 pub use xhaul::XhaulPart;
 
+pub use ranlab_controllers::flexran::RibShare;
+pub use ranlab_emulator::southbound::Southbound;
+
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
-    /// Our RIC, as a child process of the worker.
+    /// Our RIC, bare or with an iApp inside.
     Ric(RicPart),
     /// Something that runs already and is only metered.
     Attach(AttachPart),
@@ -73,18 +84,16 @@ pub enum Part {
     Monitor(MonitorPart),
     /// An xApp that pings.
     Ping(PingPart),
-    /// Our RIC with an iApp that pings.
-    PingRic(PingRicPart),
     /// A FlexRAN controller that pings.
     PingFlexran(PingFlexranPart),
-    /// Our RIC with an iApp that keeps statistics.
-    MonitorRic(MonitorRicPart),
     /// A relay that decodes and encodes whatever passes.
     Relay(RelayPart),
     /// Our packet engine, fed from memory.
     Pipeline(Box<PipelinePart>),
-    /// A reference controller of FlexRAN or 5G-EmPOWER, as a child process of the worker.
-    SouthController(SouthControllerPart),
+    /// A controller after FlexRAN's.
+    Flexran(FlexranPart),
+    /// A controller after 5G-EmPOWER's.
+    Empower(EmpowerPart),
     /// Base stations of FlexRAN or 5G-EmPOWER.
     SouthFleet(SouthFleetPart),
     /// A switched Xhaul in network namespaces.
@@ -96,21 +105,29 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its config, where that is described.
-    fn described(&self) -> Option<&dyn Described> {
+    /// Its config.
+    fn described(&self) -> &dyn Described {
         match self {
-            Self::Fleet(part) => Some(part),
-            Self::Upf(part) => Some(&**part),
-            Self::UpfLoad(part) => Some(&**part),
-            Self::Pipeline(part) => Some(&**part),
-            Self::Xhaul(part) => Some(&**part),
-            _ => None,
+            Self::Ric(part) => part,
+            Self::Attach(part) => part,
+            Self::Fleet(part) => part,
+            Self::Monitor(part) => part,
+            Self::Ping(part) => part,
+            Self::PingFlexran(part) => part,
+            Self::Relay(part) => part,
+            Self::Pipeline(part) => &**part,
+            Self::Flexran(part) => part,
+            Self::Empower(part) => part,
+            Self::SouthFleet(part) => part,
+            Self::Xhaul(part) => &**part,
+            Self::Upf(part) => &**part,
+            Self::UpfLoad(part) => &**part,
         }
     }
 
     /// Refuses what a stranger over TCP may not choose on this machine.
     fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
-        let locals = self.described().map(Described::locals).unwrap_or_default();
+        let locals = self.described().locals();
         match locals.first() {
             Some(name) if trust != Trust::Full => Err(environment(format!(
                 "`{name}` names something of the worker's machine: a worker that ssh or this program started takes it, \
@@ -155,28 +172,33 @@ pub(crate) trait Running {
 /// Brings a part up and waits until it serves.
 pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
     part.permitted(trust)?;
+    if let Err(error) = ranlab_net::raise_open_files() {
+        // Few connections need no more than there is; many will be refused, and that is told.
+        eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
+    }
     Ok(match part {
-        Part::Ric(part) => Box::new(process::Ric::start(&part)?),
-        Part::Attach(part) if part != AttachPart::Elsewhere && trust != Trust::Full => {
-            return Err(environment(
-                "processes are metered by a worker that ssh or this program started, not over TCP",
-            ));
-        }
-        Part::Attach(part) => Box::new(process::Attached::new(&part)?),
+        Part::Ric(part) => Box::new(Ric::start(&part).await?),
+        Part::Attach(part) => Box::new(attach::Attached::new(part)?),
         Part::Fleet(part) => {
             let mut stations = Stations::new(&part)?;
             stations.ramp_up().await?;
             Box::new(stations)
         }
-        Part::Monitor(part) => Box::new(monitor::Watcher::start(&part)?),
-        Part::Ping(part) => Box::new(ping::Pinging::start(part).await?),
-        Part::PingRic(part) => Box::new(ping_ric::PingingRic::start(part).await?),
+        Part::Monitor(part) => Box::new(Watcher::start(&part, None)?),
+        Part::Ping(part) => Box::new(Pinging::start(&part).await?),
         Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
-        Part::MonitorRic(part) => Box::new(monitor_ric::MonitoringRic::start(&part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
-        Part::SouthController(part) => Box::new(southbound::SouthController::start(&part)?),
-        Part::SouthFleet(part) => Box::new(southbound::SouthFleet::start(&part).await?),
+        Part::Flexran(part) => Box::new(SouthController::flexran(&part).await?),
+        Part::Empower(part) => Box::new(SouthController::empower(&part).await?),
+        Part::SouthFleet(part) if part.events == Some(Events::Stdin) => {
+            return Err(rig("a worker's standard input is the campaign's: `events` must be an IP:PORT"));
+        }
+        Part::SouthFleet(part) => {
+            let mut fleet = SouthFleet::new(&part)?;
+            fleet.ramp_up().await?;
+            Box::new(fleet)
+        }
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
         Part::Upf(part) if trust != Trust::Full && matches!(part.n6, ranlab_emulator::upf::N6::Tun(_)) => {
             return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
@@ -204,6 +226,23 @@ fn rig(what: impl ToString) -> Trouble {
 /// Reads an address or a version of a part.
 fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
     text.parse().map_err(rig)
+}
+
+/// The numbers of a typed report by their names; what is absent or no number is left out.
+fn numbers(report: &impl Serialize) -> Numbers {
+    let report = serde_json::to_value(report).unwrap_or_default();
+    let fields = report.as_object().into_iter().flatten();
+    fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+}
+
+/// What happened between two reports: counters as differences, states as they are now.
+fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Numbers {
+    let then = numbers(then);
+    let mut now = numbers(now);
+    for (name, value) in now.iter_mut().filter(|(name, _)| !states.contains(&name.as_str())) {
+        *value -= then.get(name).copied().unwrap_or_default();
+    }
+    now
 }
 
 /// A histogram as a report has it.

@@ -1,11 +1,13 @@
 //! What a part's processes and its machine use while a window is open.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ranlab_host::traffic::{Connections, carried, own_connections};
-use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample};
+use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns};
 
 use crate::worker::{MachineReport, ProcessReport, Report, WireReport};
 
@@ -14,10 +16,62 @@ const TICK: Duration = Duration::from_secs(1);
 /// The longest series; later samples are left out.
 const SAMPLES_MAX: usize = 100_000;
 
+/// CPU time of this process that is the measurement's own: a part in it must not pay for being looked at. One thread works
+/// and meters; another one only reads what is asked.
+#[derive(Default)]
+pub(crate) struct Cost {
+    spent_ns: Cell<u64>,
+    /// CPU time of the thread when the work at hand began.
+    since: Cell<Option<u64>>,
+    reader_ns: Arc<AtomicU64>,
+}
+
+impl Cost {
+    /// What this thread does until [`end`](Self::end) is the measurement's.
+    pub(crate) fn begin(&self) {
+        self.since.set(thread_cpu_ns());
+    }
+
+    pub(crate) fn end(&self) {
+        self.spent_ns.set(self.spent_ns.get() + self.at_hand_ns());
+        self.since.set(None);
+    }
+
+    /// Where the thread that reads writes down all of its CPU time.
+    pub(crate) fn reader(&self) -> Arc<AtomicU64> {
+        self.reader_ns.clone()
+    }
+
+    fn at_hand_ns(&self) -> u64 {
+        let spent = self.since.get().zip(thread_cpu_ns()).map(|(since, now)| now.saturating_sub(since));
+        spent.unwrap_or_default()
+    }
+
+    /// Until now.
+    fn seconds(&self) -> f64 {
+        (self.spent_ns.get() + self.at_hand_ns() + self.reader_ns.load(Ordering::Relaxed)) as f64 * 1e-9
+    }
+}
+
+/// A subject's meter. Of a subject that is this process the measurement's own CPU time is left out.
+struct Metered {
+    meter: SubjectMeter,
+    cost: Option<Rc<Cost>>,
+}
+
+impl Metered {
+    fn sample(&mut self) -> Option<SubjectSample> {
+        let sample = self.meter.sample().ok()?;
+        let cost_s = self.cost.as_ref().map_or(0.0, |cost| cost.seconds());
+        Some(SubjectSample { cpu_s: sample.cpu_s - cost_s, ..sample })
+    }
+}
+
 /// Meters of a subject (or of none) and of the machine.
 pub(crate) struct Meters {
-    subject: Option<Rc<RefCell<SubjectMeter>>>,
+    subject: Option<Rc<RefCell<Metered>>>,
     machine: MachineMeter,
+    cost: Rc<Cost>,
     open: Option<Open>,
 }
 
@@ -42,35 +96,37 @@ impl Drop for Open {
 
 impl Meters {
     /// A subject that cannot be metered (any more) is none.
-    pub(crate) fn new(subject: Option<Subject>) -> Self {
+    pub(crate) fn new(subject: Option<Subject>, cost: Rc<Cost>) -> Self {
+        let own = matches!(subject, Some(Subject::Process { pid }) if pid == std::process::id());
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
-        let subject = subject.map(|meter| Rc::new(RefCell::new(meter)));
-        Self { subject, machine: MachineMeter::default(), open: None }
+        let subject = subject.map(|meter| Metered { meter, cost: own.then(|| cost.clone()) });
+        let subject = subject.map(|metered| Rc::new(RefCell::new(metered)));
+        Self { subject, machine: MachineMeter::default(), cost, open: None }
     }
 
     fn sample(&self) -> Option<SubjectSample> {
-        self.subject.as_ref().and_then(|meter| meter.borrow_mut().sample().ok())
+        self.subject.as_ref().and_then(|metered| metered.borrow_mut().sample())
     }
 
+    /// What costs is done before the subject is looked at.
     pub(crate) fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
-        let before = self.sample();
-        let sampler = self
-            .subject
-            .clone()
-            .zip(before)
-            .map(|(meter, before)| tokio::task::spawn_local(sample(meter, before, series.clone())));
         let connections = own_connections().ok();
-        self.open = Some(Open { before, machine: self.machine.sample().ok(), connections, series, sampler });
+        let machine = self.machine.sample().ok();
+        let before = self.sample();
+        let sampler = self.subject.clone().zip(before).map(|(metered, before)| {
+            tokio::task::spawn_local(sample(metered, self.cost.clone(), before, series.clone()))
+        });
+        self.open = Some(Open { before, machine, connections, series, sampler });
     }
 
+    /// What costs is done after the subject was looked at.
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
         let mut report = Report { wall_s, boot: boot(), ..Report::default() };
-        report.wire = open.connections.as_ref().and_then(wire);
         if let Some((before, after)) = open.before.zip(self.sample()) {
-            let pss_bytes = self.subject.as_ref().and_then(|meter| meter.borrow().pss_bytes());
+            let pss_bytes = self.subject.as_ref().and_then(|metered| metered.borrow().meter.pss_bytes());
             report.process =
                 Some(ProcessReport { pss_bytes, ..used(&before, &after, open.series.take(), wall_s) });
         }
@@ -82,6 +138,7 @@ impl Meters {
                 cpu_pressure: interval.pressure.map(|pressure| pressure.cpu_s),
             });
         }
+        report.wire = open.connections.as_ref().and_then(wire);
         report
     }
 }
@@ -129,13 +186,21 @@ fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_
     }
 }
 
-async fn sample(meter: Rc<RefCell<SubjectMeter>>, mut before: SubjectSample, series: Rc<RefCell<Series>>) {
+async fn sample(
+    metered: Rc<RefCell<Metered>>,
+    cost: Rc<Cost>,
+    mut before: SubjectSample,
+    series: Rc<RefCell<Series>>,
+) {
     let begin = Instant::now();
     let mut ticks = tokio::time::interval(TICK);
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let Ok(now) = meter.borrow_mut().sample() else { return };
+        cost.begin();
+        let now = metered.borrow_mut().sample();
+        cost.end();
+        let Some(now) = now else { return };
         let seconds = now.at.saturating_duration_since(before.at).as_secs_f64().max(1e-3);
         let cores = (now.cpu_s - before.cpu_s) / seconds;
         before = now;
@@ -143,5 +208,39 @@ async fn sample(meter: Rc<RefCell<SubjectMeter>>, mut before: SubjectSample, ser
         if series.len() < SAMPLES_MAX {
             series.push((begin.elapsed().as_secs_f64(), cores, now.rss_bytes.unwrap_or(0)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(ns: u64) {
+        let begin = thread_cpu_ns().unwrap();
+        while thread_cpu_ns().unwrap() < begin + ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn what_the_measurement_costs_is_not_the_parts() {
+        let cost = Rc::new(Cost::default());
+        let own = Subject::Process { pid: std::process::id() };
+        let new = |cost| Metered { meter: SubjectMeter::new(own.clone()).unwrap(), cost };
+        let (mut bare, mut metered) = (new(None), new(Some(cost.clone())));
+        let (all, without) = (bare.sample().unwrap(), metered.sample().unwrap());
+        cost.begin();
+        work(50_000_000);
+        cost.end();
+        cost.begin();
+        work(20_000_000);
+        let (metered, bare) = (metered.sample().unwrap(), bare.sample().unwrap());
+        // Other tests run in other threads of this process: their time between two samples is on the bare meter's side.
+        let left_out = (bare.cpu_s - all.cpu_s) - (metered.cpu_s - without.cpu_s);
+        cost.end();
+        assert!(left_out > 0.069, "{left_out}");
+        assert_eq!(cost.since.get(), None);
+        cost.reader().store(7_000_000_000, Ordering::Relaxed);
+        assert!(cost.seconds() > 7.0);
     }
 }

@@ -3,44 +3,100 @@
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use ranlab_sdk::XappHandle;
+use ranlab_campaign::schema::Kind;
 use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
-use ranlab_sdk::transport::SocketOptions;
-use ranlab_sdk::wire::e2ap::ActionToBeSetup;
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
 use ranlab_sdk::wire::e2sm::{Model, plain::tstamp_us};
-use serde::{Deserialize, Serialize};
+use ranlab_sdk::{Bytes, XappHandle};
+use serde::Serialize;
 
-use super::{LEAVE_WAIT, Running, counts, parse, rig};
+use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
+use crate::{E42_PORT, LEAVE_WAIT, Running, config, counts, loopback, numbers, parse, rig};
 
 /// Greatest age that is told apart: an hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
 /// Events taken in one go before others get their turn.
 const BATCH: usize = 256;
 
-/// An xApp that subscribes at every base station.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MonitorPart {
-    /// The RIC's listener for xApps.
-    pub connect: String,
-    /// Service models by name.
-    pub sm: Vec<String>,
-    /// Report period, us.
-    pub period_us: u64,
-    /// Version of E2AP whose numbering is spoken.
-    pub e2ap: String,
-    /// The RIC is a FlexRIC: ask for nothing that it does not know.
-    pub flexric: bool,
-    /// This machine's clock minus the base stations', us: taken from each age.
-    pub ahead_us: f64,
+config! {
+    /// An xApp that subscribes at every base station.
+    pub struct MonitorPart {
+        /// the RIC's listener for xApps
+        connect: Address = loopback(E42_PORT), wiring();
+        /// service models to subscribe, at every base station that has them
+        sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
+        /// report period
+        period: Duration = Duration::from_millis(100);
+        /// version of E2AP whose numbering the RIC speaks
+        e2ap: Version = Version::V2_03, wiring();
+        /// talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+        flexric: bool = false, wiring();
+        /// take at most so many indications a second: a reader that does not keep up
+        at_most: Option<u32> = None, range(1, i64::from(u32::MAX)), wiring();
+        /// with --at-most: from when ...
+        slow_from: Duration = Duration::ZERO, wiring();
+        /// ... and until when; without it, for ever
+        slow_until: Option<Duration> = None, wiring();
+        /// this machine's clock minus the base stations', us: taken from each age
+        ahead_us: i64 = 0, inner();
+    }
 }
 
+impl MonitorPart {
+    /// What to subscribe: object identifiers and event triggers.
+    fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
+        let of = |name: &String| {
+            let model: &dyn Model = parse::<&'static dyn Model>(name)?;
+            Ok((model.oid(), model.periodic(model.encoding(), self.period).map_err(rig)?))
+        };
+        self.sm.iter().map(of).collect()
+    }
+}
+
+/// What a monitor saw.
+#[derive(Debug, Clone, Serialize)]
+pub struct MonitorReport {
+    /// Base stations known.
+    pub nodes: usize,
+    /// Subscriptions admitted.
+    pub subscriptions: usize,
+    /// Indications received.
+    pub indications: u64,
+    /// Octets of their messages.
+    pub bytes: u64,
+    /// Gaps in the sequence numbers; `None`: a base station numbers nothing.
+    pub lost: Option<u64>,
+    /// Sequence numbers that came twice.
+    pub repeated: u64,
+    /// Age of the statistics when they came, us.
+    pub latency_us: Latency,
+    /// Connections lost, and made again.
+    pub restored: u64,
+}
+
+/// A distribution in three numbers.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Greatest.
+    pub max: u64,
+}
+
+/// Hears every event of the xApp before it is counted.
+pub type Listener = Box<dyn FnMut(&XappEvent)>;
+
 /// An xApp that runs.
-pub(crate) struct Watcher {
-    xapp: XappHandle,
+pub struct Watcher {
+    /// What the SDK offers of it.
+    pub xapp: XappHandle,
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
@@ -56,30 +112,54 @@ struct Counted {
     /// Ages below zero: the clocks disagree by more than the way takes.
     early: u64,
     ahead_us: i64,
+    listener: Option<Listener>,
 }
 
 impl Watcher {
-    pub(crate) fn start(part: &MonitorPart) -> Result<Self, Trouble> {
-        let period = Duration::from_micros(part.period_us);
+    /// Subscribes, and counts what comes; needs a `LocalSet`.
+    ///
+    /// # Errors
+    /// The statistics know no such period.
+    pub fn start(part: &MonitorPart, listener: Option<Listener>) -> Result<Self, Trouble> {
+        let wanted = part.wanted()?;
         let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
-        let config = XappConfig { version: parse(&part.e2ap)?, dialect, ..XappConfig::new(&part.connect) };
-        let xapp = XappHandle::start(config, SocketOptions::default());
-        for name in &part.sm {
-            let model: &dyn Model = parse::<&'static dyn Model>(name)?;
-            let trigger = model.periodic(model.encoding(), period).map_err(rig)?;
-            xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
-        }
+        let config = XappConfig { version: part.e2ap, dialect, ..XappConfig::new(part.connect.to_string()) };
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
-        let ahead_us = part.ahead_us as i64;
-        let counted = Counted { latency_us, indications: 0, bytes: 0, disconnects: 0, early: 0, ahead_us };
+        let xapp = XappHandle::start(config, SocketOptions::default());
+        for (oid, trigger) in wanted {
+            xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+        }
+        let ahead_us = part.ahead_us;
+        let counted =
+            Counted { latency_us, indications: 0, bytes: 0, disconnects: 0, early: 0, ahead_us, listener };
         let counted = Rc::new(RefCell::new(counted));
-        let task = tokio::task::spawn_local(take(xapp.clone(), counted.clone()));
+        let task = tokio::task::spawn_local(take(xapp.clone(), counted.clone(), Pace::new(part)));
         let flexric = part.flexric;
         Ok(Self { xapp, counted, lost_at_begin: None, messages_at_begin: (0, 0), flexric, task })
     }
+
+    /// What it saw so far.
+    pub fn report(&self) -> MonitorReport {
+        let counted = self.counted.borrow();
+        let age = &counted.latency_us;
+        self.xapp.read(|xapp| MonitorReport {
+            nodes: xapp.nodes().count(),
+            subscriptions: xapp.subscriptions().0,
+            indications: counted.indications,
+            bytes: counted.bytes,
+            lost: xapp.lost_total(),
+            repeated: xapp.repeated_total(),
+            latency_us: Latency {
+                p50: age.value_at_quantile(0.5),
+                p99: age.value_at_quantile(0.99),
+                max: age.max(),
+            },
+            restored: counted.disconnects,
+        })
+    }
 }
 
-async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>) {
+async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     loop {
         let event = xapp.next().await;
         counted.borrow_mut().take(&event);
@@ -87,13 +167,46 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>) {
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
             counted.borrow_mut().take(&event);
+            if let Some(rest) = pace.rest() {
+                tokio::time::sleep(rest).await;
+            }
         }
         tokio::task::yield_now().await;
     }
 }
 
+/// How far a slow reader is ahead of what it may take.
+struct Pace {
+    at_most: Option<u32>,
+    from: Duration,
+    until: Duration,
+    begin: Instant,
+    taken: u32,
+}
+
+impl Pace {
+    fn new(part: &MonitorPart) -> Self {
+        let (from, until) = (part.slow_from, part.slow_until.unwrap_or(Duration::MAX));
+        Self { at_most: part.at_most, from, until, begin: Instant::now(), taken: 0 }
+    }
+
+    /// How long to rest after one more indication.
+    fn rest(&mut self) -> Option<Duration> {
+        let (at_most, elapsed) = (f64::from(self.at_most?), self.begin.elapsed());
+        if elapsed < self.from || elapsed >= self.until {
+            return None;
+        }
+        self.taken += 1;
+        let due = self.from + Duration::from_secs_f64(f64::from(self.taken) / at_most);
+        due.checked_sub(elapsed)
+    }
+}
+
 impl Counted {
     fn take(&mut self, event: &XappEvent) {
+        if let Some(listener) = &mut self.listener {
+            listener(event);
+        }
         match event {
             XappEvent::Indication { indication, .. } => {
                 self.indications += 1;
@@ -125,16 +238,11 @@ fn unix_us() -> i64 {
 
 impl Running for Watcher {
     fn look(&mut self) -> Numbers {
-        let (nodes, active) = self.xapp.read(|xapp| (xapp.nodes().count(), xapp.subscriptions().0));
-        let counted = self.counted.borrow();
-        [
-            ("nodes", nodes as f64),
-            ("subscriptions", active as f64),
-            ("indications", counted.indications as f64),
-            ("disconnects", counted.disconnects as f64),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        let report = self.report();
+        let mut numbers = numbers(&report);
+        let latency = [("latency_us_p50", report.latency_us.p50), ("latency_us_p99", report.latency_us.p99)];
+        numbers.extend(latency.map(|(name, value)| (name.to_owned(), value as f64)));
+        numbers
     }
 
     fn begin(&mut self) {

@@ -1,64 +1,106 @@
 //! An xApp that pings a base station through the RIC: two hops each way.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ranlab_sdk::e2::xapp::{Dialect, SubscriptionHandle, XappConfig, XappEvent};
-use ranlab_sdk::transport::SocketOptions;
-use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
+use ranlab_sdk::e2::xapp::{ControlError, Dialect, SubscriptionHandle, Xapp, XappConfig, XappEvent};
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RicActionType, Version};
 use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger};
 use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, XappHandle};
-use serde::{Deserialize, Serialize};
 
-use super::monitor::messages;
-use super::pinger::{Pace, Pinger, Shared, lock, ticks, wait_awake};
-use super::{Running, parse, rig, sut};
+use crate::monitor::messages;
+use crate::pinger::{Pace, PingReport, Pinger, Shared, lock, ticks, wait_awake};
 use crate::worker::{Numbers, Report, Trouble};
+use crate::{E42_PORT, Running, config, loopback, rig, sut};
 
-/// How long a base station with HW may take to appear, and to admit the subscription.
-const NODE_WAIT: Duration = Duration::from_secs(10);
+/// How long a base station with HW may take to appear, to admit the subscription, or to come back.
+const NODE_WAIT: Duration = Duration::from_secs(30);
+/// Between two tries to send a ping while the RIC or the base station is away.
+const RETRY: Duration = Duration::from_millis(50);
 /// How often echoes are looked for that will not come.
 const GIVE_UP: Duration = Duration::from_millis(100);
 
-/// An xApp that pings.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PingPart {
-    /// The RIC's listener for xApps.
-    pub connect: String,
-    /// Version of E2AP whose numbering is spoken.
-    pub e2ap: String,
-    /// The RIC is a FlexRIC.
-    pub flexric: bool,
-    /// What to send when.
-    pub pace: Pace,
+config! {
+    /// An xApp that pings.
+    pub struct PingPart {
+        /// the RIC's listener for xApps
+        connect: Address = loopback(E42_PORT), wiring();
+        /// payload of a ping
+        size: u32 = 1_500, range(0, hw::PAYLOAD_SIZE_MAX as i64), unit("B");
+        /// pings [default: 1000, or as many as fit into --duration]
+        count: Option<u32> = None, range(1, i64::from(u32::MAX)), wiring();
+        /// time between two pings; 0s: the next one follows the echo
+        interval: Duration = Duration::ZERO;
+        /// pings under way if each follows an echo
+        window: u32 = 1, range(1, 1_024);
+        /// let the base station ask (insert) instead of report
+        insert: bool = false, wiring();
+        /// version of E2AP whose numbering the RIC speaks
+        e2ap: Version = Version::V2_03, wiring();
+        /// talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+        flexric: bool = false, wiring();
+        /// a ping goes out when it is due, whether the last one came back or not: an open loop
+        punctual: bool = false, inner();
+    }
 }
 
 /// An xApp that runs.
-pub(crate) struct Pinging {
+pub struct Pinging {
+    /// The base station.
+    pub node: GlobalE2NodeId,
     xapp: XappHandle,
     messages_at_begin: (u64, u64),
     pinger: Shared,
+    ended: Rc<RefCell<Option<Result<(), Trouble>>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Pinging {
-    pub(crate) async fn start(part: PingPart) -> Result<Self, Trouble> {
+    /// Finds a base station with HW, subscribes to its echoes and pings until the count is reached or this is dropped.
+    ///
+    /// # Errors
+    /// There is no such base station in time, or it refuses.
+    pub async fn start(part: &PingPart) -> Result<Self, Trouble> {
         let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
-        let config = XappConfig { version: parse(&part.e2ap)?, dialect, ..XappConfig::new(&part.connect) };
-        let pinger = Pinger::new(part.pace)?;
+        let config = XappConfig { version: part.e2ap, dialect, ..XappConfig::new(part.connect.to_string()) };
+        let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
         let xapp = XappHandle::start(config, SocketOptions::default());
-        let (node, subscription) = subscribe(&xapp).await?;
-        let task = tokio::task::spawn_local(send(xapp.clone(), node, subscription, pinger.clone()));
-        Ok(Self { xapp, messages_at_begin: (0, 0), pinger, task })
+        let (node, subscription) = subscribe(&xapp, part.insert).await?;
+        let sender = Sender { xapp: xapp.clone(), node, subscription, pinger: pinger.clone() };
+        let (ended, part): (Rc<RefCell<_>>, _) = (Rc::default(), part.clone());
+        let told = ended.clone();
+        let task = tokio::task::spawn_local(async move {
+            let result = sender.run(&part).await;
+            told.replace(Some(result));
+        });
+        Ok(Self { node, xapp, messages_at_begin: (0, 0), pinger, ended, task })
+    }
+
+    /// Waits until it has sent all of its pings and knows what became of them.
+    ///
+    /// # Errors
+    /// RIC or base station stayed away.
+    pub async fn done(&mut self) -> Result<(), Trouble> {
+        // An error would be a panic, which the runtime has told.
+        let _ = (&mut self.task).await;
+        self.check()
+    }
+
+    /// What became of the pings so far.
+    pub fn report(&self) -> PingReport {
+        lock(&self.pinger).report()
     }
 }
 
 /// Finds a base station with HW and subscribes to its echoes.
-async fn subscribe(xapp: &XappHandle) -> Result<(GlobalE2NodeId, SubscriptionHandle), Trouble> {
+async fn subscribe(xapp: &XappHandle, insert: bool) -> Result<(GlobalE2NodeId, SubscriptionHandle), Trouble> {
     let late = |what: &str| sut(format!("{what} within {} s", NODE_WAIT.as_secs()));
     let found = async {
         loop {
-            let with_hw = |xapp: &ranlab_sdk::e2::xapp::Xapp| {
+            let with_hw = |xapp: &Xapp| {
                 xapp.nodes().find(|(_, info)| info.find(&hw::OID.into()).is_some()).map(|(id, _)| *id)
             };
             if let Some(node) = xapp.read(with_hw) {
@@ -71,9 +113,9 @@ async fn subscribe(xapp: &XappHandle) -> Result<(GlobalE2NodeId, SubscriptionHan
     let node = node.await.map_err(|_| late("no base station with the HW function came"))?;
     let mut trigger = Vec::new();
     per::encode(&HwTrigger::OnControl, &mut trigger).map_err(rig)?;
-    let handle = xapp
-        .request_subscription(node, hw::OID, trigger.into(), vec![ActionToBeSetup::report(0)])
-        .map_err(rig)?;
+    let kind = if insert { RicActionType::Insert } else { RicActionType::Report };
+    let action = ActionToBeSetup { kind, ..ActionToBeSetup::report(0) };
+    let handle = xapp.request_subscription(node, hw::OID, trigger.into(), vec![action]).map_err(rig)?;
     let admitted = async {
         loop {
             match xapp.next().await {
@@ -90,49 +132,119 @@ async fn subscribe(xapp: &XappHandle) -> Result<(GlobalE2NodeId, SubscriptionHan
     Ok((node, handle))
 }
 
-async fn send(xapp: XappHandle, node: GlobalE2NodeId, subscription: SubscriptionHandle, pinger: Shared) {
-    let ping = |intended: Instant| {
-        let message = lock(&pinger).ping(intended);
-        if let Some(message) = message {
-            // A RIC that is away makes the ping one that is lost.
-            let _ = xapp.send_control(node, hw::OID, Bytes::new(), message, false);
+struct Sender {
+    xapp: XappHandle,
+    node: GlobalE2NodeId,
+    subscription: SubscriptionHandle,
+    pinger: Shared,
+}
+
+impl Sender {
+    async fn run(&self, part: &PingPart) -> Result<(), Trouble> {
+        match part.punctual && !part.interval.is_zero() {
+            true => self.when_due(part.interval).await,
+            false => self.after_echoes(part).await,
         }
-    };
-    let pace = lock(&pinger).pace().clone();
-    let paced = pace.interval_us > 0;
-    let mut ticks = paced.then(|| ticks(Duration::from_micros(pace.interval_us), &pinger));
-    if !paced {
-        (0..pace.window).for_each(|_| ping(Instant::now()));
     }
-    let mut give_up = tokio::time::interval(GIVE_UP);
-    loop {
-        tokio::select! {
-            biased;
-            due = async { match &mut ticks { Some(ticks) => ticks.recv().await, None => std::future::pending().await } } => {
-                let Some(due) = due else { return };
-                wait_awake(due);
-                ping(due);
-            }
-            event = xapp.next() => {
-                let XappEvent::Indication { handle, indication, .. } = event else { continue };
-                let echoed = handle == subscription && lock(&pinger).echo(&indication.message);
-                if echoed && !paced {
-                    ping(Instant::now());
+
+    /// An open loop. A RIC that is away makes the ping one that is lost.
+    async fn when_due(&self, interval: Duration) -> Result<(), Trouble> {
+        let mut ticks = ticks(interval, &self.pinger);
+        let mut give_up = tokio::time::interval(GIVE_UP);
+        loop {
+            tokio::select! {
+                biased;
+                due = ticks.recv() => {
+                    let Some(due) = due else { return Ok(()) };
+                    wait_awake(due);
+                    let ping = lock(&self.pinger).ping(due);
+                    if let Some((_, message)) = ping {
+                        let _ = self.control(message);
+                    }
+                }
+                event = self.xapp.next() => {
+                    self.echoed(&event);
+                }
+                _ = give_up.tick() => {
+                    lock(&self.pinger).give_up();
                 }
             }
-            _ = give_up.tick() => {
-                let lost = lock(&pinger).give_up();
-                if !paced {
-                    (0..lost).for_each(|_| ping(Instant::now()));
-                }
+        }
+    }
+
+    /// A closed loop: each ping follows an echo or one that is given up, not sooner than the interval after the one before.
+    async fn after_echoes(&self, part: &PingPart) -> Result<(), Trouble> {
+        let window = part.window as usize;
+        let (mut free, mut left) = (window, part.count.map_or(u64::MAX, u64::from));
+        let mut next_at = Instant::now();
+        let mut give_up = tokio::time::interval(GIVE_UP);
+        while left > 0 || free < window {
+            let sends = left > 0 && free > 0;
+            if sends && Instant::now() >= next_at {
+                next_at = Instant::now() + part.interval;
+                (free, left) = (free - 1, left - 1);
+                free += self.send().await?;
+                continue;
             }
+            tokio::select! {
+                event = self.xapp.next() => free += usize::from(self.echoed(&event)),
+                _ = give_up.tick() => free += lock(&self.pinger).give_up(),
+                () = tokio::time::sleep_until(next_at.into()), if sends => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a ping, as soon as RIC and base station are there; how many echoes came meanwhile.
+    async fn send(&self) -> Result<usize, Trouble> {
+        let (deadline, mut echoes) = (Instant::now() + NODE_WAIT, 0);
+        loop {
+            let ping = lock(&self.pinger).ping(Instant::now());
+            let Some((number, message)) = ping else { return Ok(echoes) };
+            let Err(error) = self.control(message) else { return Ok(echoes) };
+            lock(&self.pinger).unsent(number);
+            let away = matches!(
+                error,
+                ControlError::NotReady | ControlError::UnknownNode | ControlError::UnknownFunction
+            );
+            if !away || Instant::now() > deadline {
+                return Err(sut(format!("a ping cannot be sent: {error}")));
+            }
+            while let Some(event) = self.xapp.try_next() {
+                echoes += usize::from(self.echoed(&event));
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    fn control(&self, message: Bytes) -> Result<(), ControlError> {
+        self.xapp.send_control(self.node, hw::OID, Bytes::new(), message, false).map(drop)
+    }
+
+    /// Whether it is an echo that was waited for.
+    fn echoed(&self, event: &XappEvent) -> bool {
+        match event {
+            XappEvent::Indication { handle, indication, .. } if *handle == self.subscription => {
+                lock(&self.pinger).echo(&indication.message)
+            }
+            _ => false,
         }
     }
 }
 
 impl Running for Pinging {
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.ended.borrow().clone().unwrap_or(Ok(()))
+    }
+
     fn look(&mut self) -> Numbers {
-        lock(&self.pinger).look()
+        let mut numbers = lock(&self.pinger).look();
+        let rtt_us = self.report().rtt_us;
+        numbers.extend(
+            [("rtt_us_p50", rtt_us.p50), ("rtt_us_p99", rtt_us.p99)]
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
+        numbers
     }
 
     fn begin(&mut self) {

@@ -12,27 +12,32 @@ use std::time::{Duration, Instant};
 use ranlab_machines::Time;
 use ranlab_machines::flexran::{FlexranEvent, FlexranSession, SessionSettings};
 use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+use ranlab_sdk::wire::e2sm::hw;
 use ranlab_wire::flexran::LENGTH_BYTES;
-use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::pinger::{Pace, Shared, lock, ticks, wait_awake};
-use super::{Running, environment, parse};
+use crate::pinger::{Pace, Pinger, Shared, lock, ticks, wait_awake};
 use crate::worker::{Numbers, Report, Trouble};
+use crate::{Running, config, environment};
 
 /// How often echoes are looked for that will not come.
 const GIVE_UP: Duration = Duration::from_millis(100);
 /// Octets read at once.
 const READ_BYTES: usize = 128 << 10;
 
-/// A controller that pings.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PingFlexranPart {
-    /// Listener for agents, TCP; port 0: the system's choice.
-    pub listen: String,
-    /// What to send when.
-    pub pace: Pace,
+config! {
+    /// A FlexRAN controller that pings.
+    pub struct PingFlexranPart {
+        /// listen for agents; port 0: the system's choice
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)), wiring();
+        /// payload of a ping
+        size: u32 = 1_500, range(0, hw::PAYLOAD_SIZE_MAX as i64), unit("B");
+        /// between two pings; 0s: each follows an echo
+        interval: Duration = Duration::ZERO;
+        /// pings under way if each follows an echo
+        window: u32 = 1, range(1, 1_024);
+    }
 }
 
 /// Octets of echoes without their length prefix: sent, received.
@@ -53,10 +58,10 @@ pub(crate) struct PingingFlexran {
 
 impl PingingFlexran {
     pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
-        let listen: SocketAddr = parse(part.listen.trim_start_matches("tcp://"))?;
-        let listener = TcpListener::bind(listen).await.map_err(environment)?;
+        let pace = Pace { size: part.size, interval: part.interval, window: part.window };
+        let listener = TcpListener::bind(part.listen).await.map_err(environment)?;
         let address = listener.local_addr().map_err(environment)?;
-        let pinger = super::pinger::Pinger::new(part.pace)?;
+        let pinger = Pinger::new(pace)?;
         let octets = Rc::new(Octets::default());
         let task = tokio::task::spawn_local(serve(listener, pinger.clone(), octets.clone()));
         Ok(Self { address, pinger, octets, at_begin: (0, 0), task })
@@ -69,7 +74,7 @@ impl PingingFlexran {
 
 /// One agent after the other.
 async fn serve(listener: TcpListener, pinger: Shared, octets: Rc<Octets>) {
-    let interval = Duration::from_micros(lock(&pinger).pace().interval_us);
+    let interval = lock(&pinger).pace().interval;
     let mut ticks = (!interval.is_zero()).then(|| ticks(interval, &pinger));
     loop {
         match listener.accept().await {
@@ -206,7 +211,7 @@ impl Agent {
 
 impl Running for PingingFlexran {
     fn addresses(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("southbound".to_owned(), self.address.to_string())])
+        BTreeMap::from([("southbound".to_owned(), format!("tcp://{}", self.address))])
     }
 
     fn look(&mut self) -> Numbers {
@@ -236,16 +241,17 @@ impl Drop for PingingFlexran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::southbound::{SouthFleet, SouthFleetPart};
+    use crate::{SouthFleet, SouthFleetPart};
+    use ranlab_emulator::southbound::Southbound;
 
     #[test]
     fn echoes_come_back_and_their_octets_are_counted() {
         ranlab_sdk::run(async {
-            let pace = Pace { size: 1_500, interval_us: 0, window: 4 };
-            let part = PingFlexranPart { listen: "127.0.0.1:0".to_owned(), pace };
-            let mut controller = PingingFlexran::start(part).await.map_err(|t| t.what).unwrap();
-            let part = SouthFleetPart::one("flexran", controller.addresses()["southbound"].clone(), 1);
-            let _agent = SouthFleet::start(&part).await.map_err(|t| t.what).unwrap();
+            let part = PingFlexranPart { window: 4, ..PingFlexranPart::default() };
+            let mut controller = PingingFlexran::start(part).await.unwrap();
+            let address = controller.addresses()["southbound"].parse().unwrap();
+            let mut agent = SouthFleet::new(&SouthFleetPart::one(Southbound::Flexran, address)).unwrap();
+            agent.ramp_up().await.unwrap();
             controller.begin();
             for _ in 0..1_000 {
                 tokio::time::sleep(Duration::from_millis(10)).await;

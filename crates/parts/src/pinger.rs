@@ -8,16 +8,16 @@ use bytes::Bytes;
 use hdrhistogram::Histogram;
 use ranlab_sdk::wire::e2ap::{RicControlAckRequest, RicIndicationType, RicRequestId, Version, fast};
 use ranlab_sdk::wire::e2sm::{hw, per};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::{counts, rig};
 use crate::worker::{Numbers, Report, Trouble};
+use crate::{counts, rig};
 
 /// An echo that takes longer is lost.
 const ECHO_WAIT: Duration = Duration::from_secs(2);
 /// Greatest round trip that is told apart.
-const RTT_US_MAX: u64 = 60_000_000;
+const RTT_NS_MAX: u64 = 60_000_000_000;
 /// Pings under way at most; one that would be beyond is not sent and counted.
 const UNDER_WAY_MAX: usize = 65_536;
 /// Ticks that may wait for the sender; one beyond is skipped and counted.
@@ -25,17 +25,17 @@ const TICKS_MAX: usize = 1_024;
 /// A sleeping thread wakes tens of microseconds late: so much earlier it wakes, and waits for the instant awake.
 const LEAD: Duration = Duration::from_micros(200);
 /// The shortest interval that is paced.
-pub(crate) const INTERVAL_US_MIN: u64 = 100;
+const INTERVAL_MIN: Duration = Duration::from_micros(100);
 
 /// How to ping.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Pace {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
     /// Octets of payload.
-    pub size: u32,
-    /// Between two pings, us; 0: each follows an echo.
-    pub interval_us: u64,
+    pub(crate) size: u32,
+    /// Between two pings; zero: each follows an echo.
+    pub(crate) interval: Duration,
     /// Pings under way if each follows an echo.
-    pub window: u32,
+    pub(crate) window: u32,
 }
 
 /// Pings of one sender. Shared with an iApp, which has to be `Send`.
@@ -53,13 +53,37 @@ pub(crate) struct Pinger {
     /// When the ping was due that an iApp is told to send now.
     pub(crate) next_due: Option<Instant>,
     window: Option<Instant>,
-    rtt_us: Histogram<u64>,
-    service_us: Histogram<u64>,
-    lateness_us: Histogram<u64>,
+    rtt_ns: Histogram<u64>,
+    service_ns: Histogram<u64>,
+    lateness_ns: Histogram<u64>,
     sent: u64,
     received: u64,
     lost: u64,
     unsent: u64,
+}
+
+/// What became of pings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PingReport {
+    /// Those that were answered or given up.
+    pub sent: u64,
+    /// Those that were answered.
+    pub received: u64,
+    /// How long that took.
+    pub rtt_us: RoundTrip,
+}
+
+/// Round trips from their sending, microseconds; 0: there was none.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RoundTrip {
+    /// The shortest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -73,22 +97,21 @@ impl Pinger {
         if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
             return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
         }
-        if pace.interval_us != 0 && pace.interval_us < INTERVAL_US_MIN {
-            return Err(rig(format!(
-                "pings are paced from {INTERVAL_US_MIN} us up; 0s: each follows an echo"
-            )));
+        if !pace.interval.is_zero() && pace.interval < INTERVAL_MIN {
+            let least = INTERVAL_MIN.as_micros();
+            return Err(rig(format!("pings are paced from {least} us up; 0s: each follows an echo")));
         }
-        let histogram = || Histogram::new_with_bounds(1, RTT_US_MAX, 3).map_err(rig);
+        let histogram = || Histogram::new_with_bounds(1, RTT_NS_MAX, 3).map_err(rig);
         Ok(Arc::new(Mutex::new(Self {
             payload: vec![0x5a; pace.size as usize].into(),
             pace,
             next: 0,
             under_way: BTreeMap::new(),
             next_due: None,
-            window: None,
-            rtt_us: histogram()?,
-            service_us: histogram()?,
-            lateness_us: histogram()?,
+            window: Some(Instant::now()),
+            rtt_ns: histogram()?,
+            service_ns: histogram()?,
+            lateness_ns: histogram()?,
             sent: 0,
             received: 0,
             lost: 0,
@@ -100,11 +123,11 @@ impl Pinger {
         &self.pace
     }
 
-    /// The next ping of the service model HW, encoded; `None` if too many are under way.
-    pub(crate) fn ping(&mut self, intended: Instant) -> Option<Bytes> {
+    /// The next ping of the service model HW: its number, and encoded; `None` if too many are under way.
+    pub(crate) fn ping(&mut self, intended: Instant) -> Option<(u32, Bytes)> {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
-        encode(&hw::Ping { seq, t_send_ns, payload: self.payload() })
+        Some((seq, encode(&hw::Ping { seq, t_send_ns, payload: self.payload() })?))
     }
 
     /// What every ping carries.
@@ -124,7 +147,7 @@ impl Pinger {
         self.under_way.insert(seq, UnderWay { intended, sent });
         self.sent += 1;
         if self.inside(intended) {
-            self.lateness_us.saturating_record(micros(sent.saturating_duration_since(intended)));
+            self.lateness_ns.saturating_record(nanos(sent.saturating_duration_since(intended)));
         }
         Some(seq)
     }
@@ -145,8 +168,8 @@ impl Pinger {
         let Some(ping) = self.under_way.remove(&number) else { return false };
         self.received += 1;
         if self.inside(ping.intended) {
-            self.rtt_us.saturating_record(micros(done.saturating_duration_since(ping.intended)));
-            self.service_us.saturating_record(micros(done.saturating_duration_since(ping.sent)));
+            self.rtt_ns.saturating_record(nanos(done.saturating_duration_since(ping.intended)));
+            self.service_ns.saturating_record(nanos(done.saturating_duration_since(ping.sent)));
         }
         true
     }
@@ -163,11 +186,27 @@ impl Pinger {
         for seq in &late {
             if let Some(ping) = self.under_way.remove(seq).filter(|ping| self.inside(ping.intended)) {
                 // It took at least as long as this.
-                self.rtt_us.saturating_record(micros(now.saturating_duration_since(ping.intended)));
+                self.rtt_ns.saturating_record(nanos(now.saturating_duration_since(ping.intended)));
             }
         }
         self.lost += late.len() as u64;
         late.len()
+    }
+
+    /// The ping of that number could not be sent after all.
+    pub(crate) fn unsent(&mut self, number: u32) {
+        self.sent -= u64::from(self.under_way.remove(&number).is_some());
+    }
+
+    /// What became of the pings since the window began. One under way is neither received nor lost.
+    pub(crate) fn report(&self) -> PingReport {
+        let us = |quantile: f64| match self.service_ns.len() {
+            0 => 0.0,
+            _ => self.service_ns.value_at_quantile(quantile) as f64 / 1e3,
+        };
+        let rtt_us =
+            RoundTrip { min: self.service_ns.min() as f64 / 1e3, p50: us(0.5), p99: us(0.99), max: us(1.0) };
+        PingReport { sent: self.received + self.lost, received: self.received, rtt_us }
     }
 
     pub(crate) fn skipped(&mut self) {
@@ -186,9 +225,9 @@ impl Pinger {
 
     pub(crate) fn begin(&mut self) {
         self.window = Some(Instant::now());
-        self.rtt_us.reset();
-        self.service_us.reset();
-        self.lateness_us.reset();
+        self.rtt_ns.reset();
+        self.service_ns.reset();
+        self.lateness_ns.reset();
         (self.sent, self.received, self.lost, self.unsent) = (0, 0, 0, 0);
     }
 
@@ -203,11 +242,11 @@ impl Pinger {
             report.numbers.insert(name.to_owned(), value);
         }
         for (name, histogram) in [
-            ("rtt_us", &self.rtt_us),
-            ("rtt_us_service", &self.service_us),
-            ("lateness_us", &self.lateness_us),
+            ("rtt_us", &self.rtt_ns),
+            ("rtt_us_service", &self.service_ns),
+            ("lateness_us", &self.lateness_ns),
         ] {
-            report.distributions.insert(name.to_owned(), counts(histogram));
+            report.distributions.insert(name.to_owned(), micros(histogram));
         }
         self.window = None;
     }
@@ -220,8 +259,13 @@ fn encode(ping: &hw::Ping) -> Option<Bytes> {
     Some(message.into())
 }
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
+}
+
+/// A histogram of nanoseconds as a report has it: in whole microseconds, 1 at least.
+fn micros(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    counts(histogram).into_iter().map(|(ns, count)| ((ns / 1_000).max(1), count)).collect()
 }
 
 /// Octets of the RICcontrolRequest that carries a ping to the base station, by the codec.
@@ -293,18 +337,18 @@ pub(crate) fn wait_awake(due: Instant) {
 mod tests {
     use super::*;
 
-    fn pinger(interval_us: u64) -> Shared {
-        Pinger::new(Pace { size: 100, interval_us, window: 1 }).map_err(|t| t.what).unwrap()
+    fn pinger() -> Shared {
+        Pinger::new(Pace { size: 100, interval: Duration::from_millis(1), window: 1 }).unwrap()
     }
 
     #[test]
     fn an_echo_counts_once_and_from_its_intended_time() {
-        let shared = pinger(1_000);
+        let shared = pinger();
         let mut pinger = lock(&shared);
         pinger.begin();
         let intended = Instant::now();
         std::thread::sleep(Duration::from_millis(5));
-        let message = pinger.ping(intended).unwrap();
+        let (_, message) = pinger.ping(intended).unwrap();
         assert!(pinger.echo(&message) && !pinger.echo(&message) && !pinger.echo(b"nonsense"));
         let mut report = Report::default();
         pinger.end(&mut report);
@@ -318,10 +362,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_window_is_not_measured_in_it() {
-        let shared = pinger(1_000);
+    fn a_ping_that_could_not_be_sent_is_none_and_one_under_way_is_neither_received_nor_lost() {
+        let shared = pinger();
         let mut pinger = lock(&shared);
-        let message = pinger.ping(Instant::now()).unwrap();
+        assert_eq!(pinger.report().rtt_us.max, 0.0);
+        let (number, _) = pinger.ping(Instant::now()).unwrap();
+        pinger.unsent(number);
+        let (_, message) = pinger.ping(Instant::now()).unwrap();
+        pinger.ping(Instant::now()).unwrap();
+        assert!(pinger.echo(&message));
+        let (report, numbers) = (pinger.report(), pinger.look());
+        assert_eq!((report.sent, report.received, numbers["sent"]), (1, 1, 2.0));
+        assert!(report.rtt_us.min > 0.0 && report.rtt_us.min <= report.rtt_us.p50);
+        assert!(report.rtt_us.p99 <= report.rtt_us.max);
+    }
+
+    #[test]
+    fn what_was_sent_before_the_window_is_not_measured_in_it() {
+        let shared = pinger();
+        let mut pinger = lock(&shared);
+        let (_, message) = pinger.ping(Instant::now()).unwrap();
         pinger.begin();
         assert!(pinger.echo(&message));
         let mut report = Report::default();
@@ -331,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_bound_on_pings_under_way_is_counted() {
-        let shared = pinger(0);
+        let shared = pinger();
         let mut pinger = lock(&shared);
         for _ in 0..UNDER_WAY_MAX {
             assert!(pinger.ping(Instant::now()).is_some());
@@ -350,9 +410,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_paced_is_refused_with_what_can() {
-        let refused = Pinger::new(Pace { size: 1, interval_us: 50, window: 1 }).err().unwrap();
+        let pace = |size, us| Pace { size, interval: Duration::from_micros(us), window: 1 };
+        let refused = Pinger::new(pace(1, 50)).err().unwrap();
         assert!(refused.what.contains("100 us"), "{}", refused.what);
-        let refused = Pinger::new(Pace { size: 70_000, interval_us: 0, window: 1 }).err().unwrap();
+        let refused = Pinger::new(pace(70_000, 0)).err().unwrap();
         assert!(refused.what.contains("65535 B"), "{}", refused.what);
     }
 }

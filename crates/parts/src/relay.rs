@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -15,40 +14,41 @@ use ranlab_emulator::stats::SOURCES;
 use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Tap};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e42;
-use serde::{Deserialize, Serialize};
 
-use super::process::folder_for;
-use super::{Running, environment, parse};
+use crate::folder::Folder;
+use crate::settings::choices;
 use crate::worker::{Numbers, Trouble};
+use crate::{E2_PORT, Listen, Running, config, environment, loopback};
 
-/// What the relayed connections speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Language {
-    /// Base stations and a RIC.
-    E2,
-    /// xApps and a RIC.
-    E42,
+choices! {
+    /// What the relayed connections speak.
+    pub enum Language {
+        /// Base stations and a RIC.
+        E2 = "e2",
+        /// xApps and a RIC.
+        E42 = "e42",
+    }
 }
 
-/// A relay in front of a RIC.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RelayPart {
-    /// Where it listens; port 0: the system's choice, `unix`: a socket in a folder of the worker's.
-    pub listen: String,
-    /// The RIC behind it.
-    pub connect: String,
-    /// What passes.
-    pub language: Language,
-    /// Version of E2AP.
-    pub e2ap: String,
+config! {
+    /// A relay in front of a RIC.
+    pub struct RelayPart {
+        /// where it listens
+        listen: Listen = Listen::Own, wiring();
+        /// the RIC behind it
+        connect: Address = loopback(E2_PORT), wiring();
+        /// what passes
+        language: Language = Language::E2, inner();
+        /// version of E2AP
+        e2ap: Version = Version::V2_03;
+    }
 }
 
 /// A relay that runs.
 pub(crate) struct Relay {
     address: Address,
     codec: Rc<Codec>,
-    folder: Option<PathBuf>,
+    _folder: Folder,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -75,19 +75,16 @@ impl Tap for Codec {
 
 impl Relay {
     pub(crate) async fn start(part: RelayPart) -> Result<Self, Trouble> {
-        let codec = Rc::new(Codec::new(part.language, parse(&part.e2ap)?));
-        let folder = folder_for([&part.listen])?;
-        let listen = match &folder {
-            Some(folder) => Address::Unix(folder.join("relay")),
-            None => parse(&part.listen)?,
-        };
+        let codec = Rc::new(Codec::new(part.language, part.e2ap));
+        let mut folder = Folder::default();
+        let listen = folder.place(&part.listen, "relay")?;
         let options = SocketOptions::default();
         let listener = Listener::bind(&listen, &options).await.map_err(environment)?;
         let address = listener.address().clone();
-        let proxy = Proxy::new(listener, parse(&part.connect)?, options);
+        let proxy = Proxy::new(listener, part.connect, options);
         let tap = Rc::clone(&codec);
         let task = tokio::task::spawn_local(async move { proxy.serve(tap).await });
-        Ok(Self { address, codec, folder, task })
+        Ok(Self { address, codec, _folder: folder, task })
     }
 }
 
@@ -146,10 +143,6 @@ impl Running for Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.task.abort();
-        if let Some(folder) = &self.folder {
-            // Nobody else's; an empty folder left in /tmp hurts nobody.
-            let _ = std::fs::remove_dir_all(folder);
-        }
     }
 }
 

@@ -1,16 +1,26 @@
 //! Types of fields that come from the crates below: how people write them.
 
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
 use ranlab_campaign::schema::Kind;
-use ranlab_campaign::value::Value;
+use ranlab_campaign::value::{Value, parse_span};
+use ranlab_controllers::flexran::serve::ThreadUse;
+use ranlab_controllers::flexran::{QueueKind, RibShare};
 use ranlab_emulator::load::{N3Io, Network};
 use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::southbound::{SourcePool, Southbound};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_emulator::upf::{N6, XdpDevices};
 use ranlab_machines::n4::Dialect;
+use ranlab_machines::southbound::ReportPeriod;
+use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::{self, MODELS};
 
+use crate::peers::Allowed;
 use crate::{Setting, setting_by_choice, setting_by_text};
 
 /// Versions of E2AP, as people write them.
@@ -34,7 +44,17 @@ pub fn customary_models() -> Vec<String> {
 setting_by_choice! {
     NodeKind = ["gnb", "split", "ng-enb", "enb", "mixed"],
 }
-setting_by_text!(Address, Network, N3Io, N6, XdpDevices);
+setting_by_text!(Address, Network, N3Io, N6, XdpDevices, Listen, Allowed, Law, SourcePool, Share, Period);
+
+/// E2's port (O-RAN.WG3.E2GAP), and where xApps connect unless told otherwise.
+pub const E2_PORT: u16 = 36421;
+/// Where xApps connect unless told otherwise.
+pub const E42_PORT: u16 = 36422;
+
+/// TCP on this machine.
+pub fn loopback(port: u16) -> Address {
+    Address::Tcp { host: "127.0.0.1".to_owned(), port }
+}
 
 /// Closed sets of our own, each member with the name that people write.
 macro_rules! choices {
@@ -62,6 +82,135 @@ macro_rules! choices {
     )+};
 }
 pub(crate) use choices;
+
+/// Closed sets whose members the crates below give no names.
+macro_rules! setting_by_name {
+    ($($type:ty { $($name:literal => $member:path),* $(,)? })*) => {$(
+        impl $crate::Setting for $type {
+            fn kind() -> $crate::field::KindOf {
+                $crate::field::KindOf::choice(&[$($name),*])
+            }
+            fn from_value(value: &$crate::field::ValueOf) -> Result<Self, String> {
+                match value.to_string().as_str() {
+                    $($name => Ok($member),)*
+                    _ => Err(<Self as $crate::Setting>::kind().allowed()),
+                }
+            }
+            fn to_value(&self) -> Option<$crate::field::ValueOf> {
+                Some(match self { $($member => $name),* }.into())
+            }
+        }
+    )*};
+}
+setting_by_name! {
+    QueueKind { "leaky" => Self::Leaky, "bounded" => Self::Bounded }
+    ThreadUse { "per-run" => Self::PerRun, "inline" => Self::Inline }
+    Southbound {
+        "flexran" => Self::Flexran,
+        "mosaic" => Self::Mosaic,
+        "empower1" => Self::EmpowerV1,
+        "empower2" => Self::EmpowerV2,
+    }
+    Profile {
+        "marc" => Self::Marc,
+        "embb" => Self::Embb,
+        "mmtc" => Self::Mmtc,
+        "mmtc-burst" => Self::MmtcBurst,
+        "urllc" => Self::Urllc,
+    }
+}
+
+/// Where a part listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listen {
+    /// `unix`: at a Unix socket in a folder that the part makes for itself.
+    Own,
+    /// At an address; port 0: the system's choice.
+    At(Address),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "unix" => Ok(Self::Own),
+            _ => text
+                .parse()
+                .map(Self::At)
+                .map_err(|error: ranlab_sdk::transport::AddressError| error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => f.write_str("unix"),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+/// How a controller after FlexRAN shares its cycle: `adaptive` or the RIB updater's part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share(pub RibShare);
+
+impl FromStr for Share {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong =
+            || format!("\"{text}\" is no share; adaptive or 0.001 to 0.999 is allowed (0.2 is FlexRAN)");
+        if text == "adaptive" {
+            return Ok(Self(RibShare::Adaptive));
+        }
+        let share = text.parse::<f64>().ok().filter(|share| (0.001..=0.999).contains(share));
+        share.map(|share| Self(RibShare::Fixed(share))).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            RibShare::Fixed(share) => share.fmt(f),
+            RibShare::Adaptive => f.write_str("adaptive"),
+        }
+    }
+}
+
+/// When agents report: `honour` (as the controller asks) or a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period(pub ReportPeriod);
+
+impl Period {
+    /// As the controller asks.
+    pub const HONOUR: Self = Self(ReportPeriod::Honour);
+
+    /// So often, whatever the controller asks.
+    pub const fn every(time: Duration) -> Self {
+        Self(ReportPeriod::Override(time))
+    }
+}
+
+impl FromStr for Period {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, parse_span(text)) {
+            ("honour", _) => Ok(Self::HONOUR),
+            (_, Some(period)) if period >= Duration::from_millis(1) => Ok(Self::every(period)),
+            (_, Some(_)) => Err("a report every 1ms is the most".to_owned()),
+            (_, None) => Err(format!("{}, or honour", Kind::Span.allowed())),
+        }
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ReportPeriod::Honour => f.write_str("honour"),
+            ReportPeriod::Override(period) => Value::Span(period).fmt(f),
+        }
+    }
+}
 
 impl Setting for Dialect {
     fn kind() -> Kind {

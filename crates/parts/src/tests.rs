@@ -11,7 +11,16 @@ use crate::worker::{Reply, serve};
 /// One of each, as it is by default.
 fn parts() -> Vec<Part> {
     vec![
+        Part::Ric(RicPart::default()),
+        Part::Attach(AttachPart::default()),
         Part::Fleet(FleetPart::default()),
+        Part::Monitor(MonitorPart::default()),
+        Part::Ping(PingPart::default()),
+        Part::PingFlexran(PingFlexranPart::default()),
+        Part::Relay(RelayPart::default()),
+        Part::Flexran(FlexranPart::default()),
+        Part::Empower(EmpowerPart::default()),
+        Part::SouthFleet(SouthFleetPart::default()),
         Part::Upf(Box::default()),
         Part::UpfLoad(Box::default()),
         Part::Pipeline(Box::default()),
@@ -62,13 +71,13 @@ fn what_names_a_thing_of_the_worker_s_machine_is_refused_over_tcp() {
     for part in parts() {
         let default = message(&part);
         let kind = default["type"].as_str().unwrap().to_owned();
-        for field in part.described().unwrap().described() {
+        for field in part.described().described() {
             // The first of these values that the config takes.
             let asked = others(&field).into_iter().find_map(|value| {
                 let mut asked = default.clone();
                 asked.insert(field.name.to_owned(), value);
                 let read = serde_json::from_value::<Part>(Json::Object(asked.clone())).ok()?;
-                (read.described()?.get(field.name) != part.described()?.get(field.name))
+                (read.described().get(field.name) != part.described().get(field.name))
                     .then_some((asked, read))
             });
             let local = field.role == Role::Local;
@@ -92,7 +101,7 @@ fn what_names_a_thing_of_the_worker_s_machine_is_refused_over_tcp() {
 #[test]
 fn every_field_is_told_and_a_part_reads_its_own_message() {
     for part in parts() {
-        let fields = part.described().unwrap().described();
+        let fields = part.described().described();
         for field in &fields {
             assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
         }

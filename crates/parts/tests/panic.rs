@@ -5,8 +5,7 @@ use std::io::{Chain, Read};
 
 use ranlab_parts::worker::{Trust, serve};
 
-const BEFORE: &str =
-    "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n{\"op\":\"look\"}\n";
+const BEFORE: &str = "{\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n{\"op\":\"look\"}\n";
 const AFTER: &str = "{\"op\":\"look\"}\n{\"op\":\"begin\"}\n{\"op\":\"stop\"}\n";
 
 /// Reads nothing, but first lets a thread panic.

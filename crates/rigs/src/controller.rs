@@ -3,96 +3,37 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
-use ranlab_campaign::schema::{Key, Kind};
-use ranlab_campaign::value::Value;
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::schema::Key;
+use ranlab_parts::worker::Report;
+use ranlab_parts::{Config, MonitorPart, Part};
 
-use crate::keys;
-use crate::noise;
-use crate::sut::{self, Sut};
-use crate::wire;
-use ranlab_parts::Lab;
-use ranlab_parts::worker::{Report, Worker};
-use ranlab_parts::{MonitorPart, Part};
+use crate::harness::{Experiment, Side, Stage, Window, copy};
+use crate::{keys, noise, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
 const SET_UP: Duration = Duration::from_secs(20);
-/// How often it is checked that everything lives while measuring.
-const CHECK: Duration = Duration::from_secs(1);
 /// A controller that delivers less of what it was sent cannot follow.
 const OVERLOADED_BELOW: f64 = 0.5;
 
+/// What the parts are to the rig.
+const FLEET: &str = "base stations";
+const XAPP: &str = "xApp";
+
 /// The rig.
-pub(crate) struct Controller {
-    lab: Lab,
-    sut: Option<Sut>,
-    load: Option<Load>,
-}
+pub(crate) struct Controller;
 
-/// Base stations and xApp, and the settings that they were brought up with.
-struct Load {
-    /// First, so that it takes leave while the base stations are there.
-    monitor: Worker,
-    fleet: Worker,
-    settings: Vec<Option<Value>>,
-    set_up_us: f64,
-}
-
-/// Settings that need the load to be brought up anew if a search changes them.
-const LOAD_KEYS: [&str; 5] = ["load.nodes", "load.ues", "load.sm", "load.period", "load.kind"];
-
-impl Controller {
-    pub(crate) fn new(lab: &Lab) -> Self {
-        Self { lab: lab.clone(), sut: None, load: None }
-    }
-
-    fn bring_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.load = None;
-        if self.sut.is_none() {
-            self.sut = Some(Sut::start(&self.lab, run)?);
-        }
-        let sut = self.sut.as_mut().ok_or_else(|| RigError::Rig("no controller".to_owned()))?;
-        let e2ap = keys::text(run, "sut.e2ap")?.to_owned();
-        let (fleet_at, xapp_at) = (keys::host_of(run, "load.at")?, keys::host_of(run, "xapp.at")?);
-        let part = keys::fleet(run, &sut.e2, &e2ap)?;
-        let (nodes, sm, ramp) = (part.nodes, part.sm.clone(), part.ramp);
-        let mut fleet = Worker::start(&self.lab, &fleet_at, "base stations", Part::Fleet(part), &run.stop)?;
-        let patience = SET_UP + ramp.unwrap_or_else(|| Duration::from_millis(u64::from(nodes)));
-        let up = fleet.wait_until("all base stations up", patience, &run.stop, |numbers| {
-            numbers.get("alive") == Some(&f64::from(nodes))
-        })?;
-        let mut monitor = Worker::meet(&self.lab, &xapp_at, "xApp", &run.stop)?;
-        let expected = f64::from(nodes) * sm.len() as f64;
-        let part = MonitorPart {
-            connect: sut.e42.clone(),
-            period_us: keys::span_us(run, "load.period")?,
-            e2ap,
-            flexric: sut.flexric,
-            ahead_us: monitor.clock_offset_us - fleet.clock_offset_us,
-            sm,
-        };
-        monitor.bring_up(Part::Monitor(part), &run.stop)?;
-        monitor.wait_until("all subscriptions admitted", patience, &run.stop, |numbers| {
-            numbers.get("subscriptions").is_some_and(|active| *active >= expected)
-        })?;
-        let set_up_us = up.get("set_up_us").copied().unwrap_or(0.0);
-        self.load = Some(Load { fleet, monitor, settings: settings(run), set_up_us });
-        Ok(())
-    }
-}
-
-fn settings(run: &Run<'_>) -> Vec<Option<Value>> {
-    LOAD_KEYS.iter().map(|path| run.value(path).cloned()).collect()
-}
-
-impl Rig for Controller {
+impl Experiment for Controller {
     fn describe(&self) -> RigDescription {
-        let mut keys = vec![
-            Key::new("load.period", Kind::Span, "report period, 1 ms and up").or(Duration::from_millis(10)),
-            keys::place("load.at", "the base stations"),
-            keys::place("xapp.at", "the xApp"),
-        ];
-        keys.splice(0..0, sut::keys().into_iter().chain(keys::of_fleet().keys()));
+        let comment = "report period, 1 ms and up";
+        let period = MonitorPart::keys("load")
+            .only(&["period"])
+            .or("period", Duration::from_millis(10))
+            .change("period", |key| Key { comment: comment.to_owned(), ..key });
+        let mut keys = sut::keys();
+        keys.extend(keys::of_fleet().keys());
+        keys.extend(period.keys());
+        keys.extend([keys::place("load.at", "the base stations"), keys::place("xapp.at", "the xApp")]);
         keys.extend(keys::host());
         RigDescription {
             name: "e2-statistics".to_owned(),
@@ -100,54 +41,51 @@ impl Rig for Controller {
             comment: "base stations with UEs report statistics through a RIC to an xApp".to_owned(),
             keys,
             metrics: metrics(),
-            needs: self.lab.needs(),
+            needs: Vec::new(),
             set_up: Duration::from_secs(1),
             starter: include_str!("starters/e2-statistics.toml"),
         }
     }
 
-    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.tear_down();
-        self.bring_up(run)
-    }
-
-    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        run.stop.sleep(run.warm_up)
-    }
-
-    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-        if self.load.as_ref().is_none_or(|load| load.settings != settings(run)) {
-            self.bring_up(run)?;
-            self.warm_up(run)?;
-        }
-        let (Some(sut), Some(load)) = (&mut self.sut, &mut self.load) else {
-            return Err(RigError::Rig("nothing is up".to_owned()));
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let sut = sut::place(run, stage)?;
+        let e2ap = keys::setting(run, "sut.e2ap")?;
+        let fleet = keys::fleet(run, &sut.e2, e2ap)?;
+        let nodes = f64::from(fleet.nodes);
+        let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
+        let expected = nodes * fleet.sm.len() as f64;
+        let monitor =
+            MonitorPart { connect: sut.e42, e2ap, flexric: sut.flexric, ..MonitorPart::read(run, "load")? };
+        let fleets_us = stage.tool(FLEET, "load.at", Part::Fleet(fleet))?.clock_offset_us;
+        stage
+            .wait(FLEET, "all base stations up", patience, |numbers| numbers.get("alive") == Some(&nodes))?;
+        let monitor = |own_us: f64| {
+            Part::Monitor(MonitorPart { ahead_us: (own_us - fleets_us) as i64, ..monitor.clone() })
         };
-        sut.begin(run)?;
-        load.monitor.begin(&run.stop)?;
-        load.fleet.begin(&run.stop)?;
-        let mut left = run.duration;
-        while !left.is_zero() {
-            let slice = left.min(CHECK);
-            run.stop.sleep(slice)?;
-            left -= slice;
-            if !left.is_zero() {
-                sut.check(run)?;
-            }
-        }
-        let fleet = load.fleet.end(&run.stop)?;
-        let monitor = load.monitor.end(&run.stop)?;
-        let reports = sut.end(run, recorder)?;
-        let outcome = record(run, recorder, load, &fleet, &monitor, sut::cpu_s(&reports));
-        let mut machines: Vec<_> = reports.iter().map(|(host, report)| (host, report)).collect();
-        machines.extend([(&load.fleet.host, &fleet), (&load.monitor.host, &monitor)]);
-        Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
+        stage.place(Side::Tool, XAPP, "xapp.at", &monitor)?;
+        stage.wait(XAPP, "all subscriptions admitted", patience, |numbers| {
+            numbers.get("subscriptions").is_some_and(|active| *active >= expected)
+        })
     }
 
-    fn tear_down(&mut self) {
-        // The xApp and the base stations first, so that nobody reconnects to what is going.
-        self.load = None;
-        self.sut = None;
+    fn record(
+        &self,
+        run: &Run<'_>,
+        window: &Window<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<Outcome, RigError> {
+        let (fleet, monitor) = (window.report(FLEET)?, window.report(XAPP)?);
+        let clocks = [XAPP, FLEET].map(|role| window.find(role));
+        if let [Some(xapp), Some(fleet)] = clocks {
+            // Each may be wrong by its own bound, and the difference by both.
+            recorder.scalar("clock_error_us", fleet.clock_error_us + xapp.clock_error_us);
+            recorder.scalar("clock_drift_us", xapp.clock_drift_us - fleet.clock_drift_us);
+        }
+        wire::record(recorder, "e2", fleet);
+        wire::record(recorder, "e42", monitor);
+        copy(recorder, "latency_us", monitor, "latency_us");
+        copy(recorder, "tool.lateness_us", fleet, "lateness_us");
+        record(run, recorder, fleet, monitor, window.sut_cpu_s())
     }
 }
 
@@ -211,19 +149,18 @@ fn metrics() -> Vec<Metric> {
 fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,
-    load: &Load,
     fleet: &Report,
     monitor: &Report,
     cpu_s: Option<f64>,
-) -> Outcome {
-    let number = |report: &Report, name: &str| report.numbers.get(name).copied().unwrap_or(0.0);
+) -> Result<Outcome, RigError> {
     let seconds = monitor.wall_s.max(1e-3);
-    let (arrived, sent) = (number(monitor, "indications"), number(fleet, "sent"));
-    let (dropped, skipped) = (number(fleet, "dropped"), number(fleet, "skipped"));
+    let (arrived, sent) = (monitor.number("indications")?, fleet.number("sent")?);
+    let (dropped, skipped) = (fleet.number("dropped")?, fleet.number("skipped")?);
+    // Base stations that number nothing leave losses unknown.
     let lost = monitor.numbers.get("lost").copied();
     recorder.scalar("indications_per_s", arrived / seconds);
-    recorder.scalar("payload_mbps", number(monitor, "bytes") * 8e-6 / seconds);
-    recorder.scalar("e2_mbps", number(fleet, "sent_bytes") * 8e-6 / fleet.wall_s.max(1e-3));
+    recorder.scalar("payload_mbps", monitor.number("bytes")? * 8e-6 / seconds);
+    recorder.scalar("e2_mbps", fleet.number("sent_bytes")? * 8e-6 / fleet.wall_s.max(1e-3));
     recorder.scalar("dropped", dropped);
     let delivered = (arrived / seconds) / (sent / fleet.wall_s.max(1e-3));
     recorder.scalar("delivered_ratio", delivered);
@@ -234,35 +171,19 @@ fn record(
     if let Some(cpu_s) = cpu_s.filter(|_| arrived > 0.0) {
         recorder.scalar("sut.cpu_us_per_indication", cpu_s * 1e6 / arrived);
     }
-    recorder.scalar("set_up_us", load.set_up_us);
-    let nodes = run.number("load.nodes").unwrap_or(0.0).round();
-    let nodes_lost = (nodes - number(fleet, "alive")).max(0.0);
+    recorder.scalar("set_up_us", fleet.number("set_up_us")?);
+    let nodes: u32 = keys::int(run, "load.nodes")?;
+    let nodes_lost = (f64::from(nodes) - fleet.number("alive")?).max(0.0);
     recorder.scalar("nodes_lost", nodes_lost);
-    let tool = [fleet, monitor].into_iter().filter_map(|report| report.process.as_ref());
-    recorder.scalar("tool.cpu_cores", tool.map(|process| process.cpu_s).sum::<f64>() / seconds);
     let due = sent + dropped + skipped;
     recorder.scalar("tool.skipped_ratio", if due > 0.0 { skipped / due } else { 0.0 });
-    // Each may be wrong by its own bound, and the difference by both.
-    recorder.scalar("clock_error_us", load.fleet.clock_error_us + load.monitor.clock_error_us);
-    wire::record(recorder, "e2", fleet);
-    wire::record(recorder, "e42", monitor);
-    recorder.scalar("clock_drift_us", load.monitor.clock_drift_us - load.fleet.clock_drift_us);
-    copy(recorder, "latency_us", monitor, "latency_us");
-    copy(recorder, "tool.lateness_us", fleet, "lateness_us");
-    let reconnects = number(fleet, "reconnects") + number(monitor, "disconnects");
-    recorder.judge([
+    let reconnects = fleet.number("reconnects")? + monitor.number("disconnects")?;
+    Ok(recorder.judge([
         (Outcome::Overloaded, Breach::said(arrived == 0.0, "no indication arrived")),
         (Outcome::Overloaded, Breach::below("delivered_ratio", delivered, OVERLOADED_BELOW)),
         (Outcome::Degraded, Breach::above("lost", lost.unwrap_or(0.0), 0.0)),
         (Outcome::Degraded, Breach::above("dropped", dropped, 0.0)),
         (Outcome::Degraded, Breach::above("nodes_lost", nodes_lost, 0.0)),
         (Outcome::Degraded, Breach::above("reconnects", reconnects, 0.0)),
-    ])
-}
-
-/// A distribution as the part reported it.
-pub(crate) fn copy(recorder: &mut Recorder, name: &str, report: &Report, theirs: &str) {
-    for (value, count) in report.distributions.get(theirs).into_iter().flatten() {
-        recorder.values(name, *value, *count);
-    }
+    ]))
 }

@@ -1,85 +1,34 @@
 //! Rig `e2-rtt`: round trips of pings through the service model HW, one hop (iApp) or two (xApp over the RIC).
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
-use ranlab_sdk::wire::e2ap::Version;
+use ranlab_parts::worker::Report;
+use ranlab_parts::{
+    Config, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, SouthFleetPart, Southbound,
+    control_bytes, indication_bytes,
+};
+use ranlab_sdk::transport::Address;
 
-use crate::controller::copy;
-use crate::keys;
-use crate::noise;
-use crate::sut::{self, Sut};
-use crate::wire;
-use ranlab_parts::Lab;
-use ranlab_parts::worker::{Report, Worker};
-use ranlab_parts::{FleetPart, HW, Pace, Part, PingPart, SouthFleetPart, control_bytes, indication_bytes};
+use crate::harness::{Experiment, Stage, Window, copy};
+use crate::{keys, noise, sut, wire};
 
 /// How long the base station may take to be up, and the first echo to come.
 const SET_UP: Duration = Duration::from_secs(20);
-/// How often it is checked that everything lives while measuring.
-const CHECK: Duration = Duration::from_secs(1);
 
 /// The encoding that stands for the FlexRAN protocol.
 const FLEXRAN: &str = "flexran";
 
+/// What the parts are to the rig.
+const CONTROLLER: &str = "FlexRAN controller";
+const NODE: &str = "base station";
+const XAPP: &str = "xApp";
+
 /// The rig.
-pub(crate) struct E2Rtt {
-    lab: Lab,
-    sut: Option<Sut>,
-    node: Option<Worker>,
-    xapp: Option<Worker>,
-}
-
-impl E2Rtt {
-    pub(crate) fn new(lab: &Lab) -> Self {
-        Self { lab: lab.clone(), sut: None, node: None, xapp: None }
-    }
-
-    fn bring_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        let kind = Pinging::of(run)?;
-        if run.text("load.encoding") == Some("flat") {
-            let why = match kind {
-                Pinging::Flexran => "FlexRAN's echo has no service model inside that could be encoded",
-                _ => "service models in FlatBuffers are not built yet",
-            };
-            return Err(RigError::Environment(why.to_owned()));
-        }
-        let pace = Pace {
-            size: keys::int(run, "load.size")?,
-            interval_us: keys::span_us(run, "load.interval")?,
-            window: keys::int(run, "load.window")?,
-        };
-        let sut = match kind {
-            Pinging::Flexran => Sut::with_flexran(&self.lab, run, pace.clone())?,
-            Pinging::IApp if run.text("sut.encoding") != Some("flat") => {
-                Sut::with_iapp(&self.lab, run, pace.clone())?
-            }
-            _ => Sut::start(&self.lab, run)?,
-        };
-        let sut = self.sut.insert(sut);
-        let (part, up) = base_station(run, kind, &sut.e2)?;
-        let host = keys::host_of(run, "load.at")?;
-        let node = Worker::start(&self.lab, &host, "base station", part, &run.stop)?;
-        let node = self.node.insert(node);
-        node.wait_until("the base station up", SET_UP, &run.stop, |numbers| numbers.get(up) == Some(&1.0))?;
-        let pinging = if kind == Pinging::Xapp {
-            let e2ap = keys::text(run, "sut.e2ap")?.to_owned();
-            let part = PingPart { connect: sut.e42.clone(), e2ap, flexric: sut.flexric, pace };
-            let host = keys::host_of(run, "xapp.at")?;
-            let xapp = Worker::start(&self.lab, &host, "xApp", Part::Ping(part), &run.stop)?;
-            Some(self.xapp.insert(xapp))
-        } else {
-            sut.first()
-        };
-        let pinging = pinging.ok_or_else(|| RigError::Rig("nobody pings".to_owned()))?;
-        pinging.wait_until("the first echo", SET_UP, &run.stop, |numbers| {
-            numbers.get("received").is_some_and(|received| *received > 0.0)
-        })?;
-        Ok(())
-    }
-}
+pub(crate) struct E2Rtt;
 
 /// Who pings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,24 +62,43 @@ impl Pinging {
     }
 }
 
-/// The base station, and which of its numbers is 1 when it is up.
-fn base_station(run: &Run<'_>, kind: Pinging, connect: &str) -> Result<(Part, &'static str), RigError> {
-    let connect = connect.to_owned();
-    if kind == Pinging::Flexran {
-        let part = SouthFleetPart::one(FLEXRAN, connect, run.seed);
-        return Ok((Part::SouthFleet(part), "connected"));
+impl Pinging {
+    /// The part that pings.
+    fn role(self) -> &'static str {
+        match self {
+            Self::Xapp => XAPP,
+            Self::IApp => sut::RIC,
+            Self::Flexran => CONTROLLER,
+        }
     }
-    let part = FleetPart {
-        nodes: 1,
-        ues: 0,
-        sm: vec![HW.to_owned()],
-        ramp: Some(Duration::ZERO),
-        ..keys::fleet(run, &connect, keys::text(run, "sut.e2ap")?)?
-    };
-    Ok((Part::Fleet(part), "alive"))
 }
 
-impl Rig for E2Rtt {
+/// Our RIC with a pinging iApp; where its base stations connect.
+fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Result<Address, RigError> {
+    let (size, interval, window) = (ping.size, ping.interval, ping.window);
+    let part = RicPart { iapp: vec![HostedIApp::Ping], size, interval, window, ..sut::ric_part(run)? };
+    sut::address(&stage.sut(sut::RIC, "sut.at", Part::Ric(part))?.ready.addresses, "e2")
+}
+
+/// A FlexRAN controller that pings; where its agent connects.
+fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
+    if keys::text(run, "sut.transport")? != "tcp" {
+        return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
+    }
+    let listen = SocketAddr::new(sut::ip(run)?, 0);
+    let part = PingFlexranPart { listen, ..PingFlexranPart::read(run, "load")? };
+    let controller = stage.sut(CONTROLLER, "sut.at", Part::PingFlexran(part))?;
+    sut::address(&controller.ready.addresses, "southbound")
+}
+
+/// The base station of E2, which needs no UEs to echo.
+fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
+    let part = keys::fleet(run, connect, keys::setting(run, "sut.e2ap")?)?;
+    let (sm, ramp) = (vec![HW.to_owned()], Some(Duration::ZERO));
+    Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, ramp, ..part }))
+}
+
+impl Experiment for E2Rtt {
     fn describe(&self) -> RigDescription {
         let mut keys = sut::keys();
         if let Some(encoding) = keys.iter_mut().find(|key| key.path == "sut.encoding") {
@@ -142,26 +110,20 @@ impl Rig for E2Rtt {
             )
             .or("per");
         }
-        keys.extend([
+        keys.push(
             Key::new(
                 "load.path",
                 Kind::choice(&["iapp", "xapp"]),
                 "iapp: RIC to base station; xapp: over the RIC, two hops",
             )
             .or("xapp"),
-            Key::new("load.size", Kind::Int { min: 0, max: 65_535 }, "payload of a ping").unit("B").or(1_500),
-            Key::new(
-                "load.interval",
-                Kind::Span,
-                "between two pings, 100 us and up; 0s: each follows an echo",
-            )
-            .or(Duration::from_millis(1)),
-            Key::new(
-                "load.window",
-                Kind::Int { min: 1, max: 1_024 },
-                "pings under way if each follows an echo",
-            )
-            .or(1),
+        );
+        let paced = "between two pings, 100 us and up; 0s: each follows an echo";
+        let ping = PingPart::keys("load")
+            .or("interval", Duration::from_millis(1))
+            .change("interval", |key| Key { comment: paced.to_owned(), ..key });
+        keys.extend(ping.keys());
+        keys.extend([
             Key::new(
                 "load.encoding",
                 Kind::choice(&["per", "flat"]),
@@ -179,70 +141,64 @@ impl Rig for E2Rtt {
                 .to_owned(),
             keys,
             metrics: metrics(),
-            needs: self.lab.needs(),
+            needs: Vec::new(),
             set_up: Duration::from_secs(1),
             starter: include_str!("starters/e2-rtt.toml"),
         }
     }
 
-    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.tear_down();
-        self.bring_up(run)
-    }
-
-    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        run.stop.sleep(run.warm_up)
-    }
-
-    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-        // A search changes how to ping, which the parts are told when they start: so each trial starts afresh.
-        if run.value("load.size") != run.point.settings.get("load.size")
-            || run.value("load.interval") != run.point.settings.get("load.interval")
-            || run.value("load.window") != run.point.settings.get("load.window")
-        {
-            self.prepare(run)?;
-            self.warm_up(run)?;
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let kind = Pinging::of(run)?;
+        if run.text("load.encoding") == Some("flat") {
+            let why = match kind {
+                Pinging::Flexran => "FlexRAN's echo has no service model inside that could be encoded",
+                _ => "service models in FlatBuffers are not built yet",
+            };
+            return Err(RigError::Environment(why.to_owned()));
         }
-        let (Some(sut), Some(node)) = (&mut self.sut, &mut self.node) else {
-            return Err(RigError::Rig("nothing is up".to_owned()));
+        let ping = PingPart { punctual: true, ..PingPart::read(run, "load")? };
+        let up = |stage: &mut Stage<'_>, name: &'static str| {
+            stage.wait(NODE, "the base station up", SET_UP, |numbers| numbers.get(name) == Some(&1.0))
         };
-        node.begin(&run.stop)?;
-        sut.begin(run)?;
-        if let Some(xapp) = &mut self.xapp {
-            xapp.begin(&run.stop)?;
-        }
-        let mut left = run.duration;
-        while !left.is_zero() {
-            let slice = left.min(CHECK);
-            run.stop.sleep(slice)?;
-            left -= slice;
-            if !left.is_zero() {
-                sut.check(run)?;
+        match kind {
+            Pinging::Flexran => {
+                let agent = SouthFleetPart::one(Southbound::Flexran, flexran(run, stage)?);
+                stage.tool(NODE, "load.at", Part::SouthFleet(agent))?;
+                up(stage, "connected")?;
+            }
+            Pinging::IApp if run.text("sut.encoding") != Some("flat") => {
+                let e2 = ric_with_iapp(run, stage, &ping)?;
+                stage.tool(NODE, "load.at", base_station(run, &e2)?)?;
+                up(stage, "alive")?;
+            }
+            _ => {
+                let sut = sut::place(run, stage)?;
+                stage.tool(NODE, "load.at", base_station(run, &sut.e2)?)?;
+                up(stage, "alive")?;
+                let (e2ap, flexric) = (keys::setting(run, "sut.e2ap")?, sut.flexric);
+                let part = PingPart { connect: sut.e42, e2ap, flexric, ..ping };
+                stage.tool(XAPP, "xapp.at", Part::Ping(part))?;
             }
         }
-        let pinged = self.xapp.as_mut().map(|xapp| xapp.end(&run.stop)).transpose()?;
-        let reports = sut.end(run, recorder)?;
-        let node_report = node.end(&run.stop)?;
-        let mut machines: Vec<_> = reports.iter().map(|(host, report)| (host, report)).collect();
-        machines.push((&node.host, &node_report));
-        if let Some((xapp, report)) = self.xapp.as_ref().zip(pinged.as_ref()) {
-            machines.push((&xapp.host, report));
-        }
-        // Of a RIC with an iApp the pings are its own.
-        let pings = pinged.as_ref().or_else(|| reports.first().map(|(_, report)| report));
-        let pings = pings.ok_or_else(|| RigError::Rig("nobody pinged".to_owned()))?;
-        wire::record(recorder, "e2", &node_report);
-        if let Some(report) = &pinged {
-            wire::record(recorder, "e42", report);
-        }
-        let outcome = record(run, recorder, pings, &node_report, sut::cpu_s(&reports))?;
-        Ok(noise::judge(run, recorder, &machines).unwrap_or(outcome))
+        stage.wait(kind.role(), "the first echo", SET_UP, |numbers| {
+            numbers.get("received").is_some_and(|received| *received > 0.0)
+        })
     }
 
-    fn tear_down(&mut self) {
-        self.xapp = None;
-        self.node = None;
-        self.sut = None;
+    fn record(
+        &self,
+        run: &Run<'_>,
+        window: &Window<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<Outcome, RigError> {
+        let kind = Pinging::of(run)?;
+        let (pings, node) = (window.report(kind.role())?, window.report(NODE)?);
+        wire::record(recorder, "e2", node);
+        if kind == Pinging::Xapp {
+            wire::record(recorder, "e42", pings);
+        }
+        let octets = Octets::of(run, kind, pings, node)?;
+        record(recorder, &octets, pings, window.sut_cpu_s())
     }
 }
 
@@ -320,38 +276,30 @@ struct Octets {
 }
 
 impl Octets {
-    fn of(run: &Run<'_>, pings: &Report, node: &Report) -> Result<Self, RigError> {
-        let number = |name: &str| pings.numbers.get(name).copied();
-        let (sent, received) = (number("sent").unwrap_or(0.0), number("received").unwrap_or(0.0));
-        // FlexRAN's controller counts both.
-        if let Some((down, up)) = number("octets_down").zip(number("octets_up")) {
+    fn of(run: &Run<'_>, kind: Pinging, pings: &Report, node: &Report) -> Result<Self, RigError> {
+        let (sent, received) = (pings.number("sent")?, pings.number("received")?);
+        if kind == Pinging::Flexran {
+            let (down, up) = (pings.number("octets_down")?, pings.number("octets_up")?);
             return Ok(Self { down, up, each_down: down / sent.max(1.0), each_up: up / received.max(1.0) });
         }
         let size: u32 = keys::int(run, "load.size")?;
-        let version: Version = keys::text(run, "sut.e2ap")?
-            .parse()
-            .map_err(|error| RigError::Rig(format!("`sut.e2ap`: {error}")))?;
         let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
-        let each_down = control_bytes(size, version).ok_or_else(odd)? as f64;
+        let each_down = control_bytes(size, keys::setting(run, "sut.e2ap")?).ok_or_else(odd)? as f64;
         let each_up = indication_bytes(size).ok_or_else(odd)? as f64;
         // What the base station sent is counted there; what it got is what was sent, each of a size that the codec gives.
-        let up = node.numbers.get("sent_bytes").copied().unwrap_or(each_up * received);
-        Ok(Self { down: each_down * sent, up, each_down, each_up })
+        Ok(Self { down: each_down * sent, up: node.number("sent_bytes")?, each_down, each_up })
     }
 }
 
 fn record(
-    run: &Run<'_>,
     recorder: &mut Recorder,
+    octets: &Octets,
     pings: &Report,
-    node: &Report,
     cpu_s: Option<f64>,
 ) -> Result<Outcome, RigError> {
-    let number = |name: &str| pings.numbers.get(name).copied().unwrap_or(0.0);
-    let (sent, received, lost, unsent) =
-        (number("sent"), number("received"), number("lost"), number("unsent"));
+    let (sent, received) = (pings.number("sent")?, pings.number("received")?);
+    let (lost, unsent) = (pings.number("lost")?, pings.number("unsent")?);
     let seconds = pings.wall_s.max(1e-3);
-    let octets = Octets::of(run, pings, node)?;
     let kbps = |bytes: f64| bytes * 8e-3 / seconds;
     recorder.scalar("pings_per_s", received / seconds);
     recorder.scalar("messages_per_s", (sent + received) / seconds);
@@ -364,11 +312,6 @@ fn record(
     if let Some(cpu_s) = cpu_s.filter(|_| received > 0.0) {
         recorder.scalar("sut.cpu_us_per_ping", cpu_s * 1e6 / received);
     }
-    // A controller that pings itself: then the base station alone is the tool's.
-    let itself = Pinging::of(run)? != Pinging::Xapp;
-    let tool = [Some(node), (!itself).then_some(pings)];
-    let tool_s: f64 = tool.iter().flatten().filter_map(|report| Some(report.process.as_ref()?.cpu_s)).sum();
-    recorder.scalar("tool.cpu_cores", tool_s / seconds);
     recorder.scalar("tool.skipped_ratio", unsent / (sent + unsent).max(1.0));
     for (name, theirs) in
         [("rtt_us", "rtt_us"), ("rtt_us_service", "rtt_us_service"), ("tool.lateness_us", "lateness_us")]

@@ -95,7 +95,15 @@ pub(crate) fn real() -> String {
 
 /// A window in which one part did what a test says.
 pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
-    let taken = Taken { side, role, host: Host::Local, clock_error_us: 0.0, clock_drift_us: 0.0, report };
+    let taken = Taken {
+        side,
+        role,
+        host: Host::Local,
+        clock_error_us: 0.0,
+        clock_drift_us: 0.0,
+        addresses: BTreeMap::new(),
+        report,
+    };
     Window { lab, taken: vec![taken] }
 }
 

@@ -3,27 +3,17 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_parts::{Listen, Part, RicPart};
 
-use crate::keys;
-use ranlab_parts::Lab;
-use ranlab_parts::worker::Worker;
-use ranlab_parts::{Part, RicPart};
+use crate::harness::{Experiment, Stage, Window};
+use crate::{keys, sut};
 
 /// The rig.
-pub(crate) struct Footprint {
-    lab: Lab,
-    ric: Option<Worker>,
-}
+pub(crate) struct Footprint;
 
-impl Footprint {
-    pub(crate) fn new(lab: &Lab) -> Self {
-        Self { lab: lab.clone(), ric: None }
-    }
-}
-
-impl Rig for Footprint {
+impl Experiment for Footprint {
     fn describe(&self) -> RigDescription {
         use Better::Lower;
         let scalar = |name: &str, comment: &str| Metric::new(name, "MB", MetricKind::Scalar, Lower, comment);
@@ -46,54 +36,44 @@ impl Rig for Footprint {
                 scalar("idle_rss_mb", "resident memory of a RIC that serves nobody"),
                 scalar("idle_pss_mb", "the same, pages shared with others counted in proportion"),
             ],
-            needs: self.lab.needs(),
+            needs: Vec::new(),
             set_up: Duration::from_millis(100),
             starter: include_str!("starters/footprint.toml"),
         }
     }
 
-    fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.tear_down();
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         if keys::text(run, "sut.component")? == "ranlab" {
-            let listen = || "unix".to_owned();
-            let part = Part::Ric(RicPart { e2: listen(), e42: listen(), e2ap: "2.03".to_owned() });
-            self.ric = Some(Worker::start(&self.lab, &crate::Host::Local, "RIC", part, &run.stop)?);
+            let (e2, e42) = (vec![Listen::Own], vec![Listen::Own]);
+            stage.sut(sut::RIC, "sut.at", Part::Ric(RicPart { e2, e42, ..RicPart::default() }))?;
         }
         Ok(())
     }
 
-    fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        run.stop.sleep(run.warm_up)
-    }
-
-    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+    fn record(
+        &self,
+        run: &Run<'_>,
+        window: &Window<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<Outcome, RigError> {
         let lacking = |path: &std::path::Path, why: std::io::Error| {
             RigError::Environment(format!("{} cannot be measured: {why}", path.display()))
         };
         let path = match keys::text(run, "sut.component")? {
-            "ranlab" => self.lab.program.clone(),
+            "ranlab" => window.lab.program.clone(),
             _ => keys::text(run, "sut.path")?.into(),
         };
         // What it is called by may be a link to it.
         let bytes = path.canonicalize().and_then(|file| size(&file, 0)).map_err(|why| lacking(&path, why))?;
         recorder.scalar("size_mb", bytes as f64 / 1e6);
-        if let Some(ric) = &mut self.ric {
-            ric.begin(&run.stop)?;
-            run.stop.sleep(run.duration)?;
-            let report = ric.end(&run.stop)?;
-            if let Some(process) = report.process {
-                recorder.scalar("idle_rss_mb", process.rss_bytes as f64 / 1e6);
-            }
-            let pss = ric.ready.pid.map(|pid| ranlab_host::ProcessMeter::new(pid).pss_bytes());
-            if let Some(Ok(pss)) = pss {
-                recorder.scalar("idle_pss_mb", pss as f64 / 1e6);
+        let ric = window.find(sut::RIC).and_then(|ric| ric.report.process.as_ref());
+        if let Some(process) = ric {
+            recorder.scalar("idle_rss_mb", process.rss_bytes as f64 / 1e6);
+            if let Some(pss_bytes) = process.pss_bytes {
+                recorder.scalar("idle_pss_mb", pss_bytes as f64 / 1e6);
             }
         }
         Ok(Outcome::Ok)
-    }
-
-    fn tear_down(&mut self) {
-        self.ric = None;
     }
 }
 

@@ -200,7 +200,8 @@ impl Up {
             let report = worker.end(stop)?;
             let (clock_error_us, clock_drift_us) = (worker.clock_error_us, worker.clock_drift_us);
             let (side, role, host) = (*side, worker.role, worker.host.clone());
-            taken.push(Taken { side, role, host, clock_error_us, clock_drift_us, report });
+            let addresses = worker.ready.addresses.clone();
+            taken.push(Taken { side, role, host, clock_error_us, clock_drift_us, addresses, report });
         }
         taken.reverse();
         // What ends with the window may have ended badly.
@@ -279,6 +280,8 @@ pub(crate) struct Taken {
     pub(crate) clock_error_us: f64,
     /// How far that clock moved from ours since the part was started, us.
     pub(crate) clock_drift_us: f64,
+    /// Where it listens.
+    pub(crate) addresses: BTreeMap<String, String>,
     /// Its numbers.
     pub(crate) report: Report,
 }
@@ -386,10 +389,13 @@ impl<E: Experiment> Rig for Bench<E> {
         let parts = !self.up.0.is_empty();
         let taken = if parts { self.up.window(&run.stop, run.duration)? } else { Vec::new() };
         let window = Window { lab: &self.lab, taken };
-        window.record(run, &self.describe(), recorder);
+        let description = self.describe();
+        window.record(run, &description, recorder);
         let outcome = self.experiment.record(run, &window, recorder)?;
         let machines: Vec<_> = window.taken.iter().map(|taken| (&taken.host, &taken.report)).collect();
-        let noisy = if parts { noise::judge(run, recorder, &machines) } else { None };
+        // A rig that measures no time has no keys for it.
+        let judged = parts && description.keys.iter().any(|key| key.path == noise::WHEN_NOISY);
+        let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
         Ok(noisy.unwrap_or(outcome))
     }
 

@@ -8,9 +8,9 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::noise;
-use ranlab_parts::{Config, FleetPart, Host, Section, Seed};
-
-pub(crate) use ranlab_parts::E2AP;
+use ranlab_parts::{Config, FleetPart, Host, Section, Seed, Setting};
+use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::e2ap::Version;
 
 /// Where a part runs.
 pub(crate) fn place(path: &str, what: &str) -> Key {
@@ -34,13 +34,10 @@ pub(crate) fn of_fleet() -> Section {
 }
 
 /// Those base stations, towards a controller.
-pub(crate) fn fleet(run: &Run<'_>, connect: &str, e2ap: &str) -> Result<FleetPart, RigError> {
-    let mut part = FleetPart::read(run, "load")?;
-    part.connect = vec![connect.parse().map_err(|error| RigError::Rig(format!("{error}")))?];
-    part.e2ap = e2ap.parse().map_err(|error| RigError::Rig(format!("{error}")))?;
-    part.ramp = part.ramp.filter(|ramp| !ramp.is_zero());
-    part.seed = Seed(run.seed);
-    Ok(part)
+pub(crate) fn fleet(run: &Run<'_>, connect: &Address, e2ap: Version) -> Result<FleetPart, RigError> {
+    let part = FleetPart::read(run, "load")?;
+    let ramp = part.ramp.filter(|ramp| !ramp.is_zero());
+    Ok(FleetPart { connect: vec![connect.clone()], e2ap, ramp, seed: Seed(run.seed), ..part })
 }
 
 /// What the measurement does on a machine that others use too.
@@ -77,18 +74,10 @@ pub(crate) fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigEr
     }
 }
 
-/// A length of time in microseconds.
-pub(crate) fn span_us(run: &Run<'_>, path: &str) -> Result<u64, RigError> {
-    let span: Duration = run.span(path).ok_or_else(|| missing(path))?;
-    u64::try_from(span.as_micros()).map_err(|_| missing(path))
-}
-
-/// Several texts.
-pub(crate) fn list(run: &Run<'_>, path: &str) -> Result<Vec<String>, RigError> {
-    match run.value(path) {
-        Some(Value::List(list)) => Ok(list.iter().map(Value::to_string).collect()),
-        _ => Err(missing(path)),
-    }
+/// A setting of a type that parts know.
+pub(crate) fn setting<T: Setting>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
+    let value = run.value(path).ok_or_else(|| missing(path))?;
+    T::from_value(value).map_err(|allowed| RigError::Rig(format!("`{path}` must be {allowed}")))
 }
 
 /// A text that stands for something: an address, a way.

@@ -27,6 +27,8 @@ mod pipeline;
 mod readback;
 mod southbound;
 mod sut;
+#[cfg(test)]
+mod tests_ran;
 mod upf;
 mod wire;
 mod xhaul;
@@ -42,11 +44,11 @@ pub use ranlab_parts::{Host, HostError, Lab};
 /// Every rig there is, in the order in which people meet them.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
     vec![
-        Box::new(controller::Controller::new(lab)),
-        Box::new(e2_rtt::E2Rtt::new(lab)),
-        Box::new(footprint::Footprint::new(lab)),
+        Box::new(Bench::new(lab, controller::Controller)),
+        Box::new(Bench::new(lab, e2_rtt::E2Rtt)),
+        Box::new(Bench::new(lab, footprint::Footprint)),
         Box::new(Bench::new(lab, pipeline::Pipeline)),
-        Box::new(southbound::Southbound::new(lab)),
+        Box::new(Bench::new(lab, southbound::SdRan)),
         Box::new(Bench::new(lab, upf::Upf)),
         Box::new(Bench::new(lab, xhaul::Xhaul)),
         Box::new(MockRig::default()),

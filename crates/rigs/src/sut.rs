@@ -1,20 +1,27 @@
 //! Controllers under test: ours, the reference that decodes twice, or one that somebody else runs.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_parts::worker::Report;
+use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart};
+use ranlab_sdk::transport::Address;
 
+use crate::harness::Stage;
 use crate::keys;
 use crate::peer::Peer;
-use ranlab_parts::worker::{Report, Worker};
-use ranlab_parts::{AttachPart, Host, Lab, Language, Part, PingFlexranPart, PingRicPart, RelayPart, RicPart};
 
 /// Says what stands between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
-    let own: &[&str] = &["ranlab", "double-decode"];
-    vec![
+    let (own, external) = (&["ranlab", "double-decode"], &["external"]);
+    let comment = "version of E2AP";
+    let e2ap =
+        RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
+    let mut keys = vec![
         Key::new(
             "sut.type",
             Kind::choice(&["ranlab", "double-decode", "external"]),
@@ -22,7 +29,6 @@ pub(crate) fn keys() -> Vec<Key> {
              as an E2 termination and an xApp framework do; external: one that runs already",
         )
         .or("ranlab"),
-        Key::new("sut.e2ap", Kind::choice(&keys::E2AP), "version of E2AP").or("2.03"),
         Key::new("sut.encoding", Kind::choice(&["per", "flat"]), "of E2AP; flat (FlatBuffers) cannot be measured yet")
             .or("per"),
         Key::new("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own),
@@ -30,19 +36,15 @@ pub(crate) fn keys() -> Vec<Key> {
             .or("127.0.0.1")
             .when("sut.type", own),
         keys::place("sut.at", "the controller"),
-        Key::new("sut.e2", Kind::Text, "its address for base stations").when("sut.type", &["external"]),
-        Key::new("sut.e42", Kind::Text, "its address for xApps").when("sut.type", &["external"]),
-        Key::new("sut.pid", Kind::Int { min: 1, max: 1 << 22 }, "its process on sut.at; without this, sut.command and sut.cgroup nothing of it is metered")
-            .optional()
-            .when("sut.type", &["external"]),
-        Key::new("sut.command", Kind::Text, "or every process of that name there").optional().when("sut.type", &["external"]),
-        Key::new("sut.cgroup", Kind::Text, "or every process of that control group, such as a container's")
-            .optional()
-            .when("sut.type", &["external"]),
+        Key::new("sut.e2", Kind::Text, "its address for base stations").when("sut.type", external),
+        Key::new("sut.e42", Kind::Text, "its address for xApps").when("sut.type", external),
         Key::new("sut.peer", Kind::Text, "its profile: ranlab, flexric, or a path to a file like peers/flexric.toml")
             .or("ranlab")
-            .when("sut.type", &["external"]),
-    ]
+            .when("sut.type", external),
+    ];
+    keys.splice(1..1, e2ap.keys());
+    keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
+    keys
 }
 
 /// Recorded wherever a rig has it: see [`record`].
@@ -75,128 +77,71 @@ pub(crate) fn metrics() -> Vec<Metric> {
     ]
 }
 
-/// A controller that serves.
+/// Where a controller serves.
 pub(crate) struct Sut {
-    workers: Vec<Worker>,
-    /// Where base stations connect.
-    pub(crate) e2: String,
-    /// Where xApps connect.
-    pub(crate) e42: String,
+    /// Base stations.
+    pub(crate) e2: Address,
+    /// xApps.
+    pub(crate) e42: Address,
     /// Whether it speaks FlexRIC's E42.
     pub(crate) flexric: bool,
 }
 
-impl Sut {
-    /// Brings it up as the point says.
-    pub(crate) fn start(lab: &Lab, run: &Run<'_>) -> Result<Self, RigError> {
-        if run.text("sut.encoding") == Some("flat") {
-            return Err(RigError::Environment("E2AP in FlatBuffers is not built yet".to_owned()));
+/// What our RIC is to a rig.
+pub(crate) const RIC: &str = "RIC";
+
+/// Places the controller that the point names.
+pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    if run.text("sut.encoding") == Some("flat") {
+        return Err(RigError::Environment("E2AP in FlatBuffers is not built yet".to_owned()));
+    }
+    match keys::text(run, "sut.type")? {
+        "external" => external(run, stage),
+        "double-decode" => between_relays(run, stage),
+        _ => ric(run, stage),
+    }
+}
+
+/// Our RIC as the point says, to be completed.
+pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
+    Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
+}
+
+fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let part = ric_part(run)?;
+    let part = RicPart { e42: part.e2.clone(), ..part };
+    let told = &stage.sut(RIC, "sut.at", Part::Ric(part))?.ready.addresses;
+    Ok(Sut { e2: address(told, "e2")?, e42: address(told, "e42")?, flexric: false })
+}
+
+fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let mut sut = ric(run, stage)?;
+    for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
+        let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
+        let (listen, connect) = (listen(run)?, behind.clone());
+        let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
+        *behind = address(&stage.sut(role, "sut.at", Part::Relay(part))?.ready.addresses, "relay")?;
+    }
+    Ok(sut)
+}
+
+fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let peer = Peer::load(keys::text(run, "sut.peer")?).map_err(|error| RigError::Rig(error.to_string()))?;
+    let mut places = Vec::new();
+    for path in ["sut.e2", "sut.e42"] {
+        let text = keys::text(run, path)?;
+        let scheme = text.split_once("://").map_or("tcp", |(scheme, _)| scheme);
+        if let Some(why) = peer.refuses(scheme) {
+            return Err(RigError::Environment(why));
         }
-        match keys::text(run, "sut.type")? {
-            "external" => Self::external(lab, run),
-            "double-decode" => Self::between_relays(lab, run),
-            _ => Self::ranlab(lab, run),
-        }
+        places.push(keys::setting::<Address>(run, path)?);
     }
-
-    /// Whatever a worker holds, to be metered.
-    pub(crate) fn metered(worker: Worker) -> Self {
-        Self { workers: vec![worker], e2: String::new(), e42: String::new(), flexric: false }
-    }
-
-    /// Our RIC with a pinging iApp.
-    pub(crate) fn with_iapp(lab: &Lab, run: &Run<'_>, pace: ranlab_parts::Pace) -> Result<Self, RigError> {
-        let host = keys::host_of(run, "sut.at")?;
-        let part = PingRicPart { e2: listen(run)?, e2ap: keys::text(run, "sut.e2ap")?.to_owned(), pace };
-        let worker = Worker::start(lab, &host, "RIC with iApp", Part::PingRic(part), &run.stop)?;
-        let e2 = address(&worker, "e2")?;
-        Ok(Self { workers: vec![worker], e2, e42: String::new(), flexric: false })
-    }
-
-    /// A FlexRAN controller that pings; `e2` is where its agent connects.
-    pub(crate) fn with_flexran(lab: &Lab, run: &Run<'_>, pace: ranlab_parts::Pace) -> Result<Self, RigError> {
-        let host = keys::host_of(run, "sut.at")?;
-        if keys::text(run, "sut.transport")? != "tcp" {
-            return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
-        }
-        let part = PingFlexranPart { listen: listen(run)?, pace };
-        let worker = Worker::start(lab, &host, "FlexRAN controller", Part::PingFlexran(part), &run.stop)?;
-        let e2 = address(&worker, "southbound")?;
-        Ok(Self { workers: vec![worker], e2, e42: String::new(), flexric: false })
-    }
-
-    fn ranlab(lab: &Lab, run: &Run<'_>) -> Result<Self, RigError> {
-        let host = keys::host_of(run, "sut.at")?;
-        let (e2, e42) = (listen(run)?, listen(run)?);
-        let part = RicPart { e2, e42, e2ap: keys::text(run, "sut.e2ap")?.to_owned() };
-        let worker = Worker::start(lab, &host, "RIC", Part::Ric(part), &run.stop)?;
-        let (e2, e42) = (address(&worker, "e2")?, address(&worker, "e42")?);
-        Ok(Self { workers: vec![worker], e2, e42, flexric: false })
-    }
-
-    fn between_relays(lab: &Lab, run: &Run<'_>) -> Result<Self, RigError> {
-        let host = keys::host_of(run, "sut.at")?;
-        let mut sut = Self::ranlab(lab, run)?;
-        for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
-            let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
-            let e2ap = keys::text(run, "sut.e2ap")?.to_owned();
-            let part = RelayPart { listen: listen(run)?, connect: behind.clone(), language, e2ap };
-            let worker = Worker::start(lab, &host, role, Part::Relay(part), &run.stop)?;
-            *behind = address(&worker, "relay")?;
-            sut.workers.push(worker);
-        }
-        Ok(sut)
-    }
-
-    fn external(lab: &Lab, run: &Run<'_>) -> Result<Self, RigError> {
-        let host = keys::host_of(run, "sut.at")?;
-        let peer =
-            Peer::load(keys::text(run, "sut.peer")?).map_err(|error| RigError::Rig(error.to_string()))?;
-        let (e2, e42) = (keys::text(run, "sut.e2")?.to_owned(), keys::text(run, "sut.e42")?.to_owned());
-        for address in [&e2, &e42] {
-            let scheme = address.split_once("://").map_or("tcp", |(scheme, _)| scheme);
-            if let Some(why) = peer.refuses(scheme) {
-                return Err(RigError::Environment(why));
-            }
-        }
-        let part = match (run.value("sut.pid"), run.text("sut.command"), run.text("sut.cgroup")) {
-            (Some(_), _, _) => AttachPart::Pid { pid: keys::int(run, "sut.pid")? },
-            (None, Some(name), _) => AttachPart::Command { name: name.to_owned() },
-            (None, None, Some(path)) => AttachPart::Cgroup { path: path.to_owned() },
-            (None, None, None) => AttachPart::Elsewhere,
-        };
-        let part = Part::Attach(part);
-        let worker = Worker::start(lab, &host, "controller", part, &run.stop)?;
-        Ok(Self { workers: vec![worker], e2, e42, flexric: peer.dialect.e42 == "flexric" })
-    }
-
-    /// Whether all of it lives.
-    pub(crate) fn check(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.workers.iter_mut().try_for_each(|worker| worker.look(&run.stop).map(|_| ()))
-    }
-
-    /// The numbers of its first part: those of a RIC with an iApp are its pings.
-    pub(crate) fn first(&mut self) -> Option<&mut Worker> {
-        self.workers.first_mut()
-    }
-
-    pub(crate) fn begin(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        self.workers.iter_mut().try_for_each(|worker| worker.begin(&run.stop))
-    }
-
-    /// Records what it used; the reports are those of its parts in order.
-    pub(crate) fn end(
-        &mut self,
-        run: &Run<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Vec<(Host, Report)>, RigError> {
-        let mut reports = Vec::with_capacity(self.workers.len());
-        for worker in &mut self.workers {
-            reports.push((worker.host.clone(), worker.end(&run.stop)?));
-        }
-        record(recorder, &reports.iter().map(|(_, report)| report).collect::<Vec<_>>(), run.duration);
-        Ok(reports)
-    }
+    stage.sut("controller", "sut.at", Part::Attach(AttachPart::read(run, "sut")?))?;
+    let flexric = peer.dialect.e42 == "flexric";
+    let (Some(e42), Some(e2)) = (places.pop(), places.pop()) else {
+        return Err(RigError::Rig("an external controller has two addresses".to_owned()));
+    };
+    Ok(Sut { e2, e42, flexric })
 }
 
 /// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.
@@ -227,25 +172,24 @@ pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Dur
     }
 }
 
-/// CPU seconds of all processes together.
-pub(crate) fn cpu_s(reports: &[(Host, Report)]) -> Option<f64> {
-    reports.iter().map(|(_, report)| report.process.as_ref().map(|process| process.cpu_s)).sum()
+/// Where the controller is to listen.
+fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
+    if keys::text(run, "sut.transport")? == "unix" {
+        return Ok(Listen::Own);
+    }
+    Ok(Listen::At(Address::Tcp { host: ip(run)?.to_string(), port: 0 }))
 }
 
-fn listen(run: &Run<'_>) -> Result<String, RigError> {
-    Ok(match keys::text(run, "sut.transport")? {
-        "unix" => "unix".to_owned(),
-        _ => {
-            let ip = keys::text(run, "sut.listen")?;
-            let ip: std::net::IpAddr = ip.parse().map_err(|_| {
-                RigError::Rig(format!("`sut.listen` must be an IP address, \"{ip}\" is none"))
-            })?;
-            format!("tcp://{}", std::net::SocketAddr::new(ip, 0))
-        }
-    })
+/// The IP address at which the controller is to listen.
+pub(crate) fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
+    let text = keys::text(run, "sut.listen")?;
+    let wrong = |_| RigError::Rig(format!("`sut.listen` must be an IP address, \"{text}\" is none"));
+    text.parse().map_err(wrong)
 }
 
-fn address(worker: &Worker, name: &str) -> Result<String, RigError> {
-    let missing = || RigError::Rig(format!("the {} does not say where it listens", worker.role));
-    worker.ready.addresses.get(name).cloned().ok_or_else(missing)
+/// Where a part listens, of the addresses that it told.
+pub(crate) fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
+    let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
+    let text = told.get(name).ok_or_else(missing)?;
+    text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
 }

@@ -1,5 +1,6 @@
 //! Who a base station is and where its packets come from.
 use ranlab_wire::empower::Mac;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 use std::time::Duration;
@@ -64,7 +65,11 @@ impl SourcePool {
 impl FromStr for SourcePool {
     type Err = SourcePoolError;
 
+    /// `first-last` or one address; nothing is the empty pool.
     fn from_str(text: &str) -> Result<Self, SourcePoolError> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         let wrong = || SourcePoolError(text.to_owned());
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let first: Ipv4Addr = first.trim().parse().map_err(|_| wrong())?;
@@ -74,6 +79,16 @@ impl FromStr for SourcePool {
             return Err(wrong());
         }
         Ok(Self((first..=last).map(|address| Ipv4Addr::from(address).into()).collect()))
+    }
+}
+
+/// As it is read.
+impl fmt::Display for SourcePool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.first(), self.0.last()) {
+            (Some(first), Some(last)) => write!(f, "{first}-{last}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -100,7 +115,10 @@ mod tests {
         let pool: SourcePool = "127.0.1.1-127.0.1.3".parse().unwrap();
         assert_eq!(pool.at(4), Some("127.0.1.2".parse().unwrap()));
         assert_eq!(SourcePool::default().at(4), None);
-        for text in ["", "127.0.0.2-127.0.0.1", "x", "10.0.0.0-11.0.0.0"] {
+        for text in ["", "127.0.1.1-127.0.1.3"] {
+            assert_eq!(text.parse::<SourcePool>().unwrap().to_string(), text);
+        }
+        for text in ["-", "127.0.0.2-127.0.0.1", "x", "10.0.0.0-11.0.0.0"] {
             assert!(text.parse::<SourcePool>().unwrap_err().to_string().contains("127.0.1.1"));
         }
     }

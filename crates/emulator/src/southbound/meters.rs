@@ -3,6 +3,7 @@ use super::line::{Backlog, Line};
 use hdrhistogram::Histogram;
 use ranlab_machines::Time;
 use ranlab_machines::southbound::AgentCounters;
+use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub struct Delays {
 }
 
 /// What a fleet did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct SouthboundReport {
     /// Base stations started.
     pub nodes: u32,
@@ -76,10 +77,14 @@ pub struct SouthboundReport {
     /// Time from when reports were due until the kernel took their last octet, 99th percentile in microseconds; reports that
     /// still wait count as late as they are by now.
     pub lateness_us_p99: u64,
-    /// Initialisation as MARC measures it, median and maximum in microseconds.
-    pub init_requests_us: (u64, u64),
-    /// Initialisation until reports were asked for, median and maximum in microseconds.
-    pub init_reporting_us: (u64, u64),
+    /// Initialisation as MARC measures it, median in microseconds.
+    pub init_requests_us_p50: u64,
+    /// Its maximum.
+    pub init_requests_us_max: u64,
+    /// Initialisation until reports were asked for, median in microseconds.
+    pub init_reporting_us_p50: u64,
+    /// Its maximum.
+    pub init_reporting_us_max: u64,
 }
 
 /// Everything is counted here as it happens: one thread, so cells.
@@ -214,10 +219,7 @@ impl Meters {
         let at = |histogram: &Histogram<u64>, quantile: f64| {
             if histogram.is_empty() { 0 } else { histogram.value_at_quantile(quantile) }
         };
-        let init = |histogram: &RefCell<Histogram<u64>>| {
-            let histogram = histogram.borrow();
-            (at(&histogram, 0.5), at(&histogram, 1.0))
-        };
+        let (requests, reporting) = (self.init_requests.borrow(), self.init_reporting.borrow());
         SouthboundReport {
             nodes: u32::try_from(lines.len()).unwrap_or(u32::MAX),
             connected: self.connected.get(),
@@ -244,8 +246,10 @@ impl Meters {
             refused_ues: totals.refused_ues,
             handovers: self.handovers.get(),
             lateness_us_p99: at(&lateness, 0.99),
-            init_requests_us: init(&self.init_requests),
-            init_reporting_us: init(&self.init_reporting),
+            init_requests_us_p50: at(&requests, 0.5),
+            init_requests_us_max: at(&requests, 1.0),
+            init_reporting_us_p50: at(&reporting, 0.5),
+            init_reporting_us_max: at(&reporting, 1.0),
         }
     }
 }

@@ -47,7 +47,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
             let report = fleet.report();
             assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
             assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was, too");
-            assert!(report.init_reporting_us.0 > 0 && report.reports > 0);
+            assert!(report.init_reporting_us_p50 > 0 && report.reports > 0);
             drop(fleet);
             until(|| server.read(|c| c.seen().agents == 0)).await;
         }

@@ -1,15 +1,18 @@
 //! The worker's end: one part, its meters, until the input ends.
 
 use std::io::{self, BufReader, Read, Write};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::sync::{Once, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use ranlab_host::Subject;
+use ranlab_host::{Subject, thread_cpu_ns};
 use serde::Serialize;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
 use crate::child::next_line;
-use crate::{Running, meters::Meters, start};
+use crate::meters::{Cost, Meters};
+use crate::{Running, start};
 
 /// What a worker may be told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +52,13 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
 /// The output cannot be written.
 pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: Trust) -> io::Result<()> {
     let (sink, mut lines) = tokio::sync::mpsc::channel::<io::Result<String>>(1);
+    let cost = Rc::new(Cost::default());
+    let spent_ns = cost.reader();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(input);
         while let Some(line) = next_line(&mut reader, LINE_BYTES_MAX).transpose() {
             let last = line.is_err();
+            spent_ns.store(thread_cpu_ns().unwrap_or_default(), Ordering::Relaxed);
             if sink.blocking_send(line).is_err() || last {
                 return;
             }
@@ -60,8 +66,9 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
     });
     keep_panics();
     ranlab_sdk::run(async move {
-        let mut bench = Bench { part: None, trust };
+        let mut bench = Bench { part: None, trust, cost: cost.clone() };
         while let Some(line) = lines.recv().await {
+            cost.begin();
             let line = line.map_err(|error| error.to_string());
             let request =
                 line.and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()));
@@ -77,6 +84,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
             line.push(b'\n');
             output.write_all(&line)?;
             output.flush()?;
+            cost.end();
             if stop {
                 break;
             }
@@ -88,6 +96,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
 struct Bench {
     part: Option<Held>,
     trust: Trust,
+    cost: Rc<Cost>,
 }
 
 struct Held {
@@ -125,7 +134,8 @@ impl Bench {
                     Some(Subject::Process { pid }) => Some(*pid),
                     _ => None,
                 };
-                self.part = Some(Held { running, meters: Meters::new(subject), window: None });
+                self.part =
+                    Some(Held { running, meters: Meters::new(subject, self.cost.clone()), window: None });
                 ok(Ready { addresses, pid })
             }
             Request::Look => {
@@ -219,9 +229,9 @@ mod tests {
     #[test]
     fn a_window_reports_what_the_process_used() {
         let replies = talk(
-            "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"command\",\"name\":\"no-such-program\"}}\n\
-             {\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n\
-             {\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"elsewhere\"}}\n\
+            "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"command\":\"no-such-program\"}}\n\
+             {\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n\
+             {\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n\
              {\"op\":\"end\"}\n{\"op\":\"begin\"}\n{\"op\":\"end\"}\n",
             Trust::Full,
         );
@@ -244,8 +254,8 @@ mod tests {
 
     #[test]
     fn over_a_socket_no_process_of_the_machine_is_metered() {
-        let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"by\":\"pid\",\"pid\":1}}\n";
+        let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"pid\":1}}\n";
         let replies = talk(attach, Trust::PartsOnly);
-        assert!(trouble(&replies[0]).contains("not over TCP"), "{replies:?}");
+        assert!(trouble(&replies[0]).contains("not one over TCP"), "{replies:?}");
     }
 }

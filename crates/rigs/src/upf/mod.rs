@@ -76,14 +76,7 @@ fn n6_of(n3: SocketAddr) -> SocketAddr {
 /// The UPF as the point says, or what meters it.
 fn upf(run: &Run<'_>) -> Result<Part, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
-        return Ok(Part::Attach(
-            match (run.value("sut.pid"), run.text("sut.command"), run.text("sut.cgroup")) {
-                (Some(_), _, _) => AttachPart::Pid { pid: keys::int(run, "sut.pid")? },
-                (None, Some(name), _) => AttachPart::Command { name: name.to_owned() },
-                (None, None, Some(path)) => AttachPart::Cgroup { path: path.to_owned() },
-                (None, None, None) => AttachPart::Elsewhere,
-            },
-        ));
+        return Ok(Part::Attach(AttachPart::read(run, "sut")?));
     }
     let mut part = UpfPart::read(run, "sut")?;
     part.n6 = match keys::text(run, "sut.n6")? {

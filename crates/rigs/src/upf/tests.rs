@@ -83,12 +83,18 @@ fn an_external_upf_is_metered_by_its_number_its_name_or_its_group() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(external(&[]), AttachPart::Elsewhere);
-    assert_eq!(external(&[("sut.pid", 7.into())]), AttachPart::Pid { pid: 7 });
+    assert_eq!(external(&[]), AttachPart::default());
+    assert_eq!(external(&[("sut.pid", 7.into())]), AttachPart { pid: Some(7), ..AttachPart::default() });
     let name = "open5gs-upfd".to_owned();
-    assert_eq!(external(&[("sut.command", name.as_str().into())]), AttachPart::Command { name });
+    assert_eq!(
+        external(&[("sut.command", name.as_str().into())]),
+        AttachPart { command: Some(name), ..AttachPart::default() }
+    );
     let path = "docker/x".to_owned();
-    assert_eq!(external(&[("sut.cgroup", path.as_str().into())]), AttachPart::Cgroup { path });
+    assert_eq!(
+        external(&[("sut.cgroup", path.as_str().into())]),
+        AttachPart { cgroup: Some(path), ..AttachPart::default() }
+    );
 }
 
 /// A load that has ended with this report, and a UPF, both behind workers over TCP.

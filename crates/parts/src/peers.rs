@@ -1,4 +1,5 @@
 //! Which peers may connect: addresses and networks, as text.
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -53,6 +54,12 @@ impl Allowed {
 
 fn prefix(address: u128, bits: u8) -> u128 {
     if bits == 0 { 0 } else { address >> (128 - u32::from(bits)) }
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.bits)
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,232 @@
+//! Our RIC, as a part: bare, or with an iApp inside.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ranlab_campaign::schema::Kind;
+use ranlab_controllers::http;
+use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
+use ranlab_controllers::xapps::{Registry, XappRules};
+use ranlab_sdk::RicHandle;
+use ranlab_sdk::e2::ric::{Limits, RicConfig, Side};
+use ranlab_sdk::transport::SocketOptions;
+use ranlab_sdk::wire::e2ap::Version;
+use serde::Serialize;
+
+use crate::folder::Folder;
+use crate::ping_iapp::PingingIApp;
+use crate::pinger::Pace;
+use crate::settings::{choices, customary_models, service_models};
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{Allowed, Listen, Running, config, environment, numbers, parse, rig, since};
+
+/// Base stations that a RIC may be told to have room for; beyond, the machine's memory and files end before its bounds.
+const NODES_MAX: i64 = 1_000_000;
+
+choices! {
+    /// Controller logic that runs inside a RIC. The list of xApps is always there, as `xapps`.
+    pub enum HostedIApp {
+        /// Keeps the latest statistics of every base station and UE.
+        Monitor = "monitor",
+        /// Pings the first base station that offers HW.
+        Ping = "ping",
+    }
+}
+
+config! {
+    /// Our near-RT RIC.
+    pub struct RicPart {
+        /// listen for base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
+        e2: Vec<Listen> = Vec::new(), wiring();
+        /// listen for xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
+        e42: Vec<Listen> = Vec::new(), wiring();
+        /// serve /healthz, /v1/nodes and /v1/iapps here
+        http: Option<SocketAddr> = None, wiring();
+        /// only these peers may connect over TCP; repeatable [default: all that can reach the listener]
+        allow: Vec<Allowed> = Vec::new(), wiring();
+        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        e2ap: Version = Version::V2_03;
+        /// base stations at most, connected or remembered; a further one is refused with a time to wait
+        max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
+        /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
+        iapp: Vec<HostedIApp> = Vec::new(), wiring();
+        /// service models that --iapp monitor subscribes to
+        sm: Vec<String> = customary_models(),
+            kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
+        /// how often --iapp monitor asks for them, in whole milliseconds
+        period: Duration = Duration::from_millis(100), wiring();
+        /// which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
+        /// subscriptions, requests, control [default: all of them, and everything]
+        xapps: Option<PathBuf> = None, local();
+        /// payload of the iApp's pings
+        size: u32 = 1_500, inner();
+        /// between two of them; 0s: each follows an echo
+        interval: Duration = Duration::from_millis(100), inner();
+        /// pings under way if each follows an echo
+        window: u32 = 1, inner();
+    }
+}
+
+/// What a RIC did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct RicReport {
+    /// Base stations connected now.
+    pub nodes: usize,
+    /// Setups accepted.
+    pub setups: u64,
+    /// Setups and connections refused, whatever the reason.
+    pub refused: u64,
+    /// Indications received.
+    pub indications: u64,
+    /// Those forwarded to xApps.
+    pub forwarded: u64,
+    /// Those that an xApp did not take in time.
+    pub dropped: u64,
+    /// Messages that did not decode or did not belong where they came.
+    pub faults: u64,
+}
+
+/// A RIC that runs.
+pub struct Ric {
+    /// What the SDK offers of it.
+    pub handle: RicHandle,
+    /// Where it listens, by name (`e2`, `e42`, `http`), in that order.
+    pub bound: Vec<(&'static str, String)>,
+    inside: Vec<Inside>,
+    at_begin: RicReport,
+    _folder: Folder,
+}
+
+enum Inside {
+    Monitor { handle: MonitorHandle, at_begin: Totals },
+    Ping(PingingIApp),
+}
+
+impl Ric {
+    /// Listens and serves; needs a `LocalSet`.
+    ///
+    /// # Errors
+    /// It cannot listen there, or the iApp cannot be so.
+    pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
+        let limits = Limits::for_nodes(usize::try_from(part.max_nodes).unwrap_or(usize::MAX));
+        let mut config = RicConfig { version: part.e2ap, limits, ..RicConfig::default() };
+        if let Some(file) = &part.xapps {
+            config.policy = Box::new(rules(file)?);
+        }
+        let handle = RicHandle::start(config, SocketOptions::default());
+        handle.add_iapp(Box::new(Registry::new().0));
+        let inside = part.iapp.iter().map(|iapp| Inside::new(*iapp, part, &handle));
+        let inside = inside.collect::<Result<_, _>>()?;
+        let (mut folder, mut bound) = (Folder::default(), Vec::new());
+        for (side, name, places) in [(Side::E2, "e2", &part.e2), (Side::E42, "e42", &part.e42)] {
+            for place in places {
+                let allowed = part.allow.clone();
+                let may_connect = move |peer: &str| Allowed::any(&allowed, peer);
+                let place = folder.place(place, name)?;
+                let address = handle.listen(side, &place, may_connect).await.map_err(environment)?;
+                bound.push((name, address.to_string()));
+            }
+        }
+        if let Some(address) = part.http {
+            let served = http::serve(handle.clone(), address).await;
+            let address =
+                served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
+            bound.push(("http", format!("http://{address}")));
+        }
+        Ok(Self { handle, bound, inside, at_begin: RicReport::default(), _folder: folder })
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> RicReport {
+        let (nodes, counters) = self.handle.read(|ric| (ric.nodes_connected(), ric.counters()));
+        RicReport {
+            nodes,
+            setups: counters.setups,
+            refused: counters.setups_refused + counters.connections_refused,
+            indications: counters.indications,
+            forwarded: counters.indications_forwarded,
+            dropped: counters.indications_dropped,
+            faults: counters.undecodable + counters.misplaced,
+        }
+    }
+}
+
+fn rules(file: &Path) -> Result<XappRules, Trouble> {
+    let wrong = |error: String| rig(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    XappRules::from_toml(&text).map_err(|error| wrong(error.to_string()))
+}
+
+impl Inside {
+    fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
+        match iapp {
+            HostedIApp::Monitor => {
+                let models = part.sm.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
+                let period_ms = u32::try_from(part.period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
+                let (iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
+                ric.add_iapp(Box::new(iapp));
+                Ok(Self::Monitor { handle, at_begin: Totals::default() })
+            }
+            HostedIApp::Ping => {
+                let pace = Pace { size: part.size, interval: part.interval, window: part.window };
+                PingingIApp::start(ric, pace).map(Self::Ping)
+            }
+        }
+    }
+
+    fn look(&self) -> Numbers {
+        match self {
+            Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
+            Self::Ping(ping) => ping.look(),
+        }
+    }
+
+    fn begin(&mut self) {
+        match self {
+            Self::Monitor { handle, at_begin } => *at_begin = handle.totals(),
+            Self::Ping(ping) => ping.begin(),
+        }
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        match self {
+            Self::Monitor { handle, at_begin } => {
+                let now = handle.totals();
+                // Only now: reading every report costs, and the window is over.
+                let ues: usize = handle.snapshot().iter().map(|node| node.ues().len()).sum();
+                for (name, value) in [
+                    ("processed", now.reports - at_begin.reports),
+                    ("lost", now.lost - at_begin.lost),
+                    ("ues", ues as u64),
+                ] {
+                    report.numbers.insert(name.to_owned(), value as f64);
+                }
+            }
+            Self::Ping(ping) => ping.end(report),
+        }
+    }
+}
+
+impl Running for Ric {
+    fn addresses(&self) -> BTreeMap<String, String> {
+        self.bound.iter().map(|(name, address)| ((*name).to_owned(), address.clone())).collect()
+    }
+
+    fn look(&mut self) -> Numbers {
+        let mut all = numbers(&self.report());
+        all.extend(self.inside.iter().flat_map(Inside::look));
+        all
+    }
+
+    fn begin(&mut self) {
+        self.at_begin = self.report();
+        self.inside.iter_mut().for_each(Inside::begin);
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        report.numbers.extend(since(&self.at_begin, &self.report(), &["nodes"]));
+        self.inside.iter_mut().for_each(|inside| inside.end(report));
+    }
+}

@@ -1,0 +1,218 @@
+//! Reference controllers of FlexRAN and 5G-EmPOWER, as parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ranlab_controllers::empower::serve::EmpowerServer;
+use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Registry};
+use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
+use ranlab_controllers::flexran::{
+    FlexranControllerSettings, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare,
+};
+use ranlab_controllers::southbound::{ControllerCounters, guidelines, overload};
+use ranlab_wire::empower::{Mac, NotAMac};
+use ranlab_wire::flexran;
+use serde::Serialize;
+
+use crate::settings::Share;
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{Running, config, environment, numbers, rig, since};
+
+/// Most base stations in a registration file.
+const MAX_REGISTERED: usize = 1_000_000;
+
+config! {
+    /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms.
+    pub struct FlexranPart {
+        /// listen for agents
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], flexran::PORT)), wiring();
+        /// serve /stats_manager/all, /v1/counters and /healthz here
+        http: Option<SocketAddr> = None, wiring();
+        /// part of a cycle for the RIB updater: 0.2 is FlexRAN, 0.8 AltFlexRAN; or adaptive
+        rib_share: Share = Share(RibShare::Fixed(0.2));
+        /// leaky: drops what does not fit and keeps its memory, as published; bounded: holds agents back
+        queue: QueueKind = QueueKind::Leaky;
+        /// messages that the queue holds
+        queue_messages: u32 = QUEUE_MESSAGES as u32, range(1, 10_000_000);
+        /// dropped messages keep at most so many MiB
+        leak_limit_mib: u64 = 4_096, range(0, 1_048_576);
+        /// per-run: a new thread for each run of the updater and of an application, as published; inline: that of the sockets
+        threads: ThreadUse = ThreadUse::PerRun;
+        /// how often agents are asked to report
+        period: Duration = Duration::from_millis(4);
+        /// ask for reports this seldom while the queue is long
+        slow_period: Option<Duration> = None;
+        /// forget dead agents instead of keeping them as published
+        forget_dead: bool = false;
+    }
+}
+
+config! {
+    /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE.
+    pub struct EmpowerPart {
+        /// listen for base stations [default: 127.0.0.1:2210, with --openempower 2 127.0.0.1:5533]
+        listen: Option<SocketAddr> = None, wiring();
+        /// serve /api/v1/vbses, /v1/counters and /healthz here
+        http: Option<SocketAddr> = None, wiring();
+        /// version of OpenEmpower: 1 is what MARC measured, 2 the current one
+        openempower: u8 = 1, range(1, 2);
+        /// base stations that may join, one Ethernet address a line [default: everybody]
+        registered: Option<PathBuf> = None, local();
+        /// CPU time that each message costs besides our own work; the published interpreter needs 350us
+        message_cost: Duration = Duration::ZERO;
+        /// period of UE and cell measurements
+        period: Duration = Duration::from_millis(500);
+    }
+}
+
+/// What a controller saw.
+#[derive(Debug, Clone, Serialize)]
+pub struct SouthControllerReport {
+    /// Base stations.
+    pub agents: usize,
+    /// Their UEs.
+    pub ues: usize,
+    /// What it counted.
+    #[serde(flatten)]
+    pub counters: ControllerCounters,
+    /// Which ways of failing it has shown.
+    pub overload: Vec<&'static str>,
+    /// What to do about it, in sentences.
+    pub guidelines: Vec<String>,
+}
+
+/// A controller that runs.
+pub struct SouthController {
+    server: Server,
+    /// Where it answers over HTTP.
+    pub http: Option<SocketAddr>,
+    at_begin: Option<SouthControllerReport>,
+}
+
+enum Server {
+    Flexran(FlexranServer),
+    Empower(EmpowerServer),
+}
+
+fn cannot_listen<E: std::fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trouble {
+    move |error| environment(format!("cannot listen at {address}: {error}"))
+}
+
+impl SouthController {
+    /// One after FlexRAN's; needs a `LocalSet`.
+    ///
+    /// # Errors
+    /// It cannot listen there.
+    pub async fn flexran(part: &FlexranPart) -> Result<Self, Trouble> {
+        let rate = match part.slow_period.filter(|slow| !slow.is_zero()) {
+            Some(slow) => RatePolicy::Adaptive { fast: part.period, slow },
+            None => RatePolicy::Fixed(part.period),
+        };
+        let settings = FlexranControllerSettings {
+            rib_share: part.rib_share.0,
+            queue: part.queue,
+            queue_messages: part.queue_messages as usize,
+            leak_limit_bytes: part.leak_limit_mib << 20,
+            keeps_dead: !part.forget_dead,
+            rate,
+            ..FlexranControllerSettings::default()
+        };
+        let server = FlexranServer::start(settings, part.threads, part.listen).await;
+        let server = server.map_err(cannot_listen(part.listen))?;
+        let http = match part.http {
+            Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
+            None => None,
+        };
+        Ok(Self { server: Server::Flexran(server), http, at_begin: None })
+    }
+
+    /// One after 5G-EmPOWER's; needs a `LocalSet`.
+    ///
+    /// # Errors
+    /// It cannot listen there, or the file of base stations is none.
+    pub async fn empower(part: &EmpowerPart) -> Result<Self, Trouble> {
+        let (version, port) = match part.openempower {
+            2 => (EmpowerVersion::V2, ranlab_wire::empower::v2::PORT),
+            _ => (EmpowerVersion::V1, ranlab_wire::empower::v1::PORT),
+        };
+        let registry = match &part.registered {
+            Some(path) => Registry::Registered(registered(path)?),
+            None => Registry::Everybody,
+        };
+        let mut settings = EmpowerControllerSettings {
+            version,
+            registry,
+            message_cost: part.message_cost,
+            ..EmpowerControllerSettings::default()
+        };
+        settings.session.ue_period = part.period;
+        settings.session.cell_period = part.period;
+        let listen = part.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
+        let server = EmpowerServer::start(settings, listen).await.map_err(cannot_listen(listen))?;
+        let http = match part.http {
+            Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
+            None => None,
+        };
+        Ok(Self { server: Server::Empower(server), http, at_begin: None })
+    }
+
+    /// Where it listens for base stations.
+    pub fn address(&self) -> SocketAddr {
+        match &self.server {
+            Server::Flexran(server) => server.address(),
+            Server::Empower(server) => server.address(),
+        }
+    }
+
+    /// What it saw so far.
+    pub fn report(&self) -> SouthControllerReport {
+        let (agents, ues, counters) = match &self.server {
+            Server::Flexran(server) => server.read(|controller| {
+                let seen = controller.seen();
+                (seen.agents, seen.ues, *controller.counters())
+            }),
+            Server::Empower(server) => server.read(|controller| {
+                let online = controller.stations().values().filter(|station| station.online);
+                let (agents, ues) =
+                    online.fold((0, 0), |sum, station| (sum.0 + 1, sum.1 + station.ues.len()));
+                (agents, ues, *controller.counters())
+            }),
+        };
+        let (overload, guidelines) = (overload(&counters), guidelines(&counters));
+        SouthControllerReport { agents, ues, counters, overload, guidelines }
+    }
+}
+
+/// The base stations in a file, one a line; `#` begins a comment.
+fn registered(path: &Path) -> Result<BTreeSet<Mac>, Trouble> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| rig(format!("cannot read {}: {error}", path.display())))?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    let macs = lines.filter(|line| !line.is_empty()).take(MAX_REGISTERED).map(str::parse);
+    macs.collect::<Result<_, _>>().map_err(|error: NotAMac| rig(error))
+}
+
+/// States of a controller; what was lost while base stations came counts, too. All other numbers count events.
+const STATES: [&str; 5] = ["agents", "ues", "queued", "leaked_bytes", "lost_at_batch_end"];
+
+impl Running for SouthController {
+    fn addresses(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("southbound".to_owned(), format!("tcp://{}", self.address()))])
+    }
+
+    fn look(&mut self) -> Numbers {
+        numbers(&self.report())
+    }
+
+    fn begin(&mut self) {
+        self.at_begin = Some(self.report());
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        if let Some(then) = self.at_begin.take() {
+            report.numbers.extend(since(&then, &self.report(), &STATES));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Base stations of FlexRAN and 5G-EmPOWER, as a part.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use ranlab_emulator::southbound::{
+    Delays, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
+};
+use ranlab_model::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
+use ranlab_sdk::transport::Address;
+
+use crate::settings::Period;
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{Running, Seed, config, environment, loopback, numbers, rig, setting_by_text, since};
+
+/// Largest trace file.
+const MAX_TRACE_BYTES: u64 = 1 << 30;
+
+config! {
+    /// Base stations of FlexRAN or 5G-EmPOWER and their UEs.
+    pub struct SouthFleetPart {
+        /// controller of every base station [default: loopback at the published controller's port]
+        connect: Vec<Address> = Vec::new(), wiring();
+        /// base stations
+        nodes: u32 = 1, range(1, 100_000);
+        /// UEs of each base station
+        ues: u32 = 32, range(0, i64::from(MAX_UES));
+        /// time over which they start; without it, 1 ms each
+        ramp: Option<Duration> = None;
+        /// number of the first base station, for several processes in one network
+        first: u32 = 0, wiring();
+        /// seed of everything random
+        seed: Seed = Seed(1), wiring();
+        /// what they speak
+        protocol: Southbound = Southbound::Flexran, inner();
+        /// when reports are sent: honour (as the controller asks) or a time [default: 50ms FlexRAN, 500ms 5G-EmPOWER, as MARC]
+        period: Option<Period> = None;
+        /// service whose UEs come and go
+        service: Profile = Profile::Marc;
+        /// time until a UE comes, e.g. exponential:10s, constant:0s [default: the service's]
+        activation: Option<Law> = None;
+        /// time until it goes, e.g. constant:500s [default: the service's]
+        holding: Option<Law> = None;
+        /// play the events of this file instead: TIME EVENT [node=N] [ue=N] [cqi=N] …
+        trace: Option<PathBuf> = None, local();
+        /// take events while running, in the same form: - is the standard input, IP:PORT waits there for one connection
+        events: Option<Events> = None, local();
+        /// connect from these addresses in turn, e.g. 127.0.1.1-127.0.1.50; with --openempower 2 the published controller keeps
+        /// one connection of each address, so that as many are needed as base stations
+        sources: SourcePool = SourcePool::default();
+    }
+}
+
+impl SouthFleetPart {
+    /// One base station without UEs, which reports when it is asked.
+    pub fn one(protocol: Southbound, connect: Address) -> Self {
+        let (connect, period) = (vec![connect], Some(Period::HONOUR));
+        Self { protocol, connect, period, ues: 0, ramp: Some(Duration::ZERO), ..Self::default() }
+    }
+
+    fn fleet(&self) -> Result<SouthboundConfig, Trouble> {
+        let seed = self.seed.0;
+        let mut population: PopulationConfig = self.service.population(self.ues, seed);
+        population.activation = self.activation.unwrap_or(population.activation);
+        population.holding = self.holding.unwrap_or(population.holding);
+        let trace = self.trace.as_deref().map(trace).transpose()?;
+        // UEs of a trace or of another program come by their events.
+        if trace.is_some() || self.events.is_some() {
+            population = PopulationConfig { ues: 0, channel: Channel::Fixed, delegation: None, ..population };
+        }
+        let marc = SouthboundConfig::marc(self.protocol, self.controller()?, self.nodes, self.ues, seed);
+        Ok(SouthboundConfig {
+            first: self.first,
+            period: self.period.map_or(marc.period, |period| period.0),
+            population,
+            trace,
+            sources: self.sources.clone(),
+            ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
+            ..marc
+        })
+    }
+
+    fn controller(&self) -> Result<SocketAddr, Trouble> {
+        let address = match &self.connect[..] {
+            [] => loopback(self.protocol.port()),
+            [address] => address.clone(),
+            _ => return Err(rig("these base stations have one controller; give --connect once")),
+        };
+        let Address::Tcp { host, port } = &address else {
+            return Err(rig(format!("{address} is not TCP, which is all that this protocol has")));
+        };
+        let resolved = (host.as_str(), *port).to_socket_addrs().ok().and_then(|mut found| found.next());
+        resolved.ok_or_else(|| environment(format!("the host of {address} has no address")))
+    }
+}
+
+fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, Trouble> {
+    let wrong = |error: String| rig(format!("{}: {error}", path.display()));
+    let len = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
+    if len > MAX_TRACE_BYTES {
+        return Err(wrong(format!("{len} octets; at most {MAX_TRACE_BYTES} are allowed")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mut events: HashMap<u32, Vec<Event>> = HashMap::new();
+    for (node, event) in parse_trace(&text).map_err(|error| wrong(error.to_string()))? {
+        events.entry(node).or_default().push(event);
+    }
+    Ok(events)
+}
+
+/// Where events of UEs come from while base stations run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Events {
+    /// `-`: the standard input.
+    Stdin,
+    /// One connection to this address.
+    At(SocketAddr),
+}
+
+setting_by_text!(Events);
+
+impl FromStr for Events {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "-" => Ok(Self::Stdin),
+            _ => text.parse().map(Self::At).map_err(|_| format!("\"{text}\" is neither - nor IP:PORT")),
+        }
+    }
+}
+
+impl fmt::Display for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("-"),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+/// A fleet that runs.
+pub struct SouthFleet {
+    fleet: SouthboundFleet,
+    controller: SocketAddr,
+    events: Option<Events>,
+    at_begin: SouthboundReport,
+    nodes: u32,
+    started: Instant,
+    /// Time from the first start until a look found all of them asked for reports, us; 0: not yet.
+    set_up_us: u64,
+}
+
+impl SouthFleet {
+    /// Base stations that are to be started by [`ramp_up`](Self::ramp_up).
+    ///
+    /// # Errors
+    /// The config names a file that cannot be read, or a controller that cannot be.
+    pub fn new(part: &SouthFleetPart) -> Result<Self, Trouble> {
+        let config = part.fleet()?;
+        let (controller, fleet) = (config.controller, SouthboundFleet::new(config));
+        let (events, nodes) = (part.events, part.nodes);
+        let at_begin = SouthboundReport::default();
+        Ok(Self { fleet, controller, events, at_begin, nodes, started: Instant::now(), set_up_us: 0 })
+    }
+
+    /// Starts them, over the config's ramp. They try for ever; a controller that the first one does not reach is taken for a
+    /// typing error.
+    ///
+    /// # Errors
+    /// Nobody listens there, or events cannot be taken.
+    pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
+        self.started = Instant::now();
+        let (first_word, controller) = (self.fleet.first_word(), self.controller);
+        let unreached = |error| environment(format!("cannot connect to {controller}: {error}"));
+        let ramp_up = async {
+            self.fleet.ramp_up().await;
+            Ok(())
+        };
+        tokio::try_join!(async { first_word.await.map_err(unreached) }, ramp_up)?;
+        match self.events {
+            Some(events) => self.play(events).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes events in a task of its own.
+    async fn play(&self, events: Events) -> Result<(), Trouble> {
+        let live = self.fleet.live();
+        let address = match events {
+            Events::Stdin => {
+                let input = tokio::io::BufReader::new(tokio::io::stdin());
+                tokio::task::spawn_local(async move { told(live.play(input).await) });
+                return Ok(());
+            }
+            Events::At(address) => address,
+        };
+        let listener = tokio::net::TcpListener::bind(address).await;
+        let listener =
+            listener.map_err(|error| environment(format!("cannot listen at {address}: {error}")))?;
+        tokio::task::spawn_local(async move {
+            if let Ok((stream, _)) = listener.accept().await {
+                told(live.play(tokio::io::BufReader::new(stream)).await);
+            }
+        });
+        Ok(())
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> SouthboundReport {
+        self.fleet.report()
+    }
+
+    /// What the last breach of the protocol was, if there was one.
+    pub fn last_fault(&self) -> Option<String> {
+        self.fleet.last_fault()
+    }
+
+    /// How long one more base station takes; `None`: longer than that.
+    pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
+        self.fleet.probe(patience).await
+    }
+}
+
+fn told<T, E: fmt::Display>(result: Result<T, E>) {
+    if let Err(error) = result {
+        eprintln!("ranlab: events: {error}");
+    }
+}
+
+/// What of a report is a state; all other numbers count events.
+const STATES: [&str; 13] = [
+    "nodes",
+    "connected",
+    "alive",
+    "ues",
+    "announced_ues",
+    "waiting",
+    "waiting_bytes",
+    "unacknowledged_bytes",
+    "lateness_us_p99",
+    "init_requests_us_p50",
+    "init_requests_us_max",
+    "init_reporting_us_p50",
+    "init_reporting_us_max",
+];
+
+impl Running for SouthFleet {
+    fn look(&mut self) -> Numbers {
+        let report = self.fleet.report();
+        if report.alive >= self.nodes && self.set_up_us == 0 {
+            self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
+        }
+        let mut all = numbers(&report);
+        all.insert("set_up_us".to_owned(), self.set_up_us as f64);
+        all
+    }
+
+    fn begin(&mut self) {
+        self.at_begin = self.fleet.report();
+        self.fleet.reset_meters();
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        report.numbers.extend(since(&self.at_begin, &self.fleet.report(), &STATES));
+    }
+}

@@ -1,0 +1,395 @@
+//! What the rig measures, and what that makes of a repeat.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError};
+use ranlab_parts::worker::Report;
+
+use crate::{noise, readback, sut, wire};
+
+/// A controller whose base stations are fewer than this cannot follow.
+const ALIVE_AT_LEAST: f64 = 0.5;
+
+pub(super) fn metrics() -> Vec<Metric> {
+    use Better::{Higher, Lower, Neither};
+    use MetricKind::Scalar;
+    let scalar =
+        |name: &str, unit: &str, better, comment: &str| Metric::new(name, unit, Scalar, better, comment);
+    let mut metrics = sut::metrics();
+    metrics.extend([
+        scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
+        scalar("rx_messages_per_s", "1/s", Neither, "protocol messages that the kernel took for the controller, not packets"),
+        scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
+        scalar("offered_messages_per_s", "1/s", Neither, "messages that the base stations made for it, sent or not"),
+        scalar("unread_kb", "kB", Lower, "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it"),
+        scalar("rx_bytes_per_message", "B", Neither, "octets of a message to the controller, on average"),
+        scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
+        scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
+        scalar("nodes_alive_ratio", "", Higher, "base stations that the controller had asked for reports, of all"),
+        scalar("init_delay_ms", "ms", Lower, "from one more base station's connection to the request for its reports; the patience if none came"),
+        scalar("init_requests_ms", "ms", Lower, "the same to its last configuration request, where MARC stops its clock"),
+        scalar("ingested_ratio", "", Higher, "messages that the controller processed, of those sent; ours only"),
+        scalar("ues_known_ratio", "", Higher, "UEs that the controller knows, of those active; ours only"),
+        scalar("dropped_per_s", "1/s", Lower, "messages that the controller or the base stations gave up"),
+        scalar("lost_at_batch_end", "", Lower, "messages that the published RIB updater takes off its queue after a full batch and forgets, since it started: a base station whose hello or configuration is among them is never asked for reports"),
+        scalar("leaked_mb", "MB", Lower, "memory of dropped messages that the controller keeps"),
+        scalar("declared_dead", "", Lower, "base stations that were declared dead though connected"),
+        scalar("app_runs_per_s", "1/s", Higher, "runs of the controller's applications"),
+        scalar("reconnects", "", Lower, "connections that base stations lost"),
+        scalar("nodes_connected_ratio", "", Higher, "base stations connected at the end, of all"),
+        scalar("refused", "", Lower, "connections that could not be made"),
+        scalar("faults", "", Lower, "breaches of the protocol by the controller, and messages that it cannot carry"),
+        scalar("ues_announced_ratio", "", Higher, "UEs that the controller was told of, of those active"),
+        scalar("overload_drops", "", Neither, "1 if it drops messages"),
+        scalar("overload_declares_dead", "", Neither, "1 if it declares base stations dead"),
+        scalar("overload_memory_grows", "", Neither, "1 if its memory grows without bound"),
+        scalar("overload_starves", "", Neither, "1 if its applications wait in more cycles than they run"),
+        scalar("tool.cpu_cores", "cores", Neither, "cores that the base stations kept busy"),
+        scalar("tool.lateness_us_p99", "us", Neither, "time from when reports were due until the kernel took them, 99th percentile; those that still wait count as late as they are at the end"),
+        scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late").unsent_share(),
+    ]);
+    metrics.extend(wire::packets("", "base stations"));
+    metrics.extend(readback::metrics());
+    metrics.extend(noise::metrics());
+    metrics
+}
+
+/// What a controller tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing: it is somebody else's.
+    Nothing,
+    /// What our monitoring iApp took in.
+    Ric,
+    /// The counters of a controller after the published ones.
+    Reference,
+}
+
+/// A window as base stations and controller saw it.
+pub(super) struct Seen<'a> {
+    /// Base stations that there should be.
+    pub(super) nodes: f64,
+    pub(super) load: &'a Report,
+    pub(super) controller: &'a Report,
+    pub(super) told: Told,
+}
+
+/// Limits that were kept (`None`) or broken.
+type Limits = Vec<(Outcome, Option<Breach>)>;
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 1.0 }
+}
+
+/// Records how long one more base station took; the breach is that it was not served.
+pub(super) fn record_probe(
+    recorder: &mut Recorder,
+    delays_us: Option<(f64, f64)>,
+    patience: Duration,
+) -> Option<Breach> {
+    let patience_us = patience.as_secs_f64() * 1e6;
+    let (reporting_us, requests_us) = delays_us.unwrap_or((patience_us, patience_us));
+    recorder.scalar("init_delay_ms", reporting_us * 1e-3);
+    recorder.scalar("init_requests_ms", requests_us * 1e-3);
+    Breach::said(delays_us.is_none(), "one more base station was not served within `load.patience`")
+}
+
+impl Seen<'_> {
+    fn of(&self, name: &str) -> Result<f64, RigError> {
+        self.load.number(name)
+    }
+
+    /// Base stations of E2 do not tell what of the load is on its way.
+    fn tells_shortfall(&self) -> bool {
+        self.told != Told::Ric
+    }
+
+    pub(super) fn record(
+        &self,
+        recorder: &mut Recorder,
+        unserved: Option<Breach>,
+    ) -> Result<Outcome, RigError> {
+        let (sent, sent_bytes) = (self.of("sent")?, self.of("sent_bytes")?);
+        let seconds = self.load.wall_s.max(1e-3);
+        recorder.scalar("rx_messages_per_s", sent / seconds);
+        wire::record_packets(recorder, "", self.load);
+        if sent > 0.0 {
+            recorder.scalar("rx_bytes_per_message", sent_bytes / sent);
+        }
+        recorder.scalar("rx_mbps", sent_bytes * 8e-6 / seconds);
+        let alive = self.of("alive")? / self.nodes.max(1.0);
+        recorder.scalar("nodes_alive_ratio", alive);
+        recorder.scalar("reconnects", self.of("reconnects")?);
+        if let Some(process) = self.controller.process.as_ref().filter(|_| sent > 0.0) {
+            recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / sent);
+        }
+        let mut limits = vec![
+            (Outcome::Overloaded, Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
+            (Outcome::Overloaded, unserved),
+        ];
+        self.record_shortfall(recorder)?;
+        self.record_told(recorder, &mut limits)?;
+        recorder.scalar("tool.lateness_us_p99", self.lateness_us_p99()?);
+        let skipped = self.of("skipped")?;
+        recorder.scalar("tool.skipped_ratio", skipped / (self.of("reports")? + skipped).max(1.0));
+        limits.extend(self.short(alive)?.map(|breach| (Outcome::Degraded, breach)));
+        Ok(match self.unloaded()? {
+            Some((outcome, why)) => recorder.judge([(outcome, Breach::said(true, why))]),
+            None => recorder.judge(limits),
+        })
+    }
+
+    /// What of the load did not reach the controller, and what came back.
+    fn record_shortfall(&self, recorder: &mut Recorder) -> Result<(), RigError> {
+        if !self.tells_shortfall() {
+            return Ok(());
+        }
+        let seconds = self.load.wall_s.max(1e-3);
+        recorder.scalar("tx_messages_per_s", self.of("received")? / seconds);
+        recorder.scalar("tx_mbps", self.of("received_bytes")? * 8e-6 / seconds);
+        recorder.scalar("offered_messages_per_s", self.of("offered")? / seconds);
+        recorder.scalar("unread_kb", (self.of("waiting_bytes")? + self.of("unacknowledged_bytes")?) * 1e-3);
+        recorder.scalar("nodes_connected_ratio", self.of("connected")? / self.nodes.max(1.0));
+        recorder.scalar("refused", self.of("refused")?);
+        recorder.scalar("faults", self.of("faults")?);
+        recorder.scalar("ues_announced_ratio", share(self.of("announced_ues")?, self.of("ues")?));
+        Ok(())
+    }
+
+    /// What only a controller of ours tells, and the limits that it broke by that.
+    fn record_told(&self, recorder: &mut Recorder, limits: &mut Limits) -> Result<(), RigError> {
+        let its = |name: &str| self.controller.number(name);
+        let sign = |shown: bool| f64::from(u8::from(shown));
+        let seconds = self.load.wall_s.max(1e-3);
+        let dropped = match self.told {
+            Told::Nothing => 0.0,
+            Told::Ric => its("lost")?,
+            Told::Reference => its("dropped")?,
+        };
+        recorder.scalar("dropped_per_s", (self.of("dropped")? + dropped) / seconds);
+        if self.told == Told::Nothing {
+            return Ok(());
+        }
+        recorder.scalar("ingested_ratio", share(its("processed")?, self.of("sent")?));
+        recorder.scalar("ues_known_ratio", share(its("ues")?, self.of("ues")?));
+        recorder.scalar("overload_drops", sign(dropped > 0.0));
+        limits.push((Outcome::Overloaded, Breach::above("messages dropped", dropped, 0.0)));
+        if self.told == Told::Ric {
+            return Ok(());
+        }
+        let (declared_dead, app_runs) = (its("declared_dead")?, its("app_runs")?);
+        recorder.scalar("lost_at_batch_end", its("lost_at_batch_end")?);
+        recorder.scalar("leaked_mb", its("leaked_bytes")? * 1e-6);
+        recorder.scalar("declared_dead", declared_dead);
+        recorder.scalar("app_runs_per_s", app_runs / seconds);
+        recorder.scalar("overload_declares_dead", sign(declared_dead > 0.0));
+        recorder.scalar("overload_memory_grows", sign(its("leaked_bytes")? > 0.0));
+        recorder.scalar("overload_starves", sign(its("throttled")? > app_runs));
+        limits.push((Outcome::Overloaded, Breach::above("declared_dead", declared_dead, 0.0)));
+        Ok(())
+    }
+
+    /// Of base stations of E2 from all reports of the window, of others as they count it themselves.
+    fn lateness_us_p99(&self) -> Result<f64, RigError> {
+        let Some(counts) = self.load.distributions.get("lateness_us") else {
+            return self.of("lateness_us_p99");
+        };
+        let mut left = counts.iter().map(|(_, count)| *count).sum::<u64>() as f64 * 0.99;
+        let reached = counts.iter().find(|(_, count)| {
+            left -= *count as f64;
+            left <= 0.0
+        });
+        Ok(reached.map_or(0.0, |(value, _)| *value as f64))
+    }
+
+    /// Where less was sent, or to fewer, than was meant to be.
+    fn short(&self, alive: f64) -> Result<[Option<Breach>; 5], RigError> {
+        let (faults, unannounced) = if self.tells_shortfall() {
+            let (told, ues) = (self.of("announced_ues")?, self.of("ues")?);
+            (
+                Breach::above("faults", self.of("faults")?, 0.0),
+                Breach::below("number of UEs announced", told, ues),
+            )
+        } else {
+            (None, None)
+        };
+        Ok([
+            Breach::above("messages given up by base stations", self.of("dropped")?, 0.0),
+            faults,
+            unannounced,
+            Breach::above("reconnects", self.of("reconnects")?, 0.0),
+            Breach::below("nodes_alive_ratio", alive, 1.0),
+        ])
+    }
+
+    /// A run in which nothing reached the controller measured nothing: it took nothing, refused everybody, or there was no
+    /// load.
+    fn unloaded(&self) -> Result<Option<(Outcome, &'static str)>, RigError> {
+        let (sent, alive, reports) = (self.of("sent")?, self.of("alive")?, self.of("reports")?);
+        let mut kept = self.of("dropped")?;
+        if self.tells_shortfall() {
+            if self.of("connected")? == 0.0 && self.of("refused")? > 0.0 {
+                return Ok(Some((Outcome::SutFailed, "the controller refused every base station")));
+            }
+            kept += self.of("offered")? + self.of("waiting")?;
+        }
+        if sent == 0.0 && kept > 0.0 {
+            return Ok(Some((Outcome::Overloaded, "the controller took nothing of what was offered")));
+        }
+        if sent == 0.0 || (alive > 0.0 && reports == 0.0) {
+            return Ok(Some((Outcome::Invalid, "the base stations sent no report")));
+        }
+        let idle = self.told != Told::Nothing && self.controller.number("processed")? == 0.0;
+        Ok(idle.then_some((Outcome::Overloaded, "the controller processed no message")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What base stations of FlexRAN report if all is well, but for these numbers.
+    fn load(but: &[(&str, f64)]) -> Report {
+        let mut report = Report { wall_s: 2.0, ..Report::default() };
+        for (name, value) in [
+            ("alive", 2.0),
+            ("connected", 2.0),
+            ("ues", 8.0),
+            ("announced_ues", 8.0),
+            ("offered", 20.0),
+            ("sent", 20.0),
+            ("sent_bytes", 2_000.0),
+            ("reports", 18.0),
+            ("received", 4.0),
+            ("received_bytes", 40.0),
+            ("lateness_us_p99", 70.0),
+        ] {
+            report.numbers.insert(name.to_owned(), value);
+        }
+        for name in [
+            "refused",
+            "dropped",
+            "waiting",
+            "waiting_bytes",
+            "unacknowledged_bytes",
+            "skipped",
+            "reconnects",
+            "faults",
+        ] {
+            report.numbers.insert(name.to_owned(), 0.0);
+        }
+        report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        report
+    }
+
+    /// What a controller of ours reports if all is well, but for these numbers.
+    fn reference(but: &[(&str, f64)]) -> Report {
+        let mut report = Report::default();
+        for name in ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"] {
+            report.numbers.insert(name.to_owned(), 0.0);
+        }
+        for (name, value) in [("agents", 2.0), ("ues", 8.0), ("processed", 20.0), ("app_runs", 2_000.0)] {
+            report.numbers.insert(name.to_owned(), value);
+        }
+        report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        report
+    }
+
+    fn judged(
+        load: &Report,
+        controller: &Report,
+        told: Told,
+    ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
+        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+        let seen = Seen { nodes: 2.0, load, controller, told };
+        let outcome = seen.record(&mut recorder, None);
+        (outcome, recorder.finish().metrics.into_iter().collect())
+    }
+
+    fn of_load(but: &[(&str, f64)]) -> Outcome {
+        judged(&load(but), &Report::default(), Told::Nothing).0.unwrap()
+    }
+
+    fn of_controller(but: &[(&str, f64)]) -> Outcome {
+        judged(&load(&[]), &reference(but), Told::Reference).0.unwrap()
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
+        assert_eq!(of_load(&[]), Outcome::Ok);
+        // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
+        let none = [("connected", 0.0), ("alive", 0.0), ("sent", 0.0), ("offered", 0.0), ("reports", 0.0)];
+        assert_eq!(of_load(&[&none[..], &[("refused", 12.0)]].concat()), Outcome::SutFailed);
+        let unread = [("sent", 0.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
+        assert_eq!(of_load(&unread), Outcome::Overloaded);
+        assert_eq!(of_load(&[("sent", 0.0), ("offered", 0.0), ("faults", 160.0)]), Outcome::Invalid);
+        assert_eq!(of_load(&[("sent", 2.0), ("reports", 0.0)]), Outcome::Invalid);
+        assert_eq!(of_controller(&[("processed", 0.0)]), Outcome::Overloaded);
+    }
+
+    #[test]
+    fn what_did_not_arrive_whole_is_degraded() {
+        for but in
+            [("faults", 1.0), ("announced_ues", 7.0), ("dropped", 1.0), ("reconnects", 1.0), ("alive", 1.0)]
+        {
+            assert_eq!(of_load(&[but]), Outcome::Degraded, "{but:?}");
+        }
+        assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded);
+    }
+
+    #[test]
+    fn signs_of_overload_are_the_controllers_own_words() {
+        assert_eq!(of_controller(&[]), Outcome::Ok);
+        assert_eq!(of_controller(&[("dropped", 3.0)]), Outcome::Overloaded);
+        assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
+        // Starved applications and kept memory are signs without an outcome of their own.
+        let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
+        let (outcome, metrics) = judged(&load(&[]), &reference(&but), Told::Reference);
+        assert_eq!(outcome, Ok(Outcome::Ok));
+        assert_eq!((metrics["overload_starves"], metrics["overload_memory_grows"]), (1.0, 1.0));
+        assert_eq!((metrics["leaked_mb"], metrics["ingested_ratio"]), (2.0, 1.0));
+        assert_eq!((metrics["rx_messages_per_s"], metrics["tool.lateness_us_p99"]), (10.0, 70.0));
+    }
+
+    #[test]
+    fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
+        let numbers = ["alive", "ues", "sent", "sent_bytes", "reports", "dropped", "skipped", "reconnects"];
+        let all = load(&[]).numbers;
+        let numbers = numbers.map(|name| (name.to_owned(), all[name])).into();
+        let distributions = [("lateness_us".to_owned(), vec![(10, 990), (500, 10)])].into();
+        let e2 = Report { wall_s: 2.0, numbers, distributions, ..Report::default() };
+        let mut ric = Report::default();
+        for (name, value) in [("processed", 20.0), ("lost", 0.0), ("ues", 8.0)] {
+            ric.numbers.insert(name.to_owned(), value);
+        }
+        let (outcome, metrics) = judged(&e2, &ric, Told::Ric);
+        assert_eq!(outcome, Ok(Outcome::Ok));
+        assert_eq!(metrics["tool.lateness_us_p99"], 10.0);
+        assert!(!metrics.contains_key("unread_kb") && !metrics.contains_key("leaked_mb"));
+        ric.numbers.insert("lost".to_owned(), 2.0);
+        assert_eq!(judged(&e2, &ric, Told::Ric).0, Ok(Outcome::Overloaded));
+        let error = judged(&e2, &reference(&[]), Told::Reference).0.unwrap_err().to_string();
+        assert!(error.contains("no `received`"), "{error}");
+    }
+
+    #[test]
+    fn a_base_station_that_is_not_served_is_recorded_as_long_as_it_was_waited_for() {
+        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+        assert!(record_probe(&mut recorder, None, Duration::from_secs(3)).is_some());
+        assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
+        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+        assert!(record_probe(&mut recorder, Some((9e3, 4e3)), Duration::from_secs(3)).is_none());
+        let metrics = recorder.finish().metrics;
+        assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (9.0, 4.0));
+    }
+
+    #[test]
+    fn every_metric_is_declared() {
+        let (_, metrics) = judged(&load(&[]), &reference(&[]), Told::Reference);
+        let declared = super::metrics();
+        for name in metrics.keys() {
+            assert!(declared.iter().any(|metric| metric.name == *name), "{name}");
+        }
+    }
+}
