@@ -232,12 +232,21 @@ impl Up {
     }
 
     fn until_over(&mut self, stop: &Stop, index: usize) -> Result<(), RigError> {
-        let mut checked = Instant::now();
+        let begin = Instant::now();
+        let mut checked = begin;
         while number(&self.0[index].look(stop)?, OVER)? == 0.0 {
             stop.sleep(SOON)?;
             if checked.elapsed() >= CHECK {
                 checked = Instant::now();
-                self.0.iter_mut().try_for_each(|placed| placed.look(stop).map(drop))?;
+                for placed in &mut self.0 {
+                    let (role, after) = (placed.worker.role, begin.elapsed().as_secs_f64());
+                    placed.look(stop).map_err(|error| match error {
+                        RigError::Sut(what) => {
+                            RigError::Sut(format!("the {role} failed {after:.1} s into the run: {what}"))
+                        }
+                        other => other,
+                    })?;
+                }
             }
         }
         Ok(())
