@@ -41,7 +41,7 @@ pub enum Role {
     /// As a setting, but it names something of the machine that the part runs on (a file, a program, an interface, a
     /// namespace): a worker that is reached over TCP refuses it.
     Local,
-    /// Who starts the part in code: a verb and a rig have words of their own for it, so it is neither a flag nor a key.
+    /// Who starts the part in code: neither a flag nor a key.
     Inner,
 }
 
@@ -113,10 +113,6 @@ impl Field {
         Self { flag: Some(flag), ..self }
     }
 
-    fn is_key(&self) -> bool {
-        matches!(self.role, Role::Setting | Role::Local)
-    }
-
     /// Used only where another field of the same config has one of these values.
     pub fn when(mut self, other: &str, values: &[&str]) -> Self {
         self.key = self.key.when(other, values);
@@ -143,13 +139,12 @@ pub trait Config: Described + Default + Clone {
         Self::read_but(run, section, &[])
     }
 
-    /// [`read`](Self::read) without some fields, whose keys mean something else in this rig.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
+    /// The same, with the same errors, without some fields, whose keys mean something else in this rig.
     fn read_but(run: &Run<'_>, section: &str, without: &[&str]) -> Result<Self, RigError> {
         let mut config = Self::default();
-        for field in Self::fields().iter().filter(|field| field.is_key() && !without.contains(&field.name)) {
+        for field in Self::fields().iter().filter(|field| {
+            matches!(field.role, Role::Setting | Role::Local) && !without.contains(&field.name)
+        }) {
             let path = format!("{section}.{}", field.name);
             match run.value(&path) {
                 Some(value) => config
@@ -166,7 +161,8 @@ pub trait Config: Described + Default + Clone {
 
     /// Its settings as keys of a section: everything but what a rig fills.
     fn keys(section: &str) -> Section {
-        let fields = Self::fields().into_iter().filter(Field::is_key);
+        let fields =
+            Self::fields().into_iter().filter(|field| matches!(field.role, Role::Setting | Role::Local));
         let keys = fields.map(|field| {
             let mut key = field.key;
             key.path = format!("{section}.{}", key.path);

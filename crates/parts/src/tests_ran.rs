@@ -426,9 +426,9 @@ fn a_controller_that_cannot_be_is_named() {
 
 /// What is set by a flag or a key, what a scenario's point says, and what a worker is told is the same; a wrong value is
 /// answered with the field's name.
-fn is_the_same_by_all_ways<C: Config + PartialEq + std::fmt::Debug>(fields: &[(&str, &str)])
+fn is_the_same_by_all_ways<C>(fields: &[(&str, &str)])
 where
-    C: Serialize + for<'de> Deserialize<'de>,
+    C: Config + PartialEq + std::fmt::Debug + Serialize + for<'de> Deserialize<'de>,
 {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
