@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
                 (head.request_id, head.function_id, head.action_id),
                 (m.request_id, m.function_id, m.action_id)
             );
-            // The running number is seen only in its usual place.
+            // The sequence number is seen only in its usual place.
             assert!(head.sn.is_none() || head.sn == m.sn);
         }
     }

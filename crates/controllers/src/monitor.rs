@@ -46,7 +46,7 @@ pub struct ReportStats {
     pub indications: u64,
     /// Reports that were not of the model's form, or too long to keep.
     pub malformed: u64,
-    /// Gaps in the running numbers; `None` if the node sends none.
+    /// Gaps in the sequence numbers; `None` if the node sends none.
     pub lost: Option<u64>,
     /// When the last one arrived, on the driver's clock.
     pub received: Option<Time>,
@@ -141,7 +141,7 @@ pub struct Totals {
     pub reports: u64,
     /// Those that were not of their model's form, or too long to keep.
     pub malformed: u64,
-    /// Gaps in the running numbers.
+    /// Gaps in the sequence numbers.
     pub lost: u64,
 }
 

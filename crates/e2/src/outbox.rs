@@ -2,7 +2,7 @@
 //!
 //! Two lanes. Control messages are few and must arrive: they go first and never drop; when their bound is reached the
 //! connection is of no use any more and the caller closes it. Indications age: at a bound, or after a time, the oldest of
-//! their flow gives way, counted; the receiver sees the gap in the running numbers.
+//! their flow gives way, counted; the receiver sees the gap in the sequence numbers.
 use crate::{Frame, Time};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

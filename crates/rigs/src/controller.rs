@@ -106,7 +106,7 @@ fn metrics() -> Vec<Metric> {
             Neither,
             "E2AP messages from the base stations, without the transport's headers",
         ),
-        scalar("lost", "", Lower, "gaps in the running numbers at the xApp"),
+        scalar("lost", "", Lower, "gaps in the sequence numbers at the xApp"),
         scalar(
             "loss_ratio",
             "",

@@ -24,7 +24,7 @@ pub struct Beat {
     pub life: u32,
     /// The subscription as the agent numbers it.
     pub subscription: u64,
-    /// Its running number: 0, 1, 2 …
+    /// Its sequence number: 0, 1, 2 …
     pub count: u32,
     /// What the event trigger said.
     pub tag: u32,

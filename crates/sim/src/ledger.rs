@@ -1,6 +1,6 @@
 //! What was seen on the way, and what must always hold of it.
 //!
-//! Every report carries the running number that its node gave it. The ledger follows it over both hops, so that each
+//! Every report carries the sequence number that its node gave it. The ledger follows it over both hops, so that each
 //! gap is laid at the door of the queue that dropped: a gap at the RIC's door is the agent's, a further one at an xApp's
 //! door is the RIC's. Links lose nothing while they live.
 use crate::beacon::Beat;

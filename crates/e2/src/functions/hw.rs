@@ -1,6 +1,6 @@
 //! HW: echoes what a controller sends, reports by itself, obeys policies ([`ranlab_wire::e2sm::hw`]).
 //!
-//! Indications of type insert carry a call process id: a running number, u32 big endian, shared by all inserts of the
+//! Indications of type insert carry a call process id: a counter, u32 big endian, shared by all inserts of the
 //! function. Of several policies the one with the lowest (execution order, subscription, action) decides.
 use super::periods::Periods;
 use crate::agent::*;

@@ -36,7 +36,7 @@ pub(super) struct Conn {
     pub(super) closing: bool,
 }
 
-/// Connection ids are the driver's running numbers: they need no protection against chosen collisions, and a keyed
+/// Connection ids are counted by the driver: they need no protection against chosen collisions, and a keyed
 /// hash would cost more than all else on the way of an indication.
 #[derive(Default)]
 pub(super) struct IdHasher(u64);

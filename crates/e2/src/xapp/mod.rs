@@ -7,7 +7,7 @@
 //! | `session` | connecting, the setup, losing it, messages by kind |
 //! | `nodes` | the nodes that the RIC tells of; standing subscriptions |
 //! | `poll` | FlexRIC's dialect: repeating the setup to learn of nodes |
-//! | `subscriptions` | how far each subscription has come; gaps in the running numbers |
+//! | `subscriptions` | how far each subscription has come; gaps in the sequence numbers |
 //! | `requests` | request ids, time-outs, answers |
 mod config;
 mod io;
@@ -351,7 +351,7 @@ impl Xapp {
         self.subscriptions.get(handle).map(|s| s.node)
     }
 
-    /// Indications of a subscription that are missing, by the gaps in their running numbers; `None` if the agent gives
+    /// Indications of a subscription that are missing, by the gaps in their sequence numbers; `None` if the agent gives
     /// none, or if there is no such subscription.
     pub fn lost(&self, handle: SubscriptionHandle) -> Option<u64> {
         self.subscriptions.get(handle).and_then(|s| s.gaps.lost())
@@ -362,7 +362,7 @@ impl Xapp {
         self.subscriptions.iter().map(|(_, s)| s.gaps.lost()).sum()
     }
 
-    /// Indications whose running number came before, of all subscriptions there are.
+    /// Indications whose sequence number came before, of all subscriptions there are.
     pub fn repeated_total(&self) -> u64 {
         self.subscriptions.iter().map(|(_, s)| s.gaps.repeated()).sum()
     }

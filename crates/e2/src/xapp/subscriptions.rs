@@ -2,7 +2,7 @@
 use super::*;
 use std::collections::BTreeSet;
 
-/// Indications that may be missing at once before a running number of zero means a new start rather than a loss.
+/// Indications that may be missing at once before a sequence number of zero means a new start rather than a loss.
 const RESTART_GAP: u16 = 1_024;
 
 /// Where a subscription stands.
@@ -43,7 +43,7 @@ impl Subscription {
     }
 }
 
-/// Losses by the gaps in the running numbers, and numbers that came twice.
+/// Losses by the gaps in the sequence numbers, and numbers that came twice.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gaps {
     last: Option<u16>,

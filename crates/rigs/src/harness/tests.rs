@@ -1,5 +1,7 @@
+use super::window::TOOL_CORES;
 use super::*;
 use crate::fake::{self, Acts, Log};
+use crate::sut;
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;

@@ -90,7 +90,7 @@ sequence! {
     RicRequestId "RICrequestID" {
         /// The xApp, in the numbering of the RIC.
         requestor: u16 [Int<0, 65535>] "ricRequestorID",
-        /// The requestor's running number.
+        /// The requestor's sequence number.
         instance: u16 [Int<0, 65535>] "ricInstanceID",
     }
 }

@@ -24,7 +24,7 @@ pub struct Head {
     pub function_id: RanFunctionId,
     /// Of which action.
     pub action_id: RicActionId,
-    /// Running number.
+    /// Sequence number.
     pub sn: Option<u16>,
 }
 
@@ -98,7 +98,7 @@ pub struct Indication<'a> {
     pub function_id: RanFunctionId,
     /// Of which action.
     pub action_id: RicActionId,
-    /// Running number.
+    /// Sequence number.
     pub sn: Option<u16>,
     /// Report or insert.
     pub kind: RicIndicationType,
@@ -471,7 +471,7 @@ const fn string_ie_len(string: &[u8]) -> usize {
     3 + len_len(value) + value
 }
 
-/// A long RICindication with a running number, up to its header.
+/// A long RICindication with a sequence number, up to its header.
 #[rustfmt::skip]
 const USUAL_INDICATION: [u8; 64] = usual([
     0, 5, 0x40, 0, 0, 0, 0, 7, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0,
