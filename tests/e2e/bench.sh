@@ -105,18 +105,18 @@ echo "-- a campaign whose tool is killed leaves no process behind"
 "$RANLAB" bench run my.toml --quick --fresh --set measure.duration=1s >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 100); do
-    children=$(pgrep -P "$(pgrep -d, -P $pid || echo 0)" -f ' ric ' || true)
+    children=$(pgrep -P $pid -f ' worker' || true)
     [[ -n $children ]] && break
     sleep 0.05
 done
-[[ -n $children ]] || { echo "no RIC was started"; exit 1; }
+[[ -n $children ]] || { echo "no worker was started"; exit 1; }
 kill -9 $pid
 wait $pid 2>/dev/null || true
 for _ in $(seq 100); do
     kill -0 $children 2>/dev/null || break
     sleep 0.1
 done
-kill -0 $children 2>/dev/null && { echo "the RIC outlives its campaign"; exit 1; }
+kill -0 $children 2>/dev/null && { echo "a worker outlives its campaign"; exit 1; }
 
 echo "-- Ctrl-C keeps what is finished"
 got=0

@@ -4,7 +4,7 @@
 //! message to a worker ([`field`]). It runs in the process that starts it: a verb's own, or a [`worker`] on any machine,
 //! which looks at it, meters it and reports.
 //!
-//! To add a part: its file with the config and what it starts ([`Running`]), a variant of [`Part`].
+//! To add a part: its file with the config and what it starts (`Running`), a variant of [`Part`].
 
 mod attach;
 pub mod check;

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A rig never runs load in its own process: every part of an experiment (the system under test, the base stations, the
-//! xApp) is a [`worker`] process of its own, on this machine or another, and is metered where it runs. So a part that
-//! dies takes nothing with it, a killed campaign leaves nothing behind (a worker ends when its input does), and one
-//! protocol serves a laptop and a laboratory.
+//! xApp) is a process of its own ([`ranlab_parts::worker`]), on this machine or another, and is metered where it runs. So
+//! a part that dies takes nothing with it, a killed campaign leaves nothing behind (a worker ends when its input does), and
+//! one protocol serves a laptop and a laboratory.
 //!
 //! To add a rig: write its file, enter it in [`all`]. [`all`] is what `bench list`, `bench new` and `doctor` show.
 #![deny(missing_docs)]

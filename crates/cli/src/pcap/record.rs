@@ -124,7 +124,7 @@ async fn until_stopped(recording: &Recording, duration: Option<Duration>) -> io:
             _ = flush.tick() => {
                 let mut state = recording.state.borrow_mut();
                 let flushed = state.recorder.flush();
-                state.failed = state.failed.take().or(flushed.err());
+                state.failed = state.failed.take().or_else(|| flushed.err());
                 if state.failed.is_some() {
                     return Ok(());
                 }
