@@ -10,6 +10,7 @@ cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
 
 # `test result: ok. 12 passed; 0 failed; 3 ignored; ...`, one line for each test binary.
 awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; binaries++ }
-     END { printf "\n%d tests passed, %d failed, %d ignored, in %d binaries\n", passed, failed, ignored, binaries
+     /^skipped: / { skipped++; why = why "\n  " $0 }
+     END { printf "\n%d tests passed, %d failed, %d ignored, in %d binaries; %d say that they cannot run here%s\n", passed, failed, ignored, binaries, skipped, why
            if (passed == 0) exit 1 }' "$log"
 exit "$status"

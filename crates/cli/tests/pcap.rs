@@ -1,5 +1,6 @@
 //! `ranlab pcap`: vectors, damaged captures, recordings.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
+use ranlab_host::doctor::skipped;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -209,7 +210,7 @@ fn a_recording_holds_both_directions_and_wireshark_names_the_protocol() {
 fn protocols_of_tshark(file: &Path, packets: usize) {
     let mut tshark = Command::new("tshark");
     let Ok(output) = tshark.args(["-T", "fields", "-e", "frame.protocols", "-r"]).arg(file).output() else {
-        return eprintln!("skipped: tshark is not installed");
+        return skipped("tshark is not installed");
     };
     let text = String::from_utf8(output.stdout).unwrap();
     let named = text.lines().filter(|line| line.split(':').any(|protocol| protocol == "e2ap")).count();

@@ -5,6 +5,7 @@
 use ranlab_dataplane::Random;
 use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
 use ranlab_dataplane::upf::{Fate, HEADROOM, Rules, UserPlane};
+use ranlab_host::doctor::skipped;
 use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{BpfMap, XdpProgram};
 use ranlab_wire::gtpu::{GpduTemplate, PduSession};
@@ -265,11 +266,11 @@ fn compare() {
 #[test]
 fn the_kernels_programs_send_what_the_packet_engine_sends_and_leave_the_rest() {
     let Ok(_) = BpfMap::<KEY, VALUE>::hash(1) else {
-        eprintln!("left out: the kernel lets this user have no maps (CAP_BPF)");
+        skipped("the kernel lets this user have no maps (CAP_BPF)");
         return;
     };
     let Some(space) = Space::new() else {
-        eprintln!("left out: this user may make no network namespace (ip netns add)");
+        skipped("this user may make no network namespace (ip netns add)");
         return;
     };
     let file = Path::new("/run/netns").join(&space.0);

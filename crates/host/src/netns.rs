@@ -273,7 +273,7 @@ mod tests {
     fn possible() -> bool {
         let lacks = lacking();
         if !lacks.is_empty() {
-            println!("not tested here: {}", lacks.join("; "));
+            crate::doctor::skipped(lacks.join("; "));
         }
         lacks.is_empty()
     }

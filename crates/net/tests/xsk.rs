@@ -1,6 +1,7 @@
 //! AF_XDP sockets on a pair of devices in network namespaces of the test's own. Needs root; says so where it is not.
 #![allow(clippy::unwrap_used)]
 
+use ranlab_host::doctor::skipped;
 use ranlab_net::routes::{device, neighbour, route};
 use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{
@@ -23,14 +24,14 @@ impl Link {
     /// `None` where this user may not make one.
     fn new(test: &str) -> Option<Self> {
         if let Err(XskError::Absent | XskError::Privilege) = XskSocket::bind(0x7fff_ffff, 0, SMALL) {
-            eprintln!("left out: no AF_XDP for this user here");
+            skipped("no AF_XDP for this user here");
             return None;
         }
         let link = Self(format!("ranlab-xsk-{test}-{}", std::process::id()));
         for end in ["a", "b"] {
             let made = Command::new("ip").args(["netns", "add", &link.space(end)]).output().ok()?;
             if !made.status.success() {
-                eprintln!("left out: this user may make no network namespace (ip netns add)");
+                skipped("this user may make no network namespace (ip netns add)");
                 return None;
             }
         }

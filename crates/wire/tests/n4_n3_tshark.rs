@@ -39,7 +39,7 @@ fn tshark(pcap: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
-            println!("skipped: tshark does not run ({error})");
+            ranlab_host::doctor::skipped(format_args!("tshark does not run ({error})"));
             return None;
         }
     };

@@ -55,7 +55,7 @@ fn recording() -> Vec<u8> {
 fn tshark_reads_the_values_that_were_written() {
     let version = Command::new("tshark").arg("--version").output();
     if !version.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no tshark on this machine");
+        ranlab_host::doctor::skipped("no tshark on this machine");
         return;
     }
     let path = std::env::temp_dir().join(format!("ranlab-ecpri-{}.pcap", std::process::id()));

@@ -480,7 +480,7 @@ mod tests {
     fn a_device_that_is_not_there_has_no_socket() {
         match XskSocket::bind(0x7fff_ffff, 0, XskOptions::default()) {
             Err(XskError::Absent | XskError::Privilege | XskError::Memory { .. }) => {
-                eprintln!("left out: no AF_XDP for this user here");
+                ranlab_host::doctor::skipped("no AF_XDP for this user here");
             }
             Err(XskError::Step { source, .. }) => assert_eq!(source.raw_os_error(), Some(libc::ENODEV)),
             other => panic!("{other:?}"),

@@ -203,7 +203,9 @@ mod tests {
         let map = match BpfMap::sockets(4) {
             Ok(map) => map,
             Err(error) => {
-                eprintln!("left out: the kernel lets this user have no maps ({error})");
+                ranlab_host::doctor::skipped(format_args!(
+                    "the kernel lets this user have no maps ({error})"
+                ));
                 return None;
             }
         };

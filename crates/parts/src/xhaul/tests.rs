@@ -25,7 +25,7 @@ fn part(flows: Vec<LiveFlow>) -> XhaulPart {
 fn impossible() -> bool {
     let lacks = ranlab_host::netns::lacking();
     if let Some(lack) = lacks.first() {
-        eprintln!("skipped: {lack}");
+        ranlab_host::doctor::skipped(lack);
     }
     !lacks.is_empty()
 }
