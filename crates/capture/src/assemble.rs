@@ -3,7 +3,8 @@ use bytes::Bytes;
 use ranlab_wire::packet::{Ip, Protocol, Tcp, Udp};
 
 use super::exported::Exported;
-use super::note::{Note, Notes};
+use super::findings::Findings;
+use super::note::Note;
 use super::packets::Packet;
 use super::pdu::{Endpoint, Flow, Pdu, Place, Transport, begins_like_e2ap};
 use super::sctp::Associations;
@@ -13,22 +14,6 @@ use super::{Side, link};
 /// Octets of unfinished messages that are held for all connections together; beyond, the connection that wants more
 /// loses what it has.
 pub const MAX_HELD_BYTES: usize = 256 << 20;
-
-/// What packets gave: PDUs in the order in which they became whole, and what was unusual.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// Take them out from time to time.
-    pub pdus: Vec<Pdu>,
-    /// Bounded by themselves.
-    pub notes: Notes,
-}
-
-impl Findings {
-    /// Takes note of something about a packet.
-    pub(super) fn note(&mut self, note: Note, packet: u64) {
-        self.notes.add(note, "packet", packet);
-    }
-}
 
 /// Joins what packets carry; memory is bounded whatever the capture holds.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::link::LinkType;
+use super::link_type::LinkType;
 use super::writer::PcapngWriter;
 use super::{Endpoint, Flow, Side, Transport};
 

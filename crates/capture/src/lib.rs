@@ -14,7 +14,9 @@ mod assemble;
 pub mod dissect;
 mod exported;
 mod fields;
+mod findings;
 mod link;
+mod link_type;
 pub mod note;
 pub mod packets;
 mod pdu;
@@ -27,9 +29,10 @@ mod writer;
 
 use serde::Serialize;
 
-pub use assemble::{Assembler, Findings, MAX_HELD_BYTES};
+pub use assemble::{Assembler, MAX_HELD_BYTES};
 pub use exported::Recorder;
-pub use link::LinkType;
+pub use findings::Findings;
+pub use link_type::LinkType;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
 pub use report::Line;
 pub use trace::{Problem, Summary, Trace, TraceError};

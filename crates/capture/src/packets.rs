@@ -3,8 +3,8 @@ use std::io::{self, Read};
 
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
-use super::assemble::Findings;
-use super::link::LinkType;
+use super::findings::Findings;
+use super::link_type::LinkType;
 use super::note::Note;
 
 /// The read buffer begins with this much

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use ranlab_wire::packet::{PacketError, Sctp, SctpChunk, SctpData};
 
-use super::assemble::Findings;
+use super::findings::Findings;
 use super::note::Note;
 use super::pdu::Place;
 use super::{Flow, MAX_PDU_BYTES};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::{Buf, Bytes, BytesMut};
 use ranlab_wire::packet::Tcp;
 
-use super::assemble::Findings;
+use super::findings::Findings;
 use super::note::Note;
 use super::pdu::{Place, begins_like_e2ap};
 use super::{Flow, MAX_PDU_BYTES};

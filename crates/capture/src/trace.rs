@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::assemble::{Assembler, Findings};
+use super::assemble::Assembler;
 use super::dissect::{Connection, Dissected, Dissector, Known, other_version};
+use super::findings::Findings;
 use super::note::{Note, NoteCount, Notes};
 use super::pdu::{Endpoint, Flow, Pdu, Transport};
 use super::{MAX_PDU_BYTES, Side, packets, verify};

@@ -1,7 +1,7 @@
 //! Captures as octets: pcap (version 2.4, nanoseconds) and pcapng, little-endian on every machine.
 use std::io::{self, Write};
 
-use super::link::LinkType;
+use super::link_type::LinkType;
 
 /// Octets that a pcap keeps of a packet; any tool reads as many.
 const SNAP_BYTES: usize = 65_535;

@@ -5,8 +5,8 @@ use crate::results::{PointResult, Results};
 use crate::scenario::Plot;
 use crate::stats::summarise;
 
-use super::build::{number, together};
 use super::figure::{Across, Figure, Form, Sample, Series};
+use super::pooled::{number, together};
 use super::words::quantity;
 
 /// Lines that are drawn if the scenario names none.

@@ -7,8 +7,8 @@ use crate::scenario::Plot;
 use crate::stats::summarise;
 use crate::usl::{self, UslFit, UslFlag};
 
-use super::build::{Group, marks, pool};
 use super::figure::{Figure, Form, Sample, Series};
+use super::pooled::{Group, marks, pool};
 
 /// Points of a drawn curve.
 const CURVE_STEPS: u32 = 100;

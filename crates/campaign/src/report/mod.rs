@@ -10,6 +10,7 @@ mod font;
 mod html;
 mod law;
 mod legend;
+mod pooled;
 mod tables;
 mod trials;
 mod words;
