@@ -58,6 +58,8 @@ cargo build --release -p ranlab
 export RANLAB=$PWD/target/release/ranlab
 echo "== end to end, the release binary"
 tests/e2e.sh || failed+=("end to end")
+echo "== strangers' programs, those that a variable names (docs/peers.md)"
+SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
 soaks=0
 for soak in "$PWD"/scripts/soak/*.sh; do
     [[ -x $soak ]] || continue
