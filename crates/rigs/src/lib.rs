@@ -40,6 +40,7 @@ use ranlab_campaign::rig::{Rig, RigDescription};
 use harness::Bench;
 pub use noise::{WHEN_NOISY, disturbances, mark_disturbed, remarks, warnings};
 pub use ranlab_parts::{Host, HostError, Lab};
+pub use readback::Question;
 
 /// Every rig there is, in the order in which people meet them.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {

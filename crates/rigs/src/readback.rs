@@ -1,5 +1,6 @@
 //! What a controller says of itself over REST: the proof that it took in what it was sent.
 
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::record::Recorder;
@@ -45,6 +46,40 @@ pub(crate) fn metrics() -> Vec<Metric> {
     ]
 }
 
+/// A question to a system over REST, `URL[=PATTERN]`: where it tells what it knows, and what of it is counted. Without a
+/// pattern, all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    url: String,
+    pattern: String,
+}
+
+impl Question {
+    /// The system's answer.
+    ///
+    /// # Errors
+    /// It did not answer within 10 s, or not with what the pattern names: in words, its address in them.
+    pub fn ask(&self) -> Result<f64, String> {
+        let Self { url, pattern } = self;
+        count(&ask(url)?, &steps(pattern)).ok_or_else(|| format!("{url} tells nothing at {pattern}"))
+    }
+}
+
+impl FromStr for Question {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (url, pattern) = text.split_once('=').unwrap_or((text, "/"));
+        if !url.starts_with("http://") {
+            return Err(format!("\"{url}\" does not begin with http://"));
+        }
+        if !pattern.starts_with('/') {
+            return Err(format!("\"{pattern}\" is no path: it begins with / as /eNB_config/*/ues does"));
+        }
+        Ok(Self { url: url.to_owned(), pattern: pattern.to_owned() })
+    }
+}
+
 /// Asks, if the scenario says where; false: it did not answer with what was asked for.
 ///
 /// # Errors
@@ -66,7 +101,7 @@ pub(crate) fn record(run: &Run<'_>, recorder: &mut Recorder) -> Result<bool, Rig
         }
     }
     let begun = Instant::now();
-    let answer = ask(&url);
+    let answer = ask(&url).ok();
     let elapsed = begun.elapsed();
     let counts = answer.and_then(|answer| {
         wanted
@@ -96,11 +131,14 @@ fn address(run: &Run<'_>) -> Result<String, RigError> {
     }
 }
 
-fn ask(url: &str) -> Option<Value> {
+fn ask(url: &str) -> Result<Value, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(WAIT)).build().into();
-    let mut response = agent.get(url).call().ok()?;
-    let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().ok()?;
-    serde_json::from_str(&text).ok()
+    let no_answer = |error: ureq::Error| format!("{url} does not answer: {error}");
+    let mut response = agent.get(url).call().map_err(no_answer)?;
+    let text =
+        response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().map_err(no_answer)?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("{url} answers with something else than JSON: {error}"))
 }
 
 /// How many there are at the end of these steps; `None`: they do not lead there.
@@ -189,6 +227,18 @@ mod tests {
         assert_eq!(result, Ok(true));
         assert_eq!((metrics["rest_answered"], metrics["rest_nodes"], metrics["rest_ues"]), (1.0, 1.0, 100.0));
         assert!(asked.join().unwrap().starts_with("GET /stats_manager/enb_config HTTP/1.1"));
+    }
+
+    #[test]
+    fn a_question_is_one_argument_and_an_answer_or_the_reason() {
+        let (url, asked) = controller("HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{\"BS\": [{}, {}, {}]}");
+        let question: Question = format!("{url}=/BS").parse().unwrap();
+        assert_eq!(question.ask(), Ok(3.0));
+        asked.join().unwrap();
+        let error = question.ask().unwrap_err();
+        assert!(error.contains(&url) && error.contains("does not answer"), "{error}");
+        assert!("127.0.0.1:9999=/".parse::<Question>().unwrap_err().contains("http://"));
+        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("no path"));
     }
 
     #[test]
