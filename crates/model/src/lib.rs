@@ -11,6 +11,7 @@ mod fixed;
 mod link;
 mod radio;
 mod ue;
+pub mod user_plane;
 pub mod xhaul;
 
 pub use cell::{CELL_UES_MAX, Cell, CellConfig, CellError, PRBS_MAX, RATE_KBPS_MAX, SLOTS_US};
