@@ -1,12 +1,16 @@
-//! The HW service model: no panic; what decodes encodes, and that is canonical.
+//! The service models in aligned PER: no panic; what decodes encodes, and that is canonical.
 #![no_main]
 
 use std::fmt::Debug;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
+use ranlab_wire::e2sm::control::Refusal;
 use ranlab_wire::e2sm::hw::{HwPolicy, HwTrigger, Ping};
 use ranlab_wire::e2sm::per;
+use ranlab_wire::e2sm::rrc::{RrcIndication, RrcTrigger};
+use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication};
+use ranlab_wire::e2sm::traffic::{TrafficCommand, TrafficIndication};
 use ranlab_wire::per::Per;
 
 fuzz_target!(|input: &[u8]| {
@@ -14,6 +18,13 @@ fuzz_target!(|input: &[u8]| {
     round_trip::<Ping>(&octets);
     round_trip::<HwTrigger>(&octets);
     round_trip::<HwPolicy>(&octets);
+    round_trip::<RrcTrigger>(&octets);
+    round_trip::<RrcIndication>(&octets);
+    round_trip::<SliceCommand>(&octets);
+    round_trip::<SliceIndication>(&octets);
+    round_trip::<TrafficCommand>(&octets);
+    round_trip::<TrafficIndication>(&octets);
+    round_trip::<Refusal>(&octets);
 });
 
 fn round_trip<T: Per + PartialEq + Debug>(octets: &Bytes) {

@@ -12,7 +12,7 @@ use ranlab_sdk::e2::ric::{RicConfig, Side};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
-use ranlab_sdk::wire::e2sm::{MODELS, Model};
+use ranlab_sdk::wire::e2sm::{Model, hw};
 use ranlab_sdk::{RicHandle, XappHandle};
 
 const NODES: u32 = 2;
@@ -38,13 +38,15 @@ fn fleet(controller: Address) -> Fleet {
     })
 }
 
-/// Every model of the registry, HW's own periodic pings among them, is subscribed by what the registry says of it; of
-/// each the values of all UEs arrive, and what is recorded is what was heard.
+/// Every model that base stations offer, HW's own periodic pings among them, is subscribed by what the registry says of
+/// it; of each the values of all UEs arrive, and what is recorded is what was heard.
 #[test]
 fn every_model_ends_as_rows_of_every_base_station_and_ue() {
     let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
-    let mut recorder = Recorder::create(&path, MODELS).unwrap();
-    let mut values = Values::new(MODELS, None);
+    let hw: &dyn Model = &hw::Hw;
+    let offered: Vec<_> = SOURCES.iter().map(|source| source.model).chain([hw]).collect();
+    let mut recorder = Recorder::create(&path, &offered).unwrap();
+    let mut values = Values::new(&offered, None);
     let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
     ranlab_sdk::run(async {
         let address = |name: &str| Address::Memory(format!("values-{name}"));
@@ -55,11 +57,11 @@ fn every_model_ends_as_rows_of_every_base_station_and_ue() {
         fleet.ramp_up().await.unwrap();
         let config = XappConfig::new(address("e42").to_string());
         let xapp = XappHandle::start(config, SocketOptions::default());
-        for model in MODELS {
+        for model in &offered {
             let trigger = model.periodic(model.encoding(), PERIOD).unwrap();
             xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).unwrap();
         }
-        let wanted = NODES as usize * MODELS.len();
+        let wanted = NODES as usize * offered.len();
         let until = tokio::time::Instant::now() + PATIENCE;
         while heard.len() < wanted {
             let event = tokio::time::timeout_at(until, xapp.next()).await;
@@ -90,7 +92,7 @@ fn every_model_ends_as_rows_of_every_base_station_and_ue() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(text.lines().count() as u64, rows + 2);
-    for model in MODELS {
+    for model in &offered {
         assert!(text.lines().any(|line| line.split(',').nth(3) == Some(model.name())), "{model}");
     }
 }

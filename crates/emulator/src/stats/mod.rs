@@ -145,11 +145,15 @@ mod tests {
     use ranlab_sdk::wire::e2sm::{MODELS, RowKey, hw::Hw};
     use std::collections::BTreeSet;
 
+    /// Models that are no cell's statistics: HW, and those that are controlled.
+    const OTHERS: [&str; 4] = ["hw", "rrc", "slice", "traffic"];
+
     /// Of each model that is a cell's to tell, the octets that an agent sends are about every UE, or about the node.
     #[test]
-    fn every_model_but_hw_is_told_and_its_table_names_every_ue() {
+    fn every_model_of_statistics_is_told_and_its_table_names_every_ue() {
         let told: Vec<_> = SOURCES.iter().map(|source| source.model.name()).collect();
-        let models: Vec<_> = MODELS.iter().map(|model| model.name()).filter(|name| *name != "hw").collect();
+        let models: Vec<_> =
+            MODELS.iter().map(|model| model.name()).filter(|name| !OTHERS.contains(name)).collect();
         assert_eq!(told, models);
         assert!(Source::of(&Hw).is_none());
         for source in SOURCES {

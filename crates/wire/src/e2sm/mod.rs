@@ -10,6 +10,7 @@
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
 pub mod cell;
+pub mod control;
 pub mod gtp;
 pub mod hw;
 pub mod mac;
@@ -19,7 +20,10 @@ pub mod pdcp;
 pub mod per;
 pub mod plain;
 pub mod rlc;
+pub mod rrc;
+pub mod slice;
 mod table;
+pub mod traffic;
 
 pub use model::{Model, ServiceModel, UnknownModel, by_oid, customary, names};
 pub use octets::{Encoding, Octets, SmError};
@@ -34,4 +38,7 @@ pub static MODELS: &[&dyn Model] = &[
     &pdcp::Pdcp,
     &gtp::Gtp,
     &cell::CellStats,
+    &rrc::Rrc,
+    &slice::SliceModel,
+    &traffic::Traffic,
 ];

@@ -123,20 +123,37 @@ pub enum RowKey {
         /// Tunnel endpoint identifier at the base station.
         teid: u32,
     },
+    /// A slice of the node.
+    Slice {
+        /// Its number.
+        slice: u16,
+    },
+    /// A queue of a radio bearer.
+    Queue {
+        /// Radio network temporary identifier.
+        rnti: u32,
+        /// Radio bearer identity.
+        rbid: u8,
+        /// Its number.
+        queue: u8,
+    },
 }
 
 impl RowKey {
-    /// The UE's RNTI; `None` for the node as a whole.
+    /// The UE's RNTI; `None` for the node as a whole and its slices.
     pub const fn ue(self) -> Option<u32> {
         match self {
-            Self::Node => None,
-            Self::Ue { rnti } | Self::Bearer { rnti, .. } | Self::Tunnel { rnti, .. } => Some(rnti),
+            Self::Node | Self::Slice { .. } => None,
+            Self::Ue { rnti }
+            | Self::Bearer { rnti, .. }
+            | Self::Queue { rnti, .. }
+            | Self::Tunnel { rnti, .. } => Some(rnti),
         }
     }
 
     /// The radio bearer's identity.
     pub const fn bearer(self) -> Option<u8> {
-        if let Self::Bearer { rbid, .. } = self { Some(rbid) } else { None }
+        if let Self::Bearer { rbid, .. } | Self::Queue { rbid, .. } = self { Some(rbid) } else { None }
     }
 
     /// The tunnel's endpoint identifier at the base station.
@@ -284,3 +301,34 @@ macro_rules! row {
     };
 }
 pub(crate) use row;
+
+/// The rows of a type that is declared elsewhere: the key, then of each column name, what it is made of, kind, unit,
+/// `headline` where a narrow table shows it, and the value.
+macro_rules! columns {
+    ($row:ty, $me:ident => $key:expr, {
+        $($name:literal [$of:ident $kind:ident $($unit:literal)? $($headline:ident)?] = $value:expr,)+
+    }) => {
+        impl $crate::e2sm::table::Row for $row {
+            fn columns() -> Vec<$crate::e2sm::table::Column> {
+                vec![$($crate::e2sm::table::Column {
+                    name: $name.into(),
+                    unit: concat!($($unit)?),
+                    kind: $crate::e2sm::table::Kind::$kind,
+                    of: $crate::e2sm::table::Type::$of,
+                    headline: !concat!($(stringify!($headline))?).is_empty(),
+                },)+]
+            }
+
+            fn key(&self) -> $crate::e2sm::table::RowKey {
+                let $me = self;
+                $key
+            }
+
+            fn values(&self, out: &mut Vec<$crate::e2sm::table::Value>) {
+                let $me = self;
+                out.extend([$($crate::e2sm::table::Value::$of($value.into())),+]);
+            }
+        }
+    };
+}
+pub(crate) use columns;

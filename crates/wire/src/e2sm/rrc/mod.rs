@@ -1,0 +1,247 @@
+//! RRC: who is connected, a model of this project: UEs that attach, are released or come by handover, with the network
+//! and the slices that they chose. A controller at a CU learns from it which UE belongs to whom.
+//!
+//! Right after a subscription for events the UEs that are there are told, as [`RrcChange::Connected`]; then each event
+//! as it happens. FlexRIC has no such model. All in aligned PER, without an indication header.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::e2ap::{Plmn, PlmnCodec};
+use crate::per::{Free, Int, List, Opt, Own};
+use crate::{enumerated, sequence};
+
+use super::octets::{octets, period_ms};
+use super::per::{Aligned, sample};
+use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
+use super::table::{Row, columns};
+use super::{Column, Encoding, Octets, RowKey, ServiceModel, SmError, Table};
+
+/// The OID by which a node offers the model.
+pub const OID: &str = "0.0.0.0.0.0.0.0.1.136.0";
+/// The RAN function id that this project's agents give it.
+pub const DEFAULT_FUNCTION_ID: u16 = 136;
+/// Slices that a UE may use at once (TS 23.501 §5.15.1).
+pub const SNSSAIS_MAX: usize = 8;
+
+/// RRC: the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Rrc;
+
+impl ServiceModel for Rrc {
+    const NAME: &'static str = "rrc";
+    const OID: &'static str = OID;
+    const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+    const DEFINITION: &'static [u8] = b"RRC_EVENTS_V0";
+    const REVISION: u16 = 1;
+    const CUSTOMARY: bool = false;
+
+    type Trigger = RrcTrigger;
+    type Action = Infallible;
+    type Header = ();
+    type Message = RrcIndication;
+    type ControlHeader = Infallible;
+    type Control = Infallible;
+    type Outcome = Infallible;
+
+    /// Events as they happen, and besides the list of all connected UEs each `period`.
+    fn periodic(period: Duration) -> Result<RrcTrigger, SmError> {
+        let period_ms = Some(period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?);
+        Ok(RrcTrigger { events: true, period_ms })
+    }
+
+    fn period(trigger: &RrcTrigger) -> Option<Duration> {
+        trigger.period_ms.map(|ms| Duration::from_millis(ms.into()))
+    }
+
+    fn columns() -> Vec<Column> {
+        RrcEvent::columns()
+    }
+
+    fn tabulate(_: &(), message: &RrcIndication, table: &mut Table) {
+        table.tstamp_us = i64::try_from(message.tstamp_us).ok();
+        message.events.iter().for_each(|event| table.push(event));
+    }
+
+    fn tstamp_us(encoding: Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
+        let message = RrcIndication::decode_as(encoding, &bytes::Bytes::copy_from_slice(message)).ok()?;
+        i64::try_from(message.tstamp_us).ok()
+    }
+
+    fn sample(seed: u64) -> ((), RrcIndication) {
+        // Its constraints have values, so there is always one.
+        ((), sample(seed).unwrap_or_default())
+    }
+}
+octets! {
+    RrcTrigger: Per => Aligned;
+    RrcIndication: Per => Aligned;
+}
+
+sequence! {
+    /// When to tell.
+    #[derive(Copy, Eq, Hash)]
+    RrcTrigger "RrcTrigger" {
+        /// Each event at once, and first of all who is there.
+        events: bool [Free] "events",
+        /// All connected UEs so often, milliseconds.
+        period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs",
+    }
+}
+
+impl RrcTrigger {
+    /// Events alone.
+    pub const EVENTS: Self = Self { events: true, period_ms: None };
+}
+
+sequence! {
+    /// What happened.
+    #[derive(Eq, Hash, Default)]
+    RrcIndication "RrcIndication" {
+        /// When the node made it, microseconds since the Unix epoch.
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs",
+        /// In the order in which it happened.
+        events: Vec<RrcEvent> [List<0, 65_535>] "events",
+    }
+}
+
+enumerated! {
+    /// What happened to a UE.
+    RrcChange "RrcChange" {
+        /// Nothing: it is there.
+        Connected "connected",
+        /// It attached.
+        Attach "attach",
+        /// It is gone from this node.
+        Release "release",
+        /// It came from another cell.
+        Handover "handover",
+    }
+}
+
+sequence! {
+    /// A UE and what happened to it.
+    #[derive(Eq, Hash)]
+    RrcEvent "RrcEvent" {
+        /// What.
+        change: RrcChange [Own] "change",
+        /// Radio network temporary identifier of the UE.
+        rnti: u16 [Int<0, 65_535>] "rnti",
+        /// The cell's number at its node.
+        cell_id: u16 [Int<0, 65_535>] "cellId",
+        /// The network that the UE selected.
+        plmn: Plmn [PlmnCodec] "plmn",
+        /// Slices that it asked for.
+        snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais",
+        /// After a handover, where from; with a release for a handover, where to.
+        other: Option<RrcCell> [Opt] "other",
+    }
+}
+
+sequence! {
+    /// The other end of a handover.
+    #[derive(Copy, Eq, Hash)]
+    RrcCell "RrcCell" {
+        /// The cell's number at its node.
+        cell_id: u16 [Int<0, 65_535>] "cellId",
+        /// What the UE is called there.
+        rnti: u16 [Int<0, 65_535>] "rnti",
+    }
+}
+
+sequence! {
+    /// A slice as networks name it (TS 23.003 §28.4.2).
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    Snssai "SNSSAI" {
+        /// Slice/service type.
+        sst: u8 [Int<0, 255>] "sST",
+        /// Slice differentiator.
+        sd: Option<u32> [Opt<Int<0, 0xff_ffff>>] "sD",
+    }
+}
+
+impl fmt::Display for Snssai {
+    /// `SST` or `SST-SD`, the latter of six hexadecimal digits: `1`, `1-0000ff`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.sst)?;
+        self.sd.map_or(Ok(()), |sd| write!(f, "-{sd:06x}"))
+    }
+}
+
+/// A text that is no S-NSSAI.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no S-NSSAI; write SST or SST-SD: 0 to 255, six hexadecimal digits, e.g. 1-0000ff")]
+pub struct NotAnSnssai(pub String);
+
+impl FromStr for Snssai {
+    type Err = NotAnSnssai;
+
+    fn from_str(text: &str) -> Result<Self, NotAnSnssai> {
+        let number = |text: &str, radix| {
+            let digits = !text.is_empty() && text.chars().all(|c| c.is_digit(radix));
+            digits.then(|| u32::from_str_radix(text, radix).ok()).flatten()
+        };
+        let read = || {
+            let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
+            let sst = number(sst, 10).and_then(|sst| u8::try_from(sst).ok())?;
+            match sd {
+                None => Some(Self { sst, sd: None }),
+                Some(sd) if sd.len() == 6 => Some(Self { sst, sd: Some(number(sd, 16)?) }),
+                Some(_) => None,
+            }
+        };
+        read().ok_or_else(|| NotAnSnssai(text.to_owned()))
+    }
+}
+
+columns! { RrcEvent, event => RowKey::Ue { rnti: event.rnti.into() }, {
+    "change" [Text Label headline] = event.change.name(),
+    "cell_id" [Unsigned Label headline] = event.cell_id,
+    "plmn" [Text Label headline] = event.plmn.to_string(),
+    "snssai" [Text Label headline] = event.snssais.iter().map(Snssai::to_string).collect::<Vec<_>>().join(" "),
+    "other_cell_id" [Text Label] = event.other.map_or_else(String::new, |cell| cell.cell_id.to_string()),
+    "other_rnti" [Text Label] = event.other.map_or_else(String::new, |cell| cell.rnti.to_string()),
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_octets_of_an_attach() {
+        let event = RrcEvent {
+            change: RrcChange::Attach,
+            rnti: 0x4601,
+            cell_id: 3,
+            plmn: Plmn::new(505, 1, 2),
+            snssais: vec![Snssai { sst: 1, sd: Some(0xff) }],
+            other: None,
+        };
+        let message = RrcIndication { tstamp_us: 5, events: vec![event] };
+        let octets = message.to_octets(Encoding::Per).unwrap();
+        #[rustfmt::skip]
+        let expected = [
+            0x00, 5,             // no additions, the time in one octet
+            0x00, 0x01,          // one event
+            0x08,                // no additions, no `other`; `attach` is 1 of 0..3, extensible: 0 01
+            0x46, 0x01, 0, 3,    // RNTI, cell
+            0x05, 0xf5, 0x10,    // 505.01
+            0x14,                // one S-NSSAI of 0..8 (0001), no additions, a differentiator follows
+            1, 0x00, 0xff,
+        ];
+        assert_eq!(octets[..], expected);
+        assert_eq!(RrcIndication::decode_as(Encoding::Per, &octets), Ok(message));
+    }
+
+    #[test]
+    fn an_snssai_is_read_as_it_is_written_and_nothing_else_is() {
+        for text in ["1", "255", "1-0000ff", "0-ffffff"] {
+            assert_eq!(text.parse::<Snssai>().unwrap().to_string(), text);
+        }
+        for text in ["", "256", "-1", "1-", "1-ff", "1-0000fg", "+1", "1-+000ff", "1-0000ff-2"] {
+            assert_eq!(text.parse::<Snssai>(), Err(NotAnSnssai(text.to_owned())), "{text}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Which configurations of slices are possible. Whoever carries commands out asks here first, so that a refusal has
+//! changed nothing and is the same everywhere.
+
+use crate::e2sm::control::{Reason, Refusal};
+
+use super::{
+    DEADLINE_MAX, LABEL_MAX, SLICES_MAX, Slice, SliceAlgorithm, SliceCommand, SliceParameters, SliceSet,
+    WHOLE_PPM,
+};
+
+fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
+    Err(Refusal::new(reason, detail))
+}
+
+impl SliceSet {
+    /// The slice of this number.
+    pub fn slice(&self, id: u16) -> Option<&Slice> {
+        self.slices.iter().find(|slice| slice.id == id)
+    }
+
+    /// The configuration after a command, on a carrier of `prbs` resource blocks; the error says why it cannot be. An
+    /// association leaves the configuration as it is; that its slices exist is checked, its UEs are the base station's
+    /// to know.
+    pub fn after(&self, command: &SliceCommand, prbs: u16) -> Result<Self, Refusal> {
+        let mut next = self.clone();
+        match command {
+            SliceCommand::Configure(set) => next = set.clone(),
+            SliceCommand::Add(slice) if self.slice(slice.id).is_some() => {
+                return refuse(Reason::Exists, format!("slice {} exists", slice.id));
+            }
+            SliceCommand::Add(slice) => next.slices.push(slice.clone()),
+            SliceCommand::Modify(slice) => match next.slices.iter_mut().find(|s| s.id == slice.id) {
+                Some(known) => *known = slice.clone(),
+                None => return unknown(slice.id),
+            },
+            SliceCommand::Delete(id) => {
+                self.slice(*id).map_or_else(|| unknown(*id), |_| Ok(()))?;
+                next.slices.retain(|slice| slice.id != *id);
+            }
+            SliceCommand::Associate(ues) => {
+                let missing = ues.iter().find(|ue| self.slice(ue.slice).is_none());
+                return missing.map_or_else(|| Ok(next), |ue| unknown(ue.slice));
+            }
+        }
+        next.check(prbs).map(|()| next)
+    }
+
+    /// Whether a carrier of `prbs` resource blocks can be shared so.
+    pub fn check(&self, prbs: u16) -> Result<(), Refusal> {
+        if self.slices.len() > SLICES_MAX {
+            return refuse(Reason::TooMany, format!("at most {SLICES_MAX} slices"));
+        }
+        for (n, slice) in self.slices.iter().enumerate() {
+            if self.slices[..n].iter().any(|other| other.id == slice.id) {
+                return refuse(Reason::Exists, format!("slice {} is there twice", slice.id));
+            }
+            if slice.label.len() > LABEL_MAX || slice.label.chars().any(|c| !(' '..='~').contains(&c)) {
+                let what = format!("slice {}: a label is at most {LABEL_MAX} characters of ASCII", slice.id);
+                return refuse(Reason::Invalid, what);
+            }
+        }
+        let mut reserved_ppm = 0;
+        for slice in &self.slices {
+            reserved_ppm += self.reserved_ppm(slice, prbs)?;
+        }
+        if reserved_ppm > u64::from(WHOLE_PPM) {
+            let percent = reserved_ppm as f64 / 10_000.0;
+            return refuse(
+                Reason::Overcommitted,
+                format!("the slices would reserve {percent:.4} % of 100 %"),
+            );
+        }
+        Ok(())
+    }
+
+    /// What a slice reserves, parts per million of the carrier, rounded down: a rounding error forbids nothing.
+    fn reserved_ppm(&self, slice: &Slice, prbs: u16) -> Result<u64, Refusal> {
+        let invalid = |what: &str| refuse(Reason::Invalid, format!("slice {}: {what}", slice.id));
+        let whole = u64::from(WHOLE_PPM);
+        match (self.algorithm, &slice.parameters) {
+            (SliceAlgorithm::Static, SliceParameters::Static(range)) => {
+                if range.low > range.high || range.high >= prbs {
+                    return invalid(&format!(
+                        "resource blocks are 0 to {}, low first",
+                        prbs.saturating_sub(1)
+                    ));
+                }
+                let overlaps = |other: &&Slice| {
+                    other.id != slice.id
+                        && matches!(&other.parameters, SliceParameters::Static(taken)
+                            if taken.low <= range.high && range.low <= taken.high)
+                };
+                match self.slices.iter().find(overlaps) {
+                    Some(other) => refuse(
+                        Reason::Overcommitted,
+                        format!("slices {} and {} would have the same resource blocks", slice.id, other.id),
+                    ),
+                    // They do not overlap, so that they fit.
+                    None => Ok(0),
+                }
+            }
+            (SliceAlgorithm::Nvs, SliceParameters::Capacity(0)) => invalid("a share is above zero"),
+            (SliceAlgorithm::Nvs, SliceParameters::Capacity(ppm)) => Ok(u64::from(*ppm)),
+            (SliceAlgorithm::Nvs, SliceParameters::Rate(rate)) => {
+                let (reserved, reference) = (u64::from(rate.reserved_kbps), u64::from(rate.reference_kbps));
+                if reserved == 0 || reserved > reference {
+                    return invalid("a reserved rate is above zero and at most the reference");
+                }
+                Ok(reserved * whole / reference)
+            }
+            (SliceAlgorithm::Edf, SliceParameters::Deadline(edf)) => {
+                let (slots, guaranteed) = (u64::from(edf.deadline_slots), u64::from(edf.guaranteed_prbs));
+                if !(1..=DEADLINE_MAX).contains(&edf.deadline_slots) {
+                    return invalid(&format!("a deadline is 1 to {DEADLINE_MAX} slots"));
+                }
+                if guaranteed == 0 {
+                    return invalid("a guarantee is above zero");
+                }
+                Ok(guaranteed * whole / (slots * u64::from(prbs.max(1))))
+            }
+            // Kept for when there is an algorithm again; it asks for nothing.
+            (SliceAlgorithm::None, _) => Ok(0),
+            (algorithm, _) => invalid(&format!("its parameters are none of {}", algorithm.name())),
+        }
+    }
+}
+
+fn unknown<T>(id: u16) -> Result<T, Refusal> {
+    refuse(Reason::UnknownSlice, format!("there is no slice {id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DeadlineReservation, PrbRange, RateReservation, UeScheduler, UeSlice};
+    use super::*;
+
+    fn slice(id: u16, parameters: SliceParameters) -> Slice {
+        Slice { id, label: format!("s{id}"), scheduler: UeScheduler::ProportionalFair, parameters }
+    }
+
+    fn nvs(ppm: &[u32]) -> SliceSet {
+        let slices = (0..).zip(ppm).map(|(id, ppm)| slice(id, SliceParameters::Capacity(*ppm)));
+        SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: true, slices: slices.collect() }
+    }
+
+    fn why(outcome: Result<SliceSet, Refusal>) -> Reason {
+        outcome.unwrap_err().reason
+    }
+
+    #[test]
+    fn the_whole_may_be_given_away_and_no_more() {
+        let set = nvs(&[660_000, 340_000]);
+        let configured = SliceSet::default().after(&SliceCommand::Configure(set.clone()), 106).unwrap();
+        assert_eq!(configured, set);
+        let more = SliceCommand::Modify(slice(0, SliceParameters::Capacity(660_001)));
+        assert_eq!(why(set.after(&more, 106)), Reason::Overcommitted);
+        let tenths = SliceCommand::Configure(nvs(&[100_000; 10]));
+        assert!(set.after(&tenths, 106).is_ok(), "ten tenths are the whole");
+        let rate = RateReservation { reserved_kbps: 1, reference_kbps: 1_000 };
+        let rate = SliceCommand::Add(slice(9, SliceParameters::Rate(rate)));
+        assert_eq!(why(set.after(&rate, 106)), Reason::Overcommitted);
+    }
+
+    #[test]
+    fn what_is_not_there_or_there_already_is_told_apart() {
+        let set = nvs(&[500_000, 500_000]);
+        assert_eq!(why(set.after(&SliceCommand::Delete(7), 106)), Reason::UnknownSlice);
+        let seven = slice(7, SliceParameters::Capacity(1));
+        assert_eq!(why(set.after(&SliceCommand::Modify(seven), 106)), Reason::UnknownSlice);
+        let again = slice(1, SliceParameters::Capacity(1));
+        assert_eq!(why(set.after(&SliceCommand::Add(again), 106)), Reason::Exists);
+        let ue = SliceCommand::Associate(vec![UeSlice { rnti: 1, slice: 7 }]);
+        assert_eq!(why(set.after(&ue, 106)), Reason::UnknownSlice);
+        let left = set.after(&SliceCommand::Delete(0), 106).unwrap();
+        assert_eq!(left.slices.iter().map(|slice| slice.id).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn parameters_are_of_their_algorithm_and_within_their_bounds() {
+        let set = |algorithm, parameters: &[SliceParameters]| {
+            let slices = (0..).zip(parameters).map(|(id, p)| slice(id, p.clone())).collect();
+            SliceSet { algorithm, sharing: false, slices }.check(100).map_err(|refusal| refusal.reason)
+        };
+        let range = |low, high| SliceParameters::Static(PrbRange { low, high });
+        let rate = |reserved_kbps, reference_kbps| {
+            SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
+        };
+        let edf = |deadline_slots, guaranteed_prbs| {
+            SliceParameters::Deadline(DeadlineReservation { deadline_slots, guaranteed_prbs })
+        };
+        use SliceAlgorithm::{Edf, None, Nvs, Static};
+        assert_eq!(set(Static, &[range(0, 49), range(50, 99)]), Ok(()));
+        assert_eq!(set(Static, &[range(0, 50), range(50, 99)]), Err(Reason::Overcommitted));
+        assert_eq!(set(Static, &[range(0, 100)]), Err(Reason::Invalid));
+        assert_eq!(set(Static, &[range(2, 1)]), Err(Reason::Invalid));
+        assert_eq!(set(Static, &[SliceParameters::Capacity(1)]), Err(Reason::Invalid));
+        assert_eq!(set(Nvs, &[SliceParameters::Capacity(0)]), Err(Reason::Invalid));
+        assert_eq!(set(Nvs, &[rate(50, 100), SliceParameters::Capacity(500_000)]), Ok(()));
+        assert_eq!(set(Nvs, &[rate(101, 100)]), Err(Reason::Invalid));
+        assert_eq!(set(Nvs, &[rate(0, 0)]), Err(Reason::Invalid));
+        assert_eq!(set(Edf, &[edf(20, 1_000), edf(40, 2_000)]), Ok(()));
+        assert_eq!(set(Edf, &[edf(20, 1_001), edf(40, 2_000)]), Err(Reason::Overcommitted));
+        assert_eq!(set(Edf, &[edf(0, 1)]), Err(Reason::Invalid));
+        assert_eq!(set(Edf, &[edf(u32::MAX, u32::MAX)]), Err(Reason::Invalid));
+        assert_eq!(set(None, &[range(7, 3)]), Ok(()));
+    }
+}

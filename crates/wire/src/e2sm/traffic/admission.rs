@@ -1,0 +1,160 @@
+//! Which configurations of a bearer are possible; see [`slice`](crate::e2sm::slice) for why it stands here.
+
+use crate::e2sm::control::{Reason, Refusal};
+
+use super::{
+    DEFAULT_QUEUE, Discipline, FILTERS_MAX, Pacer, QUEUES_MAX, Queue, QueueScheduler, TrafficAction,
+    TrafficConfig,
+};
+
+/// Octets of the queue of a bearer that nobody has configured: what a large RLC buffer holds.
+pub const DEFAULT_CAPACITY_BYTES: u32 = 10 << 20;
+
+impl Default for TrafficConfig {
+    fn default() -> Self {
+        let discipline = Discipline::Fifo(DEFAULT_CAPACITY_BYTES);
+        Self {
+            queues: vec![Queue { id: DEFAULT_QUEUE, discipline, shaper: None, policer: None }],
+            filters: Vec::new(),
+            scheduler: QueueScheduler::RoundRobin(0),
+            pacer: Pacer::default(),
+        }
+    }
+}
+
+fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
+    Err(Refusal::new(reason, detail))
+}
+
+/// Puts `new` in the place of the one that `is_same` finds, or behind the others if there is room.
+fn put<T>(list: &mut Vec<T>, new: T, most: usize, is_same: impl Fn(&T) -> bool) -> Result<(), Refusal> {
+    let room = list.len() < most;
+    match list.iter_mut().find(|known| is_same(known)) {
+        Some(known) => *known = new,
+        None if room => list.push(new),
+        None => return refuse(Reason::TooMany, format!("at most {most} of a bearer")),
+    }
+    Ok(())
+}
+
+impl TrafficConfig {
+    fn has_queue(&self, id: u8) -> Result<(), Refusal> {
+        match self.queues.iter().any(|queue| queue.id == id) {
+            true => Ok(()),
+            false => refuse(Reason::UnknownQueue, format!("there is no queue {id}")),
+        }
+    }
+
+    /// The configuration after a change; the error says why it cannot be.
+    pub fn after(&self, action: &TrafficAction) -> Result<Self, Refusal> {
+        let mut next = self.clone();
+        match action {
+            TrafficAction::PutQueue(queue) => {
+                put(&mut next.queues, *queue, QUEUES_MAX, |known| known.id == queue.id)?;
+            }
+            TrafficAction::DeleteQueue(DEFAULT_QUEUE) => {
+                let what = format!("queue {DEFAULT_QUEUE} takes what no filter matches: it stays");
+                return refuse(Reason::InUse, what);
+            }
+            TrafficAction::DeleteQueue(id) => {
+                self.has_queue(*id)?;
+                if let Some(filter) = self.filters.iter().find(|filter| filter.queue == *id) {
+                    return refuse(Reason::InUse, format!("filter {} sends to queue {id}", filter.id));
+                }
+                if matches!(&self.scheduler, QueueScheduler::Priority(order) if order.contains(id)) {
+                    return refuse(Reason::InUse, format!("the scheduler names queue {id}"));
+                }
+                next.queues.retain(|queue| queue.id != *id);
+            }
+            TrafficAction::PutFilter(filter) => {
+                self.has_queue(filter.queue)?;
+                put(&mut next.filters, *filter, FILTERS_MAX, |known| known.id == filter.id)?;
+            }
+            TrafficAction::DeleteFilter(id) => {
+                next.filters.retain(|filter| filter.id != *id);
+                if next.filters.len() == self.filters.len() {
+                    return refuse(Reason::UnknownFilter, format!("there is no filter {id}"));
+                }
+            }
+            TrafficAction::SetScheduler(scheduler) => {
+                if let QueueScheduler::Priority(order) = scheduler {
+                    order.iter().try_for_each(|id| self.has_queue(*id))?;
+                    if (1..order.len()).any(|n| order[..n].contains(&order[n])) {
+                        return refuse(Reason::Invalid, "a queue is named twice");
+                    }
+                }
+                next.scheduler = scheduler.clone();
+            }
+            TrafficAction::SetPacer(pacer) => next.pacer = *pacer,
+        }
+        Ok(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BearerId, Filter, TrafficCommand};
+    use super::*;
+    use crate::e2sm::{Encoding, Octets};
+
+    const FILTER: Filter = Filter {
+        id: 7,
+        source: None,
+        destination: None,
+        source_port: None,
+        destination_port: Some(2_112),
+        protocol: Some(17),
+        queue: 1,
+    };
+
+    fn queue(id: u8) -> TrafficAction {
+        let discipline = Discipline::Fifo(1_000);
+        TrafficAction::PutQueue(Queue { id, discipline, shaper: None, policer: None })
+    }
+
+    #[test]
+    fn a_queue_a_filter_and_a_pacer_in_that_order_and_back() {
+        let before = TrafficConfig::default();
+        let filter = TrafficAction::PutFilter(FILTER);
+        assert_eq!(before.after(&filter).unwrap_err().reason, Reason::UnknownQueue);
+        let config = before.after(&queue(1)).and_then(|c| c.after(&filter)).unwrap();
+        let config = config.after(&TrafficAction::SetPacer(Pacer::Bdp)).unwrap();
+        assert_eq!((config.queues.len(), &config.filters[..], config.pacer), (2, &[FILTER][..], Pacer::Bdp));
+        let why = |action| config.after(&action).unwrap_err().reason;
+        assert_eq!(why(TrafficAction::DeleteQueue(1)), Reason::InUse);
+        assert_eq!(why(TrafficAction::DeleteQueue(0)), Reason::InUse);
+        assert_eq!(why(TrafficAction::DeleteQueue(9)), Reason::UnknownQueue);
+        assert_eq!(why(TrafficAction::DeleteFilter(8)), Reason::UnknownFilter);
+        let order = |order: &[u8]| TrafficAction::SetScheduler(QueueScheduler::Priority(order.to_vec()));
+        assert_eq!(why(order(&[1, 0, 1])), Reason::Invalid);
+        assert_eq!(why(order(&[2])), Reason::UnknownQueue);
+        let ordered = config.after(&order(&[1, 0])).unwrap();
+        let undone = ordered.after(&TrafficAction::DeleteFilter(7)).unwrap();
+        assert_eq!(undone.after(&TrafficAction::DeleteQueue(1)).unwrap_err().reason, Reason::InUse);
+    }
+
+    #[test]
+    fn there_is_a_bound_of_everything() {
+        let mut config = TrafficConfig::default();
+        for id in 1..QUEUES_MAX as u8 {
+            config = config.after(&queue(id)).unwrap();
+        }
+        assert_eq!(config.after(&queue(99)).unwrap_err().reason, Reason::TooMany);
+        assert!(config.after(&queue(3)).is_ok(), "one that is there can be changed");
+        for id in 0..FILTERS_MAX as u16 {
+            config = config.after(&TrafficAction::PutFilter(Filter { id, ..FILTER })).unwrap();
+        }
+        let one_more = TrafficAction::PutFilter(Filter { id: 999, ..FILTER });
+        assert_eq!(config.after(&one_more).unwrap_err().reason, Reason::TooMany);
+    }
+
+    #[test]
+    fn the_octets_of_a_command() {
+        let bearer = BearerId { rnti: 0x4601, rbid: 1 };
+        let command = TrafficCommand { bearer, action: TrafficAction::SetPacer(Pacer::Bdp) };
+        let octets = command.to_octets(Encoding::Per).unwrap();
+        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0101), `5g-bdp` 1 of 0..1 (01).
+        assert_eq!(octets[..], [0x00, 0x46, 0x01, 0x01, 0x54], "{octets:02x?}");
+        assert_eq!(TrafficCommand::decode_as(Encoding::Per, &octets), Ok(command));
+    }
+}

@@ -1,0 +1,328 @@
+//! TRAFFIC: traffic control between SDAP and RLC, per radio bearer; a model of this project after FlexRIC's TC (paper
+//! §6.1.1).
+//!
+//! Downlink packets of a bearer go through a classifier (5-tuple filters, first match; else queue 0), into queues, out
+//! of them by a scheduler, and through a pacer into the RLC buffer. A queue may have a shaper (delays) and a policer
+//! (drops). FlexRIC's model 146 has the same parts, but names neither UE nor bearer, so that a node has one at most, and
+//! its controls do not say whether they failed: hence an id of its own. All in aligned PER, without headers; a command
+//! that is refused has a [`Refusal`].
+//!
+//! What configurations are possible is decided here, once: [`TrafficConfig::after`].
+
+mod admission;
+
+pub use admission::DEFAULT_CAPACITY_BYTES;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use crate::per::{Fixed, Int, List, Opt, Own};
+use crate::{choice, enumerated, sequence};
+
+use super::control::Refusal;
+use super::octets::octets;
+use super::per::{Aligned, sample};
+use super::slice::ReportEvery;
+use super::table::{Row, columns};
+use super::{Column, Encoding, Octets, RowKey, ServiceModel, SmError, Table};
+
+/// The OID by which a node offers the model.
+pub const OID: &str = "0.0.0.0.0.0.0.0.1.138.0";
+/// The RAN function id that this project's agents give it.
+pub const DEFAULT_FUNCTION_ID: u16 = 138;
+/// Queues of a bearer, at most.
+pub const QUEUES_MAX: usize = 16;
+/// Filters of a bearer, at most.
+pub const FILTERS_MAX: usize = 64;
+/// The queue that is always there, and takes what no filter matches.
+pub const DEFAULT_QUEUE: u8 = 0;
+
+const U32: u64 = u32::MAX as u64;
+
+/// TRAFFIC: the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Traffic;
+
+impl ServiceModel for Traffic {
+    const NAME: &'static str = "traffic";
+    const OID: &'static str = OID;
+    const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+    const DEFINITION: &'static [u8] = b"TRAFFIC_CTRL_V0";
+    const REVISION: u16 = 1;
+    const CUSTOMARY: bool = false;
+
+    type Trigger = ReportEvery;
+    type Action = Infallible;
+    type Header = ();
+    type Message = TrafficIndication;
+    type ControlHeader = ();
+    type Control = TrafficCommand;
+    type Outcome = Refusal;
+
+    fn periodic(period: Duration) -> Result<ReportEvery, SmError> {
+        ReportEvery::new(period)
+    }
+
+    fn period(trigger: &ReportEvery) -> Option<Duration> {
+        Some(Duration::from_millis(trigger.period_ms.into()))
+    }
+
+    fn columns() -> Vec<Column> {
+        QueueRow::columns()
+    }
+
+    /// A row for each queue.
+    fn tabulate(_: &(), message: &TrafficIndication, table: &mut Table) {
+        table.tstamp_us = i64::try_from(message.tstamp_us).ok();
+        for bearer in &message.bearers {
+            bearer.queues.iter().for_each(|queue| table.push(&QueueRow { bearer, queue }));
+        }
+    }
+
+    fn tstamp_us(encoding: Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
+        let message = TrafficIndication::decode_as(encoding, &bytes::Bytes::copy_from_slice(message)).ok()?;
+        i64::try_from(message.tstamp_us).ok()
+    }
+
+    fn sample(seed: u64) -> ((), TrafficIndication) {
+        // Its constraints have values, so there is always one.
+        ((), sample(seed).unwrap_or_default())
+    }
+}
+octets! {
+    TrafficIndication: Per => Aligned;
+    TrafficCommand: Per => Aligned;
+}
+
+sequence! {
+    /// A radio bearer.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    BearerId "BearerId" {
+        /// Radio network temporary identifier of the UE.
+        rnti: u16 [Int<0, 65_535>] "rnti",
+        /// Radio bearer identity.
+        rbid: u8 [Int<0, 255>] "rbid",
+    }
+}
+
+sequence! {
+    /// How a bearer's packets are treated. The default is transparent: one queue, no filter, no pacer.
+    #[derive(Eq, Hash)]
+    TrafficConfig "TrafficConfig" {
+        /// The queues; [`DEFAULT_QUEUE`] is always among them.
+        queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues",
+        /// The filters in the order in which they are tried.
+        filters: Vec<Filter> [List<0, { FILTERS_MAX as u64 }>] "filters",
+        /// Which queue is next.
+        scheduler: QueueScheduler [Own] "scheduler",
+        /// When RLC gets the next packet.
+        pacer: Pacer [Own] "pacer",
+    }
+}
+
+sequence! {
+    /// A queue, its shaper and its policer.
+    #[derive(Copy, Eq, Hash)]
+    Queue "Queue" {
+        /// Its number.
+        id: u8 [Int<0, 255>] "id",
+        /// How it drops.
+        discipline: Discipline [Own] "discipline",
+        /// What leaves it faster than this waits.
+        shaper: Option<RateLimit> [Opt] "shaper",
+        /// What comes faster than this is dropped.
+        policer: Option<RateLimit> [Opt] "policer",
+    }
+}
+
+choice! {
+    /// How a queue drops.
+    #[derive(Copy, Eq, Hash)]
+    Discipline "Discipline" {
+        /// At the tail, what does not fit: its capacity in octets.
+        Fifo(u32) [Int<1, U32>] "fifo",
+        /// By the time that packets spend in it (RFC 8289).
+        Codel(Codel) [Own] "codel",
+    }
+}
+
+sequence! {
+    /// Controlled delay (RFC 8289).
+    #[derive(Copy, Eq, Hash)]
+    Codel "CoDel" {
+        /// Time in the queue that is acceptable, µs.
+        target_us: u32 [Int<1, U32>] "targetUs",
+        /// How long it may be above it, µs.
+        interval_us: u32 [Int<1, U32>] "intervalUs",
+        /// What does not fit is dropped all the same: octets.
+        capacity_bytes: u32 [Int<1, U32>] "capacityBytes",
+    }
+}
+
+sequence! {
+    /// A token bucket.
+    #[derive(Copy, Eq, Hash)]
+    RateLimit "RateLimit" {
+        /// In the long run, kbit/s.
+        rate_kbps: u32 [Int<1, U32>] "rateKbps",
+        /// At once, octets.
+        burst_bytes: u32 [Int<1, U32>] "burstBytes",
+    }
+}
+
+sequence! {
+    /// A 5-tuple; what is absent matches anything.
+    #[derive(Copy, Eq, Hash)]
+    Filter "Filter" {
+        /// Its number.
+        id: u16 [Int<0, 65_535>] "id",
+        /// Source address, IPv4.
+        source: Option<[u8; 4]> [Opt<Fixed>] "source",
+        /// Destination address, IPv4.
+        destination: Option<[u8; 4]> [Opt<Fixed>] "destination",
+        /// Source port.
+        source_port: Option<u16> [Opt<Int<0, 65_535>>] "sourcePort",
+        /// Destination port.
+        destination_port: Option<u16> [Opt<Int<0, 65_535>>] "destinationPort",
+        /// Protocol, as IANA numbers them.
+        protocol: Option<u8> [Opt<Int<0, 255>>] "protocol",
+        /// Where what matches goes.
+        queue: u8 [Int<0, 255>] "queue",
+    }
+}
+
+choice! {
+    /// Which queue is next.
+    #[derive(Eq, Hash)]
+    QueueScheduler "QueueScheduler" {
+        /// Each that has packets in turn, one packet each; the number is 0.
+        RoundRobin(u8) [Int<0, 0>] "roundRobin",
+        /// The first of these that has packets; queues that are not named come last, by number.
+        Priority(Vec<u8>) [List<1, { QUEUES_MAX as u64 }, Int<0, 255>>] "priority",
+    }
+}
+
+enumerated! {
+    /// When RLC gets the next packet.
+    #[derive(Default)]
+    Pacer "Pacer" {
+        /// At once.
+        #[default]
+        Dummy "dummy",
+        /// As soon as RLC needs it so as not to run dry: the bandwidth-delay product of 5G (Irazabal et al.).
+        Bdp "5g-bdp",
+    }
+}
+
+sequence! {
+    /// A queue's state. Times are those of packets that left it since the last report of any subscription.
+    #[derive(Copy, Eq, Hash)]
+    QueueState "QueueState" {
+        /// Its number.
+        id: u8 [Int<0, 255>] "id",
+        /// Octets in it.
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes",
+        /// Packets in it.
+        packets: u32 [Int<0, U32>] "packets",
+        /// Octets that left it towards RLC.
+        sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes",
+        /// Packets that left it towards RLC.
+        sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets",
+        /// Packets dropped by the queue.
+        dropped_packets: u64 [Int<0, { u64::MAX }>] "droppedPackets",
+        /// Packets dropped by its policer.
+        policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets",
+        /// Mean time in the queue, µs.
+        sojourn_us: u32 [Int<0, U32>] "sojournUs",
+        /// The longest, µs.
+        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs",
+    }
+}
+
+sequence! {
+    /// A bearer: how its packets are treated and what became of them.
+    #[derive(Eq, Hash)]
+    BearerTraffic "BearerTraffic" {
+        /// Which.
+        bearer: BearerId [Own] "bearer",
+        /// The configuration.
+        config: TrafficConfig [Own] "config",
+        /// The queues in the order of the configuration.
+        queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues",
+        /// Octets that wait in RLC.
+        rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes",
+        /// Mean time that they wait there, µs, since the last report of any subscription.
+        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs",
+        /// The longest, µs.
+        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs",
+        /// The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.
+        paced_kbps: u32 [Int<0, U32>] "pacedKbps",
+    }
+}
+
+sequence! {
+    /// All bearers of a node.
+    #[derive(Eq, Hash, Default)]
+    TrafficIndication "TrafficIndication" {
+        /// When the node made it, microseconds since the Unix epoch.
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs",
+        /// One entry for each bearer of each UE that the controller may see.
+        bearers: Vec<BearerTraffic> [List<0, 65_535>] "bearers",
+    }
+}
+
+/// A queue as a row.
+struct QueueRow<'a> {
+    bearer: &'a BearerTraffic,
+    queue: &'a QueueState,
+}
+
+columns! { QueueRow<'_>, row => {
+    let BearerId { rnti, rbid } = row.bearer.bearer;
+    RowKey::Queue { rnti: rnti.into(), rbid, queue: row.queue.id }
+}, {
+    "queue_id" [Unsigned Label headline] = row.queue.id,
+    "queue_bytes" [Unsigned Gauge "B" headline] = row.queue.bytes,
+    "queue_packets" [Unsigned Gauge] = row.queue.packets,
+    "sent_bytes" [Unsigned Counter "B" headline] = row.queue.sent_bytes,
+    "sent_packets" [Unsigned Counter] = row.queue.sent_packets,
+    "dropped_packets" [Unsigned Counter headline] = row.queue.dropped_packets,
+    "policed_packets" [Unsigned Counter] = row.queue.policed_packets,
+    "sojourn_us" [Unsigned Gauge "us" headline] = row.queue.sojourn_us,
+    "sojourn_max_us" [Unsigned Gauge "us"] = row.queue.sojourn_max_us,
+    "rlc_bytes" [Unsigned Gauge "B"] = row.bearer.rlc_bytes,
+    "rlc_sojourn_us" [Unsigned Gauge "us" headline] = row.bearer.rlc_sojourn_us,
+    "rlc_sojourn_max_us" [Unsigned Gauge "us"] = row.bearer.rlc_sojourn_max_us,
+    "paced_kbps" [Unsigned Gauge "kbit/s"] = row.bearer.paced_kbps,
+    "pacer" [Text Label] = row.bearer.config.pacer.name(),
+} }
+
+sequence! {
+    /// What a controller wants changed at a bearer. A command is carried out as a whole or not at all.
+    #[derive(Eq, Hash)]
+    TrafficCommand "TrafficCommand" {
+        /// Which.
+        bearer: BearerId [Own] "bearer",
+        /// What.
+        action: TrafficAction [Own] "action",
+    }
+}
+
+choice! {
+    /// A change of a bearer's [`TrafficConfig`].
+    #[derive(Eq, Hash)]
+    TrafficAction "TrafficAction" {
+        /// Adds a queue, or changes the one of this number; packets in it stay.
+        PutQueue(Queue) [Own] "putQueue",
+        /// Deletes a queue; packets in it go to [`DEFAULT_QUEUE`].
+        DeleteQueue(u8) [Int<0, 255>] "deleteQueue",
+        /// Adds a filter behind the others, or changes the one of this number in its place.
+        PutFilter(Filter) [Own] "putFilter",
+        /// Deletes a filter.
+        DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter",
+        /// Another scheduler.
+        SetScheduler(QueueScheduler) [Own] "setScheduler",
+        /// Another pacer.
+        SetPacer(Pacer) [Own] "setPacer",
+    }
+}
