@@ -24,7 +24,7 @@ enum What {
 /// Arguments of `check upf`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152"
+    after_help = "Examples:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152\n  ranlab check upf 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 --only 'trap 3,echo'"
 )]
 struct UpfArguments {
     /// The UPF's N4
@@ -47,10 +47,15 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         ))?;
         output.item(verdict)
     })?;
-    let failed = verdicts.iter().filter(|verdict| verdict.verdict == "failed").count();
-    output.finish(&serde_json::json!({ "checks": verdicts, "failed": failed }))?;
-    match failed {
-        0 => Ok(()),
-        _ => Err(Failure::Check(format!("{failed} of {} checks failed", verdicts.len()))),
+    let count = |kind: &str| verdicts.iter().filter(|verdict| verdict.verdict == kind).count();
+    let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
+    output.text(format_args!("{passed} passed, {failed} failed, {skipped} skipped"))?;
+    output.finish(
+        &serde_json::json!({ "checks": verdicts, "passed": passed, "failed": failed, "skipped": skipped }),
+    )?;
+    match (passed, failed) {
+        (_, 1..) => Err(Failure::Check(format!("{failed} of {} checks failed", verdicts.len()))),
+        (0, 0) => Err(Failure::Environment(format!("none of {} checks could be tried", verdicts.len()))),
+        _ => Ok(()),
     }
 }

@@ -197,6 +197,66 @@ fn one_whose_sessions_outlive_their_smf_is_found_by_a_new_time_stamp() {
 }
 
 #[test]
+fn two_runs_say_the_same_of_one_that_keeps_associations() {
+    let captures = std::env::temp_dir().join(format!("ranlab-check-twice-{}", std::process::id()));
+    let upf = Faulty::start(10, UpfSettings::new(at(10, 0).ip(), Dialect::EUPF), Some);
+    let smf = [None, Some(SocketAddr::from(([127, 66, 10, 1], 8805)))];
+    for smf in smf {
+        let only = ["association", "trap 5", "somebody else"].map(str::to_owned).to_vec();
+        let (dialect, captures) = (Dialect::EUPF, captures.clone());
+        let config = UpfCheck { smf, only, dialect, captures, ..UpfCheck::default() };
+        let run = || {
+            let verdicts = check_upf::<Trouble>(at(10, 8805), &config, |_| Ok(())).unwrap();
+            verdicts
+                .into_iter()
+                .map(|verdict| (verdict.name, verdict.verdict, verdict.why))
+                .collect::<Vec<_>>()
+        };
+        let first = run();
+        assert!(first.contains(&("no association: cause 72", "passed", None)), "{first:?}");
+        assert_eq!(run(), first, "{smf:?}");
+    }
+    drop(upf);
+    std::fs::remove_dir_all(captures).unwrap();
+}
+
+#[test]
+fn checks_are_chosen_by_parts_of_their_names() {
+    let captures = std::env::temp_dir();
+    let upf = Faulty::start(11, strict(11), Some);
+    let run = |only: &[&str]| {
+        let only = only.iter().map(|part| (*part).to_owned()).collect();
+        let config = UpfCheck { only, captures: captures.clone(), ..UpfCheck::default() };
+        check_upf::<Trouble>(at(11, 8805), &config, |_| Ok(()))
+    };
+    let names: Vec<_> = run(&["Trap 6", "cause 65"]).unwrap().iter().map(|verdict| verdict.name).collect();
+    assert_eq!(names.len(), 2);
+    assert!(names[0].starts_with("trap 6") && names[1].ends_with("cause 65"), "{names:?}");
+    let error = run(&["trap 99"]).unwrap_err();
+    assert!(error.fault == Fault::Rig && error.what.contains("trap 99") && error.what.contains("echo on N3"));
+    drop(upf);
+}
+
+#[test]
+fn a_upf_whose_process_ends_is_not_tried_on() {
+    let mut process = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let upf = Faulty::start(12, strict(12), Some);
+    let only = vec!["association".to_owned(), "cause 65".to_owned()];
+    let upf_pid = Some(process.id());
+    let config = UpfCheck { only, upf_pid, captures: std::env::temp_dir(), ..UpfCheck::default() };
+    let mut kill = |_: &Verdict| process.kill().and_then(|()| process.wait().map(drop));
+    let told = |verdict: &Verdict| {
+        kill(verdict).map_err(|error| Trouble { fault: Fault::Rig, what: error.to_string() })
+    };
+    let verdicts = check_upf::<Trouble>(at(12, 8805), &config, told).unwrap();
+    assert_eq!(why(&verdicts, "association"), ("passed", ""));
+    assert_eq!(why(&verdicts, "cause 65"), ("skipped", "the UPF's process has ended"));
+    let gone = check_upf::<Trouble>(at(12, 8805), &config, |_| Ok(())).unwrap_err();
+    assert!(gone.what.contains("no process"), "{gone}");
+    drop(upf);
+}
+
+#[test]
 fn who_listens_may_end_the_checks_and_a_folder_that_cannot_be_made_is_said() {
     let upf = Faulty::start(9, strict(9), Some);
     let tired = |_: &Verdict| Err(Trouble { fault: Fault::Environment, what: "enough".to_owned() });

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Stop};
@@ -205,15 +204,13 @@ fn a_report_loses_nothing_on_its_way() {
     assert_eq!(came.detail::<UpfLoadReport>().unwrap(), told);
 }
 
-fn verdicts(test: u8, dialect: Dialect, captures: PathBuf) -> Vec<Verdict> {
-    let upf = Upf::start(&UpfPart { n6: N6::Reflect, dialect, ..upf(test) }).unwrap();
+fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
+    let upf = Upf::start(&UpfPart { n6, dialect: config.dialect, ..upf(test) }).unwrap();
     let config = UpfCheck {
         n3: Some(at(test, 8, 2152)),
         gnb: at(test, 20, 2152),
-        dialect,
-        captures,
         patience: Duration::from_secs(1),
-        ..UpfCheck::default()
+        ..config
     };
     let mut told = 0;
     let verdicts = check_upf::<Trouble>(at(test, 8, 8805), &config, |_| {
@@ -228,17 +225,44 @@ fn verdicts(test: u8, dialect: Dialect, captures: PathBuf) -> Vec<Verdict> {
 
 #[test]
 fn a_strict_upf_passes_every_check_and_one_that_is_silent_fails_with_a_capture() {
-    let folder = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
-    for verdict in verdicts(7, Dialect::STRICT_REL17, folder.clone()) {
+    let captures = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
+    let config = |dialect| UpfCheck { dialect, captures: captures.clone(), ..UpfCheck::default() };
+    let all = UpfCheck { hostile: true, ..config(Dialect::STRICT_REL17) };
+    for verdict in verdicts(7, N6::Reflect, all) {
         assert_eq!((verdict.verdict, &verdict.why), ("passed", &None), "{}", verdict.name);
     }
-    let verdicts = verdicts(8, Dialect::OPEN5GS, folder.clone());
+    let verdicts = verdicts(8, N6::Reflect, config(Dialect::OPEN5GS));
     let failed: Vec<_> = verdicts.iter().filter(|verdict| verdict.verdict == "failed").collect();
     let silent = |verdict: &&&Verdict| verdict.why.as_ref().is_some_and(|why| why.contains("silence"));
     assert!(failed.iter().any(|verdict| silent(&verdict)), "{verdicts:?}");
     for verdict in failed {
         let capture = std::fs::read(verdict.capture.as_ref().unwrap()).unwrap();
         assert!(capture.len() > 100, "{verdict:?}");
+        // From port 2152 to port 2152.
+        let n3 = capture.windows(4).any(|octets| octets == [0x08, 0x68, 0x08, 0x68]);
+        assert_eq!(n3, verdict.name.contains("forwards"), "{verdict:?}");
     }
-    std::fs::remove_dir_all(folder).unwrap();
+    std::fs::remove_dir_all(captures).unwrap();
+}
+
+#[test]
+fn a_data_network_of_the_checks_own_tells_how_far_packets_came() {
+    let captures = std::env::temp_dir().join(format!("ranlab-check-own-{}", std::process::id()));
+    let only = vec!["interface types".to_owned(), "both directions".to_owned()];
+    let try_with = |test: u8, n6| {
+        let config = UpfCheck { n6, only: only.clone(), captures: captures.clone(), ..UpfCheck::default() };
+        let n6 = N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) };
+        let told = |verdict: Verdict| (verdict.verdict, verdict.why.unwrap_or_default());
+        verdicts(test, n6, config).into_iter().map(told).collect::<Vec<_>>()
+    };
+    let own = |test, port| Network::Ip { local: at(test, 10, port), upf: at(test, 8, 2153) };
+    assert_eq!(try_with(14, own(14, 2153)), [("passed", String::new()), ("passed", String::new())]);
+    let nobody = try_with(15, Network::None);
+    assert_eq!(nobody.iter().map(|(verdict, _)| *verdict).collect::<Vec<_>>(), ["skipped"; 2], "{nobody:?}");
+    assert!(nobody[0].1.contains("not even packets") && nobody[1].1.contains("--n6"), "{nobody:?}");
+    // It listens where the UPF does not send to.
+    let elsewhere = try_with(16, own(16, 2154));
+    assert_eq!((elsewhere[0].0, elsewhere[1].0), ("skipped", "failed"), "{elsewhere:?}");
+    assert!(elsewhere[1].1.contains("no packet came to the data network"), "{elsewhere:?}");
+    std::fs::remove_dir_all(captures).unwrap();
 }

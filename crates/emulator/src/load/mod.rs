@@ -46,6 +46,7 @@ pub use n4::{N4, Traced};
 pub use network::{Network, NetworkReport};
 pub use outcome::{ByKind, CycleReport, Second};
 pub use probe::{PROBE_BYTES, Probe, least_packet, reflect, write_packet};
+pub use process::Process;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
 pub use run::{data_network, run};
 pub use tally::Tally;

@@ -7,14 +7,14 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A process of this host, by its number and when it began: numbers are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub struct Process {
     pid: u32,
     began: u64,
 }
 
 impl Process {
     /// The process of this number, if there is one.
-    pub(super) fn find(pid: u32) -> Option<Self> {
+    pub fn find(pid: u32) -> Option<Self> {
         let stat = Stat::read(pid)?;
         Some(Self { pid, began: stat.began }).filter(|_| stat.lives)
     }
@@ -25,7 +25,7 @@ impl Process {
     }
 
     /// Whether it is there; one that waits to be buried is not.
-    pub(super) fn lives(self) -> bool {
+    pub fn lives(self) -> bool {
         self.stat().is_some_and(|stat| stat.lives)
     }
 

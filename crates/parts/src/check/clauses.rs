@@ -1,15 +1,14 @@
 //! The checks themselves, each against the clause that it names.
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use ranlab_machines::n4::*;
 use ranlab_wire::gtpu;
 use ranlab_wire::pfcp::*;
 
-use super::upf::{Fault, Outcome, Peer, fails, read};
+use super::upf::{Fault, Outcome, Peer, Way, fails, read};
 
 /// Name, clause, and what is tried.
-type Check = (&'static str, &'static str, fn(&mut Peer<'_>) -> Outcome);
+pub(super) type Check = (&'static str, &'static str, fn(&mut Peer<'_>) -> Outcome);
 
 /// In the order in which they are told.
 pub(super) const CHECKS: &[Check] = &[
@@ -29,16 +28,17 @@ pub(super) const CHECKS: &[Check] = &[
         reporting_triggers,
     ),
     ("a session works in both directions", "TS 29.244 5.2", both_directions),
-    ("no association: cause 72", "TS 29.244 6.3.1", no_association),
+    ("no association: cause 72", "TS 29.244 8.2.1", no_association),
     ("an unknown session: cause 65", "TS 29.244 7.2.2.4.2, 8.2.1", unknown_session),
     ("a mandatory element missing: cause 66 and its number", "TS 29.244 7.6.6", missing_element),
     ("an element of wrong length: cause 68", "TS 29.244 7.6.7", wrong_length),
     ("another version: Version Not Supported", "TS 29.244 7.6.2", other_version),
-    ("truncated and random octets do no harm", "TS 29.244 7.6.3", garbage),
     ("somebody else's session stays theirs", "TS 29.244 8.2.1", stolen_session),
     ("usage is reported at deletion", "TS 29.244 7.5.7, 5.2.2.3", usage_at_deletion),
     ("echo on N3", "TS 29.281 7.2", echo),
     ("an unknown tunnel: error indication", "TS 29.281 7.3.1", unknown_tunnel),
+    // Last, since it may be the end.
+    ("truncated and random octets do no harm", "TS 29.244 7.6.3", garbage),
 ];
 
 fn expect(cause: Cause, wanted: Cause, what: &str) -> Outcome {
@@ -104,30 +104,61 @@ fn network_instance(peer: &mut Peer<'_>) -> Outcome {
 }
 
 /// A session in both directions, from the establishment on.
-fn works(peer: &mut Peer<'_>, n: usize) -> Outcome {
+fn works(peer: &mut Peer<'_>, n: usize) -> Result<Way, Fault> {
     peer.n3()?;
     peer.associate()?;
     let (seid, teid) = peer.establish(n)?;
     let downlink = 0x0100 + n as u32;
     expect(peer.modify(seid, downlink)?, Cause::ACCEPTED, "the first tunnel")?;
-    if !peer.try_packet(n, teid, downlink)? {
-        return fails("everything was accepted, and a packet that asks to be reflected did not come back");
+    peer.try_packet(n, teid, downlink)
+}
+
+/// Whether packets of a session with everything come back: of one that lacks something nothing can be told otherwise.
+fn plain(peer: &mut Peer<'_>) -> Result<Way, Fault> {
+    let way = works(peer, 5)?;
+    peer.run.reflects.set(Some(way.back));
+    Ok(way)
+}
+
+/// A session that lacks an element, where one with everything works.
+fn works_without(peer: &mut Peer<'_>, n: usize, change: fn(&mut Sends)) -> Outcome {
+    peer.n3()?;
+    if peer.run.reflects.get().is_none() {
+        plain(peer)?;
     }
-    Ok(())
+    if peer.run.reflects.get() == Some(false) {
+        return Err(Fault::Skipped("not even packets of a session with everything come back"));
+    }
+    peer.speaking(change)?;
+    match works(peer, n)? {
+        Way { back: true, .. } => Ok(()),
+        Way { up: Some(true), .. } => fails("it was accepted, and carries uplink alone"),
+        Way { .. } => fails("everything was accepted, and no packet came through"),
+    }
 }
 
 fn interface_types(peer: &mut Peer<'_>) -> Outcome {
-    peer.speaking(|sends| sends.interface_type = false)?;
-    works(peer, 3)
+    works_without(peer, 3, |sends| sends.interface_type = false)
 }
 
 fn pdn_type(peer: &mut Peer<'_>) -> Outcome {
-    peer.speaking(|sends| sends.pdn_type = false)?;
-    works(peer, 4)
+    works_without(peer, 4, |sends| sends.pdn_type = false)
 }
 
 fn both_directions(peer: &mut Peer<'_>) -> Outcome {
-    works(peer, 5)
+    let ue = peer.spec(5).ue;
+    match plain(peer)? {
+        Way { back: true, .. } => Ok(()),
+        Way { up: None, .. } => Err(Fault::Skipped(
+            "nothing came back: perhaps nobody reflects at --server, or --ue is not in the UPF's pool; --n6 brings a data network of ours",
+        )),
+        Way { up: Some(true), .. } => fails(format!(
+            "everything was accepted and uplink came to the data network, downlink did not come back: is the UE {ue} (--ue) within the UPF's pool, and does the data network's route for it lead to the UPF?"
+        )),
+        Way { up: Some(false), .. } => fails(format!(
+            "everything was accepted, and no packet came to the data network: is the UE {ue} (--ue) within the UPF's pool?"
+        )),
+    }
 }
 
 fn deletion_with_node_id(peer: &mut Peer<'_>) -> Outcome {
@@ -197,13 +228,16 @@ fn chosen_teid(peer: &mut Peer<'_>) -> Outcome {
 }
 
 fn no_association(peer: &mut Peer<'_>) -> Outcome {
-    let mut stranger = peer.second()?;
+    // From an address where no check sets up an association.
+    let mut stranger = peer.other(1)?;
     let response = stranger.try_establish(1)?;
     peer.joined_by(stranger)?;
     match response {
-        Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.fresh => Err(Fault::Skipped(
-            "it was not refused so, and an association of an earlier run may stand: give an --smf that the UPF has not seen",
-        )),
+        Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.own_addresses => {
+            Err(Fault::Skipped(
+                "it was not refused so, and an association of an earlier run may stand: give an --smf that the UPF has not seen",
+            ))
+        }
         Some(response) => {
             expect(response.cause, Cause::NO_ASSOCIATION, "an establishment without association")
         }
@@ -283,6 +317,9 @@ fn other_version(peer: &mut Peer<'_>) -> Outcome {
 }
 
 fn garbage(peer: &mut Peer<'_>) -> Outcome {
+    if !peer.config.hostile {
+        return Err(Fault::Skipped("it has ended UPFs: --hostile tries it"));
+    }
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     let sequence = peer.number();
@@ -307,7 +344,7 @@ fn garbage(peer: &mut Peer<'_>) -> Outcome {
 fn stolen_session(peer: &mut Peer<'_>) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
-    let mut thief = peer.second()?;
+    let mut thief = peer.other(2)?;
     thief.associate()?;
     let taken = thief.delete(seid)?.cause;
     peer.joined_by(thief)?;
@@ -329,18 +366,10 @@ fn usage_at_deletion(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn n3_answer(peer: &Peer<'_>, datagram: &[u8], wanted: u8) -> Outcome {
+fn n3_answer(peer: &mut Peer<'_>, datagram: &[u8], wanted: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
-    socket.send_to(datagram, n3)?;
-    let end = Instant::now() + peer.config.patience;
-    while Instant::now() < end {
-        let mut room = [0; 2_048];
-        let Ok((len, _)) = socket.recv_from(&mut room) else { continue };
-        if gtpu::Packet::parse(&room[..len]).is_ok_and(|packet| packet.message_type == wanted) {
-            return Ok(());
-        }
-    }
-    fails("it goes unanswered")
+    let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == wanted)?;
+    if came { Ok(()) } else { fails("it goes unanswered") }
 }
 
 fn echo(peer: &mut Peer<'_>) -> Outcome {

@@ -5,14 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::load::{LoadError, N4, PROBE_BYTES, Probe, UePool, default_smf, nth, write_packet};
+use ranlab_emulator::load::{
+    LoadError, N4, Network, PROBE_BYTES, Probe, Process, Traced, UePool, default_smf, nth, write_packet,
+};
 use ranlab_emulator::upf::ntp_seconds;
 use ranlab_machines::n4::*;
 use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 use serde::Serialize;
 
-use super::clauses::CHECKS;
+use super::clauses::{CHECKS, Check};
+use super::packets::{Reflector, Trace};
 use crate::worker::Trouble;
 use crate::{config, rig};
 
@@ -23,18 +26,26 @@ config! {
         n3: Option<SocketAddr> = None, wiring();
         /// where our base station receives
         gnb: SocketAddr = SocketAddr::from(([127, 0, 1, 1], 2152));
-        /// where our SMF speaks from; a second one has the next address. Keep port 8805, where some UPFs answer whichever port
-        /// asked. Without this, towards a UPF on loopback, addresses that no run before has used; else the one from which this
-        /// machine reaches the UPF
+        /// where our SMF speaks from, further ones from the next addresses of this machine. Keep port 8805, where some UPFs
+        /// answer whichever port asked. Without this, towards a UPF on loopback, an address for each check, the same ones in
+        /// every run; else the one from which this machine reaches the UPF
         smf: Option<SocketAddr> = None;
-        /// the server that packets go to: one that reflects UDP, or nothing comes back
+        /// our data network, which reflects: none (somebody else does), udp://LOCAL,UPF or routed://ADDRESS
+        n6: Network = Network::None, wiring();
+        /// the server that packets go to: one that reflects UDP; with a routed data network it is that address
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
-        /// the first UE
+        /// the first UE, within the UPF's pool
         ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
         /// the habits that the checks start from
         dialect: Dialect = Dialect::STRICT_REL17;
         /// how long an answer may take
         patience: Duration = Duration::from_millis(500);
+        /// checks with one of these in their names, as: trap 3,echo; without it, all
+        only: Vec<String> = Vec::new();
+        /// also try what has ended UPFs: truncated and random octets
+        hostile: bool = false;
+        /// the UPF's process: its end is told at the check that it came with
+        upf_pid: Option<u32> = None, local();
         /// folder for a capture of each failure
         captures: PathBuf = PathBuf::from("."), local();
     }
@@ -62,18 +73,13 @@ pub(super) enum Fault {
     Fails(String),
     /// It cannot be tried here.
     Skipped(&'static str),
-    Load(LoadError),
+    /// Nothing can be tried here.
+    Trouble(Trouble),
 }
 
-impl From<LoadError> for Fault {
-    fn from(error: LoadError) -> Self {
-        Self::Load(error)
-    }
-}
-
-impl From<std::io::Error> for Fault {
-    fn from(error: std::io::Error) -> Self {
-        Self::Load(error.into())
+impl<E: Into<LoadError>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Trouble(error.into().into())
     }
 }
 
@@ -82,65 +88,127 @@ pub(super) type Outcome = Result<(), Fault>;
 /// Tries the UPF whose N4 is at `address`, clause by clause; `told` hears of each verdict at once.
 ///
 /// # Errors
-/// An address is not to be had, or what `told` returned.
+/// An address is not to be had, no check has such a name, or what `told` returned.
 pub fn check_upf<E: From<Trouble>>(
     address: SocketAddr,
     config: &UpfCheck,
     mut told: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
-    let unwritable = |path: &PathBuf, error| rig(format!("{}: {error}", path.display()));
+    let checks = chosen(&config.only)?;
     std::fs::create_dir_all(&config.captures).map_err(|error| unwritable(&config.captures, error))?;
     let mut verdicts = Vec::new();
     let run = CheckRun::new(address, config).map_err(Trouble::from)?;
-    for &(name, clause, check) in CHECKS {
-        let mut peer = Peer::new(address, config, config.dialect, &run, run.smf).map_err(Trouble::from)?;
-        let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
-        match check(&mut peer) {
-            Ok(()) => {}
-            Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
-            Err(Fault::Load(error)) => return Err(Trouble::from(error).into()),
-            Err(Fault::Fails(why)) => {
-                (verdict.verdict, verdict.why) = ("failed", Some(why));
-                let file = config.captures.join(format!("check-upf-{:02}.pcap", verdicts.len() + 1));
-                let written = super::capture::write(&file, peer.n4.trace.iter().flatten());
-                written.map_err(|error| unwritable(&file, error))?;
-                verdict.capture = Some(file);
-            }
-        }
-        peer.leave().map_err(Trouble::from)?;
+    for (number, check) in checks {
+        let verdict = verdict(address, config, &run, number, check)?;
         told(&verdict)?;
         verdicts.push(verdict);
     }
     Ok(verdicts)
 }
 
+fn unwritable(path: &std::path::Path, error: std::io::Error) -> Trouble {
+    rig(format!("{}: {error}", path.display()))
+}
+
+/// The checks that are asked for, with their numbers among all.
+fn chosen(only: &[String]) -> Result<Vec<(usize, Check)>, Trouble> {
+    let named = |check: &Check, part: &String| check.0.to_lowercase().contains(&part.to_lowercase());
+    if let Some(nobody) = only.iter().find(|part| !CHECKS.iter().any(|check| named(check, part))) {
+        let names: Vec<_> = CHECKS.iter().map(|check| check.0).collect();
+        return Err(rig(format!("no check has \"{nobody}\" in its name; there are: {}", names.join("; "))));
+    }
+    let wanted = |check: &Check| only.is_empty() || only.iter().any(|part| named(check, part));
+    Ok(CHECKS.iter().copied().enumerate().filter(|(_, check)| wanted(check)).collect())
+}
+
+fn verdict(
+    address: SocketAddr,
+    config: &UpfCheck,
+    run: &CheckRun,
+    number: usize,
+    (name, clause, check): Check,
+) -> Result<Verdict, Trouble> {
+    let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
+    let dead = || run.process.is_some_and(|process| !process.lives());
+    if dead() {
+        (verdict.verdict, verdict.why) = ("skipped", Some("the UPF's process has ended".to_owned()));
+        return Ok(verdict);
+    }
+    let mut peer = Peer::new(address, config, config.dialect, run, run.smf(number))?;
+    let mut outcome = check(&mut peer);
+    if !dead() {
+        peer.leave()?;
+    }
+    if dead() {
+        let then = match outcome {
+            Err(Fault::Fails(why)) => format!(": {why}"),
+            _ => String::new(),
+        };
+        outcome = fails(format!("the UPF's process ended{then}"));
+    }
+    match outcome {
+        Ok(()) => {}
+        Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
+        Err(Fault::Trouble(trouble)) => return Err(trouble),
+        Err(Fault::Fails(why)) => {
+            (verdict.verdict, verdict.why) = ("failed", Some(why));
+            let file = config.captures.join(format!("check-upf-{:02}.pcap", number + 1));
+            let written = super::capture::write(&file, peer.traced());
+            written.map_err(|error| unwritable(&file, error))?;
+            verdict.capture = Some(file);
+        }
+    }
+    Ok(verdict)
+}
+
 /// What the checks of a run have in common.
 pub(super) struct CheckRun {
-    /// Where most checks speak from.
+    /// Where the first SMF speaks from.
     smf: SocketAddr,
-    /// Whether no run before has spoken from there, nor from the next address: associations may outlive a run.
-    pub(super) fresh: bool,
+    /// Whether every check has addresses that nobody else speaks from: what one leaves at the UPF is no other's.
+    pub(super) own_addresses: bool,
     /// The last sequence number.
     sequence: Cell<u32>,
     /// When the SMFs started: a UPF that is told otherwise deletes their sessions.
     pub(super) recovery: Cell<u32>,
+    /// Whether packets of a plain session come back, once it was tried.
+    pub(super) reflects: Cell<Option<bool>>,
+    process: Option<Process>,
 }
+
+/// Addresses of one check: its SMF's, and two further ones.
+const ADDRESSES: usize = 3;
+/// Addresses of all checks of one UPF.
+const BLOCK: u32 = 128;
+const _: () = assert!(CHECKS.len() * ADDRESSES < BLOCK as usize);
 
 impl CheckRun {
     fn new(address: SocketAddr, config: &UpfCheck) -> Result<Self, LoadError> {
-        let clock = ranlab_net::monotonic_ns();
-        let (smf, fresh) = match (config.smf, address.ip()) {
+        let (smf, own_addresses) = match (config.smf, address.ip()) {
             (Some(smf), _) => (smf, false),
-            // Pairs from 127.64.0.2 on, in an order in which two runs do not meet.
+            // The same ones in each run: some UPFs keep a peer for good, and have room for 64. Two UPFs share none by chance.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
-                let pair = ((clock >> 16) as u32).wrapping_mul(0x9e37_79b1) >> 11;
-                let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 64, 0, 0)) + 2 * pair.max(1));
+                let block =
+                    u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 17;
+                let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 64, 0, 1)) + BLOCK * block);
                 (SocketAddr::new(ip.into(), PFCP_PORT), true)
             }
             (None, _) => (default_smf(address)?, false),
         };
-        let sequence = Cell::new(clock as u32 >> 4);
-        Ok(Self { smf, fresh, sequence, recovery: Cell::new(ntp_seconds()) })
+        let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
+        Ok(Self {
+            smf,
+            own_addresses,
+            sequence: Cell::new(ranlab_net::monotonic_ns() as u32 >> 4),
+            recovery: Cell::new(ntp_seconds()),
+            reflects: Cell::new(None),
+            process: config.upf_pid.map(find).transpose()?,
+        })
+    }
+
+    /// Where a check speaks from.
+    fn smf(&self, number: usize) -> SocketAddr {
+        if self.own_addresses { nth(self.smf, number * ADDRESSES) } else { self.smf }
     }
 }
 
@@ -149,11 +217,12 @@ pub(super) struct Peer<'a> {
     address: SocketAddr,
     pub(super) config: &'a UpfCheck,
     pub(super) n4: N4,
+    packets: Trace,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
     pub(super) run: &'a CheckRun,
     /// Its address, also its Node ID.
-    node: IpAddr,
+    smf: SocketAddr,
     /// What no other check has in its SEIDs and tunnels.
     own: u32,
     associated: bool,
@@ -190,7 +259,8 @@ impl<'a> Peer<'a> {
             dialect,
             templates,
             run,
-            node: smf.ip(),
+            smf,
+            packets: Trace::default(),
             own: (ranlab_net::monotonic_ns() >> 13) as u32,
             associated: false,
             sessions: Vec::new(),
@@ -198,32 +268,41 @@ impl<'a> Peer<'a> {
         })
     }
 
-    /// Another SMF, at the next address that is to be had.
-    pub(super) fn second(&self) -> Result<Self, Fault> {
+    /// Another SMF, at the first or second of the next addresses that are to be had.
+    pub(super) fn other(&self, which: usize) -> Result<Self, Fault> {
         const TRIES: usize = 16;
+        let mut had = 0;
         for n in 1..=TRIES {
-            match Self::new(self.address, self.config, self.config.dialect, self.run, nth(self.run.smf, n)) {
+            match Self::new(self.address, self.config, self.config.dialect, self.run, nth(self.smf, n)) {
                 Err(LoadError::Bind { .. }) => {}
+                Ok(_) if had + 1 < which => had += 1,
                 other => return Ok(other?),
             }
         }
-        Err(Fault::Skipped("a second SMF needs one of the addresses after the first one's: see --smf"))
+        Err(Fault::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
     }
 
     /// Takes leave of the other SMF, whose messages belong to this check.
     pub(super) fn joined_by(&mut self, mut other: Self) -> Outcome {
-        other.leave()?;
+        other.leave().map_err(Fault::Trouble)?;
         if let (Some(all), Some(more)) = (&mut self.n4.trace, other.n4.trace) {
             all.extend(more);
         }
         Ok(())
     }
 
+    /// What went over N4 and N3, in order.
+    fn traced(&self) -> impl Iterator<Item = &Traced> {
+        let mut all: Vec<_> = self.n4.trace.iter().flatten().chain(&self.packets).collect();
+        all.sort_by_key(|traced| traced.at_ns);
+        all.into_iter()
+    }
+
     /// The same SMF with other habits.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
         self.templates =
-            SessionTemplates::new(profile(self.address, self.config), self.dialect.sends, self.node)
+            SessionTemplates::new(profile(self.address, self.config), self.dialect.sends, self.smf.ip())
                 .ok_or(LoadError::Profile)?;
         Ok(())
     }
@@ -282,7 +361,7 @@ impl<'a> Peer<'a> {
 
     pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
         let request = AssociationSetupRequest {
-            node_id: self.node.into(),
+            node_id: self.smf.ip().into(),
             recovery_time_stamp: RecoveryTimeStamp(self.run.recovery.get()),
             cp_function_features: Some(CpFunctionFeatures::default()),
             ..Default::default()
@@ -304,16 +383,16 @@ impl<'a> Peer<'a> {
     }
 
     /// Deletes what it has established and lets go of the association. How that is answered is not what was checked.
-    fn leave(&mut self) -> Result<(), LoadError> {
+    fn leave(&mut self) -> Result<(), Trouble> {
         let over = |result| match result {
-            Err(Fault::Load(error)) => Err(error),
+            Err(Fault::Trouble(trouble)) => Err(trouble),
             _ => Ok(()),
         };
         for seid in std::mem::take(&mut self.sessions) {
             over(self.ask(SessionDeletionRequest::default(), Some(seid)).map(drop))?;
         }
         if std::mem::take(&mut self.associated) {
-            let node_id = self.node.into();
+            let node_id = self.smf.ip().into();
             let release = AssociationReleaseRequestMessage { node_id, ..Default::default() };
             over(self.ask(release, None).map(drop))?;
         }
@@ -377,29 +456,58 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// One packet up, and back if somebody reflects: (a tunnel packet came back, of this session).
+    /// A packet up, and back if somebody reflects; sent again, since the first may wait for an ARP answer.
     pub(super) fn try_packet(
         &mut self,
         n: usize,
         uplink_teid: u32,
         downlink_teid: u32,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Way, Fault> {
+        const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
+        let reflector = Reflector::start(self.config)?;
         let ue = SocketAddr::new(self.spec(n).ue, 4_000);
-        let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number: 0, intended_ns: 0 };
-        let mut packet = [0; 128 + PROBE_BYTES];
-        let len = write_packet(ue, self.config.server, 0, &probe, &mut packet).unwrap_or(0);
+        let server = match self.config.n6 {
+            Network::Routed(address) => address,
+            _ => self.config.server,
+        };
         let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
-        let mut datagram = vec![0; template.len()];
-        template.write(uplink_teid, len, &mut datagram);
-        datagram.extend(&packet[..len]);
-        socket.send_to(&datagram, n3)?;
+        let mut back = false;
+        for number in 0..TRIES {
+            let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number, intended_ns: 0 };
+            let mut packet = [0; 128 + PROBE_BYTES];
+            let len = write_packet(ue, server, 0, &probe, &mut packet).unwrap_or(0);
+            let mut datagram = vec![0; template.len()];
+            template.write(uplink_teid, len, &mut datagram);
+            datagram.extend(&packet[..len]);
+            back = self.exchange(&socket, n3, &datagram, |packet| {
+                packet.message_type == gtpu::message_type::G_PDU && packet.teid == downlink_teid
+            })?;
+            if back {
+                break;
+            }
+        }
+        let up = reflector.map(Reflector::end).transpose().map_err(Fault::Trouble)?;
+        Ok(Way { up: up.map(|seen| seen > 0), back })
+    }
+
+    /// Sends a datagram on N3; whether what is wanted came.
+    pub(super) fn exchange(
+        &mut self,
+        socket: &UdpSocket,
+        n3: SocketAddr,
+        datagram: &[u8],
+        wanted: impl Fn(&gtpu::Packet<'_>) -> bool,
+    ) -> Result<bool, Fault> {
+        let own = socket.local_addr()?;
+        socket.send_to(datagram, n3)?;
+        self.packets.note(own, n3, datagram);
         let end = Instant::now() + self.config.patience;
         while Instant::now() < end {
             let mut room = [0; 2_048];
-            let Ok((len, _)) = socket.recv_from(&mut room) else { continue };
-            let came = gtpu::Packet::parse(&room[..len]).ok();
-            if came.is_some_and(|p| p.message_type == gtpu::message_type::G_PDU && p.teid == downlink_teid) {
+            let Ok((len, from)) = socket.recv_from(&mut room) else { continue };
+            self.packets.note(from, own, &room[..len]);
+            if gtpu::Packet::parse(&room[..len]).is_ok_and(|packet| wanted(&packet)) {
                 return Ok(true);
             }
         }
@@ -417,6 +525,14 @@ impl<'a> Peer<'a> {
         socket.set_read_timeout(Some(Duration::from_millis(20)))?;
         Ok((socket, n3))
     }
+}
+
+/// How far a session's packet came.
+pub(super) struct Way {
+    /// To the data network; `None`: it is not ours.
+    pub(super) up: Option<bool>,
+    /// Back to the base station, reflected.
+    pub(super) back: bool,
 }
 
 fn is_answer(kind: u8) -> bool {

@@ -1,0 +1,62 @@
+//! The data network of a check, and the packets that it keeps for a capture.
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+
+use ranlab_emulator::load::{Network, Traced};
+
+use super::UpfCheck;
+use crate::rig;
+use crate::upf_load::{NetworkSummary, UpfLoadPart, data_network};
+use crate::worker::Trouble;
+
+/// Sessions that it tells apart.
+const SESSIONS: u64 = 16;
+
+/// A data network of ours, which sends packets back, for as long as a check looks.
+pub(super) struct Reflector {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<NetworkSummary, Trouble>>,
+}
+
+impl Reflector {
+    /// `None`: somebody else's.
+    pub(super) fn start(config: &UpfCheck) -> std::io::Result<Option<Self>> {
+        if config.n6 == Network::None {
+            return Ok(None);
+        }
+        let part =
+            UpfLoadPart { n6: config.n6, ue: config.ue, sessions: Some(SESSIONS), ..UpfLoadPart::default() };
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().spawn(move || data_network(&part, &stopped))?;
+        Ok(Some(Self { stop, thread }))
+    }
+
+    /// Packets that came.
+    pub(super) fn end(self) -> Result<u64, Trouble> {
+        self.stop.store(true, Relaxed);
+        let seen = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
+        Ok(seen.received)
+    }
+}
+
+/// Packets of N3.
+#[derive(Default)]
+pub(super) struct Trace(Vec<Traced>);
+
+impl Trace {
+    pub(super) fn note(&mut self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
+        let at_ns = ranlab_net::monotonic_ns();
+        self.0.push(Traced { at_ns, from, to, octets: octets.to_vec() });
+    }
+}
+
+impl<'a> IntoIterator for &'a Trace {
+    type Item = &'a Traced;
+    type IntoIter = std::slice::Iter<'a, Traced>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
