@@ -188,5 +188,17 @@ for point in json.load(open("out.txt"))["points"]:
     # What the clocks drifted apart is within what they may be wrong.
     assert abs(metrics["clock_drift_us"]["mean"]) <= metrics["clock_error_us"]["mean"], metrics["clock_drift_us"]
 '
+expect 2 bench check my.toml --set "load.at=$place,nowhere"
+grep -q '"nowhere" is no place for a worker' err.txt
+expect 0 bench check my.toml --set "load.at=$place,local"
+grep -q 'cannot run: point 0 .*1 base stations cannot be divided among 2 places' out.txt
+expect 0 bench run my.toml --quick --out two --set "load.at=$place,local" --set 'sweep.axes.load.nodes=[2,3]' --format json
+python3 -c '
+import json
+for point in json.load(open("out.txt"))["points"]:
+    metrics = point["metrics"]
+    assert metrics["nodes_lost"]["mean"] == 0 and metrics["indications_per_s"]["mean"] > 0, metrics
+    assert 0 < metrics["tool.cpu_cores_busiest"]["mean"] < metrics["tool.cpu_cores"]["mean"]
+'
 expect 2 worker --listen 0.0.0.0:0
 echo "bench holds"

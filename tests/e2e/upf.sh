@@ -238,6 +238,33 @@ TOML
     grep -q '`io` names something of the worker.s machine' far.err
     if far --set load.netns="$ran" --out netns 2>far.err >/dev/null; then exit 1; fi
     grep -q 'cannot be put into the network namespace' far.err
+    echo "== two places share the load, which is as much as one's; each has SMFs, base stations, UEs and a data network of its own"
+    for n in 21 22; do ip -n "$ran" address add 10.3.0.$n/24 dev n3; done
+    ip netns exec "$ran" "$RANLAB" worker --listen 10.3.0.1:7101 --allow 10.3.0.2 >second.out 2>second.err &
+    second=$!
+    pids+=("$second")
+    for _ in $(seq 100); do [[ ! -s second.out ]] || break; sleep 0.05; done
+    shared() {
+        far --set load.at=tcp://10.3.0.1:7100,tcp://10.3.0.1:7101 --set load.smf=10.3.0.21:8805 --set load.network=10.3.0.21:2153 "$@"
+    }
+    if shared --out few 2>few.err >/dev/null; then exit 1; fi
+    grep -q '1 SMFs (`load.smfs`) cannot be divided among 2 places; at least 2 are needed' few.err
+    shared --set load.smfs=2 --out shared --format json >shared.json 2>shared.err || { cat shared.err && exit 1; }
+    holds shared.json "len($all) == 2 and all(m['unexplained']['mean'] == m['sessions_left_behind']['mean'] == 0 for m in $all)"
+    holds shared.json "$all[1]['sessions_established']['mean'] == 100 and $all[0]['sessions_failed_ratio']['mean'] == 0"
+    holds shared.json "all(900 < $all[1][way + '_pps']['mean'] < 1100 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
+    echo "== a place that dies makes the repeat invalid, and is named"
+    sed 's/^duration.*//; s/^\[sweep.axes\]/[measure]\nduration = "60s"\nrepeats = 1\n&/' far.toml >long.toml
+    ip netns exec "$core" "$RANLAB" bench run long.toml --out dead --set load.at=tcp://10.3.0.1:7100,tcp://10.3.0.1:7101 \
+        --set load.smf=10.3.0.21:8805 --set load.network=10.3.0.21:2153 --set load.smfs=2 --set 'sweep.axes.load.mode=["control"]' \
+        --set load.arrivals=constant --set load.rate=100 --set load.sessions=100000 --set host.foreign_at_most=1 \
+        --format json >dead.json 2>dead.err &
+    campaign=$!
+    pids+=("$campaign")
+    sleep 4
+    kill -9 "$second" && wait "$second" 2>/dev/null || true
+    wait "$campaign" || true
+    holds dead.json '[p["outcome"] for p in r["points"]] == ["invalid"] and "the load at tcp://10.3.0.1:7101" in r["points"][0]["reason"]'
     kill "$worker" && wait "$worker" || true
     echo "== the same with both ends started in their namespaces"
     "$RANLAB" bench run far.toml --quick --set sut.netns="$core" --set load.netns="$ran" --out near --format json >near.json

@@ -46,6 +46,8 @@ pub enum Kind {
     Choice(Vec<String>),
     /// Several of one kind.
     List(Box<Self>),
+    /// One of a kind, or several of it.
+    OneOrMore(Box<Self>),
 }
 
 /// Whether a key has to be written.
@@ -148,9 +150,13 @@ impl Kind {
             (Self::Text, Value::Text(_)) => Ok(value.clone()),
             (Self::Text, Value::Span(_)) => Ok(Value::Text(value.to_string())),
             (Self::Choice(choices), Value::Text(text)) if choices.contains(text) => Ok(value.clone()),
-            (Self::List(kind), Value::List(list)) => {
-                Ok(Value::List(list.iter().map(|value| kind.accept(value)).collect::<Result<_, _>>()?))
+            (Self::OneOrMore(_), Value::List(list)) if list.is_empty() => Err(self.allowed()),
+            (Self::List(kind) | Self::OneOrMore(kind), Value::List(list)) => {
+                let accepted: Option<_> = list.iter().map(|value| kind.accept(value).ok()).collect();
+                accepted.map(Value::List).ok_or_else(|| self.allowed())
             }
+            (Self::OneOrMore(kind), one) => kind.accept(one).map_err(|_| self.allowed()),
+            (_, Value::List(_)) => Err(format!("{}, and one alone", self.allowed())),
             _ => Err(self.allowed()),
         }
     }
@@ -172,6 +178,7 @@ impl Kind {
                 format!("one of {}", quoted.join(", "))
             }
             Self::List(kind) => format!("a list, each entry {}", kind.allowed()),
+            Self::OneOrMore(kind) => format!("{}, or a list of such", kind.allowed()),
         }
     }
 
@@ -204,6 +211,10 @@ impl Kind {
             Self::Text => json!({"type": "string"}),
             Self::Choice(choices) => json!({"enum": choices}),
             Self::List(kind) => json!({"type": "array", "items": kind.json_schema()}),
+            Self::OneOrMore(kind) => {
+                let one = kind.json_schema();
+                json!({"anyOf": [one, {"type": "array", "minItems": 1, "items": one}]})
+            }
         }
     }
 }
@@ -269,5 +280,17 @@ mod tests {
             Err("one of \"a\", \"b\"".to_owned())
         );
         assert_eq!(Kind::share().accept(&Value::Int(1)), Ok(Value::Float(1.0)));
+    }
+
+    #[test]
+    fn one_or_more_stays_as_it_is_written_and_where_one_is_meant_a_list_is_told_so() {
+        let (one, two) = (Value::from("a"), Value::List(vec!["a".into(), "b".into()]));
+        let places = Kind::OneOrMore(Box::new(Kind::Text));
+        assert_eq!((places.accept(&one), places.accept(&two)), (Ok(one), Ok(two.clone())));
+        let allowed = "text in quotes, or a list of such".to_owned();
+        for wrong in [Value::Int(7), Value::List(Vec::new())] {
+            assert_eq!(places.accept(&wrong), Err(allowed.clone()));
+        }
+        assert_eq!(Kind::Text.accept(&two), Err("text in quotes, and one alone".to_owned()));
     }
 }

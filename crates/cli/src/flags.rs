@@ -85,7 +85,7 @@ fn read(kind: &Kind, text: &str) -> Option<Value> {
         Kind::Int { .. } => Value::Int(text.parse().ok()?),
         Kind::Float { .. } => Value::Float(text.parse().ok()?),
         Kind::Span => Value::Span(parse_span(text)?),
-        Kind::Text | Kind::Choice(_) | Kind::List(_) => Value::Text(text.to_owned()),
+        Kind::Text | Kind::Choice(_) | Kind::List(_) | Kind::OneOrMore(_) => Value::Text(text.to_owned()),
     };
     kind.accept(&value).ok()
 }

@@ -45,6 +45,8 @@ pub struct FleetConfig {
     pub seed: u64,
     /// First node's index, so that several processes can share a network.
     pub first: u32,
+    /// Microseconds that this machine's clock is ahead of the one whose time the statistics bear.
+    pub ahead_us: i64,
     /// Options of the sockets.
     pub sockets: SocketOptions,
 }
@@ -113,7 +115,8 @@ impl Fleet {
         let heard = lateness.clone();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_us = ranlab_sdk::now().as_nanos() / 1_000;
-        let epoch_us = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX) - now_us as i64;
+        let epoch_us =
+            i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX) - now_us as i64 - config.ahead_us;
         let template = NodeTemplate {
             kind: config.kind,
             plmn: config.plmn,

@@ -24,7 +24,7 @@ fn upf_of(test: u8, design: Design, mock: MockSettings, dialect: Dialect) -> Upf
     let config = UpfConfig {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
-        n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) },
+        n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() },
         design,
         settings: UpfSettings { recovery_time_stamp, ..UpfSettings::new(node, dialect) },
         mock,
@@ -68,6 +68,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         run: 7 + u32::from(test),
         upf_pid: None,
         anew: false,
+        distributions: false,
         mode,
     }
 }
@@ -127,7 +128,7 @@ fn a_session_that_moves_gets_its_end_marker_and_its_packets() {
     let step = &report.steps[0];
     assert!(step.handovers > 5);
     assert_eq!(step.end_markers, step.handovers);
-    assert!(step.interruption_us.unwrap().n > 5);
+    assert!(step.interruption_us.as_ref().unwrap().n > 5);
     assert_eq!(step.downlink.as_ref().unwrap().lost, 0);
     drop(server);
 }

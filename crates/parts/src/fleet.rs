@@ -38,6 +38,8 @@ config! {
         first: u32 = 0, wiring();
         /// seed of all that is random in cells and UEs: at the same age they are the same; when a report is taken is the clock's
         seed: Seed = Seed(1), wiring();
+        /// this machine's clock minus the campaign's, us: taken from each time stamp
+        ahead_us: i64 = 0, inner();
     }
 }
 
@@ -56,6 +58,7 @@ impl FleetPart {
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
             seed: self.seed.0,
             first: self.first,
+            ahead_us: self.ahead_us,
             sockets: SocketOptions::default(),
         })
     }

@@ -9,6 +9,7 @@
 mod attach;
 pub mod check;
 pub mod child;
+mod divide;
 pub mod field;
 mod fleet;
 mod folder;
@@ -44,6 +45,7 @@ use serde::{Deserialize, Serialize};
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 
 pub use attach::AttachPart;
+pub use divide::PLACES_MAX;
 pub use field::{Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
 pub use fleet::{FleetPart, HW, Stations};
 pub use lab::{Host, HostError, Lab};
@@ -62,8 +64,8 @@ pub use south_controller::{EmpowerPart, FlexranPart, SouthController, SouthContr
 pub use south_fleet::{Events, SouthFleet, SouthFleetPart};
 pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
 pub use upf_load::{
-    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, UpfLoad,
-    UpfLoadPart, UpfLoadReport, data_network,
+    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, SET_UP,
+    UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
 };
 pub use xhaul::XhaulPart;
 

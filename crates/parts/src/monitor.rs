@@ -42,7 +42,7 @@ config! {
         slow_from: Duration = Duration::ZERO, wiring();
         /// ... and until when; without it, for ever
         slow_until: Option<Duration> = None, wiring();
-        /// this machine's clock minus the base stations', us: taken from each age
+        /// this machine's clock minus the one whose time base stations' statistics bear, us: taken from each age
         ahead_us: i64 = 0, inner();
     }
 }

@@ -15,7 +15,7 @@ use ranlab_sdk::transport::Address;
 
 use crate::settings::Period;
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, Seed, config, environment, loopback, numbers, rig, setting_by_text, since};
+use crate::{Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since};
 
 /// Largest trace file.
 const MAX_TRACE_BYTES: u64 = 1 << 30;
@@ -266,5 +266,6 @@ impl Running for SouthFleet {
 
     fn end(&mut self, report: &mut Report) {
         report.numbers.extend(since(&self.at_begin, &self.fleet.report(), &STATES));
+        report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.lateness()));
     }
 }

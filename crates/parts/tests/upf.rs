@@ -10,9 +10,9 @@ use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
 use ranlab_emulator::upf::N6;
 use ranlab_machines::n4::Dialect;
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
-use ranlab_parts::worker::{Report, Trouble, Trust, Worker, number, serve};
+use ranlab_parts::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
 use ranlab_parts::{
-    Config, Host, Lab, LoadMode, OVER, PacketRate, Part, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
+    Config, Host, Lab, LoadMode, OVER, PacketRate, Part, SET_UP, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
 };
 
 /// A loaded machine is no fault of anybody here.
@@ -27,7 +27,7 @@ fn upf(test: u8) -> UpfPart {
     UpfPart {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
-        n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) },
+        n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() },
         ..UpfPart::default()
     }
 }
@@ -49,6 +49,10 @@ fn load(test: u8) -> UpfLoadPart {
 
 /// A worker as a stranger over TCP meets it, in a thread of this process.
 fn worker(part: Part) -> Result<Worker, RigError> {
+    Worker::start(&Lab::new("no-such-program"), &place(), "part", part, &Stop::never())
+}
+
+fn place() -> Host {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -58,8 +62,7 @@ fn worker(part: Part) -> Result<Worker, RigError> {
         // The clone that reads would keep the connection.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
-    let lab = Lab::new("no-such-program");
-    Worker::start(&lab, &Host::Tcp { address }, "part", part, &Stop::never())
+    Host::Tcp { address }
 }
 
 fn begun(part: UpfLoadPart) -> Worker {
@@ -95,6 +98,71 @@ fn sessions_and_packets_of_a_load_on_another_machine_are_all_told() {
     for side in [step.uplink.as_ref().unwrap(), step.downlink.as_ref().unwrap()] {
         assert!(side.sent > 0, "{step:?}");
         assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
+    }
+    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
+        .unwrap();
+}
+
+/// What two places find that share a load, and what each found.
+fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
+    let stop = Stop::never();
+    let mut crew = Crew::meet(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
+    let (live, kept) = (part.live, part.sessions.filter(|_| part.mode != LoadMode::Control));
+    crew.bring_up(Part::UpfLoad(Box::new(part)).divide(2).unwrap(), &stop).unwrap();
+    crew.begin(&stop).unwrap();
+    let all = |name: &'static str| move |looks: &ranlab_parts::worker::Numbers| looks[name] == 2.0;
+    crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
+    // Every session of both has come, and neither goes on alone.
+    assert_eq!(upf.look(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
+    assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
+    crew.begin(&stop).unwrap();
+    crew.wait_until("both over", PATIENCE, &stop, all(OVER)).unwrap();
+    let told = crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
+    let each: Vec<_> = told.collect();
+    let mut all = each[0].clone();
+    all.join(&each[1]);
+    (all.load, each.into_iter().map(|told| told.load).collect())
+}
+
+#[test]
+fn a_load_at_two_places_is_as_much_as_at_one_and_its_sums_are_exact() {
+    let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
+    let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
+    let mut upf = worker(Part::Upf(Box::new(UpfPart { n6, ..upf(5) }))).unwrap();
+    let shared = UpfLoadPart { smfs: 2, ..load(5) };
+    let control = UpfLoadPart { live: 7, sessions: Some(201), ..shared.clone() };
+    let (all, each) = of_two_places(control, &mut upf);
+    assert_eq!(
+        (all.control.completed, all.control.failed, all.unexplained),
+        (201, 0, 0),
+        "{:?}",
+        all.warnings
+    );
+    let cycles: Vec<_> = each.iter().map(|one| one.control.completed).collect();
+    assert_eq!(cycles, [100, 101]);
+    let times = |load: &LoadReport| load.control.requests["establishment"].latency_us.clone().unwrap();
+    assert_eq!(times(&all).n, each.iter().map(|one| times(one).n).sum::<u64>());
+    let packets = UpfLoadPart {
+        mode: LoadMode::Sessions,
+        sessions: Some(21),
+        uplink: Some(PacketRate(2_100.0)),
+        downlink: Some(PacketRate(1_050.0)),
+        duration: Duration::from_millis(500),
+        ..shared
+    };
+    let (all, each) = of_two_places(packets, &mut upf);
+    assert_eq!(all.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
+    for of in [
+        |step: &StepSummary| step.uplink.clone().unwrap(),
+        |step: &StepSummary| step.downlink.clone().unwrap(),
+    ] {
+        let (all, each) = (of(&all.steps[0]), each.iter().map(|one| of(&one.steps[0])).collect::<Vec<_>>());
+        // What UEs of one place send comes to that place's data network, and back to its base stations.
+        assert_eq!((all.sent, all.received, all.lost), (all.received, all.sent, 0));
+        assert_eq!(all.sent, each.iter().map(|one| one.sent).sum::<u64>());
+        assert_eq!(all.delay_us.map(|delay| delay.n), Some(all.sent));
+        let asked: Vec<_> = each.iter().map(|one| one.asked_pps.unwrap().round()).collect();
+        assert!(asked == [1_000.0, 1_100.0] || asked == [500.0, 550.0], "{asked:?}");
     }
     upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
         .unwrap();

@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn fleet(controller: Address) -> Fleet {
     Fleet::new(FleetConfig {
+        ahead_us: 0,
         controllers: vec![controller],
         nodes: NODES,
         ues: UES,

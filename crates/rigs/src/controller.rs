@@ -5,10 +5,10 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
-use ranlab_parts::worker::Report;
-use ranlab_parts::{Config, MonitorPart, Part};
+use ranlab_parts::worker::{Report, Worker};
+use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
 
-use crate::harness::{Experiment, Side, Stage, Window, copy};
+use crate::harness::{Experiment, Side, Stage, Window, copy, metric_of_places};
 use crate::{keys, noise, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
@@ -33,7 +33,7 @@ impl Experiment for Controller {
         let mut keys = sut::keys();
         keys.extend(keys::of_fleet().keys());
         keys.extend(period.keys());
-        keys.extend([keys::place("load.at", "the base stations"), keys::place("xapp.at", "the xApp")]);
+        keys.extend([keys::load_places("the base stations"), keys::place("xapp.at", "the xApp")]);
         keys.extend(keys::host());
         RigDescription {
             name: "e2-statistics".to_owned(),
@@ -47,6 +47,10 @@ impl Experiment for Controller {
         }
     }
 
+    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+        keys::fleet(run, &loopback(E2_PORT), keys::setting(run, "sut.e2ap")?).map(Part::Fleet).map(Some)
+    }
+
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let sut = sut::place(run, stage)?;
         let e2ap = keys::setting(run, "sut.e2ap")?;
@@ -56,11 +60,15 @@ impl Experiment for Controller {
         let expected = nodes * fleet.sm.len() as f64;
         let monitor =
             MonitorPart { connect: sut.e42, e2ap, flexric: sut.flexric, ..MonitorPart::read(run, "load")? };
-        let fleets_us = stage.tool(FLEET, "load.at", Part::Fleet(fleet))?.clock_offset_us;
+        // What statistics bear is the campaign's time, wherever they come from.
+        let fleet = |worker: &Worker| {
+            Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
+        };
+        stage.place(Side::Tool, FLEET, "load.at", &fleet)?;
         stage
             .wait(FLEET, "all base stations up", patience, |numbers| numbers.get("alive") == Some(&nodes))?;
-        let monitor = |own_us: f64| {
-            Part::Monitor(MonitorPart { ahead_us: (own_us - fleets_us) as i64, ..monitor.clone() })
+        let monitor = |worker: &Worker| {
+            Part::Monitor(MonitorPart { ahead_us: worker.clock_offset_us as i64, ..monitor.clone() })
         };
         stage.place(Side::Tool, XAPP, "xapp.at", &monitor)?;
         stage.wait(XAPP, "all subscriptions admitted", patience, |numbers| {
@@ -141,6 +149,7 @@ fn metrics() -> Vec<Metric> {
     }
     metrics.extend(wire::metrics("e2", "base stations"));
     metrics.extend(wire::metrics("e42", "the xApp"));
+    metrics.push(metric_of_places());
     metrics.extend(noise::metrics());
     metrics
 }

@@ -130,7 +130,8 @@ impl Experiment for E2Rtt {
                 "of the service model; flat (FlatBuffers) cannot be measured yet",
             )
             .or("per"),
-            keys::place("load.at", "the base station"),
+            // Several are refused by the rig, which can say why.
+            Key { kind: Kind::OneOrMore(Box::new(Kind::Text)), ..keys::place("load.at", "the base station") },
             keys::place("xapp.at", "the xApp"),
         ]);
         keys.extend(keys::host());

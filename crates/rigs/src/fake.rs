@@ -31,6 +31,8 @@ pub(crate) struct Acts {
     pub(crate) report: Report,
     /// It is dead at the first look in a window.
     pub(crate) dies: bool,
+    /// Its connection ends at the first look in a window.
+    pub(crate) vanishes: bool,
     /// Somebody stops the campaign when its first window begins.
     pub(crate) stops: Option<Stop>,
 }
@@ -70,6 +72,9 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
             open = true;
             acts.stops.iter().for_each(Stop::wish);
         }
+        if acts.vanishes && open && op == "look" {
+            return stream.shutdown(std::net::Shutdown::Both).unwrap();
+        }
         let dead = json!({"error": {"fault": "sut", "what": format!("the {role} is gone")}});
         let reply = if acts.dies && open && op == "look" { dead } else { json!({"ok": answer}) };
         if out.write_all(format!("{reply}\n").as_bytes()).is_err() || op == "stop" {
@@ -98,10 +103,10 @@ pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: R
     let taken = Taken {
         side,
         role,
-        host: Host::Local,
         clock_error_us: 0.0,
         clock_drift_us: 0.0,
         addresses: BTreeMap::new(),
+        places: vec![(Host::Local, report.clone())],
         report,
     };
     Window { lab, taken: vec![taken] }

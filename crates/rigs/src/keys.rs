@@ -8,7 +8,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::noise;
-use ranlab_parts::{Config, FleetPart, Host, Section, Seed, Setting};
+use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, Section, Seed, Setting};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 
@@ -16,6 +16,13 @@ use ranlab_sdk::wire::e2ap::Version;
 pub(crate) fn place(path: &str, what: &str) -> Key {
     let comment = format!("machine of {what}: local, ssh://[user@]host[/path/to/ranlab], tcp://host:port");
     Key::new(path, Kind::Text, &comment).or("local")
+}
+
+/// Where the parts of a load run; whether several places divide it, the rig says when they are named.
+pub(crate) fn load_places(what: &str) -> Key {
+    let key = place("load.at", what);
+    let comment = format!("{}; a list of places divides it", key.comment);
+    Key { kind: Kind::OneOrMore(Box::new(key.kind)), comment, ..key }
 }
 
 /// A list of statistics service models.
@@ -85,9 +92,19 @@ pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(run: &Run<'_>, path: &s
     text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
 }
 
-/// A machine.
-pub(crate) fn host_of(run: &Run<'_>, path: &str) -> Result<Host, RigError> {
-    parsed(run, path)
+/// The machines of a part: a list, or text with commas between; without such a key, this one.
+pub(crate) fn places(run: &Run<'_>, path: &str) -> Result<Vec<Host>, RigError> {
+    let texts: Vec<&str> = match run.value(path) {
+        None => return Ok(vec![Host::Local]),
+        Some(Value::List(list)) => list.iter().filter_map(Value::text).collect(),
+        Some(one) => one.text().into_iter().flat_map(|text| text.split(',')).map(str::trim).collect(),
+    };
+    let host =
+        |text: &str| text.parse().map_err(|error: HostError| RigError::Rig(format!("`{path}`: {error}")));
+    match texts.len() {
+        1..=PLACES_MAX => texts.into_iter().map(host).collect(),
+        count => Err(RigError::Rig(format!("`{path}` has {count} places; 1 to {PLACES_MAX} are allowed"))),
+    }
 }
 
 pub(crate) fn missing(path: &str) -> RigError {

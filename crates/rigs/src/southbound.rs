@@ -14,8 +14,8 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
-    AttachPart, Config, EmpowerPart, FleetPart, FlexranPart, HostedIApp, Listen, Part, Period, RibShare,
-    RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
+    AttachPart, Config, EmpowerPart, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
+    RibShare, RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
@@ -131,9 +131,10 @@ fn probe(
 ) -> Result<Option<(f64, f64)>, RigError> {
     let Part::SouthFleet(part) = base_stations(run, connect)? else { return Ok(None) };
     let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part };
-    let host = keys::host_of(run, "load.at")?;
+    let places = keys::places(run, "load.at")?;
+    let host = places.first().unwrap_or(&Host::Local);
     let part = Part::SouthFleet(part);
-    let mut probe = Worker::start(window.lab, &host, "one more base station", part, &run.stop)?;
+    let mut probe = Worker::start(window.lab, host, "one more base station", part, &run.stop)?;
     let mut waited = Duration::ZERO;
     loop {
         let numbers = probe.look(&run.stop)?;
@@ -239,7 +240,7 @@ fn load_keys() -> Vec<Key> {
             "time under load after that, before anything is measured, in quick runs too",
         )
         .or(Duration::ZERO),
-        keys::place("load.at", "the base stations"),
+        keys::load_places("the base stations"),
     ]);
     keys
 }
@@ -256,6 +257,10 @@ impl Experiment for SdRan {
             set_up: Duration::from_secs(2),
             starter: include_str!("starters/sd-ran.toml"),
         }
+    }
+
+    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+        base_stations(run, &loopback(0)).map(Some)
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {

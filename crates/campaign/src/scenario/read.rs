@@ -363,11 +363,12 @@ impl Reader<'_> {
                 self.errors.push(node.error(unknown(path, &known)));
                 continue;
             };
-            match node.value().map(|value| key.kind.accept(&value)) {
-                Some(Ok(value)) => drop(values.insert(path.clone(), value)),
-                _ => {
+            let value = node.value().ok_or_else(|| key.kind.allowed());
+            match value.and_then(|value| key.kind.accept(&value)) {
+                Ok(value) => drop(values.insert(path.clone(), value)),
+                Err(allowed) => {
                     let unit = if key.unit.is_empty() { String::new() } else { format!(" ({})", key.unit) };
-                    self.errors.push(node.error(format!("`{path}` must be {}{unit}", key.kind.allowed())));
+                    self.errors.push(node.error(format!("`{path}` must be {allowed}{unit}")));
                 }
             }
         }

@@ -143,5 +143,6 @@ fn example(kind: &Kind) -> String {
         Kind::Text => "\"text\"".to_owned(),
         Kind::Choice(choices) => format!("{:?}", choices.first().map_or("", String::as_str)),
         Kind::List(kind) => format!("[{}]", example(kind)),
+        Kind::OneOrMore(kind) => example(kind),
     }
 }

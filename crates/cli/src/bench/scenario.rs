@@ -108,7 +108,7 @@ pub(super) fn preview(
     let mut refused = Vec::new();
     let mut seen: Vec<String> = Vec::new();
     for point in &plan.points {
-        let Some(found) = rig.preview(&point.settings) else { return Ok(()) };
+        let Some(found) = rig.preview(&point.settings) else { continue };
         let ends = point.index == 0 || point.index + 1 == plan.points.len();
         match found {
             Err(why) => refused.push(format!("point {} ({}): {why}", point.index, point.label())),

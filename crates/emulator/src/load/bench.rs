@@ -5,6 +5,7 @@ use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::frames::{self, AfXdpSummary};
 use super::fresh;
+use super::gate::Gate;
 use super::n3_io::N3Io;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
@@ -39,6 +40,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// What a run has built up.
 pub(super) struct Bench<'a> {
     config: &'a LoadConfig,
+    gate: &'a Gate,
     process: Option<Process>,
     flows: Arc<Flows>,
     /// Of each data thread; with the thread while a step runs.
@@ -49,7 +51,11 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(config: &'a LoadConfig, process: Option<Process>) -> Result<Self, LoadError> {
+    pub(super) fn new(
+        config: &'a LoadConfig,
+        process: Option<Process>,
+        gate: &'a Gate,
+    ) -> Result<Self, LoadError> {
         let flows = Arc::new(Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT));
         let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
         let gnb = |n| {
@@ -99,7 +105,7 @@ impl<'a> Bench<'a> {
         for one in &mut cycles {
             one.n4.associate(ASSOCIATION)?;
         }
-        Ok(Self { config, process, flows, carriers, network, cycles, steps: 0 })
+        Ok(Self { config, gate, process, flows, carriers, network, cycles, steps: 0 })
     }
 
     fn plan(&self, smf: usize) -> CyclePlan {
@@ -278,6 +284,7 @@ impl<'a> Bench<'a> {
             return Ok(());
         };
         report.set_up = self.set_up(live, stop)?;
+        self.wait(stop)?;
         let smfs = self.config.smfs;
         let begin = match begin {
             Loop::Closed { window } => Loop::Closed { window: window.div_ceil(smfs) },
@@ -303,7 +310,10 @@ impl<'a> Bench<'a> {
         let cpu = Duration::from_secs_f64(summary.generator_cpu_s);
         let last = self.summary(wall, cpu);
         for (kind, counts) in last.requests {
-            let times = summary.requests.get(&kind).map(|of_kind| (of_kind.latency_us, of_kind.service_us));
+            let times = summary
+                .requests
+                .get(&kind)
+                .map(|of_kind| (of_kind.latency_us.clone(), of_kind.service_us.clone()));
             let mut counts = counts;
             // Times are those of the measured part.
             (counts.latency_us, counts.service_us) = times.unwrap_or_default();
@@ -325,6 +335,7 @@ impl<'a> Bench<'a> {
             _ => 0,
         };
         report.set_up = self.set_up(sessions, stop)?;
+        self.wait(stop)?;
         let all_sessions = matches!(mode, Mode::Mixed { .. });
         let (up, down) = (self.config.uplink, self.config.downlink);
         let begin = Instant::now();
@@ -375,7 +386,17 @@ impl<'a> Bench<'a> {
     /// Answers the UPF's requests for a while.
     fn attend(&mut self, plan: &CyclePlan, duration: Duration, stop: &AtomicBool) -> Result<(), LoadError> {
         let end = Instant::now() + duration;
-        while Instant::now() < end && !stop.load(Relaxed) {
+        self.attend_while(plan, || Instant::now() < end && !stop.load(Relaxed))
+    }
+
+    /// Answers the UPF's requests until the load is told to go on.
+    fn wait(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
+        let (plan, gate) = (CyclePlan { keep: true, ..self.plan(0) }, self.gate);
+        self.attend_while(&plan, || gate.holds(stop))
+    }
+
+    fn attend_while(&mut self, plan: &CyclePlan, wait: impl Fn() -> bool) -> Result<(), LoadError> {
+        while wait() {
             let mut came = false;
             for cycles in &mut self.cycles {
                 came |= cycles.n4.pump()?;
@@ -484,6 +505,7 @@ impl<'a> Bench<'a> {
     pub(super) fn qos(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
         let Mode::Qos { offered_bps, sessions, duration } = self.config.mode.clone() else { return Ok(()) };
         report.set_up = self.set_up(sessions, stop)?;
+        self.wait(stop)?;
         let begin = Instant::now();
         let rates = self.config.profile.mbr.unwrap_or_default();
         let octets = self.config.uplink.or(self.config.downlink).map_or(QOS_OCTETS, |traffic| traffic.octets);

@@ -53,12 +53,21 @@ impl Times {
             p999: at(0.999),
             p9999: at(0.9999),
             max: us(self.0.max()),
+            counts: counts(&self.0),
         })
     }
 }
 
+/// How many of each time, in nanoseconds.
+fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram
+        .iter_recorded()
+        .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        .collect()
+}
+
 /// A distribution in figures.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many.
     pub n: u64,
@@ -78,6 +87,22 @@ pub struct Summary {
     pub p9999: f64,
     /// Greatest.
     pub max: f64,
+    /// How many of each time, in nanoseconds, where they are kept ([`LoadConfig::distributions`](super::LoadConfig)).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<(u64, u64)>,
+}
+
+impl Summary {
+    /// The figures of both distributions as one.
+    pub(super) fn join(&mut self, other: &Self) {
+        let mut times = Times::default();
+        for (ns, count) in self.counts.iter().chain(&other.counts) {
+            times.0.saturating_record_n(*ns, *count);
+        }
+        if let Some(joined) = times.summary() {
+            *self = joined;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +142,10 @@ mod tests {
             all.record(ns);
             if n % 3 == 0 { some.record(ns) } else { others.record(ns) }
         }
+        // As reports that crossed a wire are, and in one process.
+        let mut joined = some.summary().unwrap();
+        joined.join(&others.summary().unwrap());
+        assert_eq!(Some(joined), all.summary());
         some.add(&others);
         assert_eq!(some.summary(), all.summary());
         some.add(&Times::default());

@@ -19,6 +19,7 @@ mod data;
 mod flows;
 mod frames;
 mod fresh;
+mod gate;
 mod meter;
 mod n3_io;
 mod n4;
@@ -40,6 +41,7 @@ pub use data::{DataReport, MAX_THREADS, Traffic};
 pub use flows::{Flows, MAX_FLOWS, UePool};
 pub use frames::{AfXdpError, AfXdpSummary};
 pub use fresh::recovery_time_stamp;
+pub use gate::Gate;
 pub use meter::{Summary, Times};
 pub use n3_io::N3Io;
 pub use n4::{N4, Traced};
@@ -48,7 +50,8 @@ pub use outcome::{ByKind, CycleReport, Second};
 pub use probe::{PROBE_BYTES, Probe, least_packet, reflect, write_packet};
 pub use process::Process;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
-pub use run::{data_network, run};
+pub use run::{data_network, run, run_when_told};
+pub use sizes::capacity;
 pub use tally::Tally;
 
 use ranlab_machines::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
@@ -183,6 +186,8 @@ pub struct LoadConfig {
     pub upf_pid: Option<u32>,
     /// Whether the SMFs come as ones that have just started, instead of with the host: UPFs delete what earlier runs left.
     pub anew: bool,
+    /// Whether the report keeps its distributions, so that it can be joined with others ([`LoadReport::join`]).
+    pub distributions: bool,
     /// What to do.
     pub mode: Mode,
 }
@@ -380,6 +385,7 @@ pub(crate) mod tests {
             run: 1,
             upf_pid: None,
             anew: false,
+            distributions: false,
             mode,
         }
     }

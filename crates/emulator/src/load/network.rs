@@ -1,11 +1,11 @@
 //! The data network: a sink that counts, a reflector, and a sender at a pace.
-use super::LoadError;
 use super::data::{Pace, Traffic};
 use super::flows::Flows;
 use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
 use super::sizes::MAX_PACKET;
 use super::tally::Tally;
+use super::{LoadError, nth};
 use crate::text::TextError;
 use crate::upf::pin;
 use ranlab_net::{
@@ -40,6 +40,17 @@ pub enum Network {
     },
     /// The kernel routes between UEs and this address.
     Routed(SocketAddr),
+}
+
+impl Network {
+    /// That of one of several places: each has the next address.
+    pub fn of_place(self, place: usize) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Ip { local, upf } => Self::Ip { local: nth(local, place), upf },
+            Self::Routed(address) => Self::Routed(nth(address, place)),
+        }
+    }
 }
 
 impl FromStr for Network {

@@ -89,8 +89,15 @@ impl CycleReport {
         self.cycle.add(&other.cycle);
         self.lag.add(&other.lag);
         self.live_peak += other.live_peak;
-        self.seconds.resize(self.seconds.len().max(other.seconds.len()), Second::default());
-        for (mine, more) in self.seconds.iter_mut().zip(&other.seconds) {
+        Second::join(&mut self.seconds, &other.seconds);
+    }
+}
+
+impl Second {
+    /// Adds another sender's seconds to one's.
+    pub(super) fn join(mine: &mut Vec<Self>, other: &[Self]) {
+        mine.resize(mine.len().max(other.len()), Self::default());
+        for (mine, more) in mine.iter_mut().zip(other) {
             mine.cycles += more.cycles;
             mine.answers += more.answers;
             mine.latency_us_sum += more.latency_us_sum;

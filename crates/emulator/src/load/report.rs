@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+mod join;
+
 /// A generator whose requests or packets were later than this, at the 99th percentile, was off its schedule.
 const LATE_US: f64 = 1_000.0;
 
@@ -402,10 +404,10 @@ impl LoadReport {
                 .push("the account of requests does not balance: this is a fault of ranlab".to_owned());
             self.unexplained += 1;
         }
-        let mut lags = vec![("requests", control.lag_us)];
+        let mut lags = vec![("requests", control.lag_us.as_ref())];
         for step in &self.steps {
-            lags.push(("uplink packets", step.uplink.as_ref().and_then(|side| side.lag_us)));
-            lags.push(("downlink packets", step.downlink.as_ref().and_then(|side| side.lag_us)));
+            lags.push(("uplink packets", step.uplink.as_ref().and_then(|side| side.lag_us.as_ref())));
+            lags.push(("downlink packets", step.downlink.as_ref().and_then(|side| side.lag_us.as_ref())));
         }
         self.on_schedule = true;
         for (what, lag) in lags.into_iter().filter_map(|(what, lag)| Some((what, lag?))) {

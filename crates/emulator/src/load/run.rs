@@ -2,6 +2,7 @@
 use super::bench::Bench;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
+use super::gate::Gate;
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::process::Process;
 use super::report::LoadReport;
@@ -13,6 +14,11 @@ use std::time::Instant;
 
 /// Does what `config` says; `stop` ends it early, with a report of what was done. It is set if the UPF's process ends.
 pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
+    run_when_told(config, stop, &Gate::default())
+}
+
+/// The same, with the same errors; when its sessions are set up, it waits at a gate.
+pub fn run_when_told(config: &LoadConfig, stop: &AtomicBool, gate: &Gate) -> Result<LoadReport, LoadError> {
     check(config)?;
     let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
     let process = config.upf_pid.map(find).transpose()?;
@@ -20,7 +26,7 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
     let over = &AtomicBool::new(false);
     let (result, died) = std::thread::scope(|scope| {
         let watch = process.map(|process| scope.spawn(move || process.death(begin, stop, over)));
-        let result = load(config, process, stop);
+        let result = load(config, process, stop, gate);
         over.store(true, Relaxed);
         (result, watch.and_then(|watch| watch.join().ok().flatten()))
     });
@@ -28,6 +34,9 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
         (Ok(mut report), died) => {
             report.upf_died_s = died.map(|(_, after)| after.as_secs_f64());
             report.judge();
+            if !config.distributions {
+                report.forget_distributions();
+            }
             Ok(report)
         }
         (Err(then), Some((pid, after))) => Err(LoadError::Died { pid, after, then: Box::new(then) }),
@@ -35,8 +44,13 @@ pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadErr
     }
 }
 
-fn load(config: &LoadConfig, process: Option<Process>, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
-    let mut bench = Bench::new(config, process)?;
+fn load(
+    config: &LoadConfig,
+    process: Option<Process>,
+    stop: &AtomicBool,
+    gate: &Gate,
+) -> Result<LoadReport, LoadError> {
+    let mut bench = Bench::new(config, process, gate)?;
     let mut report =
         LoadReport { mode: name(&config.mode).to_owned(), run: config.run, ..Default::default() };
     if config.smoke {

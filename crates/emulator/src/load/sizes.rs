@@ -21,7 +21,7 @@ pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
 }
 
 /// Sessions that are there at most.
-pub(super) fn capacity(config: &LoadConfig) -> usize {
+pub fn capacity(config: &LoadConfig) -> usize {
     match config.mode {
         Mode::Control { begin, live, .. } => {
             let coming = match begin {

@@ -204,18 +204,23 @@ impl Meters {
         }
     }
 
-    /// What happened so far, and what waits on the lines of all base stations.
-    pub(super) fn report(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> SouthboundReport {
-        let totals = self.totals.borrow();
+    /// How late reports were; those that still wait are as late as they are by now. In microseconds.
+    pub(super) fn lateness(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> Histogram<u64> {
         let mut lateness = self.lateness.borrow().clone();
-        let mut backlog = Backlog::default();
         for line in lines {
-            let line = line.borrow();
-            backlog.add(line.backlog());
-            for due in line.overdue() {
+            for due in line.borrow().overdue() {
                 lateness.saturating_record(micros(now.since(due)));
             }
         }
+        lateness
+    }
+
+    /// What happened so far, and what waits on the lines of all base stations.
+    pub(super) fn report(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> SouthboundReport {
+        let totals = self.totals.borrow();
+        let lateness = self.lateness(lines, now);
+        let mut backlog = Backlog::default();
+        lines.iter().for_each(|line| backlog.add(line.borrow().backlog()));
         let at = |histogram: &Histogram<u64>, quantile: f64| {
             if histogram.is_empty() { 0 } else { histogram.value_at_quantile(quantile) }
         };

@@ -258,6 +258,11 @@ impl SouthboundFleet {
         self.meters.report(&self.lines, now())
     }
 
+    /// How late reports were since the meters were reset, in microseconds; those that still wait are as late as they are now.
+    pub fn lateness(&self) -> hdrhistogram::Histogram<u64> {
+        self.meters.lateness(&self.lines, now())
+    }
+
     /// What the last fault was, if there was one.
     pub fn last_fault(&self) -> Option<String> {
         self.meters.last_fault.borrow().clone()

@@ -26,7 +26,7 @@ use ranlab_machines::n4::{MockSettings, UpfCounters, UpfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams};
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -74,6 +74,8 @@ pub enum N6 {
         local: SocketAddr,
         /// Where they go to; packets from elsewhere are dropped.
         peer: SocketAddr,
+        /// Servers behind other data networks, and where those are.
+        routes: Vec<(IpAddr, SocketAddr)>,
     },
     /// A TUN device: the kernel routes.
     Tun(String),
@@ -82,13 +84,24 @@ pub enum N6 {
 impl FromStr for N6 {
     type Err = TextError;
 
-    /// `sink`, `reflect`, `udp://LOCAL,PEER`, `tun://NAME`.
+    /// `sink`, `reflect`, `udp://LOCAL,PEER[,SERVER=PEER …]`, `tun://NAME`.
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong = || TextError::new(text, "data network", "sink, reflect, udp://LOCAL,PEER and tun://NAME");
+        let allowed = "sink, reflect, udp://LOCAL,PEER[,SERVER=PEER ...] and tun://NAME";
+        let wrong = || TextError::new(text, "data network", allowed);
         if let Some(rest) = text.strip_prefix("udp://") {
-            let (local, peer) = rest.split_once(',').ok_or_else(wrong)?;
+            let (local, rest) = rest.split_once(',').ok_or_else(wrong)?;
+            let mut peers = rest.split(',');
             let address = |text: &str| text.parse().map_err(|_| wrong());
-            return Ok(Self::Udp { local: address(local)?, peer: address(peer)? });
+            let peer = address(peers.next().unwrap_or_default())?;
+            let route = |text: &str| {
+                let (server, peer) = text.split_once('=').ok_or_else(wrong)?;
+                Ok((server.parse().map_err(|_| wrong())?, address(peer)?))
+            };
+            return Ok(Self::Udp {
+                local: address(local)?,
+                peer,
+                routes: peers.map(route).collect::<Result<_, _>>()?,
+            });
         }
         match (text, text.strip_prefix("tun://")) {
             ("sink", _) => Ok(Self::Sink),
@@ -104,7 +117,10 @@ impl fmt::Display for N6 {
         match self {
             Self::Sink => f.write_str("sink"),
             Self::Reflect => f.write_str("reflect"),
-            Self::Udp { local, peer } => write!(f, "udp://{local},{peer}"),
+            Self::Udp { local, peer, routes } => {
+                write!(f, "udp://{local},{peer}")?;
+                routes.iter().try_for_each(|(server, peer)| write!(f, ",{server}={peer}"))
+            }
             Self::Tun(name) => write!(f, "tun://{name}"),
         }
     }

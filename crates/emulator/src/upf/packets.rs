@@ -4,6 +4,7 @@ use ranlab_dataplane::upf::{Fate, HEADROOM, Meter, Rules, UserPlane};
 use ranlab_machines::n4::{Direction, Session};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
 use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, extension_type};
+use ranlab_wire::packet::Ip;
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,7 +20,7 @@ const TUN_TURN: usize = 64;
 pub(super) enum N6Port {
     Sink,
     Reflect,
-    Udp { socket: Arc<UdpSocket>, peer: SocketAddr },
+    Udp { socket: Arc<UdpSocket>, peer: SocketAddr, routes: Arc<[(IpAddr, SocketAddr)]> },
     Tun(Arc<File>),
 }
 
@@ -31,9 +32,11 @@ impl N6Port {
         Ok(match n6 {
             N6::Sink => Self::Sink,
             N6::Reflect => Self::Reflect,
-            N6::Udp { local, peer } => {
-                Self::Udp { socket: Arc::new(bind("N6", *local, DatagramOptions::default())?), peer: *peer }
-            }
+            N6::Udp { local, peer, routes } => Self::Udp {
+                socket: Arc::new(bind("N6", *local, DatagramOptions::default())?),
+                peer: *peer,
+                routes: routes.as_slice().into(),
+            },
             N6::Tun(name) => {
                 let file = open_tun(name).map_err(|source| UpfError::Tun { name: name.clone(), source })?;
                 Self::Tun(Arc::new(file))
@@ -135,10 +138,10 @@ impl Packets {
             received.datagrams().for_each(|(from, datagram)| take(self, Side::N3, from, datagram));
         }
         match self.n6.clone() {
-            N6Port::Udp { socket, peer } => {
+            N6Port::Udp { socket, peer, routes } => {
                 if received.receive(&socket)? > 0 {
                     for (from, packet) in received.datagrams() {
-                        if from == peer {
+                        if from == peer || routes.iter().any(|(_, other)| from == *other) {
                             take(self, Side::N6, from, packet);
                         } else {
                             self.strangers += 1;
@@ -255,8 +258,14 @@ impl Packets {
                 }
                 self.scratch = reflected;
             }
-            N6Port::Udp { peer, .. } => {
-                let peer = *peer;
+            N6Port::Udp { peer, routes, .. } => {
+                let route = || {
+                    let to = Ip::parse_captured(packet).ok()?.dst;
+                    routes.iter().find(|(server, _)| *server == to)
+                };
+                // One data network needs no look at the packet.
+                let route = if routes.is_empty() { None } else { route() };
+                let peer = route.map_or(*peer, |(_, peer)| *peer);
                 if self.give_n6.is_full() {
                     self.send_n6();
                 }

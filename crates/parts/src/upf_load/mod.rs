@@ -4,6 +4,7 @@
 //! [`detail`](crate::worker::Report::detail).
 
 mod calibration;
+mod divide;
 mod run;
 mod text;
 
@@ -23,7 +24,7 @@ use crate::{config, rig};
 
 pub use calibration::Calibration;
 pub(crate) use run::Loading;
-pub use run::{NetworkSummary, OVER, UpfLoad, UpfLoadReport, data_network};
+pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
 
 /// Sessions where none are asked for.
@@ -167,6 +168,8 @@ config! {
         anew: bool = false;
         /// names the run and seeds its arrivals; without it, the time does
         run: Option<u32> = None, wiring();
+        /// one of several shares of a load: it waits when its sessions are set up, and its report can be joined with others'
+        shared: bool = false, inner();
     }
 }
 
@@ -205,9 +208,7 @@ impl UpfLoadPart {
                 reflect_every: self.reflect_every,
             })
         };
-        let packets = !matches!(self.mode, LoadMode::Control | LoadMode::Blind | LoadMode::Calibrate);
-        let uplink =
-            self.uplink.or_else(|| (packets && self.downlink.is_none()).then_some(PacketRate(1_000.0)));
+        let (uplink, downlink) = self.flows();
         Ok(LoadConfig {
             n4: self.n4,
             n3: self.n3,
@@ -227,13 +228,21 @@ impl UpfLoadPart {
             heartbeat: (!self.heartbeat.is_zero()).then_some(self.heartbeat),
             n3_io: self.io.clone(),
             uplink: traffic(uplink),
-            downlink: traffic(self.downlink),
+            downlink: traffic(downlink),
             smoke: !self.no_smoke && self.mode != LoadMode::Calibrate,
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
             upf_pid: self.upf_pid,
             anew: self.anew,
+            distributions: self.shared,
             mode: self.what(),
         })
+    }
+
+    /// Packets of both directions: uplink where a mode has some and nobody said otherwise.
+    fn flows(&self) -> (Option<PacketRate>, Option<PacketRate>) {
+        let packets = !matches!(self.mode, LoadMode::Control | LoadMode::Blind | LoadMode::Calibrate);
+        let unsaid = packets && self.downlink.is_none();
+        (self.uplink.or_else(|| unsaid.then_some(PacketRate(1_000.0))), self.downlink)
     }
 
     fn profile(&self) -> SessionProfile {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ranlab_emulator::load::{LoadConfig, LoadError, LoadReport, Tally, data_network as network, run};
+use ranlab_emulator::load::{
+    Gate, LoadConfig, LoadError, LoadReport, Tally, data_network as network, run_when_told,
+};
 use ranlab_host::ProcessMeter;
 use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,8 @@ use crate::{Running, rig};
 
 /// Of a look: 1 when the load has ended, 0 until then.
 pub const OVER: &str = "over";
+/// Of a look at one of several shares: 1 when it is set up and waits for the second beginning, which is that of all.
+pub const SET_UP: &str = "set_up";
 /// Between two looks at a load that is to end.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -47,6 +51,15 @@ pub struct UpfLoadReport {
     pub remarks: Vec<String>,
     /// What it found.
     pub load: LoadReport,
+}
+
+impl UpfLoadReport {
+    /// Adds what another share of the same load found.
+    pub fn join(&mut self, other: &Self) {
+        self.upf_cpu_s = self.upf_cpu_s.or(other.upf_cpu_s);
+        self.remarks.extend_from_slice(&other.remarks);
+        self.load.join(&other.load);
+    }
 }
 
 /// A load that is ready to run.
@@ -81,10 +94,14 @@ impl UpfLoad {
     /// # Errors
     /// Nothing could be measured.
     pub fn run(&self, stop: &AtomicBool) -> Result<UpfLoadReport, LoadError> {
+        self.run_when_told(stop, &Gate::default())
+    }
+
+    fn run_when_told(&self, stop: &AtomicBool, gate: &Gate) -> Result<UpfLoadReport, LoadError> {
         let meter = self.config.upf_pid.map(ProcessMeter::new);
         let cpu = || meter.as_ref().and_then(|meter| meter.sample().ok()).map(|sample| sample.cpu_s());
         let before = cpu();
-        let load = run(&self.config, stop)?;
+        let load = run_when_told(&self.config, stop, gate)?;
         let upf_cpu_s = before.zip(cpu()).map(|(before, after)| after - before);
         Ok(UpfLoadReport { upf_cpu_s, remarks: self.remarks.clone(), load })
     }
@@ -132,7 +149,9 @@ type Ended = Result<UpfLoadReport, Trouble>;
 /// A load below a worker: a thread of its own from the beginning of the window on, so that the worker can be asked.
 pub(crate) struct Loading {
     load: Arc<UpfLoad>,
+    shared: bool,
     stop: Arc<AtomicBool>,
+    gate: Arc<Gate>,
     thread: Option<JoinHandle<Result<UpfLoadReport, LoadError>>>,
     ended: Option<Ended>,
 }
@@ -146,12 +165,15 @@ impl Loading {
             eprintln!("ranlab: the limit of open files stays as it is: {error}");
         }
         let load = Arc::new(UpfLoad::new(part)?);
-        Ok(Self { load, stop: Arc::default(), thread: None, ended: None })
+        let (stop, gate) = <(Arc<AtomicBool>, Arc<Gate>)>::default();
+        Ok(Self { load, shared: part.shared, stop, gate, thread: None, ended: None })
     }
 
     fn spawn(&self) -> std::io::Result<JoinHandle<Result<UpfLoadReport, LoadError>>> {
-        let (load, stop) = (Arc::clone(&self.load), Arc::clone(&self.stop));
-        std::thread::Builder::new().name("upf-load".to_owned()).spawn(move || load.run(&stop))
+        let (load, stop, gate) = (Arc::clone(&self.load), Arc::clone(&self.stop), Arc::clone(&self.gate));
+        std::thread::Builder::new()
+            .name("upf-load".to_owned())
+            .spawn(move || load.run_when_told(&stop, &gate))
     }
 
     /// What came of it, once it has ended.
@@ -173,13 +195,21 @@ impl Running for Loading {
     }
 
     fn look(&mut self) -> Numbers {
-        [(OVER.to_owned(), f64::from(u8::from(self.ended().is_some())))].into()
+        let sign = |shown: bool| f64::from(u8::from(shown));
+        let mut numbers = Numbers::from([(OVER.to_owned(), sign(self.ended().is_some()))]);
+        if self.shared {
+            numbers.insert(SET_UP.to_owned(), sign(self.gate.reached()));
+        }
+        numbers
     }
 
     fn begin(&mut self) {
-        // A load under way goes on: a window is of one load.
-        if self.thread.is_none() {
+        // A load under way goes on, as all shares of it do together: a window is of one load.
+        if self.thread.is_some() {
+            self.gate.open();
+        } else {
             self.ended = None;
+            self.gate = Arc::new(if self.shared { Gate::shut() } else { Gate::default() });
             match self.spawn() {
                 Ok(thread) => self.thread = Some(thread),
                 Err(error) => self.ended = Some(Err(crate::environment(error))),

@@ -152,3 +152,65 @@ fn a_load_that_was_not_begun_is_not_over_and_reports_nothing() {
     let error = Loading::new(&part(&[("mode", "calibrate".into())])).err().unwrap();
     assert!(error.what.contains("of `ranlab load upf` alone"), "{error}");
 }
+
+#[test]
+fn shares_of_a_load_are_disjoint_and_sum_up() {
+    let shares = |more: &[(&str, Value)], places: usize| {
+        let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
+        let divided = crate::Part::UpfLoad(Box::new(part(&all))).divide(places);
+        divided.map(|shares| {
+            let of = |share| match share {
+                crate::Part::UpfLoad(part) => *part,
+                other => panic!("{other:?}"),
+            };
+            shares.into_iter().map(of).collect::<Vec<_>>()
+        })
+    };
+    let sum = |shares: &[UpfLoadPart], of: &dyn Fn(&UpfLoadPart) -> f64| shares.iter().map(of).sum::<f64>();
+    let mode = |name: &str| ("mode", Value::from(name));
+    let burst = [("arrivals", "burst".into()), ("burst", 10.into()), ("rate", Value::Float(50.0))];
+    let three = shares(&[&burst[..], &[("live", 7.into()), ("sessions", 100.into())]].concat(), 3).unwrap();
+    assert_eq!(three.iter().map(|one| one.burst).collect::<Vec<_>>(), [3, 3, 4]);
+    assert_eq!(
+        (sum(&three, &|one| one.live as f64), sum(&three, &|one| one.sessions.unwrap() as f64)),
+        (7.0, 100.0)
+    );
+    // Bursts stay in step.
+    assert!(three.iter().all(|one| (f64::from(one.burst) / one.rate - 0.2).abs() < 1e-12), "{three:?}");
+    let flows = [mode("mixed"), ("sessions", 10.into()), ("dynamic", 3.into()), ("uplink", 5_000.into())];
+    let two = shares(&[&flows[..], &[("rate", Value::Float(8.0))]].concat(), 2).unwrap();
+    assert_eq!(
+        (sum(&two, &|one| one.dynamic as f64), sum(&two, &|one| one.uplink.unwrap().0)),
+        (3.0, 5_000.0)
+    );
+    assert_eq!(two[1].downlink, None);
+    // Identities go on where the place before ended: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs.
+    assert_eq!(two.iter().map(|one| one.smfs).collect::<Vec<_>>(), [2, 3]);
+    let (smf, gnb, ue) = (two[1].smf.unwrap(), two[1].gnb, two[1].ue);
+    assert_eq!(
+        [smf.to_string(), gnb.to_string(), ue.to_string()],
+        ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.0.8"]
+    );
+    assert_ne!(two[0].run, two[1].run);
+    // Without packets of its own a data network has one server, with them each place has one.
+    assert_eq!((two[0].server, two[1].server), (two[0].server, two[0].server));
+    let own = ("n6", Value::from("udp://127.0.0.10:1,127.0.0.8:1"));
+    let two = shares(&[mode("sessions"), own], 2).unwrap();
+    assert_eq!(
+        (two[1].server.to_string(), two[1].n6.to_string()),
+        ("10.45.0.2:9".to_owned(), "udp://127.0.0.11:1,127.0.0.8:1".to_owned())
+    );
+    for (more, why) in [
+        (&[mode("blind")][..], "cannot be divided"),
+        (
+            &[("smfs", 1.into())],
+            "1 SMFs (`load.smfs`) cannot be divided among 2 places; at least 2 are needed",
+        ),
+        (&[("window", 1.into())], "1 cycles (`load.window`)"),
+        (&[mode("qos")], "1 sessions (`load.sessions`)"),
+        (&[mode("sessions"), ("sessions", 1.into())], "1 sessions (`load.sessions`)"),
+    ] {
+        let error = shares(more, 2).unwrap_err().what;
+        assert!(error.contains(why), "{error}");
+    }
+}

@@ -9,6 +9,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ranlab_campaign::rig::{RigError, Stop};
 use serde::de::DeserializeOwned;
 
+mod crew;
+
+pub use crew::Crew;
+
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
 use crate::LEAVE_WAIT;
 use crate::child::{Child, lines};
@@ -46,8 +50,8 @@ pub struct Worker {
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
     from: Receiver<io::Result<String>>,
-    /// A question was given up: its answer may still come and would pass for another one's.
-    given_up: bool,
+    /// The answer to a question has not come: it may still, and would pass for another one's.
+    owing: bool,
 }
 
 impl Worker {
@@ -100,12 +104,17 @@ impl Worker {
     /// The window ends. A clock elsewhere is asked again: what it ran away meanwhile adds to its error.
     pub fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
         let report = self.ask(&Request::End, ANSWER_WAIT, stop)?;
+        self.compare_again(stop)?;
+        Ok(report)
+    }
+
+    fn compare_again(&mut self, stop: &Stop) -> Result<(), RigError> {
         if self.host != Host::Local {
             let (offset_us, error_us) = self.compare_clocks(stop)?;
             self.clock_drift_us = offset_us - self.clock_offset_us;
             self.clock_error_us = error_with_drift(self.clock_error_us, error_us, self.clock_drift_us);
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Looks until `enough` says so.
@@ -114,22 +123,9 @@ impl Worker {
         what: &str,
         patience: Duration,
         stop: &Stop,
-        mut enough: impl FnMut(&Numbers) -> bool,
+        enough: impl FnMut(&Numbers) -> bool,
     ) -> Result<Numbers, RigError> {
-        let deadline = Instant::now() + patience;
-        loop {
-            let numbers = self.look(stop)?;
-            if enough(&numbers) {
-                return Ok(numbers);
-            }
-            if Instant::now() >= deadline {
-                return Err(RigError::Sut(format!(
-                    "{what} did not happen within {} s ({numbers:?})",
-                    patience.as_secs()
-                )));
-            }
-            stop.sleep(SLICE)?;
-        }
+        looked_until(|| self.look(stop), what, patience, stop, enough)
     }
 
     fn reach(lab: &Lab, host: &Host, role: &'static str) -> Result<Self, RigError> {
@@ -197,7 +193,7 @@ impl Worker {
             child,
             to: Some(to),
             from,
-            given_up: false,
+            owing: false,
         }
     }
 
@@ -207,7 +203,52 @@ impl Worker {
         patience: Duration,
         stop: &Stop,
     ) -> Result<T, RigError> {
-        let reply = self.exchange(request, patience, stop)?;
+        self.tell(request)?;
+        self.hear(patience, stop)
+    }
+
+    /// Asks; the answer is to be heard before anything else is asked.
+    fn tell(&mut self, request: &Request) -> Result<(), RigError> {
+        let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
+        line.push('\n');
+        let sent = match self.to.as_mut().filter(|_| !self.owing) {
+            Some(to) => to.write_all(line.as_bytes()).and_then(|()| to.flush()).is_ok(),
+            None => false,
+        };
+        if !sent {
+            return Err(self.gone());
+        }
+        self.owing = true;
+        Ok(())
+    }
+
+    /// The answer to what was asked.
+    fn hear<T: DeserializeOwned>(&mut self, patience: Duration, stop: &Stop) -> Result<T, RigError> {
+        let deadline = Instant::now() + patience;
+        let line = loop {
+            match self.from.recv_timeout(SLICE) {
+                Ok(line) => break line,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.owing = false;
+                    return Err(self.gone());
+                }
+                Err(RecvTimeoutError::Timeout) if stop.now() => return Err(RigError::Stopped),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    let (role, host, seconds) = (self.role, &self.host, patience.as_secs());
+                    let why = format!("the worker of the {role} at {host} did not answer within {seconds} s");
+                    return Err(RigError::Rig(why));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        let read = |line: String| serde_json::from_str(&line).map_err(|error| error.to_string());
+        let reply = line.map_err(|error| error.to_string()).and_then(read).map_err(|error| {
+            RigError::Rig(format!(
+                "the worker of the {} at {} answers no JSON: {error}",
+                self.role, self.host
+            ))
+        })?;
+        self.owing = false;
         match reply {
             Reply::Ok(value) => serde_json::from_value(value).map_err(|error| {
                 RigError::Rig(format!("the worker of the {} answers oddly: {error}", self.role))
@@ -220,51 +261,11 @@ impl Worker {
         }
     }
 
-    fn exchange(&mut self, request: &Request, patience: Duration, stop: &Stop) -> Result<Reply, RigError> {
-        let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
-        line.push('\n');
-        let sent = match self.to.as_mut().filter(|_| !self.given_up) {
-            Some(to) => to.write_all(line.as_bytes()).and_then(|()| to.flush()).is_ok(),
-            None => false,
-        };
-        if !sent {
-            return Err(self.gone());
-        }
-        let deadline = Instant::now() + patience;
-        loop {
-            let why = match self.from.recv_timeout(SLICE) {
-                Ok(line) => {
-                    let reply = line.map_err(|error| error.to_string());
-                    match reply
-                        .and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()))
-                    {
-                        Ok(reply) => return Ok(reply),
-                        Err(error) => RigError::Rig(format!(
-                            "the worker of the {} at {} answers no JSON: {error}",
-                            self.role, self.host
-                        )),
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
-                Err(RecvTimeoutError::Timeout) if stop.now() => RigError::Stopped,
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => RigError::Rig(format!(
-                    "the worker of the {} at {} did not answer within {} s",
-                    self.role,
-                    self.host,
-                    patience.as_secs()
-                )),
-                Err(RecvTimeoutError::Timeout) => continue,
-            };
-            self.given_up = true;
-            return Err(why);
-        }
-    }
-
     /// Why it cannot be asked any more.
     fn gone(&mut self) -> RigError {
         // Its output closes a moment before it ends.
         let how = match &mut self.child {
-            _ if self.given_up => Some("a question to it was given up".to_owned()),
+            _ if self.owing => Some("a question to it was given up".to_owned()),
             Some(child) => child.wait(LAST_WORDS_WAIT),
             None => None,
         };
@@ -286,6 +287,30 @@ impl Worker {
             }
         }
         Ok((offset_us, best / 2.0))
+    }
+}
+
+/// Looks until `enough` says so.
+fn looked_until(
+    mut look: impl FnMut() -> Result<Numbers, RigError>,
+    what: &str,
+    patience: Duration,
+    stop: &Stop,
+    mut enough: impl FnMut(&Numbers) -> bool,
+) -> Result<Numbers, RigError> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let numbers = look()?;
+        if enough(&numbers) {
+            return Ok(numbers);
+        }
+        if Instant::now() >= deadline {
+            return Err(RigError::Sut(format!(
+                "{what} did not happen within {} s ({numbers:?})",
+                patience.as_secs()
+            )));
+        }
+        stop.sleep(SLICE)?;
     }
 }
 
@@ -311,7 +336,7 @@ impl Drop for Worker {
             None => {
                 let deadline = Instant::now() + END_WAIT;
                 let left = || deadline.saturating_duration_since(Instant::now());
-                while self.from.recv_timeout(left()).is_ok() && self.given_up {}
+                while self.from.recv_timeout(left()).is_ok() && self.owing {}
             }
         }
     }

@@ -15,6 +15,7 @@
 //! ```
 
 mod client;
+pub mod join;
 mod serve;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use super::Part;
-pub use client::Worker;
+pub use client::{Crew, Worker};
 pub use serve::{Trust, serve};
 
 /// The longest line of either side; a longer one is an error, and the last.

@@ -5,6 +5,7 @@ use crate::sut;
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;
+use ranlab_campaign::rig::Stop;
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::FleetPart;
 
@@ -16,9 +17,9 @@ impl Experiment for Two {
         let count = |path: &str| Key::new(path, Kind::Int { min: 0, max: 9 }, "of the tests").or(1);
         let scalar = |name: &str| Metric::new(name, "", MetricKind::Scalar, Better::Neither, "of the tests");
         let mut keys = vec![count("sut.size"), count("load.nodes"), count("load.unused")];
-        keys.extend([keys::place("sut.at", "the system"), keys::place("load.at", "the load")]);
+        keys.extend([keys::place("sut.at", "the system"), keys::load_places("the load")]);
         keys.extend(keys::host());
-        let mut metrics = vec![scalar("sent"), scalar(TOOL_CORES)];
+        let mut metrics = vec![scalar("sent"), scalar(TOOL_CORES), metric_of_places()];
         metrics.extend(noise::metrics());
         RigDescription {
             name: "two".to_owned(),
@@ -32,14 +33,15 @@ impl Experiment for Two {
         }
     }
 
+    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+        part(run, "load.nodes").map(Some)
+    }
+
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let part = |path: &str| {
-            Ok::<_, RigError>(Part::Fleet(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
-        };
-        stage.sut("system", "sut.at", part("sut.size")?)?;
+        stage.sut("system", "sut.at", part(run, "sut.size")?)?;
         let patience = Duration::from_millis(50);
         stage.wait("system", "the system up", patience, |numbers| numbers.get("alive") == Some(&1.0))?;
-        stage.tool("load", "load.at", part("load.nodes")?).map(drop)
+        stage.tool("load", "load.at", part(run, "load.nodes")?).map(drop)
     }
 
     fn record(
@@ -53,13 +55,22 @@ impl Experiment for Two {
     }
 }
 
+fn part(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
+    Ok(Part::Fleet(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
+}
+
 /// The rig, its point, and what its workers were asked.
 fn two(system: Acts, load: Acts) -> (Bench<Two>, Point, Log) {
+    shared(system, &[load])
+}
+
+/// The same with several places of the load.
+fn shared(system: Acts, loads: &[Acts]) -> (Bench<Two>, Point, Log) {
     let log = Log::default();
     let rig = Bench::new(&Lab::new("no-such-program"), Two);
-    let places = [fake::worker("system", system, &log), fake::worker("load", load, &log)];
-    let [system, load] = places.map(Value::Text);
-    let point = fake::point(&rig, &[("sut.at", system), ("load.at", load)]);
+    let system = Value::Text(fake::worker("system", system, &log));
+    let places: Vec<_> = loads.iter().map(|load| fake::worker("load", load.clone(), &log)).collect();
+    let point = fake::point(&rig, &[("sut.at", system), ("load.at", Value::Text(places.join(",")))]);
     (rig, point, log)
 }
 
@@ -193,4 +204,53 @@ fn what_a_part_does_not_report_is_an_error_that_names_it() {
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
     assert_eq!(outcome, Err(RigError::Rig("the part reported no `sent`; it reported alive".to_owned())));
+}
+
+#[test]
+fn several_places_of_a_load_act_at_once_and_are_one_load() {
+    let busy = |cpu_s, sent| Acts { report: fake::report(cpu_s, 1.0, &[("sent", sent)]), ..up() };
+    let (mut rig, mut point, log) = shared(up(), &[busy(0.5, 7.0), busy(0.125, 4.0)]);
+    point.settings.insert("load.nodes".to_owned(), Value::Int(3));
+    let run = fake::run(&point);
+    let (outcome, recording) = measure(&mut rig, &run);
+    assert_eq!(outcome, Ok(Outcome::Degraded));
+    let metric = |name: &str| recording.metrics[name];
+    assert_eq!((metric("sent"), metric(TOOL_CORES), metric("tool.cpu_cores_busiest")), (11.0, 0.625, 0.5));
+    let of = |what| [what, what];
+    let expected = [&["system start"], &of("load start")[..], &["system begin"], &of("load begin")].concat();
+    let asked = asked(&log);
+    assert_eq!(asked, [&expected[..], &of("load end"), &["system end"]].concat());
+    // A search that leaves them as they are leaves them up.
+    measure(&mut rig, &run).0.unwrap();
+    assert!(!log.lock().unwrap().iter().any(|asked| asked.ends_with("start")));
+}
+
+#[test]
+fn a_place_that_is_gone_makes_the_repeat_invalid_and_is_named() {
+    let (mut rig, mut point, _) = shared(up(), &[up(), Acts { vanishes: true, ..up() }]);
+    point.settings.insert("load.nodes".to_owned(), Value::Int(2));
+    let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err();
+    let places = keys::places(&fake::run(&point), "load.at").unwrap();
+    let told = format!("the rig failed: the worker of the load at {} has ended", places[1]);
+    assert_eq!((error.to_string(), error.outcome()), (told, Outcome::Invalid));
+    let (mut rig, mut point, _) = shared(up(), &[Acts { dies: true, ..up() }, up()]);
+    point.settings.insert("load.nodes".to_owned(), Value::Int(2));
+    let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err().to_string();
+    let places = keys::places(&fake::run(&point), "load.at").unwrap();
+    assert_eq!(error, format!("the system under test failed: the load at {}: the load is gone", places[0]));
+}
+
+#[test]
+fn a_load_that_is_too_small_for_its_places_is_refused_before_anything_is_brought_up() {
+    let (mut rig, point, log) = shared(up(), &[up(), up()]);
+    let told = "1 base stations cannot be divided among 2 places; at least 2 are needed";
+    assert_eq!(rig.preview(&point.settings), Some(Err(told.to_owned())));
+    assert_eq!(rig.prepare(&fake::run(&point)), Err(RigError::Rig(told.to_owned())));
+    assert!(!asked(&log).iter().any(|asked| asked == "load start"));
+    let mut list = point.settings.clone();
+    list.insert("load.at".to_owned(), Value::List(vec!["local".into(), "nowhere".into()]));
+    let why = rig.preview(&list).unwrap().unwrap_err();
+    assert!(why.contains("`load.at`: \"nowhere\" is no place for a worker"), "{why}");
+    list.insert("load.at".to_owned(), "local".into());
+    assert_eq!(rig.preview(&list), None);
 }

@@ -6,6 +6,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError};
 use ranlab_parts::worker::Report;
 
+use crate::harness::metric_of_places;
 use crate::{noise, readback, sut, wire};
 
 /// A controller whose base stations are fewer than this cannot follow.
@@ -50,6 +51,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late").unsent_share(),
     ]);
     metrics.extend(wire::packets("", "base stations"));
+    metrics.push(metric_of_places());
     metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics

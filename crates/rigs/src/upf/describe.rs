@@ -4,6 +4,7 @@ use ranlab_campaign::rig::{Better, Metric, MetricKind};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::{Config, UpfLoadPart, UpfPart};
 
+use crate::harness::metric_of_places;
 use crate::{keys, noise};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
@@ -99,7 +100,7 @@ fn keys_of_load() -> Vec<Key> {
         .each(&["mbr_mbps", "offered_mbps"], rate("Mbit/s"))
         .keys();
     keys.extend([
-        keys::place("load.at", "the load"),
+        keys::load_places("the load"),
         text("load.netns", "network namespace of the load, made before; on this machine alone").optional(),
         text("load.n6", "own, none, or routed://ADDRESS where the kernel routes").or("own"),
         text("load.network", "our data network's end of N6").or("127.8.0.10:2153"),
@@ -167,6 +168,7 @@ pub(super) fn metrics() -> Vec<Metric> {
     for kind in ["establishment", "modification", "deletion"] {
         metrics.push(scalar(&format!("{kind}_us_service_p50"), "us", Lower, "the same from its sending"));
     }
+    metrics.push(metric_of_places());
     metrics.extend(noise::metrics());
     metrics
 }

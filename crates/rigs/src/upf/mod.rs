@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
-use ranlab_emulator::load::Network;
+use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::worker::Worker;
 use ranlab_parts::{AttachPart, Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
 
-use crate::harness::{Experiment, Stage, Window};
+use crate::harness::{Experiment, Side, Stage, Window};
 use crate::keys;
 use describe::EXTERNAL;
 
@@ -49,8 +49,17 @@ impl Experiment for Upf {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let upf = stage.sut(UPF, "sut.at", upf(run)?)?;
-        let load = load(run, upf)?;
-        stage.tool(LOAD, "load.at", load).map(drop)
+        let (load, host, pid) = (load(run)?, upf.host.clone(), upf.ready.pid);
+        // Where both are on one machine, the load itself sees what the UPF costs it, and its end.
+        let load = |worker: &Worker| {
+            let beside = worker.host == host && !matches!(host, Host::Tcp { .. });
+            Part::UpfLoad(Box::new(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() }))
+        };
+        stage.place(Side::Tool, LOAD, "load.at", &load).map(drop)
+    }
+
+    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+        load(run).map(|part| Some(Part::UpfLoad(Box::new(part))))
     }
 
     fn record(
@@ -59,7 +68,12 @@ impl Experiment for Upf {
         window: &Window<'_>,
         recorder: &mut Recorder,
     ) -> Result<Outcome, RigError> {
-        let told: UpfLoadReport = window.report(LOAD)?.detail()?;
+        let mut places = window.details::<UpfLoadReport>(LOAD)?.into_iter();
+        let told = places.next().ok_or_else(|| RigError::Rig("there is no load".to_owned()))?;
+        let told = places.fold(told, |mut all, more| {
+            all.join(&more);
+            all
+        });
         if let Some(died_s) = told.load.upf_died_s {
             return Err(RigError::Sut(format!("the UPF's process ended {died_s:.2} s into the run")));
         }
@@ -80,14 +94,21 @@ fn upf(run: &Run<'_>) -> Result<Part, RigError> {
     }
     let mut part = UpfPart::read(run, "sut")?;
     part.n6 = match keys::text(run, "sut.n6")? {
-        "own" => N6::Udp { local: n6_of(part.n3), peer: keys::parsed(run, "load.network")? },
+        "own" => {
+            let peer = keys::parsed(run, "load.network")?;
+            let server = UpfLoadPart::read(run, "load")?.server;
+            // Each place of the load has a data network and a server of its own.
+            let route = |place| (nth(server, place).ip(), nth(peer, place));
+            let routes = (1..keys::places(run, "load.at")?.len()).map(route).collect();
+            N6::Udp { local: n6_of(part.n3), peer, routes }
+        }
         _ => keys::parsed(run, "sut.n6")?,
     };
     Ok(Part::Upf(Box::new(part)))
 }
 
-/// The load as the point says, on a UPF that is up.
-fn load(run: &Run<'_>, upf: &Worker) -> Result<Part, RigError> {
+/// The load as the point says.
+fn load(run: &Run<'_>) -> Result<UpfLoadPart, RigError> {
     let mut part = UpfLoadPart::read(run, "load")?;
     (part.n4, part.n3) = (keys::parsed(run, "sut.n4")?, keys::parsed(run, "sut.n3")?);
     let habits = keys::text(run, "sut.dialect")?;
@@ -97,10 +118,7 @@ fn load(run: &Run<'_>, upf: &Worker) -> Result<Part, RigError> {
         _ => keys::parsed(run, "load.n6")?,
     };
     (part.duration, part.run) = (run.duration, Some(run.seed as u32));
-    // Where both are on one machine, the load itself sees what the UPF costs it, and its end.
-    let beside = keys::host_of(run, "load.at")? == upf.host && !matches!(upf.host, Host::Tcp { .. });
-    part.upf_pid = upf.ready.pid.filter(|_| beside);
-    Ok(Part::UpfLoad(Box::new(part)))
+    Ok(part)
 }
 
 /// Records what the UPF used.

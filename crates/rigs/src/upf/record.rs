@@ -25,7 +25,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         ("drift_latency", control.drift.map(|[_, latency]| latency)),
         ("set_up_per_s", report.set_up.as_ref().map(|set_up| set_up.cycles_per_s)),
         ("sessions_established", report.set_up.as_ref().map(|set_up| set_up.completed as f64)),
-        ("tool.lateness_us_p99", control.lag_us.map(|lag| lag.p99)),
+        ("tool.lateness_us_p99", control.lag_us.as_ref().map(|lag| lag.p99)),
         ("tool.answers_per_cpu_s", Some(control.answers_per_cpu_s)),
     ] {
         put(recorder, name, value);
@@ -46,8 +46,9 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     // A closed loop has no schedule to be late for.
     let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
     let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
-    let late = Breach::above("tool.lateness_us_p99", control.lag_us.map_or(0.0, |lag| lag.p99), LATE_US)
-        .or_else(|| Breach::said(!report.on_schedule, "the load fell behind its schedule"));
+    let late =
+        Breach::above("tool.lateness_us_p99", control.lag_us.as_ref().map_or(0.0, |lag| lag.p99), LATE_US)
+            .or_else(|| Breach::said(!report.on_schedule, "the load fell behind its schedule"));
     recorder.judge([
         (Outcome::Invalid, late.filter(|_| open && noise::refused(run))),
         (Outcome::Overloaded, Breach::above("requests_lost_ratio", lost_ratio, 0.5)),
@@ -113,7 +114,7 @@ fn latencies(recorder: &mut Recorder, report: &LoadReport) {
     }
     times("cycle", control.cycle_us.as_ref());
     for kind in KINDS {
-        let service = control.requests.get(kind).and_then(|of_kind| of_kind.service_us);
+        let service = control.requests.get(kind).and_then(|of_kind| of_kind.service_us.as_ref());
         put(recorder, &format!("{kind}_us_service_p50"), service.map(|times| times.p50));
     }
 }
@@ -128,9 +129,9 @@ fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
         recorder.scalar(&format!("{name}_lost_ratio"), lost_share(side));
         lost += side.lost;
     }
-    for (name, times) in [("round_trip", step.round_trip_us), ("interruption", step.interruption_us)] {
-        put(recorder, &format!("{name}_us_p50"), times.map(|times| times.p50));
-        put(recorder, &format!("{name}_us_p99"), times.map(|times| times.p99));
+    for (name, times) in [("round_trip", &step.round_trip_us), ("interruption", &step.interruption_us)] {
+        put(recorder, &format!("{name}_us_p50"), times.as_ref().map(|times| times.p50));
+        put(recorder, &format!("{name}_us_p99"), times.as_ref().map(|times| times.p99));
     }
     if step.handovers > 0 {
         recorder.scalar("end_markers_per_handover", step.end_markers as f64 / step.handovers as f64);

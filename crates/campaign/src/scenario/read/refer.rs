@@ -69,7 +69,9 @@ impl Reader<'_> {
     /// Lines over numbers, bars over anything else.
     fn form(&self, x: &str) -> PlotKind {
         match self.rig.keys.iter().find(|key| key.path == x).map(|key| &key.kind) {
-            Some(Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::List(_)) => PlotKind::Bars,
+            Some(Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::List(_) | Kind::OneOrMore(_)) => {
+                PlotKind::Bars
+            }
             _ => PlotKind::Lines,
         }
     }

@@ -1,0 +1,237 @@
+//! What several loads on one user plane function have found, as one report: counts and rates add, times are joined from
+//! their distributions.
+use super::super::frames::AfXdpSummary;
+use super::super::outcome::Second;
+use super::{ControlSummary, DataSummary, LoadReport, RequestSummary, StepSummary, Summary, drift};
+
+impl LoadReport {
+    /// Adds what another place's load has found, which was begun and ended with this one.
+    pub fn join(&mut self, other: &Self) {
+        self.control.join(&other.control);
+        optional(&mut self.set_up, other.set_up.as_ref(), ControlSummary::join);
+        optional(&mut self.af_xdp, other.af_xdp.as_ref(), AfXdpSummary::join);
+        // Each has the same steps, unless one was stopped.
+        self.steps.iter_mut().zip(&other.steps).for_each(|(mine, more)| mine.join(more));
+        self.unexplained += other.unexplained;
+        self.upf_died_s = self.upf_died_s.into_iter().chain(other.upf_died_s).reduce(f64::min);
+        self.on_schedule &= other.on_schedule;
+        for warning in &other.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        for (mine, more) in
+            [(&mut self.smoke.uplink, other.smoke.uplink), (&mut self.smoke.downlink, other.smoke.downlink)]
+        {
+            *mine = mine.zip(more).map(|(mine, more)| mine && more);
+        }
+    }
+
+    /// Leaves out the distributions that only [`join`](Self::join) needs.
+    pub(in super::super) fn forget_distributions(&mut self) {
+        let controls = [Some(&mut self.control), self.set_up.as_mut()].into_iter().flatten();
+        let mut times: Vec<&mut Option<Summary>> = Vec::new();
+        for control in controls {
+            times.extend([&mut control.cycle_us, &mut control.lag_us]);
+            for of_kind in control.requests.values_mut() {
+                times.extend([&mut of_kind.latency_us, &mut of_kind.service_us]);
+            }
+        }
+        for step in &mut self.steps {
+            times.extend([&mut step.round_trip_us, &mut step.interruption_us]);
+            for side in [&mut step.uplink, &mut step.downlink].into_iter().flatten() {
+                times.extend([&mut side.delay_us, &mut side.lag_us]);
+            }
+        }
+        times.into_iter().flatten().for_each(|times| times.counts.clear());
+    }
+}
+
+/// Joins what both have, and keeps what one alone has.
+fn optional<T: Clone>(mine: &mut Option<T>, other: Option<&T>, join: impl FnOnce(&mut T, &T)) {
+    match (mine, other) {
+        (Some(mine), Some(other)) => join(mine, other),
+        (mine @ None, Some(other)) => *mine = Some(other.clone()),
+        (_, None) => {}
+    }
+}
+
+fn times(mine: &mut Option<Summary>, other: Option<&Summary>) {
+    optional(mine, other, Summary::join);
+}
+
+/// Adds fields that are numbers.
+macro_rules! add {
+    ($mine:ident, $other:ident: $($field:ident),+ $(,)?) => { $( $mine.$field += $other.$field; )+ };
+}
+
+impl ControlSummary {
+    fn join(&mut self, other: &Self) {
+        let answers = |one: &Self| one.answers_per_cpu_s * one.generator_cpu_s;
+        let answers = answers(self) + answers(other);
+        add!(self, other: started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
+            malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
+        self.wall_s = self.wall_s.max(other.wall_s);
+        // Every place sees the same restart.
+        self.restarts = self.restarts.max(other.restarts);
+        self.balanced &= other.balanced;
+        self.answers_per_cpu_s =
+            if self.generator_cpu_s > 0.0 { answers / self.generator_cpu_s } else { 0.0 };
+        // Of one process, whoever watches it.
+        self.upf_cpu_s = self.upf_cpu_s.or(other.upf_cpu_s);
+        self.reports.iter_mut().zip(other.reports).for_each(|(mine, more)| *mine += more);
+        other.causes.iter().for_each(|(cause, n)| *self.causes.entry(*cause).or_default() += n);
+        for (kind, more) in &other.requests {
+            match self.requests.get_mut(kind) {
+                Some(mine) => mine.join(more),
+                None => drop(self.requests.insert(kind.clone(), more.clone())),
+            }
+        }
+        times(&mut self.cycle_us, other.cycle_us.as_ref());
+        times(&mut self.lag_us, other.lag_us.as_ref());
+        Second::join(&mut self.seconds, &other.seconds);
+        self.drift = drift(&self.seconds);
+    }
+}
+
+impl RequestSummary {
+    fn join(&mut self, other: &Self) {
+        add!(self, other: sent, ok, retransmitted, rejected, late, lost, pending, duplicate, retransmissions);
+        times(&mut self.latency_us, other.latency_us.as_ref());
+        times(&mut self.service_us, other.service_us.as_ref());
+    }
+}
+
+impl StepSummary {
+    fn join(&mut self, other: &Self) {
+        add!(self, other: handovers, end_markers, old_tunnel, error_indications, generator_cpu_s);
+        self.seconds = self.seconds.max(other.seconds);
+        if let (Some((_, offered, allowed)), Some((_, more, further))) = (&mut self.qos, other.qos) {
+            (*offered, *allowed) = (*offered + more, *allowed + further);
+        }
+        optional(&mut self.uplink, other.uplink.as_ref(), DataSummary::join);
+        optional(&mut self.downlink, other.downlink.as_ref(), DataSummary::join);
+        times(&mut self.round_trip_us, other.round_trip_us.as_ref());
+        times(&mut self.interruption_us, other.interruption_us.as_ref());
+    }
+}
+
+impl DataSummary {
+    fn join(&mut self, other: &Self) {
+        add!(self, other: sent, received, lost, duplicates, reordered, streams_disturbed, unsent, idle, offered_pps,
+            received_pps, received_bps, strangers);
+        optional(&mut self.asked_back, other.asked_back.as_ref(), |mine, more| *mine += more);
+        optional(&mut self.asked_pps, other.asked_pps.as_ref(), |mine, more| *mine += more);
+        times(&mut self.delay_us, other.delay_us.as_ref());
+        times(&mut self.lag_us, other.lag_us.as_ref());
+    }
+}
+
+impl AfXdpSummary {
+    fn join(&mut self, other: &Self) {
+        add!(self, other: queues, sent, received, around, unreadable, rx_dropped, rx_ring_full, fill_ring_empty,
+            tx_invalid, tx_dropped);
+        self.native &= other.native;
+        self.zero_copy &= other.zero_copy;
+        self.interface = format!("{}, {}", self.interface, other.interface);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{ByKind, CycleReport, Times};
+    use super::*;
+    use ranlab_machines::n4::{Kind, Ledger};
+    use std::time::Duration;
+
+    /// A load whose establishments took these times, us, in each second so many answers.
+    fn load(took_us: &[u64], seconds: &[u64], distributions: bool) -> LoadReport {
+        let mut latency = ByKind::default();
+        took_us.iter().for_each(|us| latency.record(Kind::Establishment, us * 1_000));
+        let second = |answers: &u64| Second { answers: *answers, latency_us_sum: 1.0, ..Second::default() };
+        let cycles = CycleReport {
+            started: took_us.len() as u64,
+            completed: took_us.len() as u64,
+            seconds: seconds.iter().map(second).collect(),
+            restarts: 1,
+            ..CycleReport::default()
+        };
+        let mut report = LoadReport { on_schedule: true, ..LoadReport::default() };
+        report.control = super::super::control(
+            &cycles,
+            &[Ledger::default()],
+            Duration::from_secs(2),
+            Duration::from_secs(1),
+        );
+        let mut requests =
+            super::super::request(&Default::default(), latency.of(Kind::Establishment).summary(), None);
+        requests.sent = took_us.len() as u64;
+        report.control.answers_per_cpu_s = took_us.len() as f64;
+        report.control.requests.insert("establishment".to_owned(), requests);
+        let mut delay = Times::default();
+        took_us.iter().for_each(|us| delay.record(us * 1_000));
+        let uplink = DataSummary {
+            sent: 10,
+            received: 9,
+            lost: 1,
+            asked_pps: Some(5.0),
+            delay_us: delay.summary(),
+            received_pps: 4.5,
+            ..DataSummary::default()
+        };
+        report.steps.push(StepSummary { seconds: 2.0, uplink: Some(uplink), ..StepSummary::default() });
+        if !distributions {
+            report.forget_distributions();
+        }
+        report
+    }
+
+    #[test]
+    fn two_places_find_what_one_that_did_both_would_have_found() {
+        let (some, others): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (5_000..=5_099).collect());
+        let mut joined = load(&some, &[1, 2, 3], true);
+        joined.join(&load(&others, &[10], true));
+        let one = load(&[some, others].concat(), &[11, 2, 3], true);
+        let (all, of_one) =
+            (&joined.control.requests["establishment"], &one.control.requests["establishment"]);
+        assert_eq!((all.sent, &all.latency_us), (1_000, &of_one.latency_us));
+        // The mean of both medians would be 2,750, and that of both 99th percentiles 2,995.
+        let latency = all.latency_us.as_ref().unwrap();
+        assert!(
+            (latency.p50 / 500.0 - 1.0).abs() < 2e-3 && (latency.p99 / 5_089.0 - 1.0).abs() < 2e-3,
+            "{latency:?}"
+        );
+        assert_eq!((joined.control.completed, joined.control.cycles_per_s), (1_000, 500.0));
+        assert_eq!((joined.control.answers_per_cpu_s, joined.control.restarts), (500.0, 1));
+        let answers: Vec<_> = joined.control.seconds.iter().map(|second| second.answers).collect();
+        assert_eq!(answers, [11, 2, 3]);
+        let side = joined.steps[0].uplink.as_ref().unwrap();
+        assert_eq!((side.sent, side.lost, side.asked_pps, side.received_pps), (20, 2, Some(10.0), 9.0));
+        assert_eq!(side.delay_us, one.steps[0].uplink.as_ref().unwrap().delay_us);
+    }
+
+    #[test]
+    fn the_worse_of_two_places_is_what_is_judged() {
+        let mut joined = load(&[1], &[], true);
+        let late = LoadReport {
+            on_schedule: false,
+            upf_died_s: Some(1.0),
+            warnings: vec!["late".to_owned()],
+            ..load(&[1], &[], true)
+        };
+        joined.join(&late);
+        joined.join(&late);
+        assert_eq!((joined.on_schedule, joined.upf_died_s, joined.warnings.len()), (false, Some(1.0), 1));
+    }
+
+    #[test]
+    fn a_report_that_is_not_joined_does_not_carry_distributions() {
+        let counts = |distributions| {
+            let report = load(&[1, 2], &[], distributions);
+            let control = report.control.requests["establishment"].latency_us.clone().unwrap();
+            [control, report.steps[0].uplink.clone().unwrap().delay_us.unwrap()]
+                .map(|times| times.counts.len())
+        };
+        assert_eq!((counts(true), counts(false)), ([2, 2], [0, 0]));
+    }
+}

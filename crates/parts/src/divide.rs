@@ -1,0 +1,123 @@
+//! A load divided among several places: nothing of it is lost, and no two places are the same base station, UE or session.
+
+use std::time::Duration;
+
+use crate::worker::Trouble;
+use crate::{FleetPart, Part, SouthFleetPart, rig};
+
+/// Places of one load at most.
+pub const PLACES_MAX: usize = 64;
+
+/// What one of several places has of a total: the shares of all are the total, and differ by one at most.
+pub(crate) fn share(total: u64, place: usize, places: usize) -> u64 {
+    let until = |place: usize| u128::from(total) * place as u128 / places.max(1) as u128;
+    // Below the total, which is one.
+    (until(place + 1) - until(place)) as u64
+}
+
+/// A total that each place needs one of.
+pub(crate) fn divisible(what: &str, total: u64, places: usize) -> Result<(), Trouble> {
+    if total >= places as u64 {
+        return Ok(());
+    }
+    Err(rig(format!("{total} {what} cannot be divided among {places} places; at least {places} are needed")))
+}
+
+impl Part {
+    /// The shares of a load at so many places, in their order.
+    ///
+    /// # Errors
+    /// It is one, or too small for so many.
+    pub fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        if places == 1 {
+            return Ok(vec![self.clone()]);
+        }
+        if !(1..=PLACES_MAX).contains(&places) {
+            return Err(rig(format!("a load has 1 to {PLACES_MAX} places, and not {places}")));
+        }
+        match self {
+            Self::Fleet(part) => {
+                let shares = stations(part.nodes, part.first, part.ramp, places)?;
+                let of = |(nodes, first, ramp)| Self::Fleet(FleetPart { nodes, first, ramp, ..part.clone() });
+                Ok(shares.map(of).collect())
+            }
+            Self::SouthFleet(part) => {
+                let shares = stations(part.nodes, part.first, part.ramp, places)?;
+                let of = |(nodes, first, ramp)| {
+                    Self::SouthFleet(SouthFleetPart { nodes, first, ramp, ..part.clone() })
+                };
+                Ok(shares.map(of).collect())
+            }
+            Self::UpfLoad(part) => {
+                Ok(part.divide(places)?.into_iter().map(|part| Self::UpfLoad(Box::new(part))).collect())
+            }
+            _ => Err(rig(format!("this load is one and cannot be divided among {places} places"))),
+        }
+    }
+}
+
+/// Base stations of each place: how many, the number of the first, and the time over which they start, which is that of
+/// all. Whatever is a base station's own (identities, seeds, UEs) follows from its number.
+fn stations(
+    nodes: u32,
+    first: u32,
+    ramp: Option<Duration>,
+    places: usize,
+) -> Result<impl Iterator<Item = (u32, u32, Option<Duration>)>, Trouble> {
+    divisible("base stations", nodes.into(), places)?;
+    let ramp = ramp.unwrap_or_else(|| Duration::from_millis(nodes.into()));
+    let mut next = first;
+    Ok((0..places).map(move |place| {
+        let share = share(nodes.into(), place, places) as u32;
+        let first = next;
+        next += share;
+        (share, first, Some(ramp))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PingPart, Seed};
+
+    #[test]
+    fn nothing_is_lost_and_shares_differ_by_one_at_most() {
+        for (total, places) in [(10, 3), (3, 3), (2, 3), (0, 2), (u64::MAX, 7)] {
+            let shares: Vec<_> = (0..places).map(|place| share(total, place, places)).collect();
+            assert_eq!(shares.iter().map(|share| u128::from(*share)).sum::<u128>(), total.into());
+            assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1, "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn base_stations_are_numbered_through_and_start_over_the_time_of_all() {
+        let fleet = FleetPart { nodes: 10, first: 5, ..FleetPart::default() };
+        let shares = Part::Fleet(fleet.clone()).divide(3).unwrap();
+        let mut next = 5;
+        for share in &shares {
+            let Part::Fleet(share) = share else { panic!("{share:?}") };
+            assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
+            // The seed is one: a base station's own follows from its number, so that it is the same wherever it stands.
+            assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
+            next += share.nodes;
+        }
+        assert_eq!((next, shares.len()), (15, 3));
+        let second = Some(Duration::from_secs(1));
+        let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
+        let [Part::SouthFleet(a), Part::SouthFleet(b)] = &Part::SouthFleet(south).divide(2).unwrap()[..]
+        else {
+            panic!("two shares")
+        };
+        assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
+    }
+
+    #[test]
+    fn what_is_one_or_too_small_is_refused_in_words() {
+        let why = |part: Part, places| part.divide(places).unwrap_err().what;
+        let two = FleetPart { nodes: 2, ..FleetPart::default() };
+        let told = why(Part::Fleet(two.clone()), 3);
+        assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
+        assert!(why(Part::Ping(PingPart::default()), 2).contains("is one and cannot be divided"));
+        assert!(why(Part::Fleet(two), 65).contains("1 to 64 places"));
+    }
+}

@@ -1,0 +1,102 @@
+//! A user plane function's load at several places: SMFs, base stations, UEs and servers are numbered through.
+
+use ranlab_emulator::load::{Network, UePool, capacity, default_smf, nth};
+
+use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadPart};
+use crate::divide::{divisible, share};
+use crate::rig;
+use crate::worker::Trouble;
+
+impl UpfLoadPart {
+    /// Its shares at so many places. Every place has SMFs and base stations of its own, whose addresses go on where the place
+    /// before ended; so do UEs and, where there is a data network, servers.
+    pub(crate) fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        if self.mode == LoadMode::Blind {
+            return Err(rig(
+                "the mode blind guesses how the UPF names its sessions, and only who is alone guesses right: \
+                 it cannot be divided",
+            ));
+        }
+        divisible("SMFs (`load.smfs`)", self.smfs as u64, places)?;
+        divisible("base stations (`load.gnbs`)", self.gnbs as u64, places)?;
+        let all = self.totals(places)?;
+        let mut shares = Vec::with_capacity(places);
+        let (mut smfs, mut gnbs, mut ues) = (0, 0, 0);
+        for place in 0..places {
+            let part = self.numbers(&all, place, places);
+            let smf = self.smf.or_else(|| self.n4.ip().is_loopback().then(|| default_smf(self.n4).ok())?);
+            let part = Self {
+                smf: smf.map(|first| nth(first, smfs)),
+                gnb: nth(self.gnb, gnbs),
+                ue: UePool { first: self.ue }.address(ues),
+                n6: self.n6.of_place(place),
+                server: if self.n6 == Network::None { self.server } else { nth(self.server, place) },
+                // Packets of another place are strangers; each step of a run has the next name.
+                run: self.run.map(|run| run.wrapping_add((place as u32) << 16)),
+                shared: true,
+                ..part
+            };
+            (smfs, gnbs) = (smfs + part.smfs, gnbs + part.gnbs);
+            // Which address speaks to the UPF changes no capacity.
+            ues += capacity(&Self { smf: Some(part.n4), ..part.clone() }.load()?);
+            shares.push(part);
+        }
+        Ok(shares)
+    }
+
+    /// Its numbers with all defaults in place.
+    fn totals(&self, places: usize) -> Result<Self, Trouble> {
+        let mut all = self.clone();
+        if self.mode == LoadMode::Control {
+            match self.arrivals {
+                LoadArrivals::Closed => divisible("cycles (`load.window`)", self.window as u64, places)?,
+                LoadArrivals::Burst => {
+                    divisible("sessions of a burst (`load.burst`)", self.burst.into(), places)?;
+                }
+                LoadArrivals::Ramp => all.rate_to = Some(self.rate_to.unwrap_or(self.rate * 2.0)),
+                LoadArrivals::Constant | LoadArrivals::Poisson => {}
+            }
+            if let Some(sessions) = self.sessions {
+                divisible("sessions (`load.sessions`)", sessions, places)?;
+            }
+            return Ok(all);
+        }
+        let sessions = self.sessions.unwrap_or(if self.mode == LoadMode::Qos { 1 } else { super::SESSIONS });
+        divisible("sessions (`load.sessions`)", sessions, places)?;
+        all.sessions = Some(sessions);
+        (all.uplink, all.downlink) = self.flows();
+        Ok(all)
+    }
+
+    /// What one place has of all numbers. Rates of packets follow the sessions, so that each session's rate is as it was.
+    fn numbers(&self, all: &Self, place: usize, places: usize) -> Self {
+        let of = |total: u64| share(total, place, places);
+        let size = |total: usize| of(total as u64) as usize;
+        let equal = 1.0 / places as f64;
+        let by_sessions = match all.sessions {
+            Some(sessions) if self.mode != LoadMode::Control => of(sessions) as f64 / sessions.max(1) as f64,
+            _ => equal,
+        };
+        let burst = of(self.burst.into()) as u32;
+        let rate = match (self.mode, self.arrivals) {
+            (LoadMode::Control, LoadArrivals::Burst) => f64::from(burst) / f64::from(self.burst.max(1)),
+            _ => by_sessions,
+        };
+        let packets = |rate: Option<PacketRate>| rate.map(|rate| PacketRate(rate.0 * by_sessions));
+        Self {
+            smfs: size(self.smfs),
+            gnbs: size(self.gnbs),
+            rate: self.rate * rate,
+            rate_to: all.rate_to.map(|to| to * rate),
+            burst,
+            window: size(self.window).max(1),
+            sessions: all.sessions.map(of),
+            live: size(self.live),
+            dynamic: size(self.dynamic),
+            uplink: packets(all.uplink),
+            downlink: packets(all.downlink),
+            offered_mbps: self.offered_mbps.iter().map(|rate| BitRate(rate.0 * by_sessions)).collect(),
+            ..self.clone()
+        }
+    }
+}

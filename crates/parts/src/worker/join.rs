@@ -1,0 +1,117 @@
+//! What several shares of one load report, as one report: counts add, distributions are joined value by value, and
+//! nothing is averaged.
+
+use std::collections::BTreeMap;
+
+use super::{Numbers, ProcessReport, Report, WireReport};
+
+/// Numbers that are the largest of all shares' and not their sum, by their endings.
+const LARGEST: [&str; 2] = ["_max", "set_up_us"];
+/// Endings of quantiles, which no sum makes: they are left out, since distributions have them.
+const QUANTILES: [&str; 2] = ["_p50", "_p99"];
+
+/// The numbers of all shares as those of one.
+pub fn numbers(shares: &[Numbers]) -> Numbers {
+    if let [one] = shares {
+        return one.clone();
+    }
+    let mut all = Numbers::new();
+    for (name, value) in shares.iter().flatten() {
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        if ends(&QUANTILES) {
+            continue;
+        }
+        let sum = all.entry(name.clone()).or_insert(0.0);
+        *sum = if ends(&LARGEST) { sum.max(*value) } else { *sum + value };
+    }
+    all
+}
+
+/// The report of all shares as that of one. The part's own report and the machine's are not joined here.
+pub fn reports(shares: &[Report]) -> Report {
+    if let [one] = shares {
+        return one.clone();
+    }
+    let mut distributions: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+    for (name, counts) in shares.iter().flat_map(|share| &share.distributions) {
+        let all = distributions.entry(name.clone()).or_default();
+        counts.iter().for_each(|(value, count)| *all.entry(*value).or_default() += count);
+    }
+    let of_each: Vec<Numbers> = shares.iter().map(|share| share.numbers.clone()).collect();
+    Report {
+        wall_s: shares.iter().map(|share| share.wall_s).fold(0.0, f64::max),
+        process: shares.iter().map(|share| share.process.as_ref()).collect::<Option<_>>().map(processes),
+        wire: shares.iter().map(|share| share.wire).collect::<Option<_>>().map(wires),
+        numbers: numbers(&of_each),
+        distributions: distributions
+            .into_iter()
+            .map(|(name, all)| (name, all.into_iter().collect()))
+            .collect(),
+        ..Report::default()
+    }
+}
+
+/// Without a series: samples of several machines are not of one instant.
+fn processes(shares: Vec<&ProcessReport>) -> ProcessReport {
+    let sum = |of: fn(&ProcessReport) -> u64| shares.iter().map(|share| of(share)).sum();
+    ProcessReport {
+        cpu_s: shares.iter().map(|share| share.cpu_s).sum(),
+        rss_bytes: sum(|share| share.rss_bytes),
+        pss_bytes: shares.iter().map(|share| share.pss_bytes).sum(),
+        rss_peak_bytes: sum(|share| share.rss_peak_bytes),
+        context_switches: sum(|share| share.context_switches),
+        faults: sum(|share| share.faults),
+        threads: sum(|share| share.threads),
+        series: Vec::new(),
+    }
+}
+
+fn wires(shares: Vec<WireReport>) -> WireReport {
+    let sum = |of: fn(&WireReport) -> u64| shares.iter().map(of).sum();
+    WireReport {
+        connections: sum(|share| share.connections),
+        sent_bytes: sum(|share| share.sent_bytes),
+        received_bytes: sum(|share| share.received_bytes),
+        sent_packets: sum(|share| share.sent_packets),
+        received_packets: sum(|share| share.received_packets),
+        sent_data_packets: sum(|share| share.sent_data_packets),
+        received_data_packets: sum(|share| share.received_data_packets),
+        retransmits: sum(|share| share.retransmits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(sent: f64, longest: f64, late: &[(u64, u64)], wire: Option<WireReport>) -> Report {
+        let numbers =
+            [("sent", sent), ("delay_us_max", longest), ("set_up_us", longest), ("late_us_p99", 9.0)];
+        Report {
+            wall_s: longest,
+            process: Some(ProcessReport { cpu_s: 0.25, rss_bytes: 3, ..ProcessReport::default() }),
+            wire,
+            numbers: numbers.map(|(name, value)| (name.to_owned(), value)).into(),
+            distributions: [("late_us".to_owned(), late.to_vec())].into(),
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn counts_add_the_largest_stays_the_largest_and_quantiles_come_from_joined_distributions_alone() {
+        let wire = Some(WireReport { sent_bytes: 7, ..WireReport::default() });
+        let one = share(10.0, 2.0, &[(1, 5), (3, 1)], wire);
+        let all = reports(&[one.clone(), share(4.0, 1.5, &[(1, 2), (9, 1)], wire)]);
+        assert_eq!(
+            (all.numbers["sent"], all.numbers["delay_us_max"], all.numbers["set_up_us"]),
+            (14.0, 2.0, 2.0)
+        );
+        assert!(!all.numbers.contains_key("late_us_p99"), "the mean of two percentiles is none");
+        assert_eq!(all.distributions["late_us"], [(1, 7), (3, 1), (9, 1)]);
+        assert_eq!((all.wall_s, all.wire.unwrap().sent_bytes), (2.0, 14));
+        assert_eq!(all.process.map(|process| (process.cpu_s, process.rss_bytes)), Some((0.5, 6)));
+        // One place is as it ever was, and what one place cannot tell is not told of all.
+        assert_eq!(reports(std::slice::from_ref(&one)).numbers, one.numbers);
+        assert_eq!(reports(&[one, share(4.0, 1.5, &[], None)]).wire, None);
+    }
+}

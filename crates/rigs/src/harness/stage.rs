@@ -1,0 +1,257 @@
+//! Parts that are up, and the stage on which an experiment puts them.
+
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::rig::{RigError, Run, Stop};
+use ranlab_parts::worker::{Crew, Numbers, Worker, join, number};
+use ranlab_parts::{Host, Lab, OVER, Part, SET_UP};
+
+use super::window::Taken;
+use crate::keys;
+
+/// How often it is checked that everything lives while a window is open.
+const CHECK: Duration = Duration::from_secs(1);
+/// How often it is looked whether a part that ends by itself has.
+const SOON: Duration = Duration::from_millis(20);
+
+/// Whose CPU time and memory a part's are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The system under test's.
+    Sut,
+    /// The measurement's own.
+    Tool,
+}
+
+/// A part that is up, or the shares of a load at several places, and what each was told.
+pub(super) struct Placed {
+    side: Side,
+    role: &'static str,
+    hosts: Vec<Host>,
+    crew: Crew,
+    configs: Vec<String>,
+}
+
+impl Placed {
+    /// Looks while a window is open: a system under test that is gone has failed, whatever its worker calls that.
+    fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
+        self.crew.looks(stop).map_err(|error| match (self.side, error) {
+            (Side::Sut, RigError::Rig(what)) => RigError::Sut(what),
+            (_, error) => error,
+        })
+    }
+
+    /// Whether all places say yes by a number.
+    fn all(&mut self, stop: &Stop, name: &str) -> Result<bool, RigError> {
+        let looks = self.looks(stop)?;
+        looks.iter().try_fold(true, |all, numbers| Ok(all && number(numbers, name)? != 0.0))
+    }
+
+    /// The window is over: what was done in it, at each place and together.
+    fn end(&mut self, stop: &Stop) -> Result<Taken, RigError> {
+        let reports = self.crew.end(stop)?;
+        let workers = self.crew.workers();
+        let farthest = |of: fn(&Worker) -> f64| {
+            workers.iter().map(of).reduce(|a, b| if b.abs() > a.abs() { b } else { a }).unwrap_or(0.0)
+        };
+        Ok(Taken {
+            side: self.side,
+            role: self.role,
+            clock_error_us: farthest(|worker| worker.clock_error_us),
+            clock_drift_us: farthest(|worker| worker.clock_drift_us),
+            addresses: workers.first().map(|worker| worker.ready.addresses.clone()).unwrap_or_default(),
+            report: join::reports(&reports),
+            places: self.hosts.iter().cloned().zip(reports).collect(),
+        })
+    }
+}
+
+/// The parts that are up, in order; the last one goes first, so that nobody is left without whom it talks to.
+#[derive(Default)]
+pub(super) struct Up(pub(super) Vec<Placed>);
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        self.cut(0);
+    }
+}
+
+/// Where an experiment puts its parts. A part that stands as it is wanted stays; one that differs, as a search changed its
+/// settings, is brought up anew, and so is all that came after it.
+pub(crate) struct Stage<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) run: &'a Run<'a>,
+    pub(super) up: &'a mut Up,
+    /// So many parts stand as this run wants them.
+    pub(super) standing: usize,
+    pub(super) changed: bool,
+}
+
+impl Stage<'_> {
+    /// A part of the system under test, on the machine that the key `at` says; without such a key, on this one.
+    pub(crate) fn sut(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
+        self.place(Side::Sut, role, at, &|_| part.clone())
+    }
+
+    /// A part of the measurement's own, likewise; where the key has several machines, each gets a share of it.
+    pub(crate) fn tool(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
+        self.place(Side::Tool, role, at, &|_| part.clone())
+    }
+
+    /// The same of a part that has to know its worker: the clock of its machine, or which one that is. The first worker.
+    pub(crate) fn place(
+        &mut self,
+        side: Side,
+        role: &'static str,
+        at: &str,
+        part: &dyn Fn(&Worker) -> Part,
+    ) -> Result<&mut Worker, RigError> {
+        let hosts = keys::places(self.run, at)?;
+        let index = self.standing;
+        let stands = match self.up.0.get(index) {
+            Some(placed) if (placed.side, placed.role, &placed.hosts) == (side, role, &hosts) => {
+                shares(&placed.crew, part)?.iter().map(config).eq(placed.configs.iter().cloned())
+            }
+            _ => false,
+        };
+        if !stands {
+            self.up.cut(index);
+            self.changed = true;
+            // Beside the key of a part's machine there may be that of its network namespace.
+            let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
+            let mut crew = Crew::meet(&lab, &hosts, role, &self.run.stop)?;
+            let shares = shares(&crew, part)?;
+            let configs = shares.iter().map(config).collect();
+            crew.bring_up(shares, &self.run.stop)?;
+            self.up.0.push(Placed { side, role, hosts, crew, configs });
+        }
+        self.standing += 1;
+        self.up.0[index].crew.first()
+    }
+
+    /// Waits until a part's numbers say so; not if nothing was brought up anew, because it was waited for then.
+    ///
+    /// # Errors
+    /// It did not happen in time, which is the system's fault.
+    pub(crate) fn wait(
+        &mut self,
+        role: &str,
+        what: &str,
+        patience: Duration,
+        enough: impl FnMut(&Numbers) -> bool,
+    ) -> Result<(), RigError> {
+        if !self.changed {
+            return Ok(());
+        }
+        let stop = &self.run.stop;
+        self.up.crew(role)?.wait_until(what, patience, stop, enough).map(drop)
+    }
+
+    /// Whether something was brought up anew until now.
+    pub(crate) fn changed(&self) -> bool {
+        self.changed
+    }
+}
+
+impl Up {
+    pub(super) fn cut(&mut self, length: usize) {
+        while self.0.len() > length {
+            self.0.pop();
+        }
+    }
+
+    fn crew(&mut self, role: &str) -> Result<&mut Crew, RigError> {
+        let found = self.0.iter_mut().find(|placed| placed.role == role).map(|placed| &mut placed.crew);
+        found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
+    }
+
+    /// Opens a window on all parts, watches, and closes it: those that came last are measured by all others.
+    pub(super) fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
+        self.0.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
+        match self.ending(stop)? {
+            Some(index) => {
+                self.together(stop, index)?;
+                self.until(stop, index, OVER)?;
+            }
+            None => self.so_long(stop, length)?,
+        }
+        let taken = self.0.iter_mut().rev().map(|placed| placed.end(stop));
+        let mut taken = taken.collect::<Result<Vec<_>, _>>()?;
+        taken.reverse();
+        // What ends with the window may have ended badly.
+        self.0.iter_mut().try_for_each(|placed| placed.crew.looks(stop).map(drop))?;
+        Ok(taken)
+    }
+
+    /// The part whose end is the window's.
+    fn ending(&mut self, stop: &Stop) -> Result<Option<usize>, RigError> {
+        for (index, placed) in self.0.iter_mut().enumerate() {
+            if placed.looks(stop)?.iter().any(|numbers| numbers.contains_key(OVER)) {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shares of a load that set up by themselves wait for each other, and begin again as one.
+    fn together(&mut self, stop: &Stop, index: usize) -> Result<(), RigError> {
+        if self.0[index].looks(stop)?.iter().all(|numbers| !numbers.contains_key(SET_UP)) {
+            return Ok(());
+        }
+        self.until(stop, index, SET_UP)?;
+        self.0[index].crew.begin(stop)
+    }
+
+    fn so_long(&mut self, stop: &Stop, length: Duration) -> Result<(), RigError> {
+        let end = Instant::now() + length;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            stop.sleep(left.min(CHECK))?;
+            if left <= CHECK {
+                return Ok(());
+            }
+            self.0.iter_mut().try_for_each(|placed| placed.looks(stop).map(drop))?;
+        }
+    }
+
+    /// Until all places of a part say so by a number.
+    fn until(&mut self, stop: &Stop, index: usize, name: &str) -> Result<(), RigError> {
+        let begin = Instant::now();
+        let mut checked = begin;
+        while !self.0[index].all(stop, name)? {
+            stop.sleep(SOON)?;
+            if checked.elapsed() >= CHECK {
+                checked = Instant::now();
+                for placed in &mut self.0 {
+                    let (role, after) = (placed.role, begin.elapsed().as_secs_f64());
+                    placed.looks(stop).map_err(|error| match error {
+                        RigError::Sut(what) => {
+                            RigError::Sut(format!("the {role} failed {after:.1} s into the run: {what}"))
+                        }
+                        other => other,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What each worker of a crew is to bring up.
+fn shares(crew: &Crew, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigError> {
+    let workers = crew.workers();
+    let of = |(place, worker): (usize, &Worker)| {
+        divided(&part(worker), workers.len()).map(|all| all[place].clone())
+    };
+    workers.iter().enumerate().map(of).collect()
+}
+
+pub(super) fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
+    part.divide(places).map_err(|trouble| RigError::Rig(trouble.what))
+}
+
+/// Two parts of one config are brought up alike.
+fn config(part: &Part) -> String {
+    // Configs are plain data; one that was not would be brought up anew each time.
+    serde_json::to_string(part).unwrap_or_default()
+}
