@@ -20,7 +20,7 @@ use crate::receive::Rest;
 
 /// Names the folder; without it nothing is carried.
 const FOLDER: &str = "RANLAB_SCTP";
-/// Newcomers that have not said hello, and associations that nobody accepted, at most: further ones are closed.
+/// Newcomers that have not said hello, and associations that nobody accepted, at most.
 const NEWCOMERS_MAX: usize = 128;
 /// How often, and after how long, an endpoint whose queue of newcomers is full is tried again.
 const FULL_RETRIES: u32 = 200;
@@ -330,9 +330,16 @@ impl Endpoint {
         // Another user, or nobody any more.
         let Ok((link, _)) = listener.accept() else { return };
         let mut state = self.lock();
-        let waiting = state.peers.iter().filter(|peer| !peer.up).count() + state.accepted.len();
-        if waiting >= NEWCOMERS_MAX || state.listener.is_none() {
+        if state.listener.is_none() || state.accepted.len() >= NEWCOMERS_MAX {
             return;
+        }
+        // Of those that say nothing the oldest goes: whoever has something to say is not kept out by them.
+        let silent = state.peers.iter().filter(|peer| !peer.up);
+        if silent.clone().count() >= NEWCOMERS_MAX
+            && let Some(oldest) = silent.map(|peer| peer.id).min()
+            && let Some(at) = state.peers.iter().position(|peer| peer.id == oldest)
+        {
+            self.end(&mut state, at, false);
         }
         // An address of its own, whatever it says: programs know their peers by it.
         let address = loop {

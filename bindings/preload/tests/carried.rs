@@ -140,6 +140,7 @@ fn one_to_many_sockets_know_their_peers_and_see_them_die() {
     assert!(server.line().ends_with(" again, stream 0, ppid 0"));
     assert_eq!(second.line(), "echoed again, stream 0, ppid 0, from 10.9.8.7:36421");
     server.child.kill().unwrap();
+    server.child.wait().unwrap();
     assert_eq!(second.line(), "shutdown");
     second.go();
     // Nobody is there any more: the message is taken, as SCTP takes it, and the failure told.
