@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_question_is_one_argument_and_an_answer_or_the_reason() {
-        let (url, asked) = controller("HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{\"BS\": [{}, {}, {}]}");
+        let (url, asked) = controller("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{\"BS\": [{}, {}, {}]}");
         let question: Question = format!("{url}=/BS").parse().unwrap();
         assert_eq!(question.ask(), Ok(3.0));
         asked.join().unwrap();
