@@ -101,6 +101,8 @@ impl EmpowerAgent1 {
         let xid = pdu.header.xid;
         match pdu.body {
             Body::CapsRequest(_) => {
+                // Of all hellos only the first one is answered.
+                self.core.unanswered_since = None;
                 self.core.requested(now);
                 let tlvs = self.capabilities();
                 self.send(Timing::Single, Opcode::Success, xid, Body::CapsResponse(tlvs), None);
@@ -342,6 +344,10 @@ impl SouthboundAgent for EmpowerAgent1 {
 
     fn announced_ues(&self) -> usize {
         self.report_xid.map_or(0, |_| self.core.ues.len())
+    }
+
+    fn unanswered_since(&self) -> Option<Time> {
+        self.core.unanswered_since
     }
 
     fn ue(&self, rnti: u16) -> Option<Ue> {

@@ -62,7 +62,7 @@ impl EmpowerAgent2 {
         let operation = match pdu.kind {
             Kind::Request(operation) => operation,
             // The answer to our hello.
-            Kind::Response(_) if pdu.action == action::HELLO => return,
+            Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
             Kind::Response(_) => return self.core.fault("a response that nobody asked for".to_owned()),
         };
         match pdu.action {
@@ -153,6 +153,7 @@ impl EmpowerAgent2 {
             let period = u32::try_from(self.settings.hello.as_millis()).unwrap_or(u32::MAX);
             let tlvs = vec![Tlv::HelloPeriod(HelloPeriod { period })];
             self.send(Kind::Request(Operation::Undefined), action::HELLO, 0, tlvs, None);
+            self.core.unanswered_since.get_or_insert(now);
         }
         while let Some((rnti, measurement, due)) = self.core.due(now) {
             let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
@@ -234,6 +235,10 @@ impl SouthboundAgent for EmpowerAgent2 {
 
     fn announced_ues(&self) -> usize {
         self.report_xid.map_or(0, |_| self.core.ues.len())
+    }
+
+    fn unanswered_since(&self) -> Option<Time> {
+        self.core.unanswered_since
     }
 
     fn ue(&self, rnti: u16) -> Option<Ue> {

@@ -1,7 +1,7 @@
 //! The controller's end of version 1.
 use super::{EmpowerEvent, EmpowerSessionSettings, ReportedUe, SILENT_INTERVALS};
 use crate::Time;
-use crate::southbound::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
+use crate::southbound::{ControllerInput, ControllerOutput, Dialect, SouthboundController, StreamBuffer};
 use ranlab_wire::empower::Mac;
 use ranlab_wire::empower::v1::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// Measurements that one session may have asked for: one for each UE of a base station.
 const MAX_MEASUREMENTS: usize = 65_536;
+
+/// How long an agent that reads one message at a time has for its answer before it is asked the next thing.
+const ANSWER_WAIT: Duration = Duration::from_millis(500);
 
 /// The machine: see the [module](super). What comes is processed at once; a policy that must see the hello first (to
 /// refuse strangers) reads [`EmpowerEvent::Hello`] and drops the session.
@@ -25,8 +28,22 @@ pub struct EmpowerSession1 {
     xid: u32,
     report_xid: u32,
     cell_xid: u32,
+    slicing: bool,
     /// Transactions of UE measurements by C-RNTI.
     measurements: BTreeMap<u16, u32>,
+    /// What is still to be asked of an agent that reads one message at a time.
+    later: VecDeque<Step>,
+    /// Since when it owes an answer.
+    asked_at: Time,
+}
+
+/// A step of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    UeReports,
+    Slice,
+    /// Nobody answers a set slice: the cell's measurement follows at once.
+    SetSliceAndCell,
 }
 
 impl EmpowerSession1 {
@@ -44,7 +61,10 @@ impl EmpowerSession1 {
             xid: 0,
             report_xid: 0,
             cell_xid: 0,
+            slicing: false,
             measurements: BTreeMap::new(),
+            later: VecDeque::new(),
+            asked_at: Time::ZERO,
         }
     }
 
@@ -126,8 +146,11 @@ impl EmpowerSession1 {
         let xid = pdu.header.xid;
         match pdu.body {
             Body::Hello(_) => self.hello(now, &pdu.header, pdu.timing),
-            Body::CapsResponse(tlvs) => self.capabilities(&tlvs),
-            Body::UeReport(tlvs) => tlvs.iter().for_each(|tlv| self.ue(tlv)),
+            Body::CapsResponse(tlvs) => self.capabilities(now, pdu.header.cell, &tlvs),
+            Body::UeReport(tlvs) => {
+                self.step(now);
+                tlvs.iter().for_each(|tlv| self.ue(tlv));
+            }
             Body::UeMeasureReport(tlvs) => {
                 let rnti = self.measurements.iter().find(|(_, asked)| **asked == xid).map(|(rnti, _)| *rnti);
                 for tlv in &tlvs {
@@ -156,6 +179,7 @@ impl EmpowerSession1 {
                 self.event(EmpowerEvent::HandedOver { origin_rnti, target_rnti });
             }
             Body::SliceResponse(slice, tlvs) => {
+                self.step(now);
                 let rbgs = tlvs.iter().find_map(|tlv| match tlv {
                     Tlv::SliceRbgs(slice) => Some(slice.rbgs),
                     _ => None,
@@ -183,34 +207,59 @@ impl EmpowerSession1 {
         }
     }
 
-    fn capabilities(&mut self, tlvs: &[Tlv]) {
-        let mut slicing = false;
+    /// `cell` is as the header says it. MARC's agents take the first message of each read and forget the others, and end if one
+    /// that they wait for was among those.
+    fn capabilities(&mut self, now: Time, cell: u16, tlvs: &[Tlv]) {
+        let (mut slicing, mut patient) = (false, false);
         for tlv in tlvs {
             match tlv {
-                Tlv::CellCaps(cell) => {
-                    (self.pci, self.features) = (cell.pci, cell.features);
-                    let event = EmpowerEvent::Capabilities { pci: cell.pci, prbs: cell.dl_bandwidth.into() };
+                Tlv::CellCaps(caps) => {
+                    (self.pci, self.features) = (caps.pci, caps.features);
+                    patient = Dialect::of_agent(cell, caps.pci).is_some_and(|agent| agent.one_at_a_time);
+                    let event = EmpowerEvent::Capabilities { pci: caps.pci, prbs: caps.dl_bandwidth.into() };
                     self.event(event);
                 }
                 Tlv::RanCaps(ran) => slicing = ran.layer2 != 0,
                 _ => {}
             }
         }
-        if self.features & Features::UE_REPORT != 0 {
-            self.report_xid = self.next_xid();
-            self.send(Timing::Triggered, Opcode::Add, self.report_xid, Body::UeReportRequest(0));
+        self.later = [
+            (self.features & Features::UE_REPORT != 0).then_some(Step::UeReports),
+            slicing.then_some(Step::Slice),
+            Some(Step::SetSliceAndCell),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        self.slicing = slicing;
+        self.step(now);
+        while !patient && !self.later.is_empty() {
+            self.step(now);
         }
-        if slicing {
-            self.request_slice(0);
-            if let Some(rbgs) = self.settings.slice_rbgs {
-                self.set_slice(0, rbgs, &[]);
+    }
+
+    /// Asks the next thing, if there is one: the one before was answered, or never will be.
+    fn step(&mut self, now: Time) {
+        self.asked_at = now;
+        match self.later.pop_front() {
+            Some(Step::UeReports) => {
+                self.report_xid = self.next_xid();
+                self.send(Timing::Triggered, Opcode::Add, self.report_xid, Body::UeReportRequest(0));
             }
-        }
-        if self.features & Features::CELL_MEASURE != 0 {
-            self.cell_xid = self.next_xid();
-            let interval_ms = u32::try_from(self.settings.cell_period.as_millis()).unwrap_or(u32::MAX);
-            let body = Body::CellMeasureRequest(vec![Tlv::MacPrbsRequest(MacPrbsRequest {})]);
-            self.send(Timing::Scheduled { interval_ms }, Opcode::Add, self.cell_xid, body);
+            Some(Step::Slice) => self.request_slice(0),
+            Some(Step::SetSliceAndCell) => {
+                if let Some(rbgs) = self.settings.slice_rbgs.filter(|_| self.slicing) {
+                    self.set_slice(0, rbgs, &[]);
+                }
+                if self.features & Features::CELL_MEASURE != 0 {
+                    self.cell_xid = self.next_xid();
+                    let period = self.settings.cell_period.as_millis();
+                    let interval_ms = u32::try_from(period).unwrap_or(u32::MAX);
+                    let body = Body::CellMeasureRequest(vec![Tlv::MacPrbsRequest(MacPrbsRequest {})]);
+                    self.send(Timing::Scheduled { interval_ms }, Opcode::Add, self.cell_xid, body);
+                }
+            }
+            None => {}
         }
     }
 
@@ -293,7 +342,10 @@ impl SouthboundController for EmpowerSession1 {
             ControllerInput::Wake => {
                 if self.silent_at().is_some_and(|at| at <= now) {
                     self.agent = None;
-                    self.broken("silent for three intervals".to_owned());
+                    return self.broken("silent for three intervals".to_owned());
+                }
+                if !self.later.is_empty() && self.asked_at + ANSWER_WAIT <= now {
+                    self.step(now);
                 }
             }
         }
@@ -304,6 +356,7 @@ impl SouthboundController for EmpowerSession1 {
     }
 
     fn wake_at(&self) -> Option<Time> {
-        self.silent_at()
+        let answer = (!self.later.is_empty()).then(|| self.asked_at + ANSWER_WAIT);
+        [self.silent_at(), answer].into_iter().flatten().min()
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Core {
     connecting_at: Time,
     requested_at: Option<Time>,
     reporting: bool,
+    /// The hello that is to be answered.
+    pub(super) unanswered_since: Option<Time>,
 }
 
 impl Core {
@@ -53,6 +55,7 @@ impl Core {
             connecting_at: Time::ZERO,
             requested_at: None,
             reporting: false,
+            unanswered_since: None,
         }
     }
 
@@ -64,6 +67,7 @@ impl Core {
         self.connected = true;
         self.counters.connections += 1;
         self.seq = 0;
+        self.unanswered_since = Some(now);
         self.hello = Some(Beat { due: now, period: hello.max(Duration::from_millis(1)) });
     }
 
@@ -76,6 +80,7 @@ impl Core {
         self.deadlines.clear();
         self.requested_at = None;
         self.reporting = false;
+        self.unanswered_since = None;
     }
 
     pub(super) fn next_seq(&mut self) -> u32 {

@@ -202,6 +202,12 @@ impl crate::southbound::SouthboundAgent for EmpowerAgent {
             Self::V2(agent) => agent.announced_ues(),
         }
     }
+    fn unanswered_since(&self) -> Option<Time> {
+        match self {
+            Self::V1(agent) => agent.unanswered_since(),
+            Self::V2(agent) => agent.unanswered_since(),
+        }
+    }
     fn ue(&self, rnti: u16) -> Option<crate::southbound::Ue> {
         match self {
             Self::V1(agent) => agent.ue(rnti),

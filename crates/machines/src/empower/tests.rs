@@ -216,3 +216,67 @@ fn a_report_with_a_foreign_xid_is_discarded_as_published() {
     }
     assert!(matches!(events[..], [EmpowerEvent::Hello { .. }, EmpowerEvent::Discarded]), "{events:?}");
 }
+
+/// MARC's agents take the first message of what a read gives and forget the rest. Its bytes' traits: the header's cell is 0.
+#[test]
+fn an_agent_that_forgets_what_comes_in_one_piece_is_asked_one_thing_at_a_time() {
+    use crate::southbound::{ControllerInput, ControllerOutput};
+    use ranlab_wire::empower::v1::*;
+    let pieces = |cell: u16| {
+        let mut session = EmpowerSession1::new(EmpowerSessionSettings::default());
+        let mut seen: Vec<Vec<&str>> = Vec::new();
+        let header = |xid| {
+            let enb = Mac::local(1).into();
+            Header { enb, cell, xid, reserved: 0, sender: Sender::Agent, seq: 5 }
+        };
+        let caps = CellCaps { pci: 3, features: Features::ALL, ..CellCaps::default() };
+        let ran = RanCaps { pci: 3, layer2: 1, ..RanCaps::default() };
+        let slice = SliceId { plmn: [0; 4], dscp: 0, padding: [0; 3] };
+        let say = |session: &mut EmpowerSession1, timing, body, now| {
+            let mut octets = Vec::new();
+            (Pdu { header: header(1), timing, opcode: Opcode::Unspecified, body })
+                .encode(&mut octets)
+                .unwrap();
+            session.handle(now, ControllerInput::Received(&octets));
+        };
+        let mut heard = |session: &mut EmpowerSession1| {
+            let mut piece = Vec::new();
+            while let Some(output) = session.poll() {
+                let ControllerOutput::Send(octets) = output else { continue };
+                piece.push(match decode(&octets).unwrap().body {
+                    Body::CapsRequest(_) => "capabilities",
+                    Body::UeReportRequest(_) => "ues",
+                    Body::SliceRequest(_, tlvs) if tlvs.is_empty() => "slice",
+                    Body::SliceRequest(..) => "set",
+                    Body::CellMeasureRequest(_) => "cell",
+                    _ => "other",
+                });
+            }
+            seen.push(piece);
+        };
+        say(&mut session, Timing::Scheduled { interval_ms: 2_000 }, Body::Hello(0), at(0));
+        heard(&mut session);
+        say(
+            &mut session,
+            Timing::Single,
+            Body::CapsResponse(vec![Tlv::CellCaps(caps), Tlv::RanCaps(ran)]),
+            at(1),
+        );
+        heard(&mut session);
+        say(&mut session, Timing::Triggered, Body::UeReport(Vec::new()), at(2));
+        heard(&mut session);
+        // One that does not answer is asked on.
+        if cell == 1 {
+            session.handle(at(400), ControllerInput::Wake);
+            heard(&mut session);
+            session.handle(at(502), ControllerInput::Wake);
+        } else {
+            say(&mut session, Timing::Single, Body::SliceResponse(slice, Vec::new()), at(3));
+        }
+        heard(&mut session);
+        seen
+    };
+    assert_eq!(pieces(0), [&["capabilities"][..], &["ues"], &["slice"], &["set", "cell"]]);
+    assert_eq!(pieces(1), [&["capabilities"][..], &["ues"], &["slice"], &[], &["set", "cell"]]);
+    assert_eq!(pieces(3)[..2], [&["capabilities"][..], &["ues", "slice", "set", "cell"]], "as published");
+}

@@ -1,17 +1,19 @@
 //! The agent's end.
+use super::control::Control;
 use super::report;
 use super::template::Replies;
 use crate::Time;
 use crate::southbound::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, ReportPeriod, SouthboundAgent, StreamBuffer,
-    Ue, UeChange as Change, UeEvent, UeTable,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, Radio, ReportPeriod, SouthboundAgent,
+    StreamBuffer, Ue, UeChange as Change, UeEvent, UeTable,
 };
 use bytes::Bytes;
 use ranlab_wire::flexran::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Which FlexRAN an agent speaks.
+/// Which FlexRAN an agent speaks. It begins so, and goes on as the controller shows: Mosaic5G's asks for statistics that 0.x
+/// does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FlexranDialect {
     /// 0.x, as MARC used it.
@@ -64,8 +66,13 @@ pub struct FlexranAgent {
     unannounced: VecDeque<u16>,
     /// It asked for the configuration since the last report.
     asked: bool,
+    /// Since when it is to ask for reports.
+    unanswered_since: Option<Time>,
+    /// It was said that the controller speaks otherwise.
+    told_dialect: bool,
     reporting: Option<Reporting>,
     replies: Replies,
+    control: Control,
 }
 
 impl FlexranAgent {
@@ -83,8 +90,11 @@ impl FlexranAgent {
             announced: false,
             unannounced: VecDeque::new(),
             asked: false,
+            unanswered_since: None,
+            told_dialect: false,
             reporting: None,
             replies: Replies::default(),
+            control: Control::default(),
             settings,
         }
     }
@@ -156,7 +166,7 @@ impl FlexranAgent {
             Message::EnbConfigRequest(request) => {
                 self.requested_at = Some(now);
                 let header = reply_header(Kind::EnbConfigReply, request.header);
-                let cell_config = vec![report::cell_config(self.settings.pci)];
+                let cell_config = vec![self.control.cell(self.settings.pci)];
                 let enb_id = Some(self.settings.station);
                 let reply = EnbConfigReply { header, enb_id, cell_config, ..EnbConfigReply::default() };
                 self.send(None, reply, None);
@@ -199,6 +209,7 @@ impl FlexranAgent {
                 }
             }
             Message::EnbConfigReply(reply) => self.reconfigure(&reply),
+            Message::UeConfigReply(reply) => self.associate(&reply),
             Message::DlMacConfig(_)
             | Message::UlMacConfig(_)
             | Message::AgentReconfiguration(_)
@@ -221,7 +232,7 @@ impl FlexranAgent {
     fn configure_ues(&mut self, request: Option<Header>) {
         let header = reply_header(Kind::UeConfigReply, request);
         let mosaic = self.mosaic();
-        let ue_config = self.ues.iter().map(|(rnti, ue)| report::ue_config(rnti, ue, mosaic)).collect();
+        let ue_config = self.ues.iter().map(|(rnti, ue)| self.control.ue(rnti, ue, mosaic)).collect();
         let said = self.send(None, UeConfigReply { header, ue_config }, None);
         if !std::mem::replace(&mut self.announced, true) && (mosaic || !said) {
             self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
@@ -234,7 +245,7 @@ impl FlexranAgent {
     fn announce(&mut self) {
         while let Some(rnti) = self.unannounced.pop_front() {
             let Some(ue) = self.ues.get(rnti) else { continue };
-            return self.change(UeChange::Activated, report::ue_config(rnti, ue, self.mosaic()));
+            return self.change(UeChange::Activated, self.control.ue(rnti, ue, self.mosaic()));
         }
     }
 
@@ -243,26 +254,40 @@ impl FlexranAgent {
         self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
     }
 
-    /// Mosaic5G 2.x sends slices to an agent in the message in which the agent reports them.
+    /// Mosaic5G 2.x sets a cell in the message in which the agent reports it.
     fn reconfigure(&mut self, reply: &EnbConfigReply) {
         self.counters.commands += 1;
-        let slices = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref());
-        for slice in slices.filter_map(|config| config.dl.as_ref()).flat_map(|dl| &dl.slices) {
-            let rbgs = match &slice.params {
-                Some(SliceParameters::Fixed(rbgs)) => {
-                    rbgs.pos_high.unwrap_or(0).saturating_sub(rbgs.pos_low.unwrap_or(0)).saturating_add(1)
-                }
-                None => 0,
+        let Some(cell) = reply.cell_config.first() else { return };
+        self.replies = Replies::Changed;
+        match self.control.configure(cell) {
+            Ok(slices) => self.outputs.extend(
+                slices.into_iter().map(|(slice, rbgs)| AgentOutput::Event(AgentEvent::Slice { slice, rbgs })),
+            ),
+            Err(what) => self.fault(what),
+        }
+    }
+
+    /// And UEs in theirs.
+    fn associate(&mut self, reply: &UeConfigReply) {
+        self.counters.commands += 1;
+        self.replies = Replies::Changed;
+        for config in &reply.ue_config {
+            let rnti = config.rnti.and_then(|rnti| u16::try_from(rnti).ok());
+            let done = match rnti.filter(|rnti| self.ues.get(*rnti).is_some()) {
+                Some(rnti) => self.control.associate(rnti, config),
+                None => Err("a configuration of a UE that is not here".to_owned()),
             };
-            let rbgs = u16::try_from(rbgs).unwrap_or(u16::MAX);
-            let event = AgentEvent::Slice { slice: slice.id.unwrap_or(0), rbgs };
-            self.outputs.push_back(AgentOutput::Event(event));
+            if let Err(what) = done {
+                self.fault(what);
+            }
         }
     }
 
     fn stats(&mut self, now: Time, request: StatsRequest) {
+        self.unanswered_since = None;
         self.replies = Replies::Changed;
         let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
+        let first = self.reporting.is_none();
         let (frequency, sf, ue_flags, cell_flags) = match request.body {
             Some(StatsRequestBody::Complete(body)) => (
                 body.report_frequency.and_then(ReportFrequency::from_number),
@@ -290,7 +315,8 @@ impl FlexranAgent {
         if beat.is_none() {
             return self.report(now, reporting, now);
         }
-        if self.reporting.is_none() {
+        if first {
+            self.shown(ue_flags);
             self.counters.initialised += 1;
             let to_reporting = now.since(self.connecting_at);
             let to_requests = self.requested_at.map_or(to_reporting, |at| at.since(self.connecting_at));
@@ -298,6 +324,22 @@ impl FlexranAgent {
             self.outputs.push_back(AgentOutput::Event(event));
         }
         self.reporting = Some(reporting);
+    }
+
+    /// The controller's first question about statistics shows which FlexRAN it is.
+    fn shown(&mut self, ue_flags: u32) {
+        let mosaic = ue_flags & !UeFlags::OF_0_X != 0;
+        if mosaic == self.mosaic() || self.told_dialect {
+            return;
+        }
+        self.told_dialect = true;
+        let name = if mosaic { "mosaic5g" } else { "flexran-rtc" };
+        self.outputs.push_back(AgentOutput::Event(AgentEvent::Speaks(name)));
+        if mosaic {
+            self.settings.dialect = FlexranDialect::Mosaic;
+            // In the configuration that it has they made no UEs.
+            self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
+        }
     }
 
     fn report(&mut self, now: Time, reporting: Reporting, due: Time) {
@@ -324,7 +366,11 @@ impl FlexranAgent {
             0 => Vec::new(),
             _ => {
                 let ues = self.ues.iter();
-                ues.map(|(rnti, ue)| report::ue_report(rnti, &ue.radio, flags, sfn, mosaic)).collect()
+                ues.map(|(rnti, ue)| {
+                    let prbs = self.control.prbs(rnti).map_or(ue.radio.prbs, |most| ue.radio.prbs.min(most));
+                    report::ue_report(rnti, &Radio { prbs, ..ue.radio }, flags, sfn, mosaic)
+                })
+                .collect()
             }
         };
         let header = Some(Header::of(Kind::StatsReply, reporting.xid));
@@ -368,6 +414,7 @@ impl FlexranAgent {
             },
             Change::Deactivated => match self.ues.remove(event.imsi) {
                 Some((rnti, _)) => {
+                    self.control.forget(rnti);
                     if let Some(at) = self.unannounced.iter().position(|waiting| *waiting == rnti) {
                         self.unannounced.remove(at);
                         return;
@@ -397,11 +444,13 @@ impl SouthboundAgent for FlexranAgent {
             AgentInput::Connecting => self.connecting_at = now,
             AgentInput::Connected => {
                 self.connected = true;
+                self.unanswered_since = Some(now);
                 self.counters.connections += 1;
             }
             AgentInput::Received(octets) => self.receive(now, octets),
             AgentInput::Closed => {
                 self.connected = false;
+                self.unanswered_since = None;
                 self.announced = false;
                 self.unannounced.clear();
                 self.reporting = None;
@@ -437,6 +486,10 @@ impl SouthboundAgent for FlexranAgent {
 
     fn announced_ues(&self) -> usize {
         if self.announced { self.ues.len() - self.unannounced.len() } else { 0 }
+    }
+
+    fn unanswered_since(&self) -> Option<Time> {
+        self.unanswered_since
     }
 
     fn ue(&self, rnti: u16) -> Option<Ue> {

@@ -1,5 +1,6 @@
 //! FlexRAN: an agent as OpenAirInterface's, and a controller's end of one connection.
 mod agent;
+mod control;
 mod report;
 mod session;
 mod template;

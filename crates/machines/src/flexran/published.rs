@@ -3,7 +3,7 @@
 use super::*;
 use crate::Time;
 use crate::southbound::{
-    AgentInput, ControllerInput, ControllerOutput, Radio, ReportPeriod, SouthboundAgent,
+    AgentEvent, AgentInput, ControllerInput, ControllerOutput, Radio, ReportPeriod, SouthboundAgent,
     SouthboundController, StreamBuffer, StreamFaults, StreamPair, Ue, UeChange as Change, UeEvent,
 };
 use bytes::Bytes;
@@ -25,6 +25,10 @@ struct Mosaic {
     activations: u64,
     /// Whether it asks again after an activation.
     incurious: bool,
+    /// What base stations say of their cell and UEs, and the last report of each.
+    cell: CellConfig,
+    configured: Vec<UeConfig>,
+    reported: BTreeMap<u32, UeStatsReport>,
 }
 
 impl Mosaic {
@@ -50,13 +54,15 @@ impl Mosaic {
                 let body = CompleteStatsRequest {
                     report_frequency: Some(ReportFrequency::Periodical.into()),
                     sf: Some(100),
-                    ue_report_flags: Some(UeFlags::PUBLISHED),
+                    ue_report_flags: Some(UeFlags::PUBLISHED | UeFlags::MAC_STATS),
                     ..CompleteStatsRequest::default()
                 };
                 let header = Some(Header::of(Kind::StatsRequest, 0));
                 let body = Some(StatsRequestBody::Complete(body));
                 self.send(StatsRequest { header, kind: Some(0), body });
             }
+            Message::EnbConfigReply(mut reply) => self.cell = reply.cell_config.remove(0),
+            Message::UeConfigReply(reply) => self.configured = reply.ue_config,
             Message::LcConfigReply(_) => self.open -= 1,
             Message::UeStateChange(change) => {
                 let rnti = change.config.and_then(|config| config.rnti).unwrap();
@@ -75,6 +81,7 @@ impl Mosaic {
                     if let Some(reports) = report.rnti.and_then(|rnti| self.ues.get_mut(&rnti)) {
                         *reports += 1;
                     }
+                    self.reported.insert(report.rnti.unwrap(), report);
                 }
             }
             _ => {}
@@ -127,11 +134,15 @@ fn at(ms: u64) -> Time {
 
 /// A base station whose UEs were there before the connection.
 fn pair(ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
+    pair_as(FlexranDialect::Mosaic, ues, controller)
+}
+
+fn pair_as(dialect: FlexranDialect, ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
     let mut agent = FlexranAgent::new(FlexranAgentSettings {
         station: 7,
         pci: 3,
         period: ReportPeriod::Override(50 * MS),
-        dialect: FlexranDialect::Mosaic,
+        dialect,
         max_ues: 4_000,
         phase: Duration::ZERO,
     });
@@ -161,6 +172,19 @@ fn a_mosaic_controller_hears_of_every_ue_on_each_connection() {
 }
 
 #[test]
+fn a_base_station_that_was_told_nothing_speaks_as_its_controller_shows() {
+    let mut pair = pair_as(FlexranDialect::V0, 30, Mosaic::default());
+    pair.run_until(at(1_000));
+    assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
+    let speaks = |event: &&AgentEvent| matches!(event, AgentEvent::Speaks("mosaic5g"));
+    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1);
+    pair.reset();
+    pair.run_until(at(2_000));
+    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "from its hello on");
+    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "said once");
+}
+
+#[test]
 fn many_ues_are_announced_one_after_the_other() {
     let mut pair = pair(1_000, Mosaic::default());
     // Some leave before they were announced.
@@ -178,4 +202,64 @@ fn a_controller_that_asks_nothing_more_hears_of_every_ue_all_the_same() {
     let mut pair = pair(30, Mosaic { incurious: true, ..Mosaic::default() });
     pair.run_until(at(3_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
+}
+
+/// What it sets it reads back, every second, before it lets anybody use it: without NetControl it refuses handovers.
+#[test]
+fn what_a_mosaic_controller_sets_is_in_the_configuration_and_the_reports_from_then_on() {
+    let mut pair = pair(0, Mosaic::default());
+    let busy = Radio { prbs: 40, ..Radio::default() };
+    for imsi in [1, 2] {
+        let change = Change::Activated(Ue { imsi, tmsi: 1, radio: busy });
+        pair.tell_agent(AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
+    }
+    pair.run_until(at(500));
+    assert_eq!((&pair.controller.cell.slice_config, pair.controller.cell.x2_ho_net_control), (&None, None));
+    let fixed = |id, low, high| Slice {
+        id: Some(id),
+        params: Some(SliceParameters::Fixed(SliceStatic { pos_low: Some(low), pos_high: Some(high) })),
+        ..Slice::default()
+    };
+    let sliced = |algorithm: Option<SliceAlgorithm>, slices| CellConfig {
+        slice_config: Some(SliceConfig {
+            dl: Some(SliceDlUlConfig { algorithm: algorithm.map(i32::from), slices, scheduler: None }),
+            ul: None,
+        }),
+        ..CellConfig::default()
+    };
+    let set = |pair: &mut StreamPair<FlexranAgent, Mosaic>, cell| {
+        let header = Some(Header::of(Kind::EnbConfigReply, 0));
+        let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
+        pair.controller.send(reply);
+    };
+    set(&mut pair, CellConfig { x2_ho_net_control: Some(true), ..CellConfig::default() });
+    set(&mut pair, sliced(Some(SliceAlgorithm::Static), vec![fixed(1, 0, 4), fixed(2, 5, 7)]));
+    let header = Some(Header::of(Kind::UeConfigReply, 0));
+    let into = |rnti, slice| UeConfig { rnti: Some(rnti), dl_slice_id: Some(slice), ..UeConfig::default() };
+    pair.controller.send(UeConfigReply { header: header.clone(), ue_config: vec![into(61, 2)] });
+    pair.controller.ask_for_configuration();
+    pair.run_until(at(1_000));
+    let slices = |pair: &StreamPair<FlexranAgent, Mosaic>| -> Vec<u32> {
+        let dl = pair.controller.cell.slice_config.clone().unwrap().dl.unwrap();
+        assert_eq!(dl.algorithm, Some(SliceAlgorithm::Static.into()));
+        dl.slices.iter().map(|slice| slice.id.unwrap()).collect()
+    };
+    assert_eq!((slices(&pair), pair.controller.cell.x2_ho_net_control), (vec![1, 2], Some(true)));
+    let of = |pair: &StreamPair<FlexranAgent, Mosaic>| -> Vec<Option<u32>> {
+        pair.controller.configured.iter().map(|ue| ue.dl_slice_id).collect()
+    };
+    assert_eq!(of(&pair), [Some(2), None]);
+    let prbs = |pair: &StreamPair<FlexranAgent, Mosaic>, rnti| {
+        pair.controller.reported[&rnti].mac_stats.as_ref().unwrap().prb_dl
+    };
+    assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "three groups of three");
+    // It removes a slice by its number alone; its UEs are in none then, and none can be put there.
+    set(&mut pair, sliced(None, vec![Slice { id: Some(2), ..Slice::default() }]));
+    pair.controller.ask_for_configuration();
+    pair.run_until(at(2_000));
+    assert_eq!((slices(&pair), of(&pair), prbs(&pair, 61)), (vec![1], vec![None, None], Some(40)));
+    assert_eq!(pair.agent.counters().faults, 0);
+    pair.controller.send(UeConfigReply { header, ue_config: vec![into(61, 2), into(99, 1)] });
+    pair.run_until(at(2_100));
+    assert_eq!((pair.agent.counters().faults, pair.agent.counters().commands), (2, 5));
 }

@@ -3,10 +3,12 @@
 //! A further protocol needs a codec and one [`SouthboundAgent`]; the emulator, the benchmark and [`StreamPair`] take any
 //! of them. The five phases are MARC's: initialisation, configuration, reporting, UE activation, UE deactivation.
 mod buffer;
+mod dialect;
 mod pair;
 mod ue;
 
 pub use buffer::{MAX_BUFFER_BYTES, StreamBuffer, StreamFault};
+pub use dialect::{DIALECTS, Dialect, Language};
 pub use pair::{StreamFaults, StreamPair};
 pub use ue::{Radio, Ue, UeChange, UeEvent, UeTable};
 
@@ -76,6 +78,9 @@ pub enum AgentEvent {
         /// Resource block groups.
         rbgs: u16,
     },
+    /// The controller shows that it speaks the dialect of this name, and not what the agent was told; one that can speaks it
+    /// from here on.
+    Speaks(&'static str),
     /// The controller broke the protocol.
     Fault(String),
 }
@@ -149,6 +154,10 @@ pub trait SouthboundAgent {
     fn ues(&self) -> usize;
     /// UEs among them that the controller was told of on this connection.
     fn announced_ues(&self) -> usize;
+    /// Since when the controller owes an answer that the published ones give at once.
+    fn unanswered_since(&self) -> Option<Time> {
+        None
+    }
     /// The UE with a C-RNTI; protocols without handover need not say.
     fn ue(&self, _rnti: u16) -> Option<Ue> {
         None
@@ -176,6 +185,9 @@ impl<A: SouthboundAgent + ?Sized> SouthboundAgent for Box<A> {
     }
     fn announced_ues(&self) -> usize {
         (**self).announced_ues()
+    }
+    fn unanswered_since(&self) -> Option<Time> {
+        (**self).unanswered_since()
     }
     fn ue(&self, rnti: u16) -> Option<Ue> {
         (**self).ue(rnti)

@@ -106,6 +106,8 @@ impl UeFlags {
     pub const RRC_MEASUREMENTS: u32 = 65_536;
     /// What FlexRAN's own statistics application asks for: all of 0.x but paging.
     pub const PUBLISHED: u32 = Self::BSR | Self::PHR | Self::RLC | Self::MAC_CE | Self::DL_CQI | Self::UL_CQI;
+    /// All that FlexRAN 0.x has; what is beside them only Mosaic5G 2.x asks for.
+    pub const OF_0_X: u32 = Self::PUBLISHED | Self::PAGING;
 }
 
 /// Parts of a cell's statistics, as bits of `cell_report_flags`.

@@ -1,0 +1,155 @@
+//! What published controllers and agents need of who talks to them, and how they show who they are.
+use std::time::Duration;
+
+/// What is framed how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// FlexRAN's protobuf behind a length.
+    Flexran,
+    /// OpenEmpower of version 1.
+    OpenEmpower1,
+    /// OpenEmpower of version 2.
+    OpenEmpower2,
+}
+
+/// A published program's habits, as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// As it is chosen.
+    pub name: &'static str,
+    /// Whose it is.
+    pub title: &'static str,
+    /// What it speaks.
+    pub language: Language,
+    /// Where its controllers listen.
+    pub port: u16,
+    /// MARC's reporting period of it.
+    pub period: Duration,
+    /// Whether agents begin with a hello, and say it again: silence of three intervals ends the connection. Otherwise the
+    /// controller begins, and nobody says hello twice.
+    pub agent_greets: bool,
+    /// Whether a controller makes UEs of activations alone, so that those who were there before are activated one after the
+    /// other on each connection.
+    pub activations: bool,
+    /// Whether a controller keeps one connection of each source address.
+    pub source_per_agent: bool,
+    /// Whether an agent is asked one thing at a time, each in a piece of its own: it forgets the rest of what it reads.
+    pub one_at_a_time: bool,
+}
+
+const FLEXRAN_RTC: Dialect = Dialect {
+    name: "flexran-rtc",
+    title: "FlexRAN's controller (0.x, as MARC measured it)",
+    language: Language::Flexran,
+    port: ranlab_wire::flexran::PORT,
+    period: Duration::from_millis(50),
+    agent_greets: false,
+    activations: false,
+    source_per_agent: false,
+    one_at_a_time: false,
+};
+
+const EMPOWER_V1: Dialect = Dialect {
+    name: "empower-v1",
+    title: "5G-EmPOWER with OpenEmpower 1, as MARC measured it",
+    language: Language::OpenEmpower1,
+    port: ranlab_wire::empower::v1::PORT,
+    period: Duration::from_millis(500),
+    agent_greets: true,
+    ..FLEXRAN_RTC
+};
+
+/// All of them.
+pub const DIALECTS: [Dialect; 5] = [
+    FLEXRAN_RTC,
+    Dialect {
+        name: "mosaic5g",
+        title: "Mosaic5G's FlexRAN controller (2.x)",
+        activations: true,
+        ..FLEXRAN_RTC
+    },
+    EMPOWER_V1,
+    Dialect {
+        name: "empower-v2",
+        title: "5G-EmPOWER with OpenEmpower 2",
+        language: Language::OpenEmpower2,
+        port: ranlab_wire::empower::v2::PORT,
+        source_per_agent: true,
+        ..EMPOWER_V1
+    },
+    Dialect { name: "marc", title: "MARC's agents of 5G-EmPOWER", one_at_a_time: true, ..EMPOWER_V1 },
+];
+
+impl Dialect {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        DIALECTS.iter().find(|dialect| dialect.name == name)
+    }
+
+    /// Whose the first octets of a controller are.
+    pub fn of_first(octets: &[u8]) -> Option<&'static Self> {
+        Self::named(match octets {
+            // Kind of message, version.
+            [1..=3, 1, ..] => "empower-v1",
+            // Version, request or response.
+            [2, 0 | 0x80, ..] => "empower-v2",
+            // No first message of a controller is longer than 65,535 octets.
+            [0, 0, ..] => "flexran-rtc",
+            _ => return None,
+        })
+    }
+
+    /// Whose an agent of OpenEmpower 1 is: MARC's number their cell 0 in headers, and otherwise in their capabilities.
+    pub fn of_agent(header_cell: u16, pci: u16) -> Option<&'static Self> {
+        Self::named(if header_cell == pci { "empower-v1" } else { "marc" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::empower::{EmpowerSession1, EmpowerSession2, EmpowerSessionSettings};
+    use crate::flexran::{FlexranSession, SessionSettings};
+    use crate::southbound::{
+        AgentInput, AgentOutput, ControllerInput, ControllerOutput, SouthboundAgent, SouthboundController,
+    };
+    use crate::{Time, empower};
+
+    /// What a controller says first, to an agent that greets if it is its part.
+    fn first<C: SouthboundController>(mut controller: C, greeting: &[u8]) -> Vec<u8> {
+        controller.handle(Time::ZERO, ControllerInput::Connected);
+        controller.handle(Time::ZERO, ControllerInput::Received(greeting));
+        loop {
+            if let ControllerOutput::Send(octets) = controller.poll().unwrap() {
+                return octets;
+            }
+        }
+    }
+
+    fn greeting(mut agent: impl SouthboundAgent) -> Vec<u8> {
+        agent.handle(Time::ZERO, AgentInput::Connected);
+        match agent.poll().unwrap() {
+            AgentOutput::Send { octets, .. } => octets,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_controller_is_known_by_its_first_octets() {
+        let settings = EmpowerSessionSettings::default;
+        let agent = || empower::EmpowerAgentSettings::new(ranlab_wire::empower::Mac::local(1), 3);
+        let name = |octets: &[u8]| Dialect::of_first(octets).unwrap().name;
+        assert_eq!(name(&first(FlexranSession::new(SessionSettings::default()), &[])), "flexran-rtc");
+        let hello = greeting(empower::EmpowerAgent1::new(agent()));
+        assert_eq!(name(&first(EmpowerSession1::new(settings()), &hello)), "empower-v1");
+        let hello = greeting(empower::EmpowerAgent2::new(agent()));
+        assert_eq!(name(&first(EmpowerSession2::new(settings()), &hello)), "empower-v2");
+        assert_eq!(Dialect::of_first(b"HTTP/1.1"), None);
+    }
+
+    #[test]
+    fn every_dialect_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+        assert_eq!(names.len(), DIALECTS.len());
+    }
+}
