@@ -159,11 +159,11 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
         );
     }
     if c.discarded > 0 {
-        let share = 100 * c.discarded / c.processed.max(1);
+        // A message of FlexRAN has a report of each UE: these are no share of the messages.
         advice.push(format!(
-            "{} reports (about {share} % of the messages processed) were of nobody that the controller knows, or with a \
-             transaction that it did not begin: the work is lost.",
-            c.discarded
+            "{} reports in {} messages were of nobody that the controller knows, or with a transaction that it did not \
+             begin: the work is lost.",
+            c.discarded, c.processed
         ));
     }
     advice
@@ -198,6 +198,11 @@ mod tests {
         }
         let signs = ["drops", "declares agents dead", "memory grows", "starves its applications"];
         assert_eq!(overload(&bad), signs);
+        // Reports are of UEs, many in a message.
+        let unknown =
+            ControllerCounters { processed: 100, discarded: 1_148, ..ControllerCounters::default() };
+        let advice = guidelines(&unknown).join("\n");
+        assert!(advice.contains("1148 reports in 100 messages") && !advice.contains('%'), "{advice}");
         let held = ControllerCounters { back_pressure: 1, ..ControllerCounters::default() };
         assert_eq!((overload(&held).len(), guidelines(&held).len()), (1, 1));
     }
