@@ -1,7 +1,7 @@
 //! Socket system calls that std lacks; the only floor-0 crate with `unsafe`, each block with its reason.
 //!
 //! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves;
-//!   [`unacknowledged`]: how much it has.
+//!   [`unacknowledged`]: how much it has; [`Readers`]: how much the other end's has, if that is here.
 //! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
@@ -21,6 +21,7 @@ mod bpf;
 mod datagrams;
 mod limits;
 mod options;
+mod readers;
 mod rest;
 pub mod routes;
 pub mod sctp;
@@ -37,6 +38,7 @@ pub use datagrams::{
 };
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent, unacknowledged};
+pub use readers::Readers;
 pub use rest::Rest;
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};

@@ -1,0 +1,125 @@
+//! What the program at the other end of a TCP connection has left unread, if that end is in this network namespace
+//! (sock_diag(7)): the acknowledgements that a sender sees come from its kernel, whether it reads or not.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLM_F_REQUEST: u16 = 1;
+const NLMSG_ERROR: u16 = 2;
+const NETLINK_SOCK_DIAG: i32 = 4;
+/// Octets of a netlink header.
+const HEADER: usize = 16;
+/// Where `idiag_rqueue` is in an answer: behind header, four octets, the socket's names (48) and `idiag_expires`.
+const RQUEUE: usize = HEADER + 4 + 48 + 4;
+
+/// Asks the kernel about the sockets at the other ends.
+#[derive(Debug)]
+pub struct Readers {
+    kernel: Socket,
+    asked: u32,
+}
+
+impl Readers {
+    /// # Errors
+    /// The kernel has no sock_diag.
+    pub fn open() -> io::Result<Self> {
+        let netlink = Domain::from(libc::AF_NETLINK);
+        let kernel = Socket::new(netlink, Type::DGRAM, Some(Protocol::from(NETLINK_SOCK_DIAG)))?;
+        kernel.set_nonblocking(true)?;
+        Ok(Self { kernel, asked: 0 })
+    }
+
+    /// Octets that the kernel holds for the program at `peer` of the connection from `local`; `None` if that socket is not in
+    /// this network namespace.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    pub fn unread(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
+        self.asked = self.asked.wrapping_add(1);
+        self.kernel.write_all(&question(self.asked, peer, local))?;
+        let mut answer = [0; 512];
+        loop {
+            // The kernel answers in the same call, so that it never has to be waited for.
+            let len = self.kernel.read(&mut answer)?;
+            let answer = &answer[..len];
+            // One of a question that was given up.
+            if word(answer, 8) != Some(self.asked) {
+                continue;
+            }
+            let kind = answer.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]));
+            return match kind {
+                Some(SOCK_DIAG_BY_FAMILY) => Ok(word(answer, RQUEUE)),
+                Some(NLMSG_ERROR) => {
+                    let errno = word(answer, HEADER).map_or(0, |errno| errno.wrapping_neg().cast_signed());
+                    if errno == libc::ENOENT { Ok(None) } else { Err(io::Error::from_raw_os_error(errno)) }
+                }
+                _ => Err(io::ErrorKind::InvalidData.into()),
+            };
+        }
+    }
+}
+
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    octets.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+/// `nlmsghdr` and `inet_diag_req_v2` for the socket named `of`, whose other end is `to`.
+fn question(number: u32, of: SocketAddr, to: SocketAddr) -> Vec<u8> {
+    let address = |address: IpAddr| match address {
+        IpAddr::V4(v4) => {
+            let [a, b, c, d] = v4.octets();
+            [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
+        IpAddr::V6(v6) => v6.octets(),
+    };
+    let family = if of.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, 0, 0];
+    // Of any state, on any interface, whatever its cookie.
+    body.extend(u32::MAX.to_ne_bytes());
+    body.extend(of.port().to_be_bytes());
+    body.extend(to.port().to_be_bytes());
+    body.extend(address(of.ip()));
+    body.extend(address(to.ip()));
+    body.extend(0_u32.to_ne_bytes());
+    body.extend([0xff; 8]);
+    let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    message.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    message.extend(NLM_F_REQUEST.to_ne_bytes());
+    message.extend(number.to_ne_bytes());
+    message.extend(0_u32.to_ne_bytes());
+    message.extend(body);
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn what_a_program_has_not_read_is_seen_from_the_other_end() {
+        let mut readers = Readers::open().unwrap();
+        for address in ["127.0.0.1:0", "[::]:0"] {
+            let listener = TcpListener::bind(address).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            // A socket of IPv6 serves IPv4 too.
+            let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let (mut program, _) = listener.accept().unwrap();
+            let (local, peer) = (sender.local_addr().unwrap(), sender.peer_addr().unwrap());
+            let mut unread = || readers.unread(local, peer).unwrap();
+            assert_eq!(unread(), Some(0));
+            sender.write_all(&[7; 1_000]).unwrap();
+            while unread() != Some(1_000) {
+                std::thread::yield_now();
+            }
+            program.read_exact(&mut [0; 400]).unwrap();
+            assert_eq!(unread(), Some(600));
+            drop((program, listener));
+        }
+        let nobody = "127.0.0.1:9".parse().unwrap();
+        assert_eq!(readers.unread("127.0.0.1:7".parse().unwrap(), nobody).unwrap(), None);
+    }
+}
