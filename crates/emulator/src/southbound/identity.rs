@@ -55,6 +55,23 @@ pub struct SourcePool(Vec<IpAddr>);
 pub struct SourcePoolError(String);
 
 impl SourcePool {
+    /// So many addresses of this machine's loopback network, for a controller there.
+    pub fn of_loopback(addresses: u32) -> Self {
+        let first = u32::from(Ipv4Addr::new(127, 1, 0, 1));
+        let last = first.saturating_add(addresses).min(u32::from(Ipv4Addr::new(127, 255, 255, 254)));
+        Self((first..last).map(|address| Ipv4Addr::from(address).into()).collect())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the system chooses.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The address of a base station; `None`: the system chooses.
     pub fn at(&self, index: u32) -> Option<IpAddr> {
         let len = u32::try_from(self.0.len()).ok().filter(|len| *len > 0)?;

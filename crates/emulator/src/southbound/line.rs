@@ -1,15 +1,21 @@
-//! A base station's way to its controller: what waits to be written, and what the kernel has of it.
+//! A base station's way to its controller: what waits to be written, what the kernel has of it, what was read.
 use super::meters::Meters;
 use ranlab_machines::Time;
+use ranlab_net::Readers;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::net::TcpStream;
 
 /// Octets that may wait to be written; beyond, reports are dropped and counted.
 const UNWRITTEN_BYTES: usize = 1 << 20;
 /// Other messages go on until here; then the connection ends.
 const UNWRITTEN_BYTES_MAX: usize = 2 * UNWRITTEN_BYTES;
+
+/// How long a controller may leave what waits for it before that is told.
+pub(super) const STILL: Duration = Duration::from_secs(1);
 
 /// A message that waits, or its rest.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +36,17 @@ pub(super) enum Fate {
     Stuck,
 }
 
+/// A message that the kernel took.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    /// Octets of this connection up to its end.
+    end: u64,
+    due: Option<Time>,
+    at: Time,
+    /// A look since then found that it was not read.
+    seen_unread: bool,
+}
+
 /// What waits on a line now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Backlog {
@@ -39,6 +56,10 @@ pub(super) struct Backlog {
     pub(super) octets: u64,
     /// Octets that the kernel took and the controller's host has not acknowledged.
     pub(super) unacknowledged: u64,
+    /// Octets that it acknowledged and the controller has not read, as far as that is seen.
+    pub(super) unread: u64,
+    /// Connections whose other end is seen.
+    pub(super) readers: u32,
 }
 
 impl Backlog {
@@ -47,20 +68,53 @@ impl Backlog {
         self.messages += other.messages;
         self.octets += other.octets;
         self.unacknowledged += other.unacknowledged;
+        self.unread += other.unread;
+        self.readers += other.readers;
     }
 }
 
-/// Messages on their way to the kernel. A message counts as sent, and a report's lateness ends, when the kernel took its last
-/// octet.
+/// A connection: the socket and its names.
+#[derive(Debug)]
+struct Connection {
+    stream: Rc<TcpStream>,
+    local: SocketAddr,
+    peer: SocketAddr,
+}
+
+/// Messages on their way to the controller. A message counts as sent when the kernel took its last octet. A report's lateness
+/// ends with the last that can be seen of it: that the controller read it, or that its host acknowledged it.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     octets: Vec<u8>,
     written: usize,
     waiting: VecDeque<Waiting>,
-    pub(super) stream: Option<Rc<TcpStream>>,
+    connection: Option<Connection>,
+    /// Octets of this connection that the kernel took, that the controller's host acknowledged, that the controller read.
+    taken: u64,
+    acknowledged: u64,
+    read: u64,
+    /// Messages that the kernel took and the controller has not read; so many of them are acknowledged.
+    unread: VecDeque<Taken>,
+    acknowledged_unread: usize,
+    /// Whether the controller's own socket is seen.
+    reader_seen: bool,
+    /// When it was last seen to read, or to have nothing to read.
+    progress_at: Time,
+    /// Since when the controller owes an answer.
+    pub(super) unanswered_since: Option<Time>,
+    /// Since when the connection is lost.
+    pub(super) lost_at: Option<Time>,
 }
 
 impl Line {
+    /// The connection stands.
+    pub(super) fn begin(&mut self, stream: &Rc<TcpStream>, now: Time) -> io::Result<()> {
+        let connection =
+            Connection { stream: stream.clone(), local: stream.local_addr()?, peer: stream.peer_addr()? };
+        *self = Self { connection: Some(connection), progress_at: now, ..Self::default() };
+        Ok(())
+    }
+
     /// Takes a message, if there is room.
     pub(super) fn push(&mut self, octets: &[u8], due: Option<Time>) -> Fate {
         let waiting = self.octets.len() - self.written;
@@ -103,44 +157,98 @@ impl Line {
         Ok(())
     }
 
-    fn taken(&mut self, meters: &Meters, now: Time, octets: usize) {
+    fn taken(&mut self, meters: &Meters, at: Time, octets: usize) {
         self.written += octets;
         meters.sent_bytes.set(meters.sent_bytes.get() + octets as u64);
         let mut left = octets;
         while let Some(first) = self.waiting.front_mut() {
             if first.left > left {
                 first.left -= left;
-                return;
+                break;
             }
             left -= first.left;
-            meters.sent(now, first.due);
+            let end = self.taken + (octets - left) as u64;
+            self.unread.push_back(Taken { end, due: first.due, at, seen_unread: false });
+            meters.sent(at, first.due);
             self.waiting.pop_front();
+        }
+        self.taken += octets as u64;
+    }
+
+    /// Looks how far the controller is. `excused` is time in which nobody looked because this process stood still.
+    pub(super) fn look(
+        &mut self,
+        meters: &Meters,
+        now: Time,
+        excused: Duration,
+        readers: Option<&mut Readers>,
+    ) {
+        let Some(Connection { stream, local, peer }) = &self.connection else { return };
+        let held = ranlab_net::unacknowledged(&**stream).unwrap_or(0);
+        // In this order: what is acknowledged meanwhile makes it read less than it did, never more.
+        let unread = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
+        self.progress_at += excused;
+        self.seen(meters, now, self.taken.saturating_sub(held), unread.map(u64::from));
+    }
+
+    /// The controller's host acknowledged so many octets, and so many of them are not read.
+    fn seen(&mut self, meters: &Meters, now: Time, acknowledged: u64, unread: Option<u64>) {
+        let read = acknowledged.saturating_sub(unread.unwrap_or(0));
+        if read > self.read {
+            self.progress_at = now;
+        }
+        self.reader_seen = unread.is_some();
+        self.acknowledged = self.acknowledged.max(acknowledged);
+        self.read = self.read.max(read);
+        while self.unread.get(self.acknowledged_unread).is_some_and(|taken| taken.end <= self.acknowledged) {
+            self.acknowledged_unread += 1;
+            meters.acknowledged.set(meters.acknowledged.get() + 1);
+        }
+        while let Some(taken) = self.unread.pop_front_if(|taken| taken.end <= self.read) {
+            self.acknowledged_unread = self.acknowledged_unread.saturating_sub(1);
+            // When it was read between two looks nobody knows; before the first one it is not called late.
+            meters.read(if taken.seen_unread { now } else { taken.at }, taken.due);
+        }
+        self.unread.iter_mut().for_each(|taken| taken.seen_unread = true);
+        match self.unread.front() {
+            Some(first) => self.progress_at = self.progress_at.max(first.at),
+            None if !self.is_waiting() => self.progress_at = now,
+            None => {}
         }
     }
 
-    /// The connection ended: how many messages it never took.
-    pub(super) fn end(&mut self) -> u64 {
+    /// Since when the controller has read nothing of what waits for it, if that is long.
+    pub(super) fn still_since(&self, now: Time) -> Option<Time> {
+        let waits = !self.unread.is_empty() || self.is_waiting();
+        (waits && now.since(self.progress_at) >= STILL).then_some(self.progress_at)
+    }
+
+    /// The connection ended: how many messages the kernel never took. Reports that it took and nobody read are as late as
+    /// they are by now.
+    pub(super) fn end(&mut self, meters: &Meters, now: Time) -> u64 {
         let given_up = self.waiting.len() as u64;
-        self.octets.clear();
-        self.written = 0;
-        self.waiting.clear();
-        self.stream = None;
+        self.unread.iter().filter(|taken| taken.seen_unread).for_each(|taken| meters.late(now, taken.due));
+        *self = Self { lost_at: self.connection.as_ref().map(|_| now), ..Self::default() };
         given_up
     }
 
     /// What waits now.
     pub(super) fn backlog(&self) -> Backlog {
-        let kernel = self.stream.as_deref().and_then(|stream| ranlab_net::unacknowledged(stream).ok());
+        let kernel = self.connection.as_ref();
+        let kernel = kernel.and_then(|of| ranlab_net::unacknowledged(&*of.stream).ok());
         Backlog {
             messages: self.waiting.len() as u64,
             octets: (self.octets.len() - self.written) as u64,
             unacknowledged: kernel.unwrap_or(0),
+            unread: self.acknowledged.saturating_sub(self.read),
+            readers: u32::from(self.reader_seen),
         }
     }
 
-    /// When the reports that wait were due.
+    /// When the reports that the controller has not read were due.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Time> {
-        self.waiting.iter().filter_map(|message| message.due)
+        let unread = self.unread.iter().filter(|taken| taken.seen_unread).filter_map(|taken| taken.due);
+        unread.chain(self.waiting.iter().filter_map(|message| message.due))
     }
 }
 
@@ -148,7 +256,6 @@ impl Line {
 mod tests {
     use super::*;
     use std::cell::Cell;
-    use std::time::Duration;
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -174,15 +281,15 @@ mod tests {
         line.write(&meters, || at(100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
         assert_eq!((report.sent, report.reports, report.sent_bytes), (2, 2, 250));
-        assert_eq!(report.lateness_us_p99 / 10_000, 10, "the first was due 100 ms ago");
-        assert_eq!(line.backlog(), Backlog { messages: 1, octets: 50, unacknowledged: 0 });
+        assert_eq!(report.taken_us_p99 / 10_000, 10, "the first was due 100 ms ago");
+        assert_eq!(line.backlog(), Backlog { messages: 1, octets: 50, ..Backlog::default() });
         assert_eq!(line.overdue().collect::<Vec<_>>(), [at(100)]);
         // A minute later its reader reads on.
         room.set(1_000);
         line.write(&meters, || at(60_100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
         assert_eq!((report.sent, report.sent_bytes), (3, 300));
-        assert_eq!(report.lateness_us_p99 / 1_000_000, 60, "{}", report.lateness_us_p99);
+        assert_eq!(report.taken_us_p99 / 1_000_000, 60, "{}", report.taken_us_p99);
         assert_eq!(line.backlog(), Backlog::default());
     }
 
@@ -199,7 +306,64 @@ mod tests {
         line.write(&meters, || at(1), kernel(&room)).unwrap();
         room.set(UNWRITTEN_BYTES);
         line.write(&meters, || at(1) + Duration::from_secs(1), kernel(&room)).unwrap();
-        assert_eq!((meters.report(&[], Time::ZERO).sent, line.end(), line.end()), (4, 5, 0));
+        assert_eq!(
+            (meters.report(&[], Time::ZERO).sent, line.end(&meters, at(1)), line.end(&meters, at(1))),
+            (4, 5, 0)
+        );
         assert!(!line.is_waiting());
+    }
+
+    /// A line on which a report of 100 octets a second is due, taken by the kernel at once.
+    fn reports(line: &mut Line, meters: &Meters, seconds: std::ops::Range<u64>) {
+        for second in seconds {
+            let now = at(second * 1_000);
+            line.push(&[7; 100], Some(now));
+            line.write(meters, || now, |octets| Ok(octets.len())).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_report_is_late_until_it_is_read_although_its_host_has_it() {
+        let (mut line, meters) = (Line::default(), Meters::default());
+        reports(&mut line, &meters, 0..1);
+        line.seen(&meters, at(10), 100, Some(0));
+        let report = meters.report(&[], at(0));
+        assert_eq!((report.sent, report.acknowledged, report.read), (1, 1, 1));
+        assert_eq!(report.lateness_us_max, 1, "read before anybody looked");
+        // The controller stands still; its host takes everything.
+        reports(&mut line, &meters, 1..11);
+        line.seen(&meters, at(1_500), 200, Some(100));
+        assert_eq!(line.still_since(at(1_500)), None, "half a second is nothing");
+        line.seen(&meters, at(10_900), 1_000, Some(900));
+        let report = meters.report(&[], at(0));
+        assert_eq!((report.sent, report.acknowledged, report.read), (11, 10, 1));
+        assert_eq!((line.still_since(at(10_900)), line.overdue().count()), (Some(at(1_000)), 10));
+        assert_eq!(line.backlog().unread, 900);
+        // It reads on, first half of them.
+        line.seen(&meters, at(11_000), 1_100, Some(450));
+        assert_eq!((line.still_since(at(11_000)), line.overdue().count()), (None, 5));
+        line.seen(&meters, at(11_020), 1_100, Some(0));
+        let report = meters.report(&[], at(0));
+        assert_eq!((report.read, report.lateness_us_max / 100_000), (11, 100), "ten seconds");
+        assert_eq!((line.still_since(at(60_000)), line.overdue().count()), (None, 0));
+        // From afar only acknowledgements are seen; what was never read is late until its connection ended.
+        reports(&mut line, &meters, 12..13);
+        line.seen(&meters, at(12_010), 1_200, None);
+        assert_eq!((meters.report(&[], at(0)).read, line.backlog().readers), (12, 0));
+        reports(&mut line, &meters, 13..14);
+        line.seen(&meters, at(13_010), 1_200, None);
+        line.end(&meters, at(83_000));
+        assert_eq!(meters.report(&[], at(0)).lateness_us_max / 1_000_000, 70);
+    }
+
+    #[test]
+    fn a_reader_is_not_blamed_for_the_time_in_which_nobody_looked() {
+        let (mut line, meters) = (Line::default(), Meters::default());
+        reports(&mut line, &meters, 1..2);
+        line.seen(&meters, at(1_010), 100, Some(100));
+        line.progress_at += Duration::from_secs(5);
+        line.seen(&meters, at(6_010), 100, Some(100));
+        assert_eq!(line.still_since(at(6_010)), None);
+        assert!(line.still_since(at(7_010)).is_some());
     }
 }

@@ -1,4 +1,5 @@
 //! What a fleet did, summed over its base stations.
+use super::incidents::Incidents;
 use super::line::{Backlog, Line};
 use hdrhistogram::Histogram;
 use ranlab_machines::Time;
@@ -44,6 +45,10 @@ pub struct SouthboundReport {
     pub offered: u64,
     /// Messages that the kernel took whole.
     pub sent: u64,
+    /// Messages of those that the controller's host acknowledged whole.
+    pub acknowledged: u64,
+    /// Messages of those that the controller read whole; where its own socket is not seen, those acknowledged.
+    pub read: u64,
     /// Octets that the kernel took.
     pub sent_bytes: u64,
     /// Periodical reports among those messages.
@@ -55,9 +60,16 @@ pub struct SouthboundReport {
     pub waiting: u64,
     /// Their octets.
     pub waiting_bytes: u64,
-    /// Octets that the kernel took and the controller's host has not acknowledged. What it acknowledged may still wait there
-    /// to be read: that nobody sees from here.
+    /// Octets that the kernel took and the controller's host has not acknowledged.
     pub unacknowledged_bytes: u64,
+    /// Octets that it acknowledged and the controller has not read, on the connections whose other end is seen.
+    pub unread_bytes: u64,
+    /// Connections whose other end is seen: the controller's socket is in this network namespace.
+    pub readers_seen: u32,
+    /// Longest time in which the controller read nothing of what waited for it, if it was a second or more, in microseconds.
+    pub unread_us_max: u64,
+    /// Base stations that were asked for reports on some connection.
+    pub served: u32,
     /// Reports whose time passed unused because the emulator was late.
     pub skipped: u64,
     /// Messages received.
@@ -74,9 +86,14 @@ pub struct SouthboundReport {
     pub refused_ues: u64,
     /// Handovers commanded and carried out.
     pub handovers: u64,
-    /// Time from when reports were due until the kernel took their last octet, 99th percentile in microseconds; reports that
-    /// still wait count as late as they are by now.
+    /// Time from when reports were due until the kernel took their last octet, 99th percentile in microseconds.
+    pub taken_us_p99: u64,
+    /// Time from when reports were due until the last that can be seen of them, 99th percentile in microseconds: the
+    /// controller read them (its socket is in this network namespace), or its host acknowledged them. What still waits counts
+    /// as late as it is by now.
     pub lateness_us_p99: u64,
+    /// Its maximum.
+    pub lateness_us_max: u64,
     /// Initialisation as MARC measures it, median in microseconds.
     pub init_requests_us_p50: u64,
     /// Its maximum.
@@ -95,16 +112,23 @@ pub(super) struct Meters {
     pub(super) ues: Cell<u64>,
     pub(super) announced_ues: Cell<u64>,
     sent: Cell<u64>,
+    pub(super) acknowledged: Cell<u64>,
+    read: Cell<u64>,
+    pub(super) served: Cell<u32>,
+    pub(super) incidents: RefCell<Incidents>,
     pub(super) sent_bytes: Cell<u64>,
     reports: Cell<u64>,
     pub(super) losses: Cell<u64>,
     refused: Cell<u64>,
     dropped: Cell<u64>,
     pub(super) last_fault: RefCell<Option<String>>,
+    /// The dialect that the controller shows, if it is another one than was told.
+    pub(super) shown: Cell<Option<&'static str>>,
     /// How the first attempt to connect ended.
     first_word: RefCell<Option<Result<(), String>>>,
     spoken: Notify,
     pub(super) handovers: Cell<u64>,
+    taken: RefCell<Histogram<u64>>,
     lateness: RefCell<Histogram<u64>>,
     init_requests: RefCell<Histogram<u64>>,
     init_reporting: RefCell<Histogram<u64>>,
@@ -123,15 +147,21 @@ impl Default for Meters {
             ues: Cell::default(),
             announced_ues: Cell::default(),
             sent: Cell::default(),
+            acknowledged: Cell::default(),
+            read: Cell::default(),
+            served: Cell::default(),
+            incidents: RefCell::default(),
             sent_bytes: Cell::default(),
             reports: Cell::default(),
             losses: Cell::default(),
             refused: Cell::default(),
             dropped: Cell::default(),
             last_fault: RefCell::default(),
+            shown: Cell::default(),
             first_word: RefCell::default(),
             spoken: Notify::new(),
             handovers: Cell::default(),
+            taken: histogram(),
             lateness: histogram(),
             init_requests: histogram(),
             init_reporting: histogram(),
@@ -170,7 +200,20 @@ impl Meters {
         self.sent.set(self.sent.get() + 1);
         if let Some(due) = due {
             self.reports.set(self.reports.get() + 1);
-            self.lateness.borrow_mut().saturating_record(micros(now.since(due)));
+            self.taken.borrow_mut().saturating_record(micros(now.since(due)));
+        }
+    }
+
+    /// The controller read a message whole.
+    pub(super) fn read(&self, at: Time, due: Option<Time>) {
+        self.read.set(self.read.get() + 1);
+        self.late(at, due);
+    }
+
+    /// The last was seen of a message; a report was due then.
+    pub(super) fn late(&self, at: Time, due: Option<Time>) {
+        if let Some(due) = due {
+            self.lateness.borrow_mut().saturating_record(micros(at.since(due)));
         }
     }
 
@@ -199,7 +242,8 @@ impl Meters {
     }
 
     pub(super) fn reset(&self) {
-        for histogram in [&self.lateness, &self.init_requests, &self.init_reporting] {
+        self.incidents.borrow_mut().reset();
+        for histogram in [&self.taken, &self.lateness, &self.init_requests, &self.init_reporting] {
             histogram.borrow_mut().reset();
         }
     }
@@ -218,12 +262,14 @@ impl Meters {
     /// What happened so far, and what waits on the lines of all base stations.
     pub(super) fn report(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> SouthboundReport {
         let totals = self.totals.borrow();
-        let lateness = self.lateness(lines, now);
+        let (taken, lateness) = (self.taken.borrow(), self.lateness(lines, now));
         let mut backlog = Backlog::default();
         lines.iter().for_each(|line| backlog.add(line.borrow().backlog()));
         let at = |histogram: &Histogram<u64>, quantile: f64| {
             if histogram.is_empty() { 0 } else { histogram.value_at_quantile(quantile) }
         };
+        let longest = self.incidents.borrow().longest_unread(now);
+        let longest = (!longest.is_zero()).then_some(longest);
         let (requests, reporting) = (self.init_requests.borrow(), self.init_reporting.borrow());
         SouthboundReport {
             nodes: u32::try_from(lines.len()).unwrap_or(u32::MAX),
@@ -236,12 +282,18 @@ impl Meters {
             initialised: totals.initialised,
             offered: totals.sent,
             sent: self.sent.get(),
+            acknowledged: self.acknowledged.get(),
+            read: self.read.get(),
             sent_bytes: self.sent_bytes.get(),
             reports: self.reports.get(),
             dropped: self.dropped.get(),
             waiting: backlog.messages,
             waiting_bytes: backlog.octets,
             unacknowledged_bytes: backlog.unacknowledged,
+            unread_bytes: backlog.unread,
+            readers_seen: backlog.readers,
+            unread_us_max: longest.map_or(0, micros),
+            served: self.served.get(),
             skipped: totals.skipped,
             received: totals.received,
             received_bytes: totals.received_bytes,
@@ -250,7 +302,9 @@ impl Meters {
             faults: totals.faults,
             refused_ues: totals.refused_ues,
             handovers: self.handovers.get(),
+            taken_us_p99: at(&taken, 0.99),
             lateness_us_p99: at(&lateness, 0.99),
+            lateness_us_max: at(&lateness, 1.0),
             init_requests_us_p50: at(&requests, 0.5),
             init_requests_us_max: at(&requests, 1.0),
             init_reporting_us_p50: at(&reporting, 0.5),

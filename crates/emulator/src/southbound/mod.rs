@@ -4,12 +4,15 @@
 //! [`ranlab_model::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
 mod deadlines;
 mod identity;
+mod incidents;
 mod line;
 mod live;
 mod meters;
 mod node;
+mod watch;
 
 pub use identity::{Identity, SourcePool, SourcePoolError};
+pub use incidents::{Incident, Trouble};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
@@ -19,7 +22,7 @@ use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
 use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
-use ranlab_machines::southbound::{ReportPeriod, SouthboundAgent};
+use ranlab_machines::southbound::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
 use ranlab_model::arrivals::{Event, PopulationConfig};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,6 +31,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use watch::Watch;
 
 /// Commands that may wait for one base station; beyond, live events are refused and counted.
 const WAITING_COMMANDS: usize = 4_096;
@@ -46,21 +50,25 @@ pub enum Southbound {
 }
 
 impl Southbound {
+    /// The published controller's habits.
+    pub fn dialect(self) -> &'static Dialect {
+        let [flexran, mosaic, empower1, empower2, ..] = &DIALECTS;
+        match self {
+            Self::Flexran => flexran,
+            Self::Mosaic => mosaic,
+            Self::EmpowerV1 => empower1,
+            Self::EmpowerV2 => empower2,
+        }
+    }
+
     /// The published controllers' port.
     pub fn port(self) -> u16 {
-        match self {
-            Self::Flexran | Self::Mosaic => ranlab_wire::flexran::PORT,
-            Self::EmpowerV1 => ranlab_wire::empower::v1::PORT,
-            Self::EmpowerV2 => ranlab_wire::empower::v2::PORT,
-        }
+        self.dialect().port
     }
 
     /// MARC's reporting period.
     pub fn marc_period(self) -> Duration {
-        match self {
-            Self::Flexran | Self::Mosaic => Duration::from_millis(50),
-            Self::EmpowerV1 | Self::EmpowerV2 => Duration::from_millis(500),
-        }
+        self.dialect().period
     }
 }
 
@@ -160,23 +168,25 @@ pub struct SouthboundFleet {
     config: SouthboundConfig,
     directory: Directory,
     nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
-    lines: Vec<Rc<RefCell<Line>>>,
     meters: Rc<Meters>,
     deadlines: Rc<Deadlines>,
-    keeper: Option<JoinHandle<()>>,
+    watch: Rc<Watch>,
+    /// Who keeps the deadlines, and who looks what the controller does.
+    keepers: Vec<JoinHandle<()>>,
 }
 
 impl SouthboundFleet {
     /// A fleet without base stations yet; see [`ramp_up`](Self::ramp_up).
     pub fn new(config: SouthboundConfig) -> Self {
+        let meters = Rc::new(Meters::default());
         Self {
             config,
             directory: Directory::default(),
             nodes: Vec::new(),
-            lines: Vec::new(),
-            meters: Rc::new(Meters::default()),
+            watch: Rc::new(Watch::new(meters.clone())),
+            meters,
             deadlines: Rc::new(Deadlines::default()),
-            keeper: None,
+            keepers: Vec::new(),
         }
     }
 
@@ -204,16 +214,18 @@ impl SouthboundFleet {
             task.abort();
             // What it counted is taken back when it is dropped; an error says that it was aborted.
             let _ = task.await;
-            self.lines.pop();
+            self.watch.lines.borrow_mut().pop();
         }
         delays.ok()?.ok()
     }
 
     fn start(&mut self, index: u32, population: PopulationConfig, probe: Option<oneshot::Sender<Delays>>) {
-        self.keeper.get_or_insert_with(|| {
-            let deadlines = self.deadlines.clone();
-            tokio::task::spawn_local(async move { deadlines.keep().await })
-        });
+        if self.keepers.is_empty() {
+            let (deadlines, watch) = (self.deadlines.clone(), self.watch.clone());
+            self.meters.incidents.borrow_mut().begin(now());
+            self.keepers.push(tokio::task::spawn_local(async move { deadlines.keep().await }));
+            self.keepers.push(tokio::task::spawn_local(async move { watch.keep().await }));
+        }
         let number = self.config.first + index;
         let identity = Identity::new(number);
         let (sender, commands) = mpsc::channel(WAITING_COMMANDS);
@@ -224,13 +236,14 @@ impl SouthboundFleet {
         let agent = self.config.agent(identity);
         let log = self.config.log.clone().map(|log| (number, log));
         let line = Rc::new(RefCell::new(Line::default()));
-        self.lines.push(line.clone());
+        self.watch.lines.borrow_mut().push(line.clone());
         let shared = Shared {
             meters: self.meters.clone(),
             directory: self.directory.clone(),
             deadlines: self.deadlines.clone(),
             log,
             line,
+            dialect: self.config.protocol.dialect(),
         };
         let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
         let (controller, source, deaf) =
@@ -255,7 +268,18 @@ impl SouthboundFleet {
 
     /// What happened so far.
     pub fn report(&self) -> SouthboundReport {
-        self.meters.report(&self.lines, now())
+        self.watch.refresh(now());
+        self.meters.report(&self.watch.lines.borrow(), now())
+    }
+
+    /// What went wrong with the controller since the start, or since meters were reset; and how much more did.
+    pub fn incidents(&self) -> (Vec<Incident>, u64) {
+        self.meters.incidents.borrow().all(now())
+    }
+
+    /// How the controller speaks, if it shows that it is not as it was told.
+    pub fn shown(&self) -> Option<&'static Dialect> {
+        self.meters.shown.get().and_then(Dialect::named)
     }
 
     /// How late reports were since the meters were reset, in microseconds; those that still wait are as late as they are now.
@@ -276,7 +300,7 @@ impl SouthboundFleet {
 
 impl Drop for SouthboundFleet {
     fn drop(&mut self) {
-        self.nodes.iter().map(|(_, task)| task).chain(&self.keeper).for_each(JoinHandle::abort);
+        self.nodes.iter().map(|(_, task)| task).chain(&self.keepers).for_each(JoinHandle::abort);
     }
 }
 

@@ -5,7 +5,8 @@ use super::meters::{Delays, Meters};
 use super::{Directory, EventLog, Identity};
 use ranlab_machines::Time;
 use ranlab_machines::southbound::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Radio, SouthboundAgent, Ue, UeChange, UeEvent,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,
+    UeEvent,
 };
 use ranlab_model::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
 use std::cell::RefCell;
@@ -71,6 +72,7 @@ pub(super) struct Shared {
     pub(super) deadlines: Rc<Deadlines>,
     pub(super) log: Option<(u32, EventLog)>,
     pub(super) line: Rc<RefCell<Line>>,
+    pub(super) dialect: &'static Dialect,
 }
 
 pub(super) struct Node {
@@ -86,9 +88,11 @@ pub(super) struct Node {
     counted: AgentCounters,
     counted_ues: u64,
     alive: bool,
+    served: bool,
     connected: bool,
     counted_announced: u64,
     line: Rc<RefCell<Line>>,
+    dialect: &'static Dialect,
 }
 
 /// What the model says of a UE as agents report it.
@@ -115,7 +119,7 @@ impl Node {
         shared: Shared,
         probe: Option<oneshot::Sender<Delays>>,
     ) -> Self {
-        let Shared { meters, directory, deadlines, log, line } = shared;
+        let Shared { meters, directory, deadlines, log, line, dialect } = shared;
         Self {
             identity,
             agent,
@@ -129,9 +133,11 @@ impl Node {
             counted: AgentCounters::default(),
             counted_ues: 0,
             alive: false,
+            served: false,
             connected: false,
             counted_announced: 0,
             line,
+            dialect,
         }
     }
 
@@ -151,9 +157,11 @@ impl Node {
                     self.meters.connecting_ended(Ok(()));
                     self.connected = true;
                     let stream = Rc::new(stream);
-                    self.line.borrow_mut().stream = Some(stream.clone());
                     self.agent.handle(now(), AgentInput::Connected);
-                    self.talk(&stream, deaf, &mut commands).await;
+                    // A connection that has no names any more has ended.
+                    if self.line.borrow_mut().begin(&stream, now()).is_ok() {
+                        self.talk(&stream, deaf, &mut commands).await;
+                    }
                     self.meters.connected.set(self.meters.connected.get() - 1);
                     self.connected = false;
                     self.meters.losses.set(self.meters.losses.get() + 1);
@@ -174,6 +182,7 @@ impl Node {
     /// Until the connection ends.
     async fn talk(&mut self, stream: &TcpStream, deaf: bool, commands: &mut mpsc::Receiver<Command>) {
         let mut buffer = vec![0; READ_BYTES];
+        let mut first = true;
         let deadlines = self.deadlines.clone();
         loop {
             self.play(now());
@@ -199,7 +208,12 @@ impl Node {
                     }
                     match stream.try_read(&mut buffer) {
                         Ok(0) => return,
-                        Ok(len) => self.agent.handle(now(), AgentInput::Received(&buffer[..len])),
+                        Ok(len) => {
+                            if std::mem::take(&mut first) {
+                                self.look_at_first(&buffer[..len]);
+                            }
+                            self.agent.handle(now(), AgentInput::Received(&buffer[..len]));
+                        }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         Err(_) => return,
                     }
@@ -215,6 +229,14 @@ impl Node {
                 },
                 () = due => {}
             }
+        }
+    }
+
+    /// What the controller says first shows whose it is.
+    fn look_at_first(&self, octets: &[u8]) {
+        let shown = Dialect::of_first(octets).filter(|shown| shown.language != self.dialect.language);
+        if let Some(shown) = shown {
+            self.meters.shown.set(Some(shown.name));
         }
     }
 
@@ -289,6 +311,7 @@ impl Node {
                     self.meters.handovers.set(self.meters.handovers.get() + 1);
                 }
             }
+            AgentEvent::Speaks(name) => self.meters.shown.set(Some(name)),
             AgentEvent::Fault(what) => {
                 tracing::debug!(station = self.identity.station, what, "fault");
                 self.meters.last_fault.replace(Some(what));
@@ -308,7 +331,7 @@ impl Node {
 
     /// The connection ended: nothing that was meant for it goes to the next one.
     fn give_up(&mut self) {
-        let mut given_up = self.line.borrow_mut().end();
+        let mut given_up = self.line.borrow_mut().end(&self.meters, now());
         while let Some(output) = self.agent.poll() {
             match output {
                 AgentOutput::Send { .. } => given_up += 1,
@@ -329,7 +352,11 @@ impl Node {
         let announced = self.agent.announced_ues() as u64;
         self.meters.announced_ues.set(self.meters.announced_ues.get() + announced - self.counted_announced);
         self.counted_announced = announced;
+        self.line.borrow_mut().unanswered_since = self.agent.unanswered_since();
         let alive = self.agent.is_reporting();
+        if alive && !std::mem::replace(&mut self.served, true) {
+            self.meters.served.set(self.meters.served.get() + 1);
+        }
         if alive != self.alive {
             let now = self.meters.alive.get();
             self.meters.alive.set(if alive { now + 1 } else { now - 1 });
@@ -350,7 +377,7 @@ impl Drop for Node {
         self.meters.ues.set(self.meters.ues.get().saturating_sub(self.counted_ues));
         let announced = self.meters.announced_ues.get().saturating_sub(self.counted_announced);
         self.meters.announced_ues.set(announced);
-        self.meters.drop_messages(self.line.borrow_mut().end());
+        self.meters.drop_messages(self.line.borrow_mut().end(&self.meters, now()));
     }
 }
 

@@ -132,6 +132,11 @@ fn controllers_that_fail_are_told_apart_and_survived() {
                 }
             })
             .await;
+            let told = |what| move |incident: &Incident| incident.what == what && !incident.over;
+            match kind {
+                0 | 1 => assert!(fleet.incidents().0.iter().any(|incident| incident.what == Trouble::Lost)),
+                _ => until(|| fleet.incidents().0.iter().any(told(Trouble::StoppedAnswering))).await,
+            }
             controller.abort();
         }
         // Dies: nobody listens any more.
@@ -186,7 +191,7 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
         until(|| fleet.report().dropped >= 200).await;
         let report = fleet.report();
         assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "nobody reads");
-        assert!(report.offered >= stopped.offered + 100);
+        assert!(report.offered >= stopped.offered + 50, "between looks of 50 ms");
         // A MiB of 9 kB reports waits, half a second of them.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
@@ -203,6 +208,38 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
         let report = fleet.report();
         assert_eq!((report.waiting, report.offered), (0, report.sent + report.dropped), "{report:?}");
         assert_eq!((report.connected, report.announced_ues, report.ues), (0, 0, 100));
+    });
+}
+
+/// At a rate at which its kernel takes everything, as that of a stopped process does.
+#[test]
+fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_time() {
+    ranlab_sdk::run(async {
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 2, 1);
+        let mut fleet = SouthboundFleet::new(at_once(config));
+        let reading = Rc::new(Cell::new(true));
+        let _controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
+        fleet.ramp_up().await;
+        until(|| fleet.report().read >= 10).await;
+        reading.set(false);
+        let still = |over: bool| {
+            let of = |incident: &Incident| incident.what == Trouble::StoppedReading && incident.over == over;
+            fleet.incidents().0.iter().any(|incident| of(incident) && incident.for_s >= 2.0)
+        };
+        until(|| still(false)).await;
+        let report = fleet.report();
+        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel took everything: {report:?}");
+        assert!(report.acknowledged > report.read && report.unread_bytes > 0, "{report:?}");
+        assert!(report.lateness_us_max >= 2_000_000 && report.unread_us_max >= 2_000_000, "{report:?}");
+        reading.set(true);
+        until(|| still(true)).await;
+        let report = fleet.report();
+        assert!(report.lateness_us_max >= 2_000_000 && report.lateness_us_p99 >= 1_000_000, "{report:?}");
+        // A measurement that begins now knows nothing of it.
+        fleet.reset_meters();
+        until(|| fleet.report().lateness_us_p99 > 0).await;
+        assert_eq!(fleet.incidents().0, []);
     });
 }
 

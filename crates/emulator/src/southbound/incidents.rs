@@ -1,0 +1,164 @@
+//! What went wrong with the controller as its base stations saw it: what, when, for how long, on how many connections.
+use ranlab_machines::Time;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Incidents that are kept; later ones are counted.
+const MAX_INCIDENTS: usize = 16;
+
+/// What a controller did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// It read nothing of what waited for it.
+    StoppedReading,
+    /// It did not answer.
+    StoppedAnswering,
+    /// It was connected and is not.
+    Lost,
+}
+
+impl Trouble {
+    const ALL: [Self; 3] = [Self::StoppedReading, Self::StoppedAnswering, Self::Lost];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::StoppedReading => "stopped reading",
+            Self::StoppedAnswering => "stopped answering",
+            Self::Lost => "was lost",
+        }
+    }
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// What.
+    pub what: Trouble,
+    /// When it began, in seconds since the base stations were started.
+    pub at_s: f64,
+    /// How long it lasted, or has lasted so far, in seconds.
+    pub for_s: f64,
+    /// Whether it has ended.
+    pub over: bool,
+    /// Connections on which it was seen, at most at once.
+    pub connections: u32,
+}
+
+impl fmt::Display for Incident {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, at_s, for_s, over, connections } = self;
+        let words = what.words();
+        write!(f, "the controller {words} at {at_s:.1} s, for {for_s:.1} s")?;
+        let still = if *over { "" } else { " so far" };
+        write!(f, "{still} ({connections} connections)")
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    since: Time,
+    connections: u32,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Incidents {
+    began: Time,
+    open: [Option<Open>; Trouble::ALL.len()],
+    closed: Vec<Incident>,
+    /// Longest time without reading, of closed ones.
+    longest_unread: Duration,
+    forgotten: u64,
+}
+
+impl Incidents {
+    pub(super) fn begin(&mut self, now: Time) {
+        self.began = now;
+    }
+
+    /// What there is of a trouble now: since when, on how many connections.
+    pub(super) fn observe(&mut self, what: Trouble, now: Time, seen: Option<(Time, u32)>) {
+        let index = what as usize;
+        match (seen, &mut self.open[index]) {
+            (Some((_, connections)), Some(open)) => open.connections = open.connections.max(connections),
+            (Some((since, connections)), none) => *none = Some(Open { since, connections }),
+            (None, Some(open)) => {
+                let incident = incident(what, self.began, *open, now, true);
+                if what == Trouble::StoppedReading {
+                    self.longest_unread = self.longest_unread.max(now.since(open.since));
+                }
+                self.open[index] = None;
+                if self.closed.len() < MAX_INCIDENTS {
+                    self.closed.push(incident);
+                } else {
+                    self.forgotten += 1;
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// All so far, in the order in which they began, and how many more there were.
+    pub(super) fn all(&self, now: Time) -> (Vec<Incident>, u64) {
+        let open = Trouble::ALL.into_iter().zip(self.open);
+        let open = open.filter_map(|(what, open)| Some(incident(what, self.began, open?, now, false)));
+        let mut all: Vec<Incident> = self.closed.iter().copied().chain(open).collect();
+        all.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        (all, self.forgotten)
+    }
+
+    /// Longest time in which the controller read nothing of what waited for it.
+    pub(super) fn longest_unread(&self, now: Time) -> Duration {
+        let open = self.open[Trouble::StoppedReading as usize];
+        self.longest_unread.max(open.map_or(Duration::ZERO, |open| now.since(open.since)))
+    }
+
+    /// A measurement begins: what has ended is forgotten.
+    pub(super) fn reset(&mut self) {
+        *self = Self { began: self.began, open: self.open, ..Self::default() };
+    }
+}
+
+fn incident(what: Trouble, began: Time, open: Open, now: Time, over: bool) -> Incident {
+    let at_s = open.since.since(began).as_secs_f64();
+    Incident { what, at_s, for_s: now.since(open.since).as_secs_f64(), over, connections: open.connections }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Time {
+        Time::from_nanos(s * 1_000_000_000)
+    }
+
+    #[test]
+    fn an_incident_is_told_by_name_time_and_length_and_all_of_them_are_bounded() {
+        let mut incidents = Incidents::default();
+        incidents.begin(at(100));
+        incidents.observe(Trouble::StoppedReading, at(103), Some((at(102), 3)));
+        incidents.observe(Trouble::StoppedReading, at(110), Some((at(102), 10)));
+        incidents.observe(Trouble::Lost, at(104), Some((at(101), 1)));
+        assert_eq!(incidents.longest_unread(at(111)), Duration::from_secs(9));
+        incidents.observe(Trouble::StoppedReading, at(112), None);
+        incidents.observe(Trouble::StoppedReading, at(113), None);
+        let told: Vec<String> = incidents.all(at(114)).0.iter().map(Incident::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "the controller was lost at 1.0 s, for 13.0 s so far (1 connections)",
+                "the controller stopped reading at 2.0 s, for 10.0 s (10 connections)",
+            ]
+        );
+        assert_eq!(incidents.longest_unread(at(200)), Duration::from_secs(10));
+        incidents.reset();
+        assert_eq!((incidents.all(at(114)).0.len(), incidents.longest_unread(at(200))), (1, Duration::ZERO));
+        for s in 0..100 {
+            incidents.observe(Trouble::StoppedAnswering, at(s), Some((at(s), 1)));
+            incidents.observe(Trouble::StoppedAnswering, at(s), None);
+        }
+        assert_eq!(incidents.all(at(114)).1, 100 - MAX_INCIDENTS as u64);
+    }
+}

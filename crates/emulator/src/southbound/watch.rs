@@ -1,0 +1,78 @@
+//! Looks, again and again, how far the controller is with what was sent to it.
+use super::deadlines::now;
+use super::incidents::Trouble;
+use super::line::{Line, STILL};
+use super::meters::Meters;
+use ranlab_machines::Time;
+use ranlab_net::Readers;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Least time between two looks; lateness behind the kernel is seen no finer.
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Time for each connection between two looks: a look costs system calls.
+const INTERVAL_PER_LINE: Duration = Duration::from_millis(2);
+
+pub(super) struct Watch {
+    pub(super) lines: RefCell<Vec<Rc<RefCell<Line>>>>,
+    readers: RefCell<Option<Readers>>,
+    meters: Rc<Meters>,
+    looked: Cell<Time>,
+}
+
+impl Watch {
+    pub(super) fn new(meters: Rc<Meters>) -> Self {
+        let (lines, readers) = (RefCell::default(), RefCell::new(Readers::open().ok()));
+        Self { lines, readers, meters, looked: Cell::new(Time::ZERO) }
+    }
+
+    fn interval(&self) -> Duration {
+        let lines = u32::try_from(self.lines.borrow().len()).unwrap_or(u32::MAX);
+        INTERVAL.max(INTERVAL_PER_LINE.saturating_mul(lines))
+    }
+
+    /// Runs beside the base stations, and does not end.
+    pub(super) async fn keep(&self) {
+        let mut last = now();
+        loop {
+            let interval = self.interval();
+            tokio::time::sleep(interval).await;
+            let now = now();
+            // Who stands still himself, by half a second or more, does not blame others for it.
+            let late = now.since(last).saturating_sub(interval);
+            self.look(now, if late >= STILL / 2 { late } else { Duration::ZERO });
+            last = now;
+        }
+    }
+
+    /// Looks, unless somebody just has.
+    pub(super) fn refresh(&self, now: Time) {
+        if now.since(self.looked.get()) >= self.interval() {
+            self.look(now, Duration::ZERO);
+        }
+    }
+
+    fn look(&self, now: Time, excused: Duration) {
+        self.looked.set(now);
+        let mut readers = self.readers.borrow_mut();
+        let mut seen: [Option<(Time, u32)>; 3] = [None; 3];
+        for line in &*self.lines.borrow() {
+            let mut line = line.borrow_mut();
+            line.look(&self.meters, now, excused, readers.as_mut());
+            let unanswered = line.unanswered_since.filter(|since| now.since(*since) >= STILL);
+            let troubles = [line.still_since(now), unanswered, line.lost_at];
+            for (all, since) in seen.iter_mut().zip(troubles) {
+                let Some(since) = since else { continue };
+                let (first, connections) = all.unwrap_or((since, 0));
+                *all = Some((first.min(since), connections + 1));
+            }
+        }
+        let mut incidents = self.meters.incidents.borrow_mut();
+        for (what, seen) in
+            [Trouble::StoppedReading, Trouble::StoppedAnswering, Trouble::Lost].into_iter().zip(seen)
+        {
+            incidents.observe(what, now, seen);
+        }
+    }
+}
