@@ -72,7 +72,7 @@ pub use upf_load::{
 pub use xhaul::XhaulPart;
 
 pub use ranlab_controllers::flexran::RibShare;
-pub use ranlab_emulator::southbound::Southbound;
+pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_emulator::southbound::{
-    Delays, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
+    Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
 use ranlab_model::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
 use ranlab_sdk::transport::Address;
@@ -17,6 +17,8 @@ use crate::settings::Period;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since};
 
+/// Longer than anything runs.
+const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 /// Largest trace file.
 const MAX_TRACE_BYTES: u64 = 1 << 30;
 
@@ -45,12 +47,18 @@ config! {
         activation: Option<Law> = None;
         /// time until it goes, e.g. constant:500s [default: the service's]
         holding: Option<Law> = None;
+        /// time until control of its UEs is delegated to the base station, e.g. exponential:60s: then it reports nothing [default:
+        /// never]
+        delegation: Option<Law> = None;
+        /// time until that control is taken back, e.g. constant:5s [default: never]
+        taken_back: Option<Law> = None;
         /// play the events of this file instead: TIME EVENT [node=N] [ue=N] [cqi=N] …
         trace: Option<PathBuf> = None, local();
         /// take events while running, in the same form: - is the standard input, IP:PORT waits there for one connection
         events: Option<Events> = None, local();
         /// connect from these addresses in turn, e.g. 127.0.1.1-127.0.1.50; with --openempower 2 the published controller keeps
-        /// one connection of each address, so that as many are needed as base stations
+        /// one connection of each address, so that as many are needed as base stations [default: as the system chooses; with
+        /// --openempower 2 and a controller on this machine one of loopback for each]
         sources: SourcePool = SourcePool::default();
     }
 }
@@ -67,20 +75,48 @@ impl SouthFleetPart {
         let mut population: PopulationConfig = self.service.population(self.ues, seed);
         population.activation = self.activation.unwrap_or(population.activation);
         population.holding = self.holding.unwrap_or(population.holding);
+        if let Some(until) = self.delegation {
+            population.delegation = Some((until, self.taken_back.unwrap_or(Law::Constant(NEVER))));
+        }
         let trace = self.trace.as_deref().map(trace).transpose()?;
         // UEs of a trace or of another program come by their events.
         if trace.is_some() || self.events.is_some() {
             population = PopulationConfig { ues: 0, channel: Channel::Fixed, delegation: None, ..population };
         }
-        let marc = SouthboundConfig::marc(self.protocol, self.controller()?, self.nodes, self.ues, seed);
+        let controller = self.controller()?;
+        let marc = SouthboundConfig::marc(self.protocol, controller, self.nodes, self.ues, seed);
         Ok(SouthboundConfig {
             first: self.first,
             period: self.period.map_or(marc.period, |period| period.0),
             population,
             trace,
-            sources: self.sources.clone(),
+            sources: self.pool(controller),
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
             ..marc
+        })
+    }
+
+    /// Addresses to connect from: the published controller of OpenEmpower v2 keeps one connection of each.
+    fn pool(&self, controller: SocketAddr) -> SourcePool {
+        let own = self.protocol.dialect().source_per_agent && self.sources.is_empty();
+        if own && controller.is_ipv4() && controller.ip().is_loopback() {
+            // One more for a base station that comes last.
+            return SourcePool::of_loopback(self.first.saturating_add(self.nodes).saturating_add(1));
+        }
+        self.sources.clone()
+    }
+
+    /// What will go wrong with these settings at a controller as the published one, if anything.
+    pub fn warning(&self) -> Option<String> {
+        // A controller that has no address is an error of its own.
+        let addresses = self.pool(self.controller().ok()?).len().max(1);
+        let short = self.protocol.dialect().source_per_agent && addresses < self.nodes as usize;
+        short.then(|| {
+            format!(
+                "5G-EmPOWER of version 2 keeps one connection of each source address: {} base stations from {addresses} will \
+                 end each other's; give as many with `sources`",
+                self.nodes
+            )
         })
     }
 
@@ -214,6 +250,16 @@ impl SouthFleet {
         self.fleet.report()
     }
 
+    /// What went wrong with the controller, and how much more did.
+    pub fn incidents(&self) -> (Vec<Incident>, u64) {
+        self.fleet.incidents()
+    }
+
+    /// Name and title of the dialect that the controller shows, if it is another one than was told.
+    pub fn shown(&self) -> Option<(&'static str, &'static str)> {
+        self.fleet.shown().map(|dialect| (dialect.name, dialect.title))
+    }
+
     /// What the last breach of the protocol was, if there was one.
     pub fn last_fault(&self) -> Option<String> {
         self.fleet.last_fault()
@@ -232,7 +278,7 @@ fn told<T, E: fmt::Display>(result: Result<T, E>) {
 }
 
 /// What of a report is a state; all other numbers count events.
-const STATES: [&str; 13] = [
+const STATES: [&str; 19] = [
     "nodes",
     "connected",
     "alive",
@@ -241,7 +287,13 @@ const STATES: [&str; 13] = [
     "waiting",
     "waiting_bytes",
     "unacknowledged_bytes",
+    "unread_bytes",
+    "readers_seen",
+    "unread_us_max",
+    "served",
+    "taken_us_p99",
     "lateness_us_p99",
+    "lateness_us_max",
     "init_requests_us_p50",
     "init_requests_us_max",
     "init_reporting_us_p50",
@@ -267,5 +319,6 @@ impl Running for SouthFleet {
     fn end(&mut self, report: &mut Report) {
         report.numbers.extend(since(&self.at_begin, &self.fleet.report(), &STATES));
         report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.lateness()));
+        report.detail = serde_json::to_value(self.fleet.incidents().0).unwrap_or_default();
     }
 }
