@@ -14,6 +14,8 @@ enum Bound {
 struct Guide {
     metric: &'static str,
     bound: Bound,
+    /// What must have been measured beside it for the advice to follow.
+    premise: Option<(&'static str, Bound)>,
     /// What the controller does then.
     sign: &'static str,
     advice: &'static str,
@@ -26,6 +28,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_drops",
         bound: Bound::AtLeast(0.5),
+        premise: None,
         sign: "drops messages",
         advice: "What it receives is processed in too small a share of its time: raise the share of the updater \
                  (sut.rib_share; AltFlexRAN has 0.8, \"adaptive\" follows the queue), or hold base stations back with \
@@ -35,6 +38,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_memory_grows",
         bound: Bound::AtLeast(0.5),
+        premise: None,
         sign: "lets its memory grow without bound",
         advice: "What is given up must be freed, and a queue needs a bound: until then only a load below the bottleneck is safe.",
         section: "V-D",
@@ -42,6 +46,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_declares_dead",
         bound: Bound::AtLeast(0.5),
+        premise: None,
         sign: "declares base stations dead that are connected",
         advice: "Their keep-alives wait behind reports: note them where they are received, or ask for longer intervals \
                  while the queue is long.",
@@ -50,6 +55,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_starves",
         bound: Bound::AtLeast(0.5),
+        premise: None,
         sign: "lets its applications wait in more cycles than they run",
         advice: "Updater and applications share a cycle by a fixed division that does not fit the load: divide it by demand.",
         section: "VI",
@@ -57,6 +63,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "init_delay_ms",
         bound: Bound::AtLeast(1_000.0),
+        premise: Some(("nodes_alive_ratio", Bound::AtLeast(0.5))),
         sign: "takes a second or more to initialise one more base station",
         advice: "Initialisation waits in the queue of the reports: give it one of its own, or reports less often \
                  (load.period, sut.slow_period).",
@@ -65,6 +72,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "rx_bytes_per_message",
         bound: Bound::AtMost(128.0),
+        premise: Some(("sut.cpu_cores", Bound::AtLeast(0.5))),
         sign: "is sent small messages",
         advice: "Its cost goes by messages, not by octets: reports of all UEs in one message of the base station cost \
                  less than one of each UE.",
@@ -73,6 +81,7 @@ const GUIDES: [Guide; 7] = [
     Guide {
         metric: "sut.cpu_cores",
         bound: Bound::AtLeast(0.9),
+        premise: None,
         sign: "keeps a core busy",
         advice: "More load needs more instances, a longer reporting period, or cheaper messages.",
         section: "V-C",
@@ -91,12 +100,16 @@ pub(crate) fn sentences(results: &Results) -> Vec<String> {
 impl Guide {
     /// The value that shows the sign at that point, if it does.
     fn seen(&self, point: &PointResult, confidence: f64) -> Option<f64> {
-        let mean = point.summary(self.metric, confidence)?.mean;
-        match self.bound {
-            Bound::AtLeast(bound) => mean >= bound,
-            Bound::AtMost(bound) => mean <= bound,
-        }
-        .then_some(mean)
+        let within = |metric: &str, bound: Bound| {
+            let mean = point.summary(metric, confidence)?.mean;
+            match bound {
+                Bound::AtLeast(bound) => mean >= bound,
+                Bound::AtMost(bound) => mean <= bound,
+            }
+            .then_some(mean)
+        };
+        let holds = self.premise.is_none_or(|(metric, bound)| within(metric, bound).is_some());
+        within(self.metric, self.bound).filter(|_| holds)
     }
 
     fn sentence(&self, results: &Results) -> Option<String> {
@@ -138,6 +151,11 @@ mod tests {
 
     /// Two points, of 10 and 50 base stations, with these numbers of a metric.
     fn results(metric: &str, values: [f64; 2]) -> Results {
+        results_with(metric, values, &[])
+    }
+
+    /// The same, with what else was measured at both.
+    fn results_with(metric: &str, values: [f64; 2], others: &[(&str, f64)]) -> Results {
         let text = "title = \"t\"\nrig = \"southbound\"\n[sweep.axes]\n\"load.nodes\" = [10, 50]\n[measure]\nrepeats = 1";
         let over = Overrides { sets: Vec::new(), quick: false };
         let scenario = Scenario::parse(text, "t", &over, &[rig()]).unwrap();
@@ -145,6 +163,7 @@ mod tests {
         let runs = values.into_iter().enumerate().map(|(point, value)| {
             let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
             recorder.scalar(metric, value);
+            others.iter().for_each(|(metric, value)| recorder.scalar(metric, *value));
             Finished {
                 point,
                 repeat: 0,
@@ -163,6 +182,11 @@ mod tests {
     fn every_sign_is_a_metric_of_the_rig() {
         for guide in &GUIDES {
             assert!(rig().metric(guide.metric).is_some(), "{}", guide.metric);
+            assert!(
+                guide.premise.is_none_or(|(metric, _)| rig().metric(metric).is_some()),
+                "{}",
+                guide.metric
+            );
         }
     }
 
@@ -172,12 +196,22 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("drops messages at 1 of 2 points (first at "), "{}", told[0]);
         assert!(told[0].contains("50"), "{}", told[0]);
-        let told = sentences(&results("rx_bytes_per_message", [60.0, 9_000.0]));
+        let busy = [("sut.cpu_cores", 0.6)];
+        let told = sentences(&results_with("rx_bytes_per_message", [60.0, 9_000.0], &busy));
         assert!(
             told[0].contains("small messages at 1 of 2 points") && told[0].contains("60 B"),
             "{}",
             told[0]
         );
+        // Small messages cost nothing by themselves, and nobody waits behind reports that were not asked for.
+        for (metric, values, others) in [
+            ("rx_bytes_per_message", [60.0, 60.0], &[("sut.cpu_cores", 0.01)][..]),
+            ("rx_bytes_per_message", [60.0, 60.0], &[]),
+            ("init_delay_ms", [15e3, 15e3], &[("nodes_alive_ratio", 0.0)]),
+        ] {
+            let told = sentences(&results_with(metric, values, others));
+            assert!(told[0].starts_with("None of the"), "{told:?}");
+        }
         let told = sentences(&results("init_delay_ms", [5.0, 8.0]));
         assert_eq!(told, ["None of the 7 known signs of a bottleneck was seen."]);
     }

@@ -12,9 +12,10 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
+use ranlab_model::arrivals::{Law, Profile};
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
-    AttachPart, Config, EmpowerPart, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
+    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
     RibShare, RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
@@ -22,12 +23,16 @@ use ranlab_sdk::wire::e2ap::Version;
 
 use crate::harness::{Experiment, Stage, Window};
 use crate::{guides, keys, readback, sut};
-use outcome::{Seen, Told};
+use outcome::{Probe, Seen, Told};
 
 /// Version of E2AP between `ric` and its base stations.
 const E2AP: Version = Version::V2_03;
 /// Between two looks whether one more base station is served.
 const PROBE: Duration = Duration::from_millis(50);
+
+/// MARC's laws of UEs.
+const ACTIVATION: &str = "exponential:10s";
+const HOLDING: &str = "constant:500s";
 
 /// What the parts are to the rig.
 const CONTROLLER: &str = "controller";
@@ -96,15 +101,31 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     if is_ric(run)? {
         return keys::fleet(run, connect, E2AP).map(Part::Fleet);
     }
-    let part = SouthFleetPart::read_but(run, "load", &["period"])?;
-    Ok(Part::SouthFleet(SouthFleetPart {
+    let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
+    // MARC's laws, which stand in every scenario, are those of its own service alone.
+    let marc = part.service == Profile::Marc;
+    let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
+    let taken_back = run.value("load.return").map(|_| keys::setting(run, "load.return")).transpose()?;
+    let part = SouthFleetPart {
+        activation: of_service(part.activation, ACTIVATION),
+        holding: of_service(part.holding, HOLDING),
+        taken_back,
         connect: vec![connect.clone()],
         protocol: protocol(run)?,
         period: Some(period(run)?.map_or(Period::HONOUR, Period::every)),
         ramp: part.ramp.filter(|ramp| !ramp.is_zero()),
         seed: Seed(run.seed),
         ..part
-    }))
+    };
+    if part.events == Some(Events::Stdin) {
+        return Err(RigError::Rig(
+            "`load.events` is IP:PORT: a campaign has no standard input to give".to_owned(),
+        ));
+    }
+    match part.warning() {
+        Some(why) => Err(RigError::Rig(why)),
+        None => Ok(Part::SouthFleet(part)),
+    }
 }
 
 /// Where the controller serves base stations.
@@ -121,14 +142,13 @@ fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, Ri
     }
 }
 
-/// One more base station without UEs, as MARC's m + 1st: how long its initialisation takes, until reports were asked for and
-/// until the last configuration request, us; `None` if longer than the patience.
+/// One more base station without UEs, as MARC's m + 1st; `None` if there is none in this protocol.
 fn probe(
     run: &Run<'_>,
     window: &Window<'_>,
     connect: &Address,
     patience: Duration,
-) -> Result<Option<(f64, f64)>, RigError> {
+) -> Result<Option<Probe>, RigError> {
     let Part::SouthFleet(part) = base_stations(run, connect)? else { return Ok(None) };
     let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part };
     let places = keys::places(run, "load.at")?;
@@ -140,10 +160,11 @@ fn probe(
         let numbers = probe.look(&run.stop)?;
         let of = |name: &str| number(&numbers, name);
         if of("alive")? >= 1.0 {
-            return Ok(Some((of("init_reporting_us_max")?, of("init_requests_us_max")?)));
+            return Ok(Some(Probe::Served(of("init_reporting_us_max")?, of("init_requests_us_max")?)));
         }
         if waited >= patience {
-            return Ok(None);
+            let hung_up = of("reconnects")? > 0.0;
+            return Ok(Some(if hung_up { Probe::HungUp } else { Probe::Unserved }));
         }
         run.stop.sleep(PROBE)?;
         waited += PROBE;
@@ -206,7 +227,13 @@ fn load_keys() -> Vec<Key> {
     let stations = |max: i64| move |key: Key| Key { kind: Kind::Int { min: 1, max }, ..key };
     let period = "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER";
     let fleet = SouthFleetPart::keys("load")
-        .without(&["service", "trace", "events"])
+        .change("service", |key| {
+            said("service whose UEs come and go by its own laws: embb, mmtc, mmtc-burst, urllc, marc")(key)
+                .optional()
+        })
+        .change("trace", said("play the events of this file instead, on load.at"))
+        .change("events", said("take events while running: IP:PORT waits on load.at for one connection"))
+        .change("taken_back", |key| Key { path: "load.return".to_owned(), ..key })
         .or("nodes", 10_i64)
         .change("nodes", stations(65_000))
         .or("ues", 10_i64)
@@ -214,9 +241,9 @@ fn load_keys() -> Vec<Key> {
         .change("ramp", said("time over which base stations start; 0s: 1 ms each"))
         .change("period", |key| said(period)(Key { kind: Kind::Span, ..key }))
         .or("period", Duration::ZERO)
-        .or("activation", "exponential:10s")
+        .or("activation", ACTIVATION)
         .change("activation", said("time until a UE comes, e.g. exponential:10s, constant:0s"))
-        .or("holding", "constant:500s")
+        .or("holding", HOLDING)
         .change("holding", said("time until it goes"))
         .change("sources", said("addresses to connect from, e.g. 127.0.1.1-127.0.1.50; empty: any"));
     let statistics = keys::of_fleet()
@@ -298,8 +325,7 @@ impl Experiment for SdRan {
         let probe = match window.find(CONTROLLER) {
             // How long a base station of E2 takes is not taken here: the fleet looks too seldom.
             Some(controller) if told != Told::Ric && !patience.is_zero() => {
-                let delays = probe(run, window, &address(run, &controller.addresses)?, patience)?;
-                outcome::record_probe(recorder, delays, patience)
+                probe(run, window, &address(run, &controller.addresses)?, patience)?
             }
             _ => None,
         };
@@ -310,7 +336,7 @@ impl Experiment for SdRan {
             controller: window.report(CONTROLLER)?,
             told,
         };
-        let outcome = seen.record(recorder, probe)?;
+        let outcome = seen.record(recorder, probe.map(|probe| (probe, patience)))?;
         let mute = Breach::said(!readback::record(run, recorder)?, "the controller did not answer over REST");
         Ok(match outcome {
             Outcome::Ok => recorder.judge([(Outcome::Degraded, mute)]),

@@ -246,12 +246,18 @@ fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, Acts); 2] {
         ("reports", 18.0),
         ("received", 4.0),
         ("received_bytes", 40.0),
+        ("acknowledged", 20.0),
+        ("read", 20.0),
+        ("readers_seen", 2.0),
+        ("served", 2.0),
+        ("taken_us_p99", 70.0),
         ("lateness_us_p99", 70.0),
+        ("lateness_us_max", 70.0),
     ];
     let zero =
         ["refused", "dropped", "waiting", "waiting_bytes", "unacknowledged_bytes", "skipped", "reconnects"];
     let zero = zero.map(|name| (name, 0.0));
-    let faults = [("faults", 0.0)];
+    let faults = ["faults", "unread_bytes", "unread_us_max"].map(|name| (name, 0.0));
     let look = [("alive", 2.0), ("init_reporting_us_max", 5e3), ("init_requests_us_max", 4e3)];
     let fleet = acts(&look, &[&numbers[..], &zero, &faults, but].concat());
     let told = ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"];

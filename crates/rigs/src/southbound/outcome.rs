@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError};
+use ranlab_parts::Incident;
 use ranlab_parts::worker::Report;
 
 use crate::harness::metric_of_places;
@@ -11,6 +12,8 @@ use crate::{noise, readback, sut, wire};
 
 /// A controller whose base stations are fewer than this cannot follow.
 const ALIVE_AT_LEAST: f64 = 0.5;
+/// Incidents that a reason tells of.
+const REASONS: usize = 3;
 
 pub(super) fn metrics() -> Vec<Metric> {
     use Better::{Higher, Lower, Neither};
@@ -21,9 +24,15 @@ pub(super) fn metrics() -> Vec<Metric> {
     metrics.extend([
         scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
         scalar("rx_messages_per_s", "1/s", Neither, "protocol messages that the kernel took for the controller, not packets"),
+        scalar("acknowledged_messages_per_s", "1/s", Neither, "messages of those that the controller's host acknowledged"),
+        scalar("read_messages_per_s", "1/s", Neither, "messages of those that the controller read, where its socket is in the base stations' network namespace; acknowledged ones elsewhere"),
         scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
         scalar("offered_messages_per_s", "1/s", Neither, "messages that the base stations made for it, sent or not"),
         scalar("unread_kb", "kB", Lower, "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it"),
+        scalar("unread_at_host_kb", "kB", Lower, "octets at the end that the controller's host acknowledged and the controller has not read, where that is seen"),
+        scalar("unread_s_max", "s", Lower, "longest time in which the controller read nothing of what waited for it; 0 below 1 s"),
+        scalar("lateness_us_p99", "us", Lower, "time from when reports were due until the controller read them, or its host acknowledged them where no more is seen, 99th percentile; those that still wait count as late as they are at the end"),
+        scalar("lateness_us_max", "us", Lower, "the longest"),
         scalar("rx_bytes_per_message", "B", Neither, "octets of a message to the controller, on average"),
         scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
         scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
@@ -47,7 +56,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         scalar("overload_memory_grows", "", Neither, "1 if its memory grows without bound"),
         scalar("overload_starves", "", Neither, "1 if its applications wait in more cycles than they run"),
         scalar("tool.cpu_cores", "cores", Neither, "cores that the base stations kept busy"),
-        scalar("tool.lateness_us_p99", "us", Neither, "time from when reports were due until the kernel took them, 99th percentile; those that still wait count as late as they are at the end"),
+        scalar("tool.lateness_us_p99", "us", Neither, "time from when reports were due until the kernel took them, 99th percentile"),
         scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late").unsent_share(),
     ]);
     metrics.extend(wire::packets("", "base stations"));
@@ -84,22 +93,48 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// Records how long one more base station took; the breach is that it was not served.
-pub(super) fn record_probe(
-    recorder: &mut Recorder,
-    delays_us: Option<(f64, f64)>,
-    patience: Duration,
-) -> Option<Breach> {
-    let patience_us = patience.as_secs_f64() * 1e6;
-    let (reporting_us, requests_us) = delays_us.unwrap_or((patience_us, patience_us));
-    recorder.scalar("init_delay_ms", reporting_us * 1e-3);
-    recorder.scalar("init_requests_ms", requests_us * 1e-3);
-    Breach::said(delays_us.is_none(), "one more base station was not served within `load.patience`")
+/// What became of one more base station.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Probe {
+    /// Time until reports were asked for, and until the last configuration request, us.
+    Served(f64, f64),
+    /// It was not asked for reports.
+    Unserved,
+    /// The controller ended its connections.
+    HungUp,
+}
+
+impl Probe {
+    /// Records how long it took, and says what is wrong with that. Who has no load is not overloaded.
+    pub(super) fn record(self, recorder: &mut Recorder, patience: Duration) -> Option<Breach> {
+        let patience_us = patience.as_secs_f64() * 1e6;
+        let (reporting_us, requests_us) = match self {
+            Self::Served(reporting_us, requests_us) => (reporting_us, requests_us),
+            Self::Unserved | Self::HungUp => (patience_us, patience_us),
+        };
+        recorder.scalar("init_delay_ms", reporting_us * 1e-3);
+        recorder.scalar("init_requests_ms", requests_us * 1e-3);
+        match self {
+            Self::Served(..) => None,
+            Self::Unserved => {
+                Breach::said(true, "one more base station was not served within `load.patience`")
+            }
+            Self::HungUp => {
+                Breach::said(true, "the controller hung up on one more base station: does it know that one?")
+            }
+        }
+    }
 }
 
 impl Seen<'_> {
     fn of(&self, name: &str) -> Result<f64, RigError> {
         self.load.number(name)
+    }
+
+    /// A controller is overloaded by what it had: as many as it should keep alive were asked for reports once. One that never
+    /// asked them is another's case: it did not know them, or does not ask again who connects again.
+    fn had_load(&self) -> Result<bool, RigError> {
+        Ok(!self.tells_shortfall() || self.of("served")? >= self.nodes * ALIVE_AT_LEAST)
     }
 
     /// Base stations of E2 do not tell what of the load is on its way.
@@ -110,7 +145,7 @@ impl Seen<'_> {
     pub(super) fn record(
         &self,
         recorder: &mut Recorder,
-        unserved: Option<Breach>,
+        probe: Option<(Probe, Duration)>,
     ) -> Result<Outcome, RigError> {
         let (sent, sent_bytes) = (self.of("sent")?, self.of("sent_bytes")?);
         let seconds = self.load.wall_s.max(1e-3);
@@ -126,13 +161,16 @@ impl Seen<'_> {
         if let Some(process) = self.controller.process.as_ref().filter(|_| sent > 0.0) {
             recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / sent);
         }
+        let unserved = probe.and_then(|(probe, patience)| probe.record(recorder, patience));
+        let hung_up = matches!(probe, Some((Probe::HungUp, _)));
+        let failed_it = |failed: bool| if failed { Outcome::Overloaded } else { Outcome::Degraded };
         let mut limits = vec![
-            (Outcome::Overloaded, Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
-            (Outcome::Overloaded, unserved),
+            (failed_it(self.had_load()?), Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
+            (failed_it(self.of("reports")? > 0.0 && !hung_up), unserved),
         ];
         self.record_shortfall(recorder)?;
         self.record_told(recorder, &mut limits)?;
-        recorder.scalar("tool.lateness_us_p99", self.lateness_us_p99()?);
+        recorder.scalar("tool.lateness_us_p99", self.taken_us_p99()?);
         let skipped = self.of("skipped")?;
         recorder.scalar("tool.skipped_ratio", skipped / (self.of("reports")? + skipped).max(1.0));
         limits.extend(self.short(alive)?.map(|breach| (Outcome::Degraded, breach)));
@@ -152,6 +190,12 @@ impl Seen<'_> {
         recorder.scalar("tx_mbps", self.of("received_bytes")? * 8e-6 / seconds);
         recorder.scalar("offered_messages_per_s", self.of("offered")? / seconds);
         recorder.scalar("unread_kb", (self.of("waiting_bytes")? + self.of("unacknowledged_bytes")?) * 1e-3);
+        recorder.scalar("acknowledged_messages_per_s", self.of("acknowledged")? / seconds);
+        recorder.scalar("read_messages_per_s", self.of("read")? / seconds);
+        recorder.scalar("unread_at_host_kb", self.of("unread_bytes")? * 1e-3);
+        recorder.scalar("unread_s_max", self.of("unread_us_max")? * 1e-6);
+        recorder.scalar("lateness_us_p99", self.of("lateness_us_p99")?);
+        recorder.scalar("lateness_us_max", self.of("lateness_us_max")?);
         recorder.scalar("nodes_connected_ratio", self.of("connected")? / self.nodes.max(1.0));
         recorder.scalar("refused", self.of("refused")?);
         recorder.scalar("faults", self.of("faults")?);
@@ -193,9 +237,9 @@ impl Seen<'_> {
     }
 
     /// Of base stations of E2 from all reports of the window, of others as they count it themselves.
-    fn lateness_us_p99(&self) -> Result<f64, RigError> {
+    fn taken_us_p99(&self) -> Result<f64, RigError> {
         let Some(counts) = self.load.distributions.get("lateness_us") else {
-            return self.of("lateness_us_p99");
+            return self.of("taken_us_p99");
         };
         let mut left = counts.iter().map(|(_, count)| *count).sum::<u64>() as f64 * 0.99;
         let reached = counts.iter().find(|(_, count)| {
@@ -206,7 +250,7 @@ impl Seen<'_> {
     }
 
     /// Where less was sent, or to fewer, than was meant to be.
-    fn short(&self, alive: f64) -> Result<[Option<Breach>; 5], RigError> {
+    fn short(&self, alive: f64) -> Result<[Option<Breach>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
             let (told, ues) = (self.of("announced_ues")?, self.of("ues")?);
             (
@@ -216,7 +260,11 @@ impl Seen<'_> {
         } else {
             (None, None)
         };
+        // Base stations of E2 tell of none.
+        let incidents: Vec<Incident> = self.load.detail().unwrap_or_default();
+        let told = incidents.iter().take(REASONS).map(Incident::to_string).collect::<Vec<_>>().join("; ");
         Ok([
+            Breach::said(!told.is_empty(), &told),
             Breach::above("messages given up by base stations", self.of("dropped")?, 0.0),
             faults,
             unannounced,
@@ -235,6 +283,12 @@ impl Seen<'_> {
                 return Ok(Some((Outcome::SutFailed, "the controller refused every base station")));
             }
             kept += self.of("offered")? + self.of("waiting")?;
+            if sent > 0.0 && self.of("read")? == 0.0 && self.of("readers_seen")? > 0.0 {
+                return Ok(Some((Outcome::SutFailed, "the controller read nothing of what it was sent")));
+            }
+            if alive == 0.0 && self.of("served")? == 0.0 {
+                return Ok(Some((Outcome::Invalid, "the controller asked no base station for reports")));
+            }
         }
         if sent == 0.0 && kept > 0.0 {
             return Ok(Some((Outcome::Overloaded, "the controller took nothing of what was offered")));
@@ -248,150 +302,4 @@ impl Seen<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What base stations of FlexRAN report if all is well, but for these numbers.
-    fn load(but: &[(&str, f64)]) -> Report {
-        let mut report = Report { wall_s: 2.0, ..Report::default() };
-        for (name, value) in [
-            ("alive", 2.0),
-            ("connected", 2.0),
-            ("ues", 8.0),
-            ("announced_ues", 8.0),
-            ("offered", 20.0),
-            ("sent", 20.0),
-            ("sent_bytes", 2_000.0),
-            ("reports", 18.0),
-            ("received", 4.0),
-            ("received_bytes", 40.0),
-            ("lateness_us_p99", 70.0),
-        ] {
-            report.numbers.insert(name.to_owned(), value);
-        }
-        for name in [
-            "refused",
-            "dropped",
-            "waiting",
-            "waiting_bytes",
-            "unacknowledged_bytes",
-            "skipped",
-            "reconnects",
-            "faults",
-        ] {
-            report.numbers.insert(name.to_owned(), 0.0);
-        }
-        report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
-        report
-    }
-
-    /// What a controller of ours reports if all is well, but for these numbers.
-    fn reference(but: &[(&str, f64)]) -> Report {
-        let mut report = Report::default();
-        for name in ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"] {
-            report.numbers.insert(name.to_owned(), 0.0);
-        }
-        for (name, value) in [("agents", 2.0), ("ues", 8.0), ("processed", 20.0), ("app_runs", 2_000.0)] {
-            report.numbers.insert(name.to_owned(), value);
-        }
-        report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
-        report
-    }
-
-    fn judged(
-        load: &Report,
-        controller: &Report,
-        told: Told,
-    ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
-        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
-        let seen = Seen { nodes: 2.0, load, controller, told };
-        let outcome = seen.record(&mut recorder, None);
-        (outcome, recorder.finish().metrics.into_iter().collect())
-    }
-
-    fn of_load(but: &[(&str, f64)]) -> Outcome {
-        judged(&load(but), &Report::default(), Told::Nothing).0.unwrap()
-    }
-
-    fn of_controller(but: &[(&str, f64)]) -> Outcome {
-        judged(&load(&[]), &reference(but), Told::Reference).0.unwrap()
-    }
-
-    #[test]
-    fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
-        assert_eq!(of_load(&[]), Outcome::Ok);
-        // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
-        let none = [("connected", 0.0), ("alive", 0.0), ("sent", 0.0), ("offered", 0.0), ("reports", 0.0)];
-        assert_eq!(of_load(&[&none[..], &[("refused", 12.0)]].concat()), Outcome::SutFailed);
-        let unread = [("sent", 0.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
-        assert_eq!(of_load(&unread), Outcome::Overloaded);
-        assert_eq!(of_load(&[("sent", 0.0), ("offered", 0.0), ("faults", 160.0)]), Outcome::Invalid);
-        assert_eq!(of_load(&[("sent", 2.0), ("reports", 0.0)]), Outcome::Invalid);
-        assert_eq!(of_controller(&[("processed", 0.0)]), Outcome::Overloaded);
-    }
-
-    #[test]
-    fn what_did_not_arrive_whole_is_degraded() {
-        for but in
-            [("faults", 1.0), ("announced_ues", 7.0), ("dropped", 1.0), ("reconnects", 1.0), ("alive", 1.0)]
-        {
-            assert_eq!(of_load(&[but]), Outcome::Degraded, "{but:?}");
-        }
-        assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded);
-    }
-
-    #[test]
-    fn signs_of_overload_are_the_controllers_own_words() {
-        assert_eq!(of_controller(&[]), Outcome::Ok);
-        assert_eq!(of_controller(&[("dropped", 3.0)]), Outcome::Overloaded);
-        assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
-        // Starved applications and kept memory are signs without an outcome of their own.
-        let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
-        let (outcome, metrics) = judged(&load(&[]), &reference(&but), Told::Reference);
-        assert_eq!(outcome, Ok(Outcome::Ok));
-        assert_eq!((metrics["overload_starves"], metrics["overload_memory_grows"]), (1.0, 1.0));
-        assert_eq!((metrics["leaked_mb"], metrics["ingested_ratio"]), (2.0, 1.0));
-        assert_eq!((metrics["rx_messages_per_s"], metrics["tool.lateness_us_p99"]), (10.0, 70.0));
-    }
-
-    #[test]
-    fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
-        let numbers = ["alive", "ues", "sent", "sent_bytes", "reports", "dropped", "skipped", "reconnects"];
-        let all = load(&[]).numbers;
-        let numbers = numbers.map(|name| (name.to_owned(), all[name])).into();
-        let distributions = [("lateness_us".to_owned(), vec![(10, 990), (500, 10)])].into();
-        let e2 = Report { wall_s: 2.0, numbers, distributions, ..Report::default() };
-        let mut ric = Report::default();
-        for (name, value) in [("processed", 20.0), ("lost", 0.0), ("ues", 8.0)] {
-            ric.numbers.insert(name.to_owned(), value);
-        }
-        let (outcome, metrics) = judged(&e2, &ric, Told::Ric);
-        assert_eq!(outcome, Ok(Outcome::Ok));
-        assert_eq!(metrics["tool.lateness_us_p99"], 10.0);
-        assert!(!metrics.contains_key("unread_kb") && !metrics.contains_key("leaked_mb"));
-        ric.numbers.insert("lost".to_owned(), 2.0);
-        assert_eq!(judged(&e2, &ric, Told::Ric).0, Ok(Outcome::Overloaded));
-        let error = judged(&e2, &reference(&[]), Told::Reference).0.unwrap_err().to_string();
-        assert!(error.contains("no `received`"), "{error}");
-    }
-
-    #[test]
-    fn a_base_station_that_is_not_served_is_recorded_as_long_as_it_was_waited_for() {
-        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
-        assert!(record_probe(&mut recorder, None, Duration::from_secs(3)).is_some());
-        assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
-        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
-        assert!(record_probe(&mut recorder, Some((9e3, 4e3)), Duration::from_secs(3)).is_none());
-        let metrics = recorder.finish().metrics;
-        assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (9.0, 4.0));
-    }
-
-    #[test]
-    fn every_metric_is_declared() {
-        let (_, metrics) = judged(&load(&[]), &reference(&[]), Told::Reference);
-        let declared = super::metrics();
-        for name in metrics.keys() {
-            assert!(declared.iter().any(|metric| metric.name == *name), "{name}");
-        }
-    }
-}
+mod tests;

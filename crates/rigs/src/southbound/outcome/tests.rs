@@ -1,0 +1,194 @@
+use super::*;
+
+/// What base stations of FlexRAN report if all is well, but for these numbers.
+fn load(but: &[(&str, f64)]) -> Report {
+    let mut report = Report { wall_s: 2.0, ..Report::default() };
+    for (name, value) in [
+        ("alive", 2.0),
+        ("connected", 2.0),
+        ("ues", 8.0),
+        ("announced_ues", 8.0),
+        ("offered", 20.0),
+        ("sent", 20.0),
+        ("sent_bytes", 2_000.0),
+        ("reports", 18.0),
+        ("received", 4.0),
+        ("received_bytes", 40.0),
+        ("acknowledged", 20.0),
+        ("read", 20.0),
+        ("readers_seen", 2.0),
+        ("served", 2.0),
+        ("taken_us_p99", 70.0),
+        ("lateness_us_p99", 80.0),
+        ("lateness_us_max", 90.0),
+    ] {
+        report.numbers.insert(name.to_owned(), value);
+    }
+    for name in [
+        "refused",
+        "dropped",
+        "waiting",
+        "waiting_bytes",
+        "unacknowledged_bytes",
+        "unread_bytes",
+        "unread_us_max",
+        "skipped",
+        "reconnects",
+        "faults",
+    ] {
+        report.numbers.insert(name.to_owned(), 0.0);
+    }
+    report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+    report
+}
+
+/// What a controller of ours reports if all is well, but for these numbers.
+fn reference(but: &[(&str, f64)]) -> Report {
+    let mut report = Report::default();
+    for name in ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"] {
+        report.numbers.insert(name.to_owned(), 0.0);
+    }
+    for (name, value) in [("agents", 2.0), ("ues", 8.0), ("processed", 20.0), ("app_runs", 2_000.0)] {
+        report.numbers.insert(name.to_owned(), value);
+    }
+    report.numbers.extend(but.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+    report
+}
+
+fn judged(
+    load: &Report,
+    controller: &Report,
+    told: Told,
+) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
+    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let seen = Seen { nodes: 2.0, load, controller, told };
+    let outcome = seen.record(&mut recorder, None);
+    (outcome, recorder.finish().metrics.into_iter().collect())
+}
+
+fn of_load(but: &[(&str, f64)]) -> Outcome {
+    judged(&load(but), &Report::default(), Told::Nothing).0.unwrap()
+}
+
+fn of_controller(but: &[(&str, f64)]) -> Outcome {
+    judged(&load(&[]), &reference(but), Told::Reference).0.unwrap()
+}
+
+#[test]
+fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
+    assert_eq!(of_load(&[]), Outcome::Ok);
+    // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
+    let none = [("connected", 0.0), ("alive", 0.0), ("sent", 0.0), ("offered", 0.0), ("reports", 0.0)];
+    assert_eq!(of_load(&[&none[..], &[("refused", 12.0)]].concat()), Outcome::SutFailed);
+    let unread = [("sent", 0.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
+    assert_eq!(of_load(&unread), Outcome::Overloaded);
+    assert_eq!(of_load(&[("sent", 0.0), ("offered", 0.0), ("faults", 160.0)]), Outcome::Invalid);
+    // It stands still from before the window to after it, and its kernel takes everything.
+    assert_eq!(of_load(&[("read", 0.0)]), Outcome::SutFailed);
+    assert_eq!(of_load(&[("read", 0.0), ("readers_seen", 0.0)]), Outcome::Ok);
+    assert_eq!(of_load(&[("sent", 2.0), ("reports", 0.0)]), Outcome::Invalid);
+    assert_eq!(of_controller(&[("processed", 0.0)]), Outcome::Overloaded);
+}
+
+#[test]
+fn what_did_not_arrive_whole_is_degraded() {
+    for but in
+        [("faults", 1.0), ("announced_ues", 7.0), ("dropped", 1.0), ("reconnects", 1.0), ("alive", 1.0)]
+    {
+        assert_eq!(of_load(&[but]), Outcome::Degraded, "{but:?}");
+    }
+}
+
+/// 5G-EmPOWER asks nobody again who was connected before: hellos alone, and 1.2 % of a core.
+#[test]
+fn a_controller_that_never_had_the_load_is_not_overloaded() {
+    assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
+    assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
+    let (load, none) = (load(&[("alive", 0.0), ("served", 0.0)]), Report::default());
+    let seen = Seen { nodes: 6.0, load: &load, controller: &none, told: Told::Nothing };
+    assert!(!seen.had_load().unwrap());
+    assert_eq!(of_load(&[("alive", 0.0), ("served", 1.0)]), Outcome::Overloaded, "half of them");
+    let probed = |but: &[(&str, f64)], probe| {
+        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+        let load = self::load(but);
+        let seen = Seen { nodes: 2.0, load: &load, controller: &none, told: Told::Nothing };
+        seen.record(&mut recorder, Some((probe, Duration::from_secs(3)))).unwrap()
+    };
+    assert_eq!(probed(&[], Probe::Served(9e3, 4e3)), Outcome::Ok);
+    assert_eq!(probed(&[], Probe::Unserved), Outcome::Overloaded);
+    assert_eq!(probed(&[], Probe::HungUp), Outcome::Degraded);
+    assert_eq!(probed(&[("reports", 0.0), ("alive", 0.0)], Probe::Unserved), Outcome::Overloaded);
+}
+
+#[test]
+fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
+    let incident = Incident {
+        what: ranlab_parts::SouthboundTrouble::StoppedReading,
+        at_s: 12.3,
+        for_s: 10.0,
+        over: true,
+        connections: 2,
+    };
+    let mut report = load(&[]);
+    report.detail = serde_json::to_value([incident]).unwrap();
+    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let seen = Seen { nodes: 2.0, load: &report, controller: &Report::default(), told: Told::Nothing };
+    assert_eq!(seen.record(&mut recorder, None), Ok(Outcome::Degraded));
+    let reason = recorder.finish().reason;
+    assert_eq!(reason, "the controller stopped reading at 12.3 s, for 10.0 s (2 connections)");
+}
+
+#[test]
+fn signs_of_overload_are_the_controllers_own_words() {
+    assert_eq!(of_controller(&[]), Outcome::Ok);
+    assert_eq!(of_controller(&[("dropped", 3.0)]), Outcome::Overloaded);
+    assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
+    // Starved applications and kept memory are signs without an outcome of their own.
+    let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
+    let (outcome, metrics) = judged(&load(&[]), &reference(&but), Told::Reference);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    assert_eq!((metrics["overload_starves"], metrics["overload_memory_grows"]), (1.0, 1.0));
+    assert_eq!((metrics["leaked_mb"], metrics["ingested_ratio"]), (2.0, 1.0));
+    assert_eq!((metrics["rx_messages_per_s"], metrics["tool.lateness_us_p99"]), (10.0, 70.0));
+}
+
+#[test]
+fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
+    let numbers = ["alive", "ues", "sent", "sent_bytes", "reports", "dropped", "skipped", "reconnects"];
+    let all = load(&[]).numbers;
+    let numbers = numbers.map(|name| (name.to_owned(), all[name])).into();
+    let distributions = [("lateness_us".to_owned(), vec![(10, 990), (500, 10)])].into();
+    let e2 = Report { wall_s: 2.0, numbers, distributions, ..Report::default() };
+    let mut ric = Report::default();
+    for (name, value) in [("processed", 20.0), ("lost", 0.0), ("ues", 8.0)] {
+        ric.numbers.insert(name.to_owned(), value);
+    }
+    let (outcome, metrics) = judged(&e2, &ric, Told::Ric);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    assert_eq!(metrics["tool.lateness_us_p99"], 10.0);
+    assert!(!metrics.contains_key("unread_kb") && !metrics.contains_key("leaked_mb"));
+    ric.numbers.insert("lost".to_owned(), 2.0);
+    assert_eq!(judged(&e2, &ric, Told::Ric).0, Ok(Outcome::Overloaded));
+    let error = judged(&e2, &reference(&[]), Told::Reference).0.unwrap_err().to_string();
+    assert!(error.contains("no `served`"), "{error}");
+}
+
+#[test]
+fn a_base_station_that_is_not_served_is_recorded_as_long_as_it_was_waited_for() {
+    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    assert!(Probe::Unserved.record(&mut recorder, Duration::from_secs(3)).is_some());
+    assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
+    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    assert!(Probe::Served(9e3, 4e3).record(&mut recorder, Duration::from_secs(3)).is_none());
+    let metrics = recorder.finish().metrics;
+    assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (9.0, 4.0));
+}
+
+#[test]
+fn every_metric_is_declared() {
+    let (_, metrics) = judged(&load(&[]), &reference(&[]), Told::Reference);
+    let declared = super::metrics();
+    for name in metrics.keys() {
+        assert!(declared.iter().any(|metric| metric.name == *name), "{name}");
+    }
+}
