@@ -19,7 +19,9 @@ ports() {
 started+=($!)
 mapfile -t at < <(ports flexran.txt)
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 10 --ues 20 --activation constant:0s \
-    --duration 5s --probe 10s --format json >fleet.txt
+    --duration 5s --probe 10s --format json --read-back "http://127.0.0.1:${at[1]}/stats_manager/enb_config=/eNB_config" \
+    --read-back-ues "http://127.0.0.1:${at[1]}/stats_manager/enb_config=/eNB_config/*/ues" >fleet.txt
+[[ $(field known_nodes <fleet.txt) == 10.0 && $(field known_ues <fleet.txt) == 200.0 ]] || { cat fleet.txt; exit 1; }
 [[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "the fleet says:"; cat fleet.txt; exit 1; }
 [[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
 fetch "${at[1]}" /stats_manager/all >all.txt
@@ -37,6 +39,28 @@ if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --n
 fi
 grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
     { echo "it is not told why no report left"; cat none.txt none.err; exit 1; }
+
+# Stopped for six seconds, it is told by name and time, and its reports are that late.
+"$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 2 --ues 2 --activation constant:0s \
+    --duration 12s >stopped.txt &
+fleet=$!
+sleep 2
+kill -STOP "${started[0]}"
+sleep 6
+kill -CONT "${started[0]}"
+wait "$fleet"
+grep -Eq 'the controller stopped reading at [0-9.]+ s, for [5-9]\.[0-9] s \(2 connections\)' stopped.txt &&
+    grep -Eq 'lateness p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
+# One that dies leaves nobody alive, which is no success.
+"$RANLAB" controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >dying.txt &
+dying=$!
+mapfile -t dead < <(ports dying.txt)
+"$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${dead[0]}" --nodes 2 --duration 4s >dead.txt 2>dead.err &
+fleet=$!
+sleep 2
+kill -KILL "$dying"
+! wait "$fleet" && grep -q 'the controller was lost at' dead.txt && grep -q 'no base station is alive any more' dead.err ||
+    { cat dead.txt dead.err; exit 1; }
 
 "$RANLAB" emulate --protocol empower --nodes 8 --identities >vbses.txt
 [[ $(wc -l <vbses.txt) == 8 ]]

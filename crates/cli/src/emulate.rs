@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use ranlab_parts::{E2_PORT, FleetPart, Stations, loopback};
+use ranlab_parts::{E2_PORT, FleetPart, Southbound, Stations, loopback};
 
 use crate::args;
 use crate::emulate_southbound::{self, Southern};
@@ -17,10 +17,18 @@ enum Protocol {
     /// E2 of O-RAN
     #[default]
     E2,
-    /// FlexRAN 0.x, or Mosaic5G 2.x with --mosaic
+    /// FlexRAN: as its controller shows, 0.x until then; Mosaic5G 2.x from the start with --mosaic
     Flexran,
-    /// OpenEmpower of 5G-EmPOWER
+    /// OpenEmpower of 5G-EmPOWER, of the version that --openempower says
     Empower,
+    /// FlexRAN 0.x
+    FlexranRtc,
+    /// Mosaic5G 2.x
+    Mosaic5g,
+    /// OpenEmpower 1
+    EmpowerV1,
+    /// OpenEmpower 2
+    EmpowerV2,
 }
 
 /// Arguments of `emulate`.
@@ -48,9 +56,15 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 }
 
 async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure> {
-    if arguments.protocol != Protocol::E2 {
-        let flexran = arguments.protocol == Protocol::Flexran;
-        return emulate_southbound::run(flexran, arguments.southern, arguments.duration, format).await;
+    let southern = match (arguments.protocol, arguments.southern.mosaic, arguments.southern.openempower) {
+        (Protocol::E2, ..) => None,
+        (Protocol::Mosaic5g, ..) | (Protocol::Flexran, true, _) => Some(Southbound::Mosaic),
+        (Protocol::Flexran | Protocol::FlexranRtc, ..) => Some(Southbound::Flexran),
+        (Protocol::EmpowerV2, ..) | (Protocol::Empower, _, 2) => Some(Southbound::EmpowerV2),
+        (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
+    };
+    if let Some(protocol) = southern {
+        return emulate_southbound::run(protocol, arguments.southern, arguments.duration, format).await;
     }
     let connect = &mut arguments.fleet.config.connect;
     if connect.is_empty() {

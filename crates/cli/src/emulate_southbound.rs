@@ -2,7 +2,8 @@
 use std::time::Duration;
 
 use ranlab_emulator::southbound::{Delays, Identity, Southbound, SouthboundReport};
-use ranlab_parts::{SouthFleet, SouthFleetPart};
+use ranlab_parts::{Incident, SouthFleet, SouthFleetPart};
+use ranlab_rigs::Question;
 use serde::Serialize;
 
 use crate::args;
@@ -18,13 +19,20 @@ pub struct Southern {
     fleet: Flags<SouthFleetPart>,
     /// FlexRAN: speak Mosaic5G 2.x
     #[arg(long)]
-    mosaic: bool,
+    pub mosaic: bool,
     /// 5G-EmPOWER: version of OpenEmpower
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
-    openempower: u8,
+    pub openempower: u8,
     /// Print the base stations' Ethernet addresses, one a line, for a controller's registration, and end
     #[arg(long)]
     identities: bool,
+    /// At the end ask the controller how many base stations it knows, e.g. http://127.0.0.1:9999/stats=/eNB_config: a list is
+    /// counted; none is a failure
+    #[arg(long, value_name = "URL[=PATTERN]")]
+    read_back: Option<Question>,
+    /// And how many UEs, e.g. http://127.0.0.1:9999/stats=/eNB_config/*/UE/ueConfig
+    #[arg(long, value_name = "URL[=PATTERN]")]
+    read_back_ues: Option<Question>,
     /// Afterwards start one more base station and tell how long its initialisation takes, with this much patience
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     probe: Option<Duration>,
@@ -34,15 +42,47 @@ pub struct Southern {
 struct Summary {
     #[serde(flatten)]
     report: SouthboundReport,
+    incidents: Vec<Incident>,
+    #[serde(flatten)]
+    told: Told,
     probe_us: Option<u64>,
     probe_requests_us: Option<u64>,
 }
 
+/// What the controller knows by its own words.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Told {
+    known_nodes: Option<f64>,
+    known_ues: Option<f64>,
+}
+
+impl Told {
+    /// Asks it; base stations go on meanwhile.
+    async fn ask(nodes: Option<Question>, ues: Option<Question>) -> Result<Self, Failure> {
+        let mut told = [None; 2];
+        for (told, question) in told.iter_mut().zip([nodes, ues]) {
+            let Some(question) = question else { continue };
+            let answer = tokio::task::spawn_blocking(move || question.ask()).await;
+            let answer = answer.map_err(|error| Failure::Check(error.to_string()))?;
+            *told = Some(answer.map_err(|why| Failure::Check(format!("the controller's own word: {why}")))?);
+        }
+        let [known_nodes, known_ues] = told;
+        Ok(Self { known_nodes, known_ues })
+    }
+}
+
 impl Summary {
-    fn new(report: SouthboundReport, probe: Option<Delays>) -> Self {
+    fn new(
+        report: SouthboundReport,
+        incidents: Vec<Incident>,
+        probe: Option<Delays>,
+        told: Told,
+    ) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
             report,
+            incidents,
+            told,
             probe_us: probe.map(|delays| micros(delays.to_reporting)),
             probe_requests_us: probe.map(|delays| micros(delays.to_requests)),
         }
@@ -51,19 +91,14 @@ impl Summary {
 
 /// Emulates until Ctrl-C, SIGTERM or the end of the duration.
 pub async fn run(
-    flexran: bool,
+    protocol: Southbound,
     southern: Southern,
     duration: Option<Duration>,
     format: Format,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     let mut part = southern.fleet.config;
-    part.protocol = match (flexran, southern.mosaic, southern.openempower) {
-        (true, false, _) => Southbound::Flexran,
-        (true, true, _) => Southbound::Mosaic,
-        (false, _, 2) => Southbound::EmpowerV2,
-        (false, ..) => Southbound::EmpowerV1,
-    };
+    part.protocol = protocol;
     if southern.identities {
         for index in part.first..part.first.saturating_add(part.nodes) {
             let mac = Identity::new(index).mac.to_string();
@@ -71,6 +106,9 @@ pub async fn run(
             output.item(&mac)?;
         }
         return output.finish(&serde_json::json!({ "nodes": part.nodes }));
+    }
+    if let Some(why) = part.warning() {
+        eprintln!("ranlab: {why} (--sources)");
     }
     let mut fleet = SouthFleet::new(&part)?;
     let end = live::end(duration);
@@ -82,7 +120,8 @@ pub async fn run(
             watch(&fleet, &mut output, end.as_mut()).await?;
         }
     }
-    let report = fleet.report();
+    let told = Told::ask(southern.read_back, southern.read_back_ues).await;
+    let (report, (incidents, forgotten)) = (fleet.report(), fleet.incidents());
     let mut probe = None;
     if let Some(patience) = southern.probe {
         probe = fleet.probe(patience).await;
@@ -96,9 +135,29 @@ pub async fn run(
             }
         }
     }
+    if let Some((name, title)) = fleet.shown() {
+        // FlexRAN's base stations speak as they hear; others can only be told.
+        output.text(format_args!("the controller speaks as {title} does: --protocol {name}"))?;
+    }
+    for incident in &incidents {
+        output.text(incident)?;
+    }
+    if forgotten > 0 {
+        output.text(format_args!("and {forgotten} more of the like"))?;
+    }
+    let read_back = told.as_ref().copied().unwrap_or_default();
+    for (known, what, ours) in [
+        (read_back.known_nodes, "base stations", u64::from(report.alive)),
+        (read_back.known_ues, "UEs", report.announced_ues),
+    ] {
+        if let Some(known) = known {
+            output
+                .text(format_args!("the controller knows {known} {what} by its own word; {ours} by ours"))?;
+        }
+    }
     output.text(last_line(&report))?;
-    output.finish(&Summary::new(report, probe))?;
-    judge(&report, fleet.last_fault())
+    output.finish(&Summary::new(report, incidents, probe, read_back))?;
+    judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), told?)
 }
 
 /// A line a second until the end.
@@ -122,7 +181,7 @@ async fn watch(
             report.lateness_us_p99,
             shortfall(&report)
         ))?;
-        output.item(&Summary::new(report, None))?;
+        output.item(&Summary::new(report, fleet.incidents().0, None, Told::default()))?;
         before = report;
         output.flush()
     })
@@ -131,8 +190,8 @@ async fn watch(
 
 fn last_line(report: &SouthboundReport) -> String {
     format!(
-        "{} nodes, {} connected, {} alive, {} UEs, {} reconnects, {} connections refused, {} faults, {} messages sent, \
-         {} reports, {} dropped, {} skipped, lateness p99 {} us{}",
+        "{} nodes, {} connected, {} alive, {} UEs, {} reconnects, {} connections refused, {} faults, {} messages offered, \
+         {} sent, {} acknowledged, {} read{}, {} reports, {} dropped, {} skipped, lateness p99 {} us{}",
         report.nodes,
         report.connected,
         report.alive,
@@ -140,7 +199,11 @@ fn last_line(report: &SouthboundReport) -> String {
         report.reconnects,
         report.refused,
         report.faults,
+        report.offered,
         report.sent,
+        report.acknowledged,
+        report.read,
+        if report.readers_seen < report.connected { " as far as it is seen" } else { "" },
         report.reports,
         report.dropped,
         report.skipped,
@@ -152,6 +215,13 @@ fn last_line(report: &SouthboundReport) -> String {
 /// What of the load has not reached the controller, if anything.
 fn shortfall(report: &SouthboundReport) -> String {
     let mut text = String::new();
+    if report.connected < report.nodes {
+        text.push_str(&format!(
+            ", {} not connected, {} connections refused",
+            report.nodes - report.connected,
+            report.refused
+        ));
+    }
     let unannounced = report.ues.saturating_sub(report.announced_ues);
     if unannounced > 0 {
         text.push_str(&format!(", {unannounced} UEs not announced to it"));
@@ -164,21 +234,39 @@ fn shortfall(report: &SouthboundReport) -> String {
             report.unacknowledged_bytes / 1_000
         ));
     }
+    if report.unread_us_max > 0 {
+        let seconds = report.unread_us_max as f64 * 1e-6;
+        text.push_str(&format!(
+            ", read nothing for {seconds:.1} s, {} kB unread at its host",
+            report.unread_bytes / 1_000
+        ));
+    }
     text
 }
 
-/// A run without a load is no success.
-fn judge(report: &SouthboundReport, last_fault: Option<String>) -> Result<(), Failure> {
+/// A run without a load is no success, nor one after which nobody is there.
+fn judge(
+    report: &SouthboundReport,
+    shown: Option<&str>,
+    last_fault: Option<String>,
+    told: Told,
+) -> Result<(), Failure> {
     let what = if report.nodes > 0 && report.initialised == 0 {
         "no base station was asked for reports"
     } else if report.initialised > 0 && report.reports == 0 && report.faults + report.dropped > 0 {
         "no report left"
+    } else if report.nodes > 0 && report.alive == 0 {
+        "no base station is alive any more"
+    } else if report.nodes > 0 && told.known_nodes == Some(0.0) {
+        "the controller knows no base station by its own word"
     } else {
         return Ok(());
     };
-    let SouthboundReport { nodes, connected, refused, faults, dropped, .. } = *report;
+    let SouthboundReport { nodes, connected, refused, faults, dropped, reconnects, .. } = *report;
     let last = last_fault.map_or(String::new(), |fault| format!(", the last: {fault}"));
+    let shown = shown.map_or(String::new(), |name| format!("; it speaks --protocol {name}"));
     Err(Failure::Check(format!(
-        "{what}: {connected} of {nodes} connected, {refused} connections refused, {dropped} messages dropped, {faults} faults{last}"
+        "{what}: {connected} of {nodes} connected, {reconnects} reconnects, {refused} connections refused, {dropped} messages \
+         dropped, {faults} faults{last}{shown}"
     )))
 }
