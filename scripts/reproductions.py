@@ -79,8 +79,10 @@ def stored(name):
     return result
 
 
-def ours(names):
-    """What the last runs said, in one cell."""
+def ours(names, only="", shown=""):
+    """What the last runs said, in one cell; of expectations, those whose source contains `only`."""
+    if shown:
+        return shown
     if not names:
         return "*not yet*"
     told = []
@@ -89,7 +91,9 @@ def ours(names):
         if result is None:
             told.append("*not run*")
             continue
-        expects = result["expects"]
+        expects = [expect for expect in result["expects"] if only in expect.get("source", "")]
+        if only and not expects:
+            continue
         counts = {verdict: sum(expect["verdict"] == verdict for expect in expects) for verdict in VERDICTS}
         words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
         text = f"[**{', '.join(words) or 'nothing expected'}**](results/{name}.json)"
@@ -97,7 +101,7 @@ def ours(names):
         for expect in [expect for expect in expects if expect["verdict"] in ("differs", "inconclusive", "fails")][:2]:
             text += f"; {expect['metric']} {expect.get('where', '')}: {expect['ours']} against {expect['paper']}"
         told.append(text)
-    return "<br>".join(dict.fromkeys(told)) if len(names) > 1 else told[0]
+    return "<br>".join(dict.fromkeys(told)) or "*nothing expected*"
 
 
 def cell(text):
@@ -114,7 +118,7 @@ def page():
         lines += [f"## {work['title']}", ""]
         if "intro" in work:
             lines += [work["intro"], ""]
-        lines += ["| result | scenario | paper | ours | remark |", "|---|---|---|---|---|"]
+        lines += ["| result | scenario | paper | ours | measured | remark |", "|---|---|---|---|---|---|"]
         for result in work["result"]:
             names = matching(result, work["id"], known)
             used.update(names)
@@ -122,7 +126,8 @@ def page():
             measurable += bool(names)
             ran += any(stored(name) is not None for name in names)
             links = "<br>".join(f"[`{name}`](../scenarios/{name}.toml)" for name in names) or f"`{result['scenario']}`"
-            row = [result["what"], links, result["paper"], ours(names), result.get("remark", "")]
+            said = ours(names, result.get("only", ""), result.get("shown", ""))
+            row = [result["what"], links, result["paper"], said, result.get("system", work.get("system", "")), result.get("remark", "")]
             lines.append("| " + " | ".join(cell(text) for text in row) + " |")
         lines.append("")
     others = sorted(set(known) - used)
