@@ -322,3 +322,30 @@ impl Running for SouthFleet {
         report.detail = serde_json::to_value(self.fleet.incidents().0).unwrap_or_default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_base_station_of_openempower_2_has_an_address_of_its_own_or_a_warning() {
+        let of = |protocol, connect: &str| SouthFleetPart {
+            protocol,
+            connect: vec![connect.parse().unwrap()],
+            nodes: 3,
+            first: 7,
+            ..SouthFleetPart::default()
+        };
+        let here = of(Southbound::EmpowerV2, "tcp://127.0.0.1:5533");
+        let pool = here.fleet().unwrap().sources;
+        let taken: std::collections::BTreeSet<_> = (7..11).map(|number| pool.at(number)).collect();
+        assert_eq!((taken.len(), taken.contains(&None)), (4, false), "and one that comes last: {taken:?}");
+        assert_eq!(here.warning(), None);
+        let there = of(Southbound::EmpowerV2, "tcp://192.0.2.1:5533");
+        assert!(there.fleet().unwrap().sources.is_empty());
+        assert!(there.warning().unwrap().contains("3 base stations from 1 will"));
+        let sources = "192.0.2.10-192.0.2.12".parse().unwrap();
+        assert_eq!(SouthFleetPart { sources, ..there }.warning(), None);
+        assert_eq!(of(Southbound::EmpowerV1, "tcp://192.0.2.1:2210").warning(), None);
+    }
+}

@@ -540,6 +540,8 @@ fn configs_are_the_same_from_flags_keys_and_messages() {
         ("holding", "constant:2s"),
         ("trace", "/x"),
         ("events", "-"),
+        ("delegation", "exponential:60s"),
+        ("taken_back", "constant:5s"),
         ("sources", "127.0.1.1-127.0.1.9"),
     ]);
 }
