@@ -318,7 +318,9 @@ impl Running for SouthFleet {
 
     fn end(&mut self, report: &mut Report) {
         report.numbers.extend(since(&self.at_begin, &self.fleet.report(), &STATES));
-        report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.lateness()));
+        for (name, lateness) in ["taken_us", "lateness_us"].into_iter().zip(self.fleet.lateness()) {
+            report.distributions.insert(name.to_owned(), counts(&lateness));
+        }
         report.detail = serde_json::to_value(self.fleet.incidents().0).unwrap_or_default();
     }
 }

@@ -335,6 +335,8 @@ impl Experiment for SdRan {
             load: window.report(FLEET)?,
             controller: window.report(CONTROLLER)?,
             told,
+            // Base stations of E2 tell of none.
+            incidents: window.details::<Vec<Incident>>(FLEET).unwrap_or_default().concat(),
         };
         let outcome = seen.record(recorder, probe.map(|probe| (probe, patience)))?;
         let mute = Breach::said(!readback::record(run, recorder)?, "the controller did not answer over REST");

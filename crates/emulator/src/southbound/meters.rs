@@ -128,7 +128,7 @@ pub(super) struct Meters {
     first_word: RefCell<Option<Result<(), String>>>,
     spoken: Notify,
     pub(super) handovers: Cell<u64>,
-    taken: RefCell<Histogram<u64>>,
+    pub(super) taken: RefCell<Histogram<u64>>,
     lateness: RefCell<Histogram<u64>>,
     init_requests: RefCell<Histogram<u64>>,
     init_reporting: RefCell<Histogram<u64>>,

@@ -17,6 +17,7 @@ pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
 use deadlines::{Deadlines, now};
+use hdrhistogram::Histogram;
 use line::Line;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
@@ -282,9 +283,11 @@ impl SouthboundFleet {
         self.meters.shown.get().and_then(Dialect::named)
     }
 
-    /// How late reports were since the meters were reset, in microseconds; those that still wait are as late as they are now.
-    pub fn lateness(&self) -> hdrhistogram::Histogram<u64> {
-        self.meters.lateness(&self.lines, now())
+    /// How late reports were since the meters were reset, in microseconds: until the kernel took them, and until the last that
+    /// is seen of them, where those that still wait are as late as they are now.
+    pub fn lateness(&self) -> [Histogram<u64>; 2] {
+        let seen = self.meters.lateness(&self.watch.lines.borrow(), now());
+        [self.meters.taken.borrow().clone(), seen]
     }
 
     /// What the last fault was, if there was one.

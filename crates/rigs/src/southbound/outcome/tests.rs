@@ -61,7 +61,7 @@ fn judged(
     told: Told,
 ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
     let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
-    let seen = Seen { nodes: 2.0, load, controller, told };
+    let seen = Seen { nodes: 2.0, load, controller, told, incidents: Vec::new() };
     let outcome = seen.record(&mut recorder, None);
     (outcome, recorder.finish().metrics.into_iter().collect())
 }
@@ -105,13 +105,15 @@ fn a_controller_that_never_had_the_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let (load, none) = (load(&[("alive", 0.0), ("served", 0.0)]), Report::default());
-    let seen = Seen { nodes: 6.0, load: &load, controller: &none, told: Told::Nothing };
+    let seen =
+        Seen { nodes: 6.0, load: &load, controller: &none, told: Told::Nothing, incidents: Vec::new() };
     assert!(!seen.had_load().unwrap());
     assert_eq!(of_load(&[("alive", 0.0), ("served", 1.0)]), Outcome::Overloaded, "half of them");
     let probed = |but: &[(&str, f64)], probe| {
         let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
         let load = self::load(but);
-        let seen = Seen { nodes: 2.0, load: &load, controller: &none, told: Told::Nothing };
+        let seen =
+            Seen { nodes: 2.0, load: &load, controller: &none, told: Told::Nothing, incidents: Vec::new() };
         seen.record(&mut recorder, Some((probe, Duration::from_secs(3)))).unwrap()
     };
     assert_eq!(probed(&[], Probe::Served(9e3, 4e3)), Outcome::Ok);
@@ -129,10 +131,10 @@ fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
         over: true,
         connections: 2,
     };
-    let mut report = load(&[]);
-    report.detail = serde_json::to_value([incident]).unwrap();
+    let (report, none) = (load(&[]), Report::default());
     let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
-    let seen = Seen { nodes: 2.0, load: &report, controller: &Report::default(), told: Told::Nothing };
+    let incidents = vec![incident];
+    let seen = Seen { nodes: 2.0, load: &report, controller: &none, told: Told::Nothing, incidents };
     assert_eq!(seen.record(&mut recorder, None), Ok(Outcome::Degraded));
     let reason = recorder.finish().reason;
     assert_eq!(reason, "the controller stopped reading at 12.3 s, for 10.0 s (2 connections)");
