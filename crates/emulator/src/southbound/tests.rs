@@ -150,6 +150,23 @@ fn controllers_that_fail_are_told_apart_and_survived() {
     });
 }
 
+#[test]
+fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
+    ranlab_sdk::run(async {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        for (told, shown) in [
+            (Southbound::EmpowerV1, Some("flexran-rtc")),
+            (Southbound::Mosaic, Some("flexran-rtc")),
+            (Southbound::Flexran, None),
+        ] {
+            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, server.address(), 1, 0, 1));
+            fleet.ramp_up().await;
+            until(|| fleet.report().received >= 5 || fleet.report().faults > 0).await;
+            assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{told:?}");
+        }
+    });
+}
+
 /// A controller that asks one base station for reports, and reads only while it is told to.
 async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
     use ranlab_machines::flexran::{FlexranSession, SessionSettings};
