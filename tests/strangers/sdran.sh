@@ -94,7 +94,8 @@ sleeps() {
     # Some controllers give up everybody whom they did not hear for so long.
     wait "$fleet" || true
     grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: not told" fleet.txt
-    grep -Eq 'lateness p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
+    # Nothing is due while nobody asks: reports to the worker of version 2 are answers.
+    [[ $name == empower-v2 ]] || grep -Eq 'lateness p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
     echo "$name: $(grep -m 1 'stopped reading' fleet.txt)"
 }
 
