@@ -186,7 +186,11 @@ mod tests {
             SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
         };
         let edf = |deadline_slots, guaranteed_prbs| {
-            SliceParameters::Deadline(DeadlineReservation { deadline_slots, guaranteed_prbs })
+            SliceParameters::Deadline(DeadlineReservation {
+                deadline_slots,
+                guaranteed_prbs,
+                max_replenish: guaranteed_prbs,
+            })
         };
         use SliceAlgorithm::{Edf, None, Nvs, Static};
         assert_eq!(set(Static, &[range(0, 49), range(50, 99)]), Ok(()));

@@ -29,7 +29,7 @@ pub const DEFAULT_FUNCTION_ID: u16 = 137;
 /// The whole of a carrier, in parts per million.
 pub const WHOLE_PPM: u32 = 1_000_000;
 /// Slices of a node, at most.
-pub const SLICES_MAX: usize = 32;
+pub const SLICES_MAX: usize = 16;
 /// Characters of a slice's label, at most.
 pub const LABEL_MAX: usize = 32;
 /// The longest deadline, slots.
@@ -199,6 +199,8 @@ sequence! {
         deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots",
         /// Resource blocks within it.
         guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs",
+        /// Resource blocks that a return before the deadline may bring back, at most.
+        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish",
     }
 }
 

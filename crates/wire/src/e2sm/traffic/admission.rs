@@ -85,6 +85,9 @@ impl TrafficConfig {
                 }
                 next.scheduler = scheduler.clone();
             }
+            TrafficAction::SetPacer(Pacer { bdp: Some(bdp) }) if bdp.floor_bytes > bdp.cap_bytes => {
+                return refuse(Reason::Invalid, "a pacer's floor is at most its cap");
+            }
             TrafficAction::SetPacer(pacer) => next.pacer = *pacer,
         }
         Ok(next)
@@ -93,7 +96,7 @@ impl TrafficConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BearerId, Filter, TrafficCommand};
+    use super::super::{BdpPacer, BearerId, Filter, TrafficCommand};
     use super::*;
     use crate::e2sm::{Encoding, Octets};
 
@@ -118,8 +121,11 @@ mod tests {
         let filter = TrafficAction::PutFilter(FILTER);
         assert_eq!(before.after(&filter).unwrap_err().reason, Reason::UnknownQueue);
         let config = before.after(&queue(1)).and_then(|c| c.after(&filter)).unwrap();
-        let config = config.after(&TrafficAction::SetPacer(Pacer::Bdp)).unwrap();
-        assert_eq!((config.queues.len(), &config.filters[..], config.pacer), (2, &[FILTER][..], Pacer::Bdp));
+        let config = config.after(&TrafficAction::SetPacer(Pacer::bdp())).unwrap();
+        assert_eq!(
+            (config.queues.len(), &config.filters[..], config.pacer),
+            (2, &[FILTER][..], Pacer::bdp())
+        );
         let why = |action| config.after(&action).unwrap_err().reason;
         assert_eq!(why(TrafficAction::DeleteQueue(1)), Reason::InUse);
         assert_eq!(why(TrafficAction::DeleteQueue(0)), Reason::InUse);
@@ -129,6 +135,8 @@ mod tests {
         assert_eq!(why(order(&[1, 0, 1])), Reason::Invalid);
         assert_eq!(why(order(&[2])), Reason::UnknownQueue);
         let ordered = config.after(&order(&[1, 0])).unwrap();
+        let floor = BdpPacer { cap_bytes: 1_500, floor_bytes: 1_501 };
+        assert_eq!(why(TrafficAction::SetPacer(Pacer { bdp: Some(floor) })), Reason::Invalid);
         let undone = ordered.after(&TrafficAction::DeleteFilter(7)).unwrap();
         assert_eq!(undone.after(&TrafficAction::DeleteQueue(1)).unwrap_err().reason, Reason::InUse);
     }
@@ -151,10 +159,10 @@ mod tests {
     #[test]
     fn the_octets_of_a_command() {
         let bearer = BearerId { rnti: 0x4601, rbid: 1 };
-        let command = TrafficCommand { bearer, action: TrafficAction::SetPacer(Pacer::Bdp) };
+        let command = TrafficCommand { bearer, action: TrafficAction::SetPacer(Pacer::default()) };
         let octets = command.to_octets(Encoding::Per).unwrap();
-        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0101), `5g-bdp` 1 of 0..1 (01).
-        assert_eq!(octets[..], [0x00, 0x46, 0x01, 0x01, 0x54], "{octets:02x?}");
+        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0 101), without additions and `bdp` (00).
+        assert_eq!(octets[..], [0x00, 0x46, 0x01, 0x01, 0x50], "{octets:02x?}");
         assert_eq!(TrafficCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }
 }

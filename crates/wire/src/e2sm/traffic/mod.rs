@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use crate::per::{Fixed, Int, List, Opt, Own};
-use crate::{choice, enumerated, sequence};
+use crate::{choice, sequence};
 
 use super::control::Refusal;
 use super::octets::octets;
@@ -36,6 +36,11 @@ pub const QUEUES_MAX: usize = 16;
 pub const FILTERS_MAX: usize = 64;
 /// The queue that is always there, and takes what no filter matches.
 pub const DEFAULT_QUEUE: u8 = 0;
+
+/// The least that a pacer lets RLC hold, octets: a packet.
+pub const PACED_BYTES_MIN: u32 = 1_500;
+/// The most, octets.
+pub const PACED_BYTES_MAX: u32 = 10_000_000;
 
 const U32: u64 = u32::MAX as u64;
 
@@ -202,15 +207,42 @@ choice! {
     }
 }
 
-enumerated! {
+sequence! {
     /// When RLC gets the next packet.
-    #[derive(Default)]
+    #[derive(Copy, Eq, Hash, Default)]
     Pacer "Pacer" {
-        /// At once.
-        #[default]
-        Dummy "dummy",
-        /// As soon as RLC needs it so as not to run dry: the bandwidth-delay product of 5G (Irazabal et al.).
-        Bdp "5g-bdp",
+        /// As soon as RLC needs it so as not to run dry; without this, at once.
+        bdp: Option<BdpPacer> [Opt] "bdp",
+    }
+}
+
+sequence! {
+    /// The bandwidth-delay product of 5G (Irazabal et al.): RLC holds what the radio serves in a moment.
+    #[derive(Copy, Eq, Hash)]
+    BdpPacer "BdpPacer" {
+        /// What RLC never holds more of, octets; [`PACED_BYTES_MIN`] to [`PACED_BYTES_MAX`].
+        cap_bytes: u32 [Int<{ PACED_BYTES_MIN as u64 }, { PACED_BYTES_MAX as u64 }>] "capBytes",
+        /// What it may always hold, octets; at most the cap.
+        floor_bytes: u32 [Int<{ PACED_BYTES_MIN as u64 }, { PACED_BYTES_MAX as u64 }>] "floorBytes",
+    }
+}
+
+impl Default for BdpPacer {
+    /// As its authors have it for 106 PRBs.
+    fn default() -> Self {
+        Self { cap_bytes: 46_000, floor_bytes: 22_000 }
+    }
+}
+
+impl Pacer {
+    /// By the bandwidth-delay product, as its authors have it.
+    pub fn bdp() -> Self {
+        Self { bdp: Some(BdpPacer::default()) }
+    }
+
+    /// For people: `dummy` or `5g-bdp`.
+    pub const fn name(&self) -> &'static str {
+        if self.bdp.is_some() { "5g-bdp" } else { "dummy" }
     }
 }
 
