@@ -104,6 +104,11 @@ impl FunctionContext<'_> {
         }
     }
 
+    /// The control outcome of the service model that goes with the refusal of the control being handled.
+    pub fn explain(&mut self, outcome: Bytes) {
+        self.core.explanation = Some(outcome);
+    }
+
     /// Sends an indication. It gets the subscription's next RICindicationSN here, before anything can drop it: a
     /// receiver sees every drop as a gap.
     pub fn indicate(&mut self, indication: Indication<'_>) -> Result<(), ContextError> {

@@ -43,6 +43,8 @@ pub(super) struct Core {
     pub(super) counters: AgentCounters,
     /// Where indications are put together.
     pub(super) scratch: Vec<u8>,
+    /// What a function says about the control that it refuses.
+    pub(super) explanation: Option<Bytes>,
     next_controller: u32,
     pub(super) random: Random,
 }
@@ -61,6 +63,7 @@ impl Core {
             deferred: VecDeque::new(),
             counters: AgentCounters::default(),
             scratch: Vec::new(),
+            explanation: None,
             next_controller: 0,
         }
     }

@@ -201,6 +201,7 @@ impl Agent {
             message: &request.message,
             ack_request: request.ack_request,
         };
+        self.core.explanation = None;
         let answer = self.call(function_id, Some(id), |f, ctx| f.on_control(ctx, asked));
         let call_process_id = request.call_process_id.clone();
         match answer.unwrap_or(Err(NO_FUNCTION)) {
@@ -221,12 +222,13 @@ impl Agent {
             }
             Err(cause) => {
                 self.core.counters.controls_refused += 1;
+                let outcome = self.core.explanation.take();
                 let failure = Message::RicControlFailure(RicControlFailure {
                     request_id,
                     function_id,
                     call_process_id,
                     cause: cause::fit(cause, version),
-                    outcome: None,
+                    outcome,
                     diagnostics: None,
                 });
                 self.core.send(id, &failure);

@@ -2,7 +2,9 @@
 #![cfg(feature = "agent")]
 #![allow(clippy::unwrap_used)]
 mod bench;
+mod cell;
 mod connections;
+mod controls;
 mod functional;
 mod functions;
 mod robustness;

@@ -1,0 +1,175 @@
+//! Service models that report at intervals and obey commands: what SLICE and TRAFFIC share.
+//!
+//! A command that is refused changes nothing; its [`Refusal`] is the outcome in the RIC control failure.
+use super::periods::Periods;
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
+use ranlab_wire::e2sm::control::Refusal;
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use std::collections::BTreeMap;
+
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+
+/// Who asks, and what it may touch.
+#[derive(Debug, Clone)]
+pub(super) struct Asker<'a> {
+    /// The controller.
+    pub(super) controller: ControllerId,
+    /// The default controller, to which everything belongs that is nobody else's.
+    pub(super) first: Option<ControllerId>,
+    /// The controllers that there are.
+    pub(super) known: Vec<ControllerId>,
+    /// The UEs that it may see.
+    pub(super) ues: UeFilter<'a>,
+}
+
+impl Asker<'_> {
+    /// Whether the controller may see the UE of this RNTI.
+    pub(super) fn sees(&self, rnti: u16) -> bool {
+        self.ues.is_all() || self.ues.contains(UeId(rnti.into()))
+    }
+}
+
+/// What a service model does at a base station, in its own types.
+pub(super) trait Obeys: Send {
+    type Model: ServiceModel<Outcome = Refusal>;
+
+    /// The indication message about the given UEs.
+    fn report(&mut self, now: Time, ues: UeFilter<'_>) -> <Self::Model as ServiceModel>::Message;
+
+    /// Does what a command says, or nothing.
+    fn obey(
+        &mut self,
+        now: Time,
+        asker: &Asker<'_>,
+        command: <Self::Model as ServiceModel>::Control,
+    ) -> Result<(), Refusal>;
+}
+
+/// The RAN function of such a model.
+#[derive(Debug)]
+pub(super) struct Controlled<S> {
+    pub(super) station: S,
+    periods: Periods,
+    actions: BTreeMap<SubscriptionId, Vec<RicActionId>>,
+}
+
+impl<S: Obeys> Controlled<S> {
+    pub(super) fn new(station: S) -> Self {
+        Self { station, periods: Periods::default(), actions: BTreeMap::new() }
+    }
+
+    fn encoding() -> Encoding {
+        let encodings = <S::Model as ServiceModel>::Message::ENCODINGS;
+        encodings.first().copied().unwrap_or(Encoding::Per)
+    }
+
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(at) = self.periods.next() {
+            ctx.wake_at(at);
+        }
+    }
+}
+
+/// What a model says of itself in the setup.
+pub(super) fn description<M: ServiceModel>() -> FunctionDescription {
+    let definition = Bytes::from_static(M::DEFINITION);
+    FunctionDescription { oid: M::OID.to_owned(), definition, revision: M::REVISION }
+}
+
+/// Admits reports alone.
+pub(super) fn reports(subscription: &SubscriptionRequest<'_>) -> Admission {
+    Admission::each(subscription.actions, |action| match action.kind {
+        RicActionType::Report => Ok(()),
+        _ => Err(ACTION),
+    })
+}
+
+/// Sends an indication of type report without header to each of a subscription's actions.
+pub(super) fn tell(
+    ctx: &mut FunctionContext<'_>,
+    subscription: SubscriptionId,
+    actions: &[RicActionId],
+    message: &impl Octets,
+    encoding: Encoding,
+) {
+    // What a station says of itself is within its bounds; if not, it is not told.
+    let Ok(message) = message.to_octets(encoding) else { return };
+    for &action in actions {
+        let kind = RicIndicationType::Report;
+        // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
+        let _ = ctx.indicate(Indication {
+            subscription,
+            action,
+            kind,
+            header: &[],
+            message: &message,
+            call_process_id: None,
+        });
+    }
+}
+
+impl<S: Obeys> RanFunction for Controlled<S> {
+    fn description(&self) -> FunctionDescription {
+        description::<S::Model>()
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let trigger =
+            <S::Model as ServiceModel>::Trigger::decode_as(Self::encoding(), subscription.event_trigger);
+        let period = trigger.ok().as_ref().and_then(S::Model::period).ok_or(TRIGGER)?;
+        let admission = reports(&subscription);
+        if !admission.admitted.is_empty() {
+            self.actions.insert(subscription.id, admission.admitted.clone());
+            self.periods.add(subscription.id, ctx.now(), period);
+            self.wake(ctx);
+        }
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.actions.remove(&id);
+        self.periods.remove(id);
+    }
+
+    fn on_control(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        let encoding = Self::encoding();
+        let header = <S::Model as ServiceModel>::ControlHeader::decode_as(encoding, control.header);
+        let command = <S::Model as ServiceModel>::Control::decode_as(encoding, control.message);
+        let (Ok(_), Ok(command), Some(controller)) = (header, command, ctx.controller()) else {
+            return Err(INVALID);
+        };
+        let known = ctx.controllers().map(|(id, _)| id).collect();
+        let asker = Asker { controller, first: ctx.first_controller(), known, ues: ctx.ues() };
+        match self.station.obey(ctx.now(), &asker, command) {
+            Ok(()) => Ok(ControlOutcome::default()),
+            Err(refusal) => {
+                ctx.explain(refusal.to_octets(encoding).unwrap_or_default());
+                Err(REFUSED)
+            }
+        }
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        while let Some(due) = self.periods.pop(now) {
+            let message = self.station.report(now, ctx.ues_of(due.subscription));
+            let actions = self.actions.get(&due.subscription).map_or(&[][..], Vec::as_slice);
+            tell(ctx, due.subscription, actions, &message, Self::encoding());
+        }
+        self.wake(ctx);
+    }
+}

@@ -1,0 +1,175 @@
+//! RRC at a base station ([`ranlab_wire::e2sm::rrc`]).
+//!
+//! A controller hears of the UEs that it sees. One that begins to see a UE is told that it is connected, one that ceases
+//! to is told of a release: to it these are the same.
+use super::controlled::{description, reports, tell};
+use super::periods::Periods;
+use crate::Time;
+use crate::agent::*;
+use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId};
+use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often a base station that does not know better is asked what happened.
+pub const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// The base station behind the function.
+pub trait RrcSource: Send {
+    /// Its UEs, as [`RrcChange::Connected`].
+    fn connected(&mut self, now: Time) -> Vec<RrcEvent>;
+
+    /// What happened since it was last asked, oldest first.
+    fn events(&mut self, now: Time) -> Vec<RrcEvent>;
+
+    /// When to ask next.
+    fn ask_at(&self, now: Time) -> Time {
+        now + ASK_EVERY
+    }
+
+    /// The time of day, microseconds since the Unix epoch.
+    fn tstamp_us(&self, now: Time) -> u64;
+}
+
+struct Listener {
+    actions: Vec<RicActionId>,
+    /// Whether it wants each event.
+    events: bool,
+    /// The UEs that it was told of and that are there for it.
+    told: BTreeMap<u16, RrcEvent>,
+}
+
+struct Function<S> {
+    source: S,
+    listeners: BTreeMap<SubscriptionId, Listener>,
+    periods: Periods,
+    ask_at: Time,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::rrc::DEFAULT_FUNCTION_ID`].
+pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
+    let (listeners, periods) = (BTreeMap::new(), Periods::default());
+    Box::new(Function { source, listeners, periods, ask_at: Time::ZERO })
+}
+
+fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
+    ues.is_all() || ues.contains(UeId(rnti.into()))
+}
+
+impl Listener {
+    /// What of `events` concerns it, and what it begins and ceases to see.
+    fn hear(&mut self, events: &[RrcEvent], there: &[RrcEvent], ues: UeFilter<'_>) -> Vec<RrcEvent> {
+        let mut news = Vec::new();
+        for event in events {
+            let gone = event.change == RrcChange::Release;
+            let known = self.told.contains_key(&event.rnti);
+            if gone && known {
+                self.told.remove(&event.rnti);
+                news.push(event.clone());
+            } else if !gone && sees(ues, event.rnti) {
+                self.told.insert(event.rnti, event.clone());
+                news.push(event.clone());
+            }
+        }
+        for event in there.iter().filter(|event| sees(ues, event.rnti)) {
+            if !self.told.contains_key(&event.rnti) {
+                self.told.insert(event.rnti, event.clone());
+                news.push(event.clone());
+            }
+        }
+        self.told.retain(|rnti, event| {
+            let stays = sees(ues, *rnti);
+            if !stays {
+                news.push(RrcEvent { change: RrcChange::Release, other: None, ..event.clone() });
+            }
+            stays
+        });
+        news
+    }
+}
+
+impl<S: RrcSource> Function<S> {
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if self.listeners.values().any(|listener| listener.events) {
+            ctx.wake_at(self.ask_at);
+        }
+        if let Some(at) = self.periods.next() {
+            ctx.wake_at(at);
+        }
+    }
+
+    /// Asks the base station and tells all who listen.
+    fn ask(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        let (events, there) = (self.source.events(now), self.source.connected(now));
+        for (id, listener) in self.listeners.iter_mut().filter(|(_, listener)| listener.events) {
+            let news = listener.hear(&events, &there, ctx.ues_of(*id));
+            if !news.is_empty() {
+                let message = RrcIndication { tstamp_us: self.source.tstamp_us(now), events: news };
+                tell(ctx, *id, &listener.actions, &message, Encoding::Per);
+            }
+        }
+        self.ask_at = self.source.ask_at(now);
+    }
+}
+
+impl<S: RrcSource> RanFunction for Function<S> {
+    fn description(&self) -> FunctionDescription {
+        description::<Rrc>()
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let refused = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+        let trigger =
+            RrcTrigger::decode_as(Encoding::Per, subscription.event_trigger).map_err(|_| refused)?;
+        let admission = reports(&subscription);
+        if admission.admitted.is_empty() {
+            return Ok(admission);
+        }
+        // What happened before is no news to it: it is told who is there once the subscription stands.
+        self.ask(ctx);
+        let (actions, events) = (admission.admitted.clone(), trigger.events);
+        self.listeners.insert(subscription.id, Listener { actions, events, told: BTreeMap::new() });
+        if let Some(period) = Rrc::period(&trigger) {
+            self.periods.add(subscription.id, ctx.now(), period);
+        }
+        self.ask_at = ctx.now();
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.listeners.remove(&id);
+        self.periods.remove(id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        _: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        if self.ask_at <= now {
+            self.ask(ctx);
+        }
+        while let Some(due) = self.periods.pop(now) {
+            let ues = ctx.ues_of(due.subscription);
+            let mut events = self.source.connected(now);
+            events.retain(|event| sees(ues, event.rnti));
+            let message = RrcIndication { tstamp_us: self.source.tstamp_us(now), events };
+            if let Some(listener) = self.listeners.get(&due.subscription) {
+                tell(ctx, due.subscription, &listener.actions, &message, Encoding::Per);
+            }
+        }
+        self.wake(ctx);
+    }
+}

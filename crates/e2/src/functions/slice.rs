@@ -1,0 +1,100 @@
+//! SLICE at a base station ([`ranlab_wire::e2sm::slice`]).
+//!
+//! A slice belongs to the controller that made it: no other changes or deletes it, or puts UEs into it, and who shares
+//! the carrier with slices of others changes neither algorithm nor sharing. Slices of nobody, or of a controller that is
+//! no more, belong to the default controller.
+use super::controlled::{Asker, Controlled, Obeys};
+use crate::Time;
+use crate::agent::*;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceModel, SliceSet};
+use std::collections::BTreeMap;
+
+/// The scheduler behind the function. Commands come to it when they can be carried out.
+pub trait SliceControl: Send {
+    /// Resource blocks of the carrier in a slot.
+    fn prbs(&self) -> u16;
+
+    /// The configuration.
+    fn set(&self) -> SliceSet;
+
+    /// Whether there is a UE of this RNTI.
+    fn has_ue(&self, rnti: u16) -> bool;
+
+    /// Statistics of the given UEs, and of all slices.
+    fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication;
+
+    /// Carries out a command; `next` is the configuration with it. Whoever refuses has changed nothing.
+    ///
+    /// # Errors
+    /// The base station cannot do this.
+    fn control(&mut self, now: Time, command: &SliceCommand, next: &SliceSet) -> Result<(), Refusal>;
+}
+
+struct Station<C> {
+    control: C,
+    /// Of slices that a controller made.
+    owners: BTreeMap<u16, ControllerId>,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::slice::DEFAULT_FUNCTION_ID`].
+pub fn function(control: impl SliceControl + 'static) -> Box<dyn RanFunction> {
+    Box::new(Controlled::new(Station { control, owners: BTreeMap::new() }))
+}
+
+impl<C: SliceControl> Station<C> {
+    /// Refuses what would touch a slice of another controller.
+    fn permit(&self, asker: &Asker<'_>, set: &SliceSet, command: &SliceCommand) -> Result<(), Refusal> {
+        let owner = |id: u16| {
+            let owner = self.owners.get(&id).copied().filter(|owner| asker.known.contains(owner));
+            owner.or(asker.first)
+        };
+        let foreign = |id: u16| set.slice(id).is_some() && owner(id) != Some(asker.controller);
+        let others: Vec<u16> = set.slices.iter().map(|slice| slice.id).filter(|id| foreign(*id)).collect();
+        let touched = match command {
+            SliceCommand::Configure(new) => {
+                let kept = |id: &&u16| new.slice(**id) == set.slice(**id);
+                let framed = (new.algorithm, new.sharing) == (set.algorithm, set.sharing);
+                others.iter().find(|id| !framed || !kept(id)).copied()
+            }
+            SliceCommand::Add(_) => None,
+            SliceCommand::Modify(slice) => Some(slice.id).filter(|id| foreign(*id)),
+            SliceCommand::Delete(id) => Some(*id).filter(|id| foreign(*id)),
+            SliceCommand::Associate(ues) => ues.iter().map(|ue| ue.slice).find(|id| foreign(*id)),
+        };
+        match touched {
+            Some(id) => {
+                Err(Refusal::new(Reason::NotOwner, format!("slice {id} belongs to another controller")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn ues_are_there(&self, asker: &Asker<'_>, command: &SliceCommand) -> Result<(), Refusal> {
+        let SliceCommand::Associate(ues) = command else { return Ok(()) };
+        match ues.iter().find(|ue| !asker.sees(ue.rnti) || !self.control.has_ue(ue.rnti)) {
+            Some(ue) => Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<C: SliceControl> Obeys for Station<C> {
+    type Model = SliceModel;
+
+    fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication {
+        self.control.report(now, ues)
+    }
+
+    fn obey(&mut self, now: Time, asker: &Asker<'_>, command: SliceCommand) -> Result<(), Refusal> {
+        let set = self.control.set();
+        self.permit(asker, &set, &command)?;
+        let next = set.after(&command, self.control.prbs())?;
+        self.ues_are_there(asker, &command)?;
+        self.control.control(now, &command, &next)?;
+        let new = next.slices.iter().map(|slice| slice.id).filter(|id| set.slice(*id).is_none());
+        self.owners.retain(|id, _| set.slice(*id).is_some() && next.slice(*id).is_some());
+        self.owners.extend(new.map(|id| (id, asker.controller)));
+        Ok(())
+    }
+}

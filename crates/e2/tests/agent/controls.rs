@@ -1,0 +1,220 @@
+//! RRC, SLICE and TRAFFIC behind an agent with two controllers.
+use crate::bench::*;
+use crate::cell::*;
+use bytes::Bytes;
+use ranlab_e2::agent::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rrc::{RrcChange, RrcIndication, RrcTrigger, Snssai};
+use ranlab_wire::e2sm::slice::*;
+use ranlab_wire::e2sm::traffic::*;
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
+
+/// A cell at an agent with a default controller and one more.
+fn bench() -> (Bench, MockCell) {
+    let (mut agent, cell) = (Agent::new(config()), MockCell::default());
+    cell.register(&mut agent);
+    let mut bench = Bench::up(agent, Version::V2_03);
+    assert_eq!(bench.add("tcp://192.0.2.2:36421"), C1);
+    bench.set_up(C1);
+    for rnti in [1, 2, 3] {
+        cell.attach(&mut bench.agent, rnti, HOME, None);
+    }
+    bench.agent.associate_ue(UeId(3), C1).unwrap();
+    (bench, cell)
+}
+
+fn encoded(value: &impl Octets) -> Bytes {
+    value.to_octets(Encoding::Per).unwrap()
+}
+
+/// Commands, and the reason of a refusal.
+fn command(
+    bench: &mut Bench,
+    by: ControllerId,
+    function: RanFunctionId,
+    message: &impl Octets,
+) -> Option<Reason> {
+    let answer = bench.ask(by, &control(function, &encoded(message), ACK));
+    match &answer[..] {
+        [Message::RicControlAcknowledge(done)] => {
+            assert_eq!(done.outcome, None);
+            None
+        }
+        [Message::RicControlFailure(failure)] => {
+            let outcome = failure.outcome.clone().unwrap();
+            let refusal = Refusal::decode_as(Encoding::Per, &outcome).unwrap();
+            assert!(!refusal.detail.is_empty());
+            Some(refusal.reason)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn slice(id: u16, ppm: u32) -> Slice {
+    let parameters = SliceParameters::Capacity(ppm);
+    Slice { id, label: String::new(), scheduler: UeScheduler::ProportionalFair, parameters }
+}
+
+fn nvs(slices: Vec<Slice>) -> SliceCommand {
+    SliceCommand::Configure(SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: true, slices })
+}
+
+fn associate(rnti: u16, slice: u16) -> SliceCommand {
+    SliceCommand::Associate(vec![UeSlice { rnti, slice }])
+}
+
+#[test]
+fn slices_are_made_and_what_cannot_be_changes_nothing_and_says_why() {
+    let (mut bench, cell) = bench();
+    assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 500_000)])), None);
+    assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Add(slice(1, 500_000))), None);
+    assert_eq!(command(&mut bench, C0, SLICE, &associate(1, 1)), None);
+    let before = cell.state().clone();
+    assert_eq!((before.set.slices.len(), before.slices[&1]), (2, 1));
+    for (refused, why) in [
+        (SliceCommand::Add(slice(2, 1)), Reason::Overcommitted),
+        (SliceCommand::Modify(slice(1, 500_001)), Reason::Overcommitted),
+        (SliceCommand::Add(slice(1, 1)), Reason::Exists),
+        (SliceCommand::Delete(9), Reason::UnknownSlice),
+        (associate(9, 1), Reason::UnknownUe),
+        (associate(1, 9), Reason::UnknownSlice),
+    ] {
+        assert_eq!(command(&mut bench, C0, SLICE, &refused), Some(why), "{refused:?}");
+    }
+    // Octets that are no command say nothing about slices: the cause alone.
+    let answer = bench.ask(C0, &control(SLICE, b"\xff\xff", ACK));
+    let [Message::RicControlFailure(failure)] = &answer[..] else { panic!("{answer:?}") };
+    assert_eq!(failure.cause, Cause::RicRequest(CauseRicRequest::ControlMessageInvalid));
+    assert_eq!(failure.outcome, None);
+    let state = cell.state();
+    assert_eq!((&state.set, &state.slices), (&before.set, &before.slices));
+}
+
+#[test]
+fn a_controller_leaves_the_slices_of_another_alone() {
+    let (mut bench, cell) = bench();
+    assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 300_000)])), None);
+    assert_eq!(command(&mut bench, C1, SLICE, &SliceCommand::Add(slice(1, 300_000))), None);
+    let before = cell.state().set.clone();
+    for (by, refused) in [
+        (C1, SliceCommand::Delete(0)),
+        (C1, SliceCommand::Modify(slice(0, 1))),
+        (C1, associate(3, 0)),
+        (C1, nvs(vec![slice(1, 400_000)])),
+        (C0, SliceCommand::Delete(1)),
+        (C0, nvs(vec![slice(0, 300_000), slice(1, 1)])),
+        (C0, SliceCommand::Configure(SliceSet { sharing: false, ..before.clone() })),
+    ] {
+        assert_eq!(command(&mut bench, by, SLICE, &refused), Some(Reason::NotOwner), "{by} {refused:?}");
+    }
+    assert_eq!(cell.state().set, before);
+    // A UE that it does not see is not there for it; one that it sees may be put where it commands.
+    assert_eq!(command(&mut bench, C1, SLICE, &associate(2, 1)), Some(Reason::UnknownUe));
+    assert_eq!(command(&mut bench, C1, SLICE, &associate(3, 1)), None);
+    // Its own it changes as it likes, among those of others.
+    assert_eq!(command(&mut bench, C1, SLICE, &nvs(vec![slice(0, 300_000), slice(1, 400_000)])), None);
+    // What is left behind belongs to the default controller.
+    bench.agent.remove_controller(bench.now, C1).unwrap();
+    bench.pass(60_000 * MS);
+    assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Delete(1)), None);
+}
+
+fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, trigger: &impl Octets) {
+    let (event_trigger, actions) = (encoded(trigger), vec![ActionToBeSetup::report(0)]);
+    let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
+        request_id: request_id(function_id),
+        function_id,
+        details: RicSubscriptionDetails { event_trigger, actions },
+        start_time: None,
+        end_time: None,
+    });
+    let answer = bench.ask(by, &request);
+    assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{answer:?}");
+    // What it says at once is looked at by who asks for it.
+    bench.sent.entry(by).or_default().extend(answer.into_iter().skip(1));
+}
+
+fn heard<T: Octets>(bench: &mut Bench, by: ControllerId) -> Vec<T> {
+    let sent = bench.take(by).into_iter();
+    let indications = sent.map(|message| match message {
+        Message::RicIndication(indication) => T::decode_as(Encoding::Per, &indication.message).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    indications.collect()
+}
+
+#[test]
+fn reports_come_at_their_period_with_the_ues_that_the_controller_sees() {
+    let (mut bench, _cell) = bench();
+    assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 1_000_000)])), None);
+    for rnti in [1, 3] {
+        assert_eq!(command(&mut bench, C0, SLICE, &associate(rnti, 0)), None);
+    }
+    for controller in [C0, C1] {
+        subscribe(&mut bench, controller, SLICE, &ReportEvery::new(10 * MS).unwrap());
+    }
+    bench.pass(20 * MS);
+    let ues = |report: &SliceIndication| report.ues.iter().map(|ue| ue.rnti).collect::<Vec<_>>();
+    let (first, second) =
+        (heard::<SliceIndication>(&mut bench, C0), heard::<SliceIndication>(&mut bench, C1));
+    assert_eq!(first.iter().map(ues).collect::<Vec<_>>(), [[1, 3], [1, 3]]);
+    assert_eq!(second.iter().map(ues).collect::<Vec<_>>(), [[3], [3]]);
+    assert_eq!((first[0].tstamp_us, first[1].tstamp_us, first[0].got[0].ues), (10_000, 20_000, 2));
+}
+
+#[test]
+fn a_bearer_is_commanded_by_who_sees_its_ue() {
+    let (mut bench, cell) = bench();
+    let to = |rnti, action| TrafficCommand { bearer: BearerId { rnti, rbid: 1 }, action };
+    let bdp = TrafficAction::SetPacer(Pacer::bdp());
+    let function = TRAFFIC;
+    assert_eq!(command(&mut bench, C0, function, &to(1, bdp.clone())), None);
+    assert_eq!(command(&mut bench, C1, function, &to(3, bdp.clone())), None);
+    assert_eq!(command(&mut bench, C1, function, &to(2, bdp.clone())), Some(Reason::UnknownBearer));
+    assert_eq!(command(&mut bench, C0, function, &to(9, bdp)), Some(Reason::UnknownBearer));
+    let delete = to(1, TrafficAction::DeleteQueue(3));
+    assert_eq!(command(&mut bench, C0, function, &delete), Some(Reason::UnknownQueue));
+    let paced: Vec<_> = cell.state().bearers.values().map(|config| config.pacer).collect();
+    assert_eq!(paced, [Pacer::bdp(), Pacer::default(), Pacer::bdp()]);
+}
+
+/// Steps 1 and 5 of the paper's figure 4: who is not told to the second controller, and is once it is exposed to it.
+#[test]
+fn a_controller_hears_of_the_ues_that_it_begins_and_ceases_to_see() {
+    let (mut bench, cell) = bench();
+    for controller in [C0, C1] {
+        subscribe(&mut bench, controller, RRC, &RrcTrigger::EVENTS);
+    }
+    bench.pass(MS);
+    let told = |bench: &mut Bench, by| -> Vec<(RrcChange, u16)> {
+        let indications: Vec<RrcIndication> = heard(bench, by);
+        indications.iter().flat_map(|i| &i.events).map(|event| (event.change, event.rnti)).collect()
+    };
+    use RrcChange::{Attach, Connected, Release};
+    assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 3)]);
+    assert_eq!(told(&mut bench, C1), [(Connected, 3)]);
+    let snssai = Snssai { sst: 1, sd: Some(7) };
+    cell.attach(&mut bench.agent, 4, HOME, Some(snssai));
+    bench.pass(20 * MS);
+    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![(Attach, 4)], vec![]));
+    bench.agent.associate_ue(UeId(4), C1).unwrap();
+    bench.pass(20 * MS);
+    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![], vec![(Connected, 4)]));
+    bench.agent.dissociate_ue(UeId(4), C1);
+    bench.pass(20 * MS);
+    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![], vec![(Release, 4)]));
+    cell.release(&mut bench.agent, 3);
+    bench.pass(20 * MS);
+    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![(Release, 3)], vec![(Release, 3)]));
+    // Once more, for who asks for the list.
+    let trigger = RrcTrigger { events: false, period_ms: Some(10) };
+    bench.ask(C0, &deletion(RRC, RRC));
+    subscribe(&mut bench, C0, RRC, &trigger);
+    bench.pass(10 * MS);
+    assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 4)]);
+}
