@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{NodeSnapshot, NorthboundReply, RanInfo, RicSnapshot};
+use ranlab_sdk::e2::ric::{Method, NodeSnapshot, NorthboundReply, RanInfo, RicSnapshot};
 use serde::Serialize;
 use std::io;
 use std::net::SocketAddr;
@@ -46,37 +46,25 @@ async fn iapps(State(desk): State<Desk<RicHandle>>) -> Response {
 }
 
 /// How asking an iApp ended.
-enum Answer {
+pub(crate) enum Answer {
     Reply(NorthboundReply),
     NoSuch(Vec<String>),
     Late,
 }
 
 /// Hands a request to an iApp, and its reply back.
-async fn iapp(State(desk): State<Desk<RicHandle>>, Path(names): Path<Vec<String>>, body: Bytes) -> Response {
+async fn iapp(
+    State(desk): State<Desk<RicHandle>>,
+    Path(names): Path<Vec<String>>,
+    method: axum::http::Method,
+    body: Bytes,
+) -> Response {
+    let method = if method == axum::http::Method::POST { Method::Post } else { Method::Get };
     let mut names = names.into_iter();
     let (name, path) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-    let asked = name.clone();
-    let answer = desk.ask_for(move |ric: &RicHandle, answer| {
-        let ric = ric.clone();
-        tokio::task::spawn_local(async move {
-            let outcome = match ric.read(|ric| ric.iapp(&asked)) {
-                None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
-                Some(id) => match tokio::time::timeout(REPLY_PATIENCE, ric.northbound(id, &path, body)).await
-                {
-                    Ok(Some(reply)) => Answer::Reply(reply),
-                    _ => Answer::Late,
-                },
-            };
-            // Who asked may have gone; then nobody wants the answer.
-            let _ = answer.send(outcome);
-        });
-    });
-    match answer.await {
-        Ok(Answer::Reply(reply)) => {
-            let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, [("content-type", "application/json")], reply.body).into_response()
-        }
+    let question = Question { iapp: name.clone(), method, path, body };
+    match ask(&desk, question).await {
+        Ok(Answer::Reply(reply)) => replied(reply),
         Ok(Answer::NoSuch(there)) => {
             let detail = format!("no iApp is called {name:?}; there are: {}", there.join(", "));
             problem(StatusCode::NOT_FOUND, &detail)
@@ -84,6 +72,44 @@ async fn iapp(State(desk): State<Desk<RicHandle>>, Path(names): Path<Vec<String>
         Ok(Answer::Late) => problem(StatusCode::GATEWAY_TIMEOUT, "the iApp does not reply"),
         Err(busy) => busy,
     }
+}
+
+/// What is asked of an iApp.
+pub(crate) struct Question {
+    pub(crate) iapp: String,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) body: Bytes,
+}
+
+/// Asks an iApp, and waits for its reply.
+pub(crate) async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Response> {
+    desk.ask_for(move |ric: &RicHandle, answer| {
+        let ric = ric.clone();
+        tokio::task::spawn_local(async move {
+            let Question { iapp, method, path, body } = question;
+            let outcome = match ric.read(|ric| ric.iapp(&iapp)) {
+                None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
+                Some(id) => {
+                    let reply = ric.northbound(id, method, &path, body);
+                    match tokio::time::timeout(REPLY_PATIENCE, reply).await {
+                        Ok(Some(reply)) => Answer::Reply(reply),
+                        _ => Answer::Late,
+                    }
+                }
+            };
+            // Who asked may have gone; then nobody wants the answer.
+            let _ = answer.send(outcome);
+        });
+    })
+    .await
+}
+
+/// An iApp's reply over HTTP.
+pub(crate) fn replied(reply: NorthboundReply) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let form = if status.is_success() { "application/json" } else { "application/problem+json" };
+    (status, [("content-type", form)], reply.body).into_response()
 }
 
 #[derive(Serialize)]

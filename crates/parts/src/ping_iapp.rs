@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{
-    ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, NodeInfo, NorthboundReply, NorthboundRequest,
+    ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest,
 };
 use ranlab_sdk::wire::e2ap::{
     ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicControlAckRequest, RicSubscriptionDetails,
@@ -57,7 +57,12 @@ impl Drop for PingingIApp {
 /// Tells the iApp when a ping is due.
 async fn pace(ric: RicHandle, iapp: IAppId, pinger: Shared) {
     let tell = |path: &str| {
-        let request = NorthboundRequest { token: u64::MAX, path: path.to_owned(), body: Bytes::new() };
+        let request = NorthboundRequest {
+            token: u64::MAX,
+            method: Method::Get,
+            path: path.to_owned(),
+            body: Bytes::new(),
+        };
         ric.with(|ric, now| ric.northbound(now, iapp, request));
     };
     let interval = lock(&pinger).pace().interval;

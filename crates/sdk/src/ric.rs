@@ -5,8 +5,8 @@ use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
 use ranlab_e2::ric::{
-    ConnId, IApp, IAppId, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput, RicOutput,
-    Side,
+    ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput,
+    RicOutput, Side,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
@@ -161,14 +161,20 @@ impl RicHandle {
 
     /// Asks an iApp something and waits for its reply; `None` if the RIC ends before. An iApp that knows no such request
     /// may never reply. Cancel-safe.
-    pub async fn northbound(&self, iapp: IAppId, path: &str, body: Bytes) -> Option<NorthboundReply> {
+    pub async fn northbound(
+        &self,
+        iapp: IAppId,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Option<NorthboundReply> {
         let replies = &self.0.replies;
         let token = replies.next.get();
         replies.next.set(token + 1);
         let (asker, reply) = oneshot::channel();
         replies.waiting.borrow_mut().insert(token, asker);
         let _forgotten = Asked { replies, token };
-        let request = NorthboundRequest { token, path: path.to_owned(), body };
+        let request = NorthboundRequest { token, method, path: path.to_owned(), body };
         self.0.driver.with(|ric, now| ric.northbound(now, iapp, request));
         reply.await.ok()
     }

@@ -34,11 +34,27 @@ macro_rules! handle_as_request_id {
 handle_as_request_id!(SubscriptionHandle);
 handle_as_request_id!(RequestHandle);
 
+/// What a northbound request wants of its resource, as in HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Method {
+    /// To read it.
+    #[default]
+    Get,
+    /// To make it, or to make it another.
+    Put,
+    /// Something else.
+    Post,
+    /// To end it.
+    Delete,
+}
+
 /// A request from outside (REST, command line) to an iApp; what it means is between the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NorthboundRequest {
     /// To be repeated in the reply.
     pub token: u64,
+    /// What is wanted.
+    pub method: Method,
     /// Names the resource, without a slash in front; empty for the iApp itself.
     pub path: String,
     /// The request; empty for who only reads.

@@ -38,7 +38,7 @@ mod words;
 
 pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use iapp::{
-    ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome,
+    ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, Method, NorthboundReply, NorthboundRequest, Outcome,
     RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
