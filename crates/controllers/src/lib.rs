@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
 //! | [`ping`] | round trips through a node's HW function |
+//! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
+//! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
 //! | [`xapps`] | which xApps may join, what they see, and which are there |
 //!
 //! | module | controller |
@@ -12,6 +14,7 @@
 //! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
 //!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+pub mod bus;
 #[cfg(feature = "serve")]
 mod desk;
 pub mod empower;
@@ -19,10 +22,18 @@ pub mod flexran;
 #[cfg(feature = "serve")]
 pub mod http;
 pub mod monitor;
+mod north;
 pub mod ping;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "serve")]
+pub mod rest;
 #[cfg(feature = "serve")]
 mod server;
+pub mod slicing;
 pub mod southbound;
+pub mod traffic;
+mod watch;
 pub mod xapps;
 
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};

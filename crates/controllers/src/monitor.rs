@@ -4,20 +4,19 @@
 //! indication costs a check of its framing and one copy, and memory is one report per node and model.
 mod northbound;
 
+pub(crate) use northbound::row;
+
 use crate::lock;
+use crate::watch::Watch;
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
-use ranlab_wire::e2ap::{
-    ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails, fast::Indication,
-};
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
+use ranlab_wire::e2ap::{GlobalE2NodeId, fast::Indication};
 use ranlab_wire::e2sm::{self, Model, RowKey, SmError, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Time between attempts to subscribe what failed.
-const RETRY: Duration = Duration::from_secs(5);
 /// Octets of the longest report that is kept.
 const REPORT_BYTES: usize = 256 << 10;
 
@@ -170,117 +169,24 @@ impl MonitorHandle {
     }
 }
 
-/// A model that a node offers.
-#[derive(Debug)]
-struct Offer {
-    model: ModelIndex,
-    function: RanFunctionId,
-    subscription: Option<SubscriptionHandle>,
-}
-
-#[derive(Debug)]
-struct Watched {
-    connected: bool,
-    offers: Vec<Offer>,
-}
-
 /// Subscribes every node that offers one of the models, as it appears. Whatever happens at a node costs the same however
 /// many there are.
 #[derive(Debug)]
 pub struct Monitor {
-    /// The models, and the trigger that asks each for its reports.
-    models: Vec<(&'static dyn Model, Bytes)>,
+    models: Vec<&'static dyn Model>,
+    watch: Watch,
     reports: Arc<Mutex<Reports>>,
-    nodes: BTreeMap<GlobalE2NodeId, Watched>,
-    subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
-    /// Nodes where a subscription failed or ended: they are tried again when the timer has run.
-    retry: BTreeSet<GlobalE2NodeId>,
-    retry_set: bool,
-    #[cfg(test)]
-    nodes_looked_at: u64,
 }
 
 impl Monitor {
     /// A monitor and the door to what it knows. Fails if a model cannot report at this period.
     pub fn new(config: MonitorConfig) -> Result<(Self, MonitorHandle), SmError> {
         let period = Duration::from_millis(config.period_ms.into());
-        let models = config.models.into_iter();
-        let models = models.map(|model| Ok((model, model.periodic(model.encoding(), period)?)));
+        let models = config.models.iter();
+        let wanted = models.map(|model| Ok((model.oid(), model.periodic(model.encoding(), period)?)));
+        let watch = Watch::new(wanted.collect::<Result<_, SmError>>()?);
         let handle = MonitorHandle::default();
-        let monitor = Self {
-            models: models.collect::<Result<_, SmError>>()?,
-            reports: handle.0.clone(),
-            nodes: BTreeMap::new(),
-            subscriptions: BTreeMap::new(),
-            retry: BTreeSet::new(),
-            retry_set: false,
-            #[cfg(test)]
-            nodes_looked_at: 0,
-        };
-        Ok((monitor, handle))
-    }
-
-    fn learn(&mut self, node: &NodeInfo, out: &mut IAppOutbox) {
-        let before = self.nodes.remove(&node.id).map(|watched| watched.offers).unwrap_or_default();
-        let offers = self.models.iter().enumerate().filter_map(|(model, (of, _))| {
-            let function = node.function_by_oid(of.oid())?.id;
-            // A subscription of what the node does not offer any more ends by itself; the RIC says so.
-            let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
-            Some(Offer { model, function, subscription })
-        });
-        let watched = Watched { connected: node.connected, offers: offers.collect() };
-        self.nodes.insert(node.id, watched);
-        self.subscribe_missing(node.id, out);
-    }
-
-    /// Subscribes what a node offers and has no subscription for.
-    fn subscribe_missing(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
-        #[cfg(test)]
-        {
-            self.nodes_looked_at += 1;
-        }
-        let Some(watched) = self.nodes.get_mut(&id).filter(|watched| watched.connected) else { return };
-        for offer in watched.offers.iter_mut().filter(|offer| offer.subscription.is_none()) {
-            let Some((model, trigger)) = self.models.get(offer.model) else { continue };
-            let details = RicSubscriptionDetails {
-                event_trigger: trigger.clone(),
-                actions: vec![ActionToBeSetup::report(0)],
-            };
-            let handle = out.subscribe(id, offer.function, details);
-            offer.subscription = Some(handle);
-            self.subscriptions.insert(handle, (id, offer.model));
-            let mut reports = lock(&self.reports);
-            reports.latest.entry((id, offer.model)).or_insert_with(|| Report::new(*model));
-        }
-    }
-
-    fn ended(&mut self, now: Time, subscription: SubscriptionHandle, out: &mut IAppOutbox) {
-        let Some((id, model)) = self.subscriptions.remove(&subscription) else { return };
-        if let Some(watched) = self.nodes.get_mut(&id) {
-            let held = watched.offers.iter_mut().find(|o| o.subscription == Some(subscription));
-            // Without one the node has stopped to offer the model, and a later offer begins anew.
-            debug_assert!(held.as_ref().is_none_or(|offer| offer.model == model));
-            if let Some(offer) = held {
-                offer.subscription = None;
-            }
-            self.retry.insert(id);
-        }
-        if !self.retry_set {
-            self.retry_set = true;
-            out.wake_at(now + RETRY, 0);
-        }
-    }
-
-    fn forget(&mut self, id: GlobalE2NodeId) {
-        let offers = self.nodes.remove(&id).map(|watched| watched.offers).unwrap_or_default();
-        for subscription in offers.iter().filter_map(|offer| offer.subscription) {
-            self.subscriptions.remove(&subscription);
-        }
-        self.retry.remove(&id);
-        let mut reports = lock(&self.reports);
-        for model in 0..self.models.len() {
-            reports.latest.remove(&(id, model));
-        }
+        Ok((Self { models: config.models, watch, reports: handle.0.clone() }, handle))
     }
 }
 
@@ -290,26 +196,26 @@ impl IApp for Monitor {
     }
 
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        for key in self.watch.handle(now, &input, out) {
+            let Some(model) = self.models.get(key.1) else { continue };
+            lock(&self.reports).latest.entry(key).or_insert_with(|| Report::new(*model));
+        }
         match input {
             IAppInput::Indication { subscription, indication, .. } => {
-                let Some(key) = self.subscriptions.get(&subscription) else { return };
+                let Some(key) = self.watch.of(subscription) else { return };
                 let reports = &mut *lock(&self.reports);
-                if let Some(report) = reports.latest.get_mut(key) {
+                if let Some(report) = reports.latest.get_mut(&key) {
                     report.take(now, &indication, &mut reports.totals);
                 }
             }
-            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => self.learn(node, out),
-            IAppInput::NodeRemoved(node) => self.forget(node.id),
-            IAppInput::SubscriptionFailed { subscription, .. }
-            | IAppInput::SubscriptionEnded { subscription, .. } => self.ended(now, subscription, out),
+            IAppInput::NodeRemoved(node) => {
+                let mut reports = lock(&self.reports);
+                for model in 0..self.models.len() {
+                    reports.latest.remove(&(node.id, model));
+                }
+            }
             IAppInput::Northbound(request) => {
                 out.reply(MonitorHandle(self.reports.clone()).northbound(request));
-            }
-            IAppInput::Timer(_) => {
-                self.retry_set = false;
-                for id in std::mem::take(&mut self.retry) {
-                    self.subscribe_missing(id, out);
-                }
             }
             _ => {}
         }
@@ -319,7 +225,8 @@ impl IApp for Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_e2::ric::NodeKind;
+    use crate::watch::{RETRY, RETRY_TIMER};
+    use ranlab_e2::ric::{NodeInfo, NodeKind};
     use ranlab_wire::e2ap::{Cause, CauseRicRequest, Plmn, RanFunctionItem, Version};
     use ranlab_wire::e2sm::mac;
 
@@ -351,7 +258,7 @@ mod tests {
         for number in 0..nodes {
             monitor.handle(Time::ZERO, IAppInput::NodeAdded(&node(number, true)), &mut out);
         }
-        assert_eq!(monitor.subscriptions.len(), nodes as usize);
+        assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         (monitor, handle, out)
     }
 
@@ -359,19 +266,19 @@ mod tests {
     fn what_happens_at_a_node_costs_no_look_at_any_other() {
         for nodes in [1, 10, 2_000] {
             let (mut monitor, _, mut out) = monitor(nodes);
-            assert_eq!(monitor.nodes_looked_at, u64::from(nodes), "one look for each that came");
-            monitor.nodes_looked_at = 0;
+            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "one look for each that came");
+            monitor.watch.nodes_looked_at = 0;
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, false)), &mut out);
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
-            assert_eq!(monitor.nodes_looked_at, 2, "of {nodes}");
-            let subscription = *monitor.subscriptions.keys().next().unwrap();
+            assert_eq!(monitor.watch.nodes_looked_at, 2, "of {nodes}");
+            let subscription = *monitor.watch.subscriptions.keys().next().unwrap();
             let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
             let ended = IAppInput::SubscriptionEnded { subscription, cause };
             monitor.handle(Time::ZERO, ended, &mut out);
-            assert_eq!(monitor.subscriptions.len(), nodes as usize - 1);
-            monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(0), &mut out);
-            assert_eq!(monitor.nodes_looked_at, 3, "of {nodes}: only where one ended");
-            assert_eq!(monitor.subscriptions.len(), nodes as usize);
+            assert_eq!(monitor.watch.subscriptions.len(), nodes as usize - 1);
+            monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(RETRY_TIMER), &mut out);
+            assert_eq!(monitor.watch.nodes_looked_at, 3, "of {nodes}: only where one ended");
+            assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         }
     }
 
@@ -380,26 +287,29 @@ mod tests {
         let (mut monitor, handle, mut out) = monitor(2);
         let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
         let gone = node(1, false);
-        let subscription = monitor.nodes[&gone.id].offers[0].subscription.unwrap();
+        let subscription = monitor.watch.nodes[&gone.id].offers[0].subscription.unwrap();
         monitor.handle(Time::ZERO, IAppInput::NodeRemoved(&gone), &mut out);
         let ended = IAppInput::SubscriptionEnded { subscription, cause };
         monitor.handle(Time::ZERO, ended, &mut out);
-        assert_eq!((monitor.nodes.len(), monitor.subscriptions.len(), monitor.retry.len()), (1, 1, 0));
+        assert_eq!(
+            (monitor.watch.nodes.len(), monitor.watch.subscriptions.len(), monitor.watch.retry.len()),
+            (1, 1, 0)
+        );
         assert_eq!(handle.snapshot().len(), 1);
     }
 
     #[test]
     fn a_node_that_offers_nothing_any_more_and_then_again_is_subscribed_again() {
         let (mut monitor, _, mut out) = monitor(1);
-        let first = monitor.nodes[&node(0, true).id].offers[0].subscription.unwrap();
+        let first = monitor.watch.nodes[&node(0, true).id].offers[0].subscription.unwrap();
         let nothing = NodeInfo { functions: Vec::new(), ..node(0, true) };
         monitor.handle(Time::ZERO, IAppInput::NodeChanged(&nothing), &mut out);
         monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
-        let second = monitor.nodes[&node(0, true).id].offers[0].subscription.unwrap();
+        let second = monitor.watch.nodes[&node(0, true).id].offers[0].subscription.unwrap();
         assert_ne!(first, second);
         let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
         let ended = IAppInput::SubscriptionEnded { subscription: first, cause };
         monitor.handle(Time::ZERO, ended, &mut out);
-        assert_eq!(monitor.nodes[&node(0, true).id].offers[0].subscription, Some(second), "it stays");
+        assert_eq!(monitor.watch.nodes[&node(0, true).id].offers[0].subscription, Some(second), "it stays");
     }
 }

@@ -197,7 +197,7 @@ fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError
 }
 
 /// `MCC.MNC`, the latter of two or three digits.
-fn plmn(text: &str) -> Option<Plmn> {
+pub(crate) fn plmn(text: &str) -> Option<Plmn> {
     let (mcc, mnc) = text.split_once('.')?;
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     let valid = mcc.len() == 3 && (2..=3).contains(&mnc.len()) && digits(mcc) && digits(mnc);

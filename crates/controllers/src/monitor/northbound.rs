@@ -2,7 +2,7 @@
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::no_such;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
-use ranlab_wire::e2sm::{RowKey, Table, Value};
+use ranlab_wire::e2sm::{Column, RowKey, Table, Value};
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
@@ -40,18 +40,21 @@ fn overview(node: &NodeStats) -> Json {
 fn values(node: &NodeStats) -> Json {
     let models = node.reports.iter().map(|(stats, table)| {
         let columns = stats.model.columns();
-        let row = |(key, values): (RowKey, &[Value])| {
-            let mut row = Map::new();
-            let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
-            row.extend(ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?.into()))));
-            let named = columns.iter().zip(values);
-            row.extend(named.map(|(column, value)| (column.name.to_string(), of(value))));
-            Json::Object(row)
-        };
+        let row = |(key, values): (RowKey, &[Value])| row(&columns, key, values);
         let rows = table.rows().map(row).collect::<Json>();
         (stats.model.name().to_owned(), json!({ "tstamp_us": stats.tstamp_us, "rows": rows }))
     });
     json!({ "node": node.node.to_string(), "models": models.collect::<Map<_, _>>() })
+}
+
+/// A row with the numbers of its key.
+pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
+    let mut row = Map::new();
+    let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
+    row.extend(ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?.into()))));
+    let named = columns.iter().zip(values);
+    row.extend(named.map(|(column, value)| (column.name.to_string(), of(value))));
+    Json::Object(row)
 }
 
 /// A number as it is shown; `null` for one that JSON does not have.

@@ -1,0 +1,116 @@
+//! A bus over a Redis server: `PUBLISH` and `SUBSCRIBE`, each from a thread of its own, for Redis may keep them waiting.
+
+use crate::bus::Bus;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Messages that wait for the server; beyond, they are lost.
+const WAITING_MAX: usize = 4_096;
+/// Between two tries to reach a server that is away.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long reaching it, or one message, may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why there is no such bus.
+#[derive(Debug, thiserror::Error)]
+#[error("no Redis server at {url}: {source}")]
+pub struct RedisBusError {
+    url: String,
+    source: redis::RedisError,
+}
+
+fn open(url: &str) -> Result<(redis::Client, redis::Connection), RedisBusError> {
+    let error = |source| RedisBusError { url: url.to_owned(), source };
+    let client = redis::Client::open(url).map_err(error)?;
+    let connection = client.get_connection_with_timeout(PATIENCE).map_err(error)?;
+    Ok((client, connection))
+}
+
+/// Publishes on a Redis server. While it is away messages are lost, and counted.
+pub struct RedisBus {
+    messages: SyncSender<(String, Bytes)>,
+    missed: Arc<AtomicU64>,
+}
+
+impl RedisBus {
+    /// Reaches the server.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn connect(url: &str) -> Result<Self, RedisBusError> {
+        let (client, connection) = open(url)?;
+        let (messages, waiting) = sync_channel(WAITING_MAX);
+        let missed = Arc::new(AtomicU64::new(0));
+        let lost = missed.clone();
+        // It ends with the bus.
+        thread::spawn(move || publish_all(&client, connection, &waiting, &lost));
+        Ok(Self { messages, missed })
+    }
+
+    /// Messages that were lost so far.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Relaxed)
+    }
+}
+
+impl Bus for RedisBus {
+    fn publish(&mut self, subject: &str, message: Bytes) {
+        if self.messages.try_send((subject.to_owned(), message)).is_err() {
+            self.missed.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+fn publish_all(
+    client: &redis::Client,
+    connection: redis::Connection,
+    waiting: &Receiver<(String, Bytes)>,
+    missed: &AtomicU64,
+) {
+    let mut connection = Some(connection);
+    while let Ok((subject, message)) = waiting.recv() {
+        let sent = connection
+            .as_mut()
+            .map(|connection| redis::cmd("PUBLISH").arg(&subject).arg(&message[..]).query::<i64>(connection));
+        if !matches!(sent, Some(Ok(_))) {
+            missed.fetch_add(1, Relaxed);
+            thread::sleep(RETRY);
+            connection = client.get_connection_with_timeout(PATIENCE).ok();
+        }
+    }
+}
+
+/// Hands every message under these subjects to `each`, from a thread of its own, until that says false. A server that
+/// goes away is reached again.
+///
+/// # Errors
+/// It is not there.
+pub fn listen(
+    url: &str,
+    subjects: &[&str],
+    mut each: impl FnMut(&[u8]) -> bool + Send + 'static,
+) -> Result<(), RedisBusError> {
+    let (client, connection) = open(url)?;
+    let subjects: Vec<String> = subjects.iter().map(|subject| (*subject).to_owned()).collect();
+    thread::spawn(move || {
+        let mut connection = Some(connection);
+        loop {
+            if let Some(connection) = &mut connection {
+                let mut told = connection.as_pubsub();
+                let subscribed = subjects.iter().all(|subject| told.subscribe(subject).is_ok());
+                while subscribed && let Ok(message) = told.get_message() {
+                    if !each(message.get_payload_bytes()) {
+                        return;
+                    }
+                }
+            }
+            thread::sleep(RETRY);
+            connection = client.get_connection_with_timeout(PATIENCE).ok();
+        }
+    });
+    Ok(())
+}

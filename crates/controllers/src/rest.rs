@@ -1,0 +1,260 @@
+//! An iApp's resources over HTTP, for programs and not for browsers: `/v1/…`, `/openapi.json`, `/healthz` and `/v1/events`.
+//!
+//! A web page of somebody else shall not command base stations through its visitor's browser: a request names this
+//! server in its `Host`, by an address or a name that was allowed (no name of the attacker's that leads here), has no
+//! other origin, and says that its body is JSON, which no form can.
+use crate::bus::Bus;
+use crate::desk::{self, Desk, problem};
+use crate::http::{Answer, Question, ask, replied};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use ranlab_sdk::RicHandle;
+use ranlab_sdk::e2::ric::Method as Wanted;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+
+/// Octets of the longest body.
+pub const BODY_MAX: usize = 64 << 10;
+/// Who may listen to the events of a bus at once.
+const LISTENERS_MAX: usize = 64;
+/// Events that wait for one of them; beyond, it misses some.
+const EVENTS_MAX: usize = 1_024;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct RestConfig {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
+    pub hosts: Vec<String>,
+    /// The iApp's name.
+    pub iapp: &'static str,
+    /// Its description (OpenAPI 3.1).
+    pub openapi: &'static str,
+    /// Whose messages `/v1/events` tells.
+    pub events: Option<LocalBus>,
+}
+
+struct Served {
+    desk: Desk<RicHandle>,
+    config: RestConfig,
+}
+
+/// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
+///
+/// # Errors
+/// It cannot listen there.
+pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
+    let address = config.address;
+    let served = Arc::new(Served { desk: Desk::open(ric), config });
+    desk::serve(Router::new().fallback(handle).with_state(served), address).await
+}
+
+async fn handle(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    match respond(&served, &head.method, &head.uri, &head.headers, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn respond(
+    served: &Served,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Response> {
+    let config = &served.config;
+    check_host(headers, uri, &config.hosts)?;
+    match uri.path() {
+        "/healthz" if method == Method::GET => return Ok(json("{\"status\":\"ok\"}")),
+        "/openapi.json" if method == Method::GET => return Ok(json(config.openapi)),
+        "/v1/events" if method == Method::GET && config.events.is_some() => {
+            return config.events.as_ref().map_or_else(|| Err(not_found()), events);
+        }
+        "/healthz" | "/openapi.json" | "/v1/events" => return Err(not_allowed("GET")),
+        _ => {}
+    }
+    let path = uri.path().strip_prefix("/v1/").ok_or_else(not_found)?;
+    let wanted = match *method {
+        Method::GET => Wanted::Get,
+        Method::PUT => Wanted::Put,
+        Method::DELETE => Wanted::Delete,
+        Method::HEAD => Wanted::Get,
+        _ => return Err(not_allowed("GET, PUT, DELETE")),
+    };
+    let body = if wanted == Wanted::Put { checked_body(headers, body).await? } else { Bytes::new() };
+    let question = Question { iapp: config.iapp.to_owned(), method: wanted, path: path.to_owned(), body };
+    match ask(&served.desk, question).await? {
+        Answer::Reply(reply) if reply.status == 405 => {
+            let problem: serde_json::Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            Err(allowing(replied(reply), problem["allow"].as_str().unwrap_or_default()))
+        }
+        Answer::Reply(reply) => Ok(replied(reply)),
+        Answer::NoSuch(_) => Err(problem(StatusCode::NOT_FOUND, "the controller is not there")),
+        Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
+    }
+}
+
+fn json(body: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+fn not_found() -> Response {
+    problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json says what there is")
+}
+
+fn not_allowed(allow: &str) -> Response {
+    let refused = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allow}"));
+    allowing(refused, allow)
+}
+
+fn allowing(mut response: Response, allow: &str) -> Response {
+    if let Ok(allow) = allow.parse() {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
+}
+
+/// A `Host` without its port; brackets of IPv6 are taken off.
+fn without_port(authority: &str) -> &str {
+    match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), Response> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = uri.authority().map(|authority| authority.as_str()).or_else(|| text(header::HOST));
+    let host = host.unwrap_or_default();
+    let name = without_port(host);
+    let is_known = name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+    if !is_known {
+        let detail = format!("host {name:?} is not allowed; an address, localhost or a name of --host is");
+        return Err(problem(StatusCode::MISDIRECTED_REQUEST, &detail));
+    }
+    let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, own)| own == host);
+    if headers.get_all(header::ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(is_own)) {
+        return Err(problem(StatusCode::FORBIDDEN, "requests of another origin are refused"));
+    }
+    Ok(())
+}
+
+async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = form.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let detail = "the body's content type must be application/json";
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let detail = format!("a body has at most {BODY_MAX} octets");
+    to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
+}
+
+/// A bus in this process: whoever asks for `/v1/events` hears it, as server-sent events (`event:` is the subject).
+#[derive(Debug, Clone, Default)]
+pub struct LocalBus(Arc<Mutex<Listeners>>);
+
+#[derive(Debug, Default)]
+struct Listeners {
+    senders: Vec<mpsc::Sender<Bytes>>,
+    missed: u64,
+}
+
+impl LocalBus {
+    /// Messages that a listener could not take, as it did not read.
+    pub fn missed(&self) -> u64 {
+        crate::lock(&self.0).missed
+    }
+
+    fn listen(&self) -> Option<Listener> {
+        let mut listeners = crate::lock(&self.0);
+        listeners.senders.retain(|sender| !sender.is_closed());
+        if listeners.senders.len() >= LISTENERS_MAX {
+            return None;
+        }
+        let (sender, listener) = mpsc::channel(EVENTS_MAX);
+        listeners.senders.push(sender);
+        Some(Listener(listener))
+    }
+}
+
+impl Bus for LocalBus {
+    fn publish(&mut self, subject: &str, message: Bytes) {
+        let mut listeners = crate::lock(&self.0);
+        if listeners.senders.is_empty() {
+            return;
+        }
+        // The message is JSON on one line, as an event must be.
+        let event = Bytes::from([b"event: ", subject.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat());
+        let mut missed = 0;
+        listeners.senders.retain(|sender| match sender.try_send(event.clone()) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                missed += 1;
+                true
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        });
+        listeners.missed += missed;
+    }
+}
+
+struct Listener(mpsc::Receiver<Bytes>);
+
+impl futures_core::Stream for Listener {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|event| event.map(Ok))
+    }
+}
+
+fn events(bus: &LocalBus) -> Result<Response, Response> {
+    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(bus.listen().ok_or_else(full)?)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_means_this_server_is_heard() {
+        let uri: Uri = "/v1/nodes".parse().unwrap();
+        let asked = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            let checked = check_host(&headers, &uri, &["ric.lab".to_owned()]);
+            checked.map_or_else(|refused| refused.status().as_u16(), |()| 200)
+        };
+        for host in ["127.0.0.1:8090", "[::1]:8090", "localhost", "LOCALHOST:1", "10.0.0.7", "ric.lab:80"] {
+            assert_eq!(asked(host, None), 200, "{host}");
+        }
+        for host in ["", "evil.example", "evil.example:8090", "127.0.0.1.evil.example", "localhost.evil"] {
+            assert_eq!(asked(host, None), 421, "{host}");
+        }
+        assert_eq!(asked("127.0.0.1:8090", Some("http://127.0.0.1:8090")), 200);
+        for origin in
+            ["null", "http://evil.example", "http://127.0.0.1:80", "http://127.0.0.1:8090.evil.example"]
+        {
+            assert_eq!(asked("127.0.0.1:8090", Some(origin)), 403, "{origin}");
+        }
+        assert_eq!(check_host(&HeaderMap::new(), &uri, &[]).unwrap_err().status(), 421);
+    }
+}

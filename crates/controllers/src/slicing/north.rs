@@ -1,0 +1,142 @@
+//! The controller's resources.
+use super::policy::slice_of;
+use super::resources::{AssociationResource, Rule, ShareResource};
+use super::{Node, PolicyResource, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
+use crate::north::{Done, Fault, body, missing, named, number, segments};
+use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::e2sm::rrc::{RrcEvent, Snssai};
+use ranlab_wire::e2sm::slice::{SLICES_MAX, SliceCommand, SliceIndication, UeSlice};
+use serde_json::{Value as Json, json};
+
+const THERE: &str =
+    "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/ues/RNTI and policy";
+
+impl Slicing {
+    pub(super) fn northbound(
+        &mut self,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let path = segments(&request.path)?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match path[..] {
+            ["nodes"] => match request.method {
+                Method::Get => {
+                    let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
+                    Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
+                }
+                _ => Err(Fault::method("GET")),
+            },
+            ["policy"] => self.policy_resource(request, out),
+            ["nodes", name, ref rest @ ..] => {
+                let id = named(name, self.nodes.keys())?;
+                self.node_resource(id, rest, request, out)
+            }
+            _ => Err(missing("resource", &request.path, THERE)),
+        }
+    }
+
+    fn policy_resource(&mut self, request: &NorthboundRequest, out: &mut IAppOutbox) -> Result<Done, Fault> {
+        match request.method {
+            Method::Get => {}
+            Method::Put => {
+                let policy: PolicyResource = body(request)?;
+                if policy.rules.len() > SLICES_MAX {
+                    return Err(Fault::new(422, format!("at most {SLICES_MAX} rules are allowed")));
+                }
+                self.rules = policy.rules.iter().map(Rule::new).collect::<Result<_, _>>()?;
+                self.policy = policy;
+                self.nodes.values_mut().for_each(|node| node.refused.clear());
+                for id in self.nodes.keys().copied().collect::<Vec<_>>() {
+                    self.follow_policy_around(id, out);
+                }
+            }
+            _ => return Err(Fault::method("GET, PUT")),
+        }
+        Ok(Done::Answer(json!(self.policy)))
+    }
+
+    fn node_resource(
+        &mut self,
+        id: GlobalE2NodeId,
+        path: &[&str],
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        use Method::{Delete, Get, Put};
+        let node = self.nodes.get(&id).ok_or_else(|| missing("node", &id.to_string(), THERE))?;
+        let silent = || Fault::new(503, "the base station has not said yet what slices it has");
+        let report = || node.report.as_ref().ok_or_else(silent);
+        let slice_id = |text| number::<u16>(text, "slice", u16::MAX.into());
+        let command = match (path, request.method) {
+            ([], Get) => return Ok(Done::Answer(self.overview(&id, node))),
+            (["slices"], Get) => return Ok(Done::Answer(slices(report()?))),
+            (["slices"], Put) => SliceCommand::Configure(body::<SliceSetResource>(request)?.set()?),
+            (["slices", slice], Get) => {
+                let (slice, report) = (slice_id(slice)?, report()?);
+                let unknown = || Fault::new(404, format!("there is no slice {slice}"));
+                let found = report.set.slice(slice).ok_or_else(unknown)?;
+                return Ok(Done::Answer(json!(SliceResource::from(found))));
+            }
+            (["slices", slice], Put) => {
+                let slice = body::<SliceResource>(request)?.slice(slice_id(slice)?)?;
+                let is_there = report()?.set.slice(slice.id).is_some();
+                if is_there { SliceCommand::Modify(slice) } else { SliceCommand::Add(slice) }
+            }
+            (["slices", slice], Delete) => SliceCommand::Delete(slice_id(slice)?),
+            (["ues", rnti], Get) => {
+                let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
+                let ue = self.ues.get(&id.base_station()).and_then(|ues| ues.get(&rnti));
+                let unknown = || Fault::new(404, format!("there is no UE {rnti}"));
+                return Ok(Done::Answer(ue_of(node, ue.ok_or_else(unknown)?)));
+            }
+            (["ues", rnti], Put) => {
+                let rnti = number(rnti, "RNTI", u16::MAX.into())?;
+                let slice = body::<AssociationResource>(request)?.slice;
+                SliceCommand::Associate(vec![UeSlice { rnti, slice }])
+            }
+            ([], _) => return Err(Fault::method("GET")),
+            (["slices"], _) | (["ues", _], _) => return Err(Fault::method("GET, PUT")),
+            (["slices", _], _) => return Err(Fault::method("GET, PUT, DELETE")),
+            _ => return Err(missing("resource", &request.path, THERE)),
+        };
+        let lost = || Fault::new(503, "the base station is not connected, or offers no SLICE");
+        let function = self.watch.function(&id, SLICE).ok_or_else(lost)?;
+        let waiting = Waiting::North { node: id, token: request.token, command: command.clone() };
+        self.commands.send((id, function), &command, waiting, out)?;
+        Ok(Done::Later)
+    }
+
+    fn overview(&self, id: &GlobalE2NodeId, node: &Node) -> Json {
+        let ues = self.ues.get(&id.base_station()).into_iter().flat_map(|ues| ues.values());
+        json!({
+            "node": id.to_string(),
+            "connected": self.watch.function(id, SLICE).is_some(),
+            "tstamp_us": node.report.as_ref().map(|report| report.tstamp_us),
+            "malformed": node.malformed,
+            "slicing": node.report.as_ref().map(slices),
+            "ues": ues.map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn ue_of(node: &Node, ue: &RrcEvent) -> Json {
+    json!({
+        "rnti": ue.rnti,
+        "cell_id": ue.cell_id,
+        "plmn": ue.plmn.to_string(),
+        "snssais": ue.snssais.iter().map(Snssai::to_string).collect::<Vec<_>>(),
+        "slice": node.report.as_ref().and_then(|report| slice_of(report, ue.rnti)),
+        "by_hand": node.by_hand.contains(&ue.rnti),
+        "refused": node.refused.get(&ue.rnti),
+    })
+}
+
+fn slices(report: &SliceIndication) -> Json {
+    let mut json = json!(SliceSetResource::from(&report.set));
+    json["prbs"] = report.prbs.into();
+    json["prbs_offered"] = report.prbs_offered.into();
+    json["got"] = report.got.iter().map(ShareResource::from).map(|share| json!(share)).collect();
+    json
+}

@@ -1,0 +1,113 @@
+//! From what UEs chose to where they are: one step at a time, from what the base station last said.
+use super::{Node, SLICE, Slicing, Waiting};
+use crate::north::Fault;
+use ranlab_e2::ric::{IAppOutbox, NorthboundReply};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::e2sm::control::Reason;
+use ranlab_wire::e2sm::slice::{SliceAlgorithm, SliceCommand, SliceIndication, SliceSet, UeSlice};
+
+impl Slicing {
+    /// Follows the policy at every part of a base station.
+    pub(super) fn follow_policy_around(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
+        let base = id.base_station();
+        let parts = self.nodes.keys().filter(|part| part.base_station() == base);
+        for part in parts.copied().collect::<Vec<_>>() {
+            self.follow_policy(part, out);
+        }
+    }
+
+    /// The next step at a node, unless one is under way.
+    fn follow_policy(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
+        let under_way = |waiting: &Waiting| matches!(waiting, Waiting::Policy { node, .. } if *node == id);
+        if self.rules.is_empty() || self.commands.any(under_way) {
+            return;
+        }
+        let Some(function) = self.watch.function(&id, SLICE) else { return };
+        let Some((command, rntis)) = self.next_step(&id) else { return };
+        let waiting = Waiting::Policy { node: id, command: command.clone(), rntis: rntis.clone() };
+        if let Err(fault) = self.commands.send((id, function), &command, waiting, out)
+            && let Some(node) = self.nodes.get_mut(&id)
+        {
+            node.refuse(&rntis, &fault);
+        }
+    }
+
+    /// What is to be done next, and for whom.
+    fn next_step(&self, id: &GlobalE2NodeId) -> Option<(SliceCommand, Vec<u16>)> {
+        let (node, ues) = (self.nodes.get(id)?, self.ues.get(&id.base_station())?);
+        let report = node.report.as_ref()?;
+        let mut moves = Vec::new();
+        for ue in ues.values() {
+            let rnti = ue.rnti;
+            let Some(rule) = self.rules.iter().find(|rule| rule.fits(ue)) else { continue };
+            if node.by_hand.contains(&rnti) || node.refused.contains_key(&rnti) {
+                continue;
+            }
+            let slice = &rule.slice;
+            if report.set.algorithm == SliceAlgorithm::None {
+                let (algorithm, sharing) = (self.policy.algorithm.0, self.policy.sharing);
+                let set = SliceSet { algorithm, sharing, slices: vec![slice.clone()] };
+                return Some((SliceCommand::Configure(set), vec![rnti]));
+            }
+            if report.set.slice(slice.id).is_none() {
+                return Some((SliceCommand::Add(slice.clone()), vec![rnti]));
+            }
+            if slice_of(report, rnti) != Some(slice.id) {
+                moves.push(UeSlice { rnti, slice: slice.id });
+            }
+        }
+        // One refusal would stop all of them: each UE goes by itself.
+        let first = *moves.first()?;
+        Some((SliceCommand::Associate(vec![first]), vec![first.rnti]))
+    }
+
+    /// A command has ended.
+    pub(super) fn ended(&mut self, waiting: Waiting, ended: Result<(), Fault>, out: &mut IAppOutbox) {
+        let id = match waiting {
+            Waiting::North { node, token, command } => {
+                let reply = match &ended {
+                    Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
+                    Err(fault) => fault.reply(token),
+                };
+                out.reply(reply);
+                if ended.is_ok() {
+                    self.took_effect(&node, &command);
+                    self.by_hand(&node, &command);
+                }
+                node
+            }
+            Waiting::Policy { node, command, rntis } => {
+                match ended {
+                    Ok(()) => self.took_effect(&node, &command),
+                    // Somebody else made it meanwhile; the next report says so.
+                    Err(fault) if fault.reason() == Some(Reason::Exists.name()) => return,
+                    Err(fault) => {
+                        if let Some(known) = self.nodes.get_mut(&node) {
+                            known.refuse(&rntis, &fault);
+                        }
+                    }
+                }
+                node
+            }
+        };
+        self.follow_policy_around(id, out);
+    }
+
+    /// Whom somebody puts somewhere stays there.
+    fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand) {
+        if let (SliceCommand::Associate(ues), Some(node)) = (command, self.nodes.get_mut(id)) {
+            node.by_hand.extend(ues.iter().map(|ue| ue.rnti));
+        }
+    }
+}
+
+impl Node {
+    fn refuse(&mut self, rntis: &[u16], fault: &Fault) {
+        self.refused.extend(rntis.iter().map(|rnti| (*rnti, fault.detail().to_owned())));
+    }
+}
+
+/// In which slice a base station says that a UE is; `None` if in none of its own.
+pub(super) fn slice_of(report: &SliceIndication, rnti: u16) -> Option<u16> {
+    report.ues.iter().find(|ue| ue.rnti == rnti).map(|ue| ue.slice)
+}

@@ -1,0 +1,138 @@
+//! The traffic controller (FlexRIC §6.1.1): RLC and TRAFFIC statistics on a [`Bus`], commands by REST.
+//!
+//! | resource | GET | PUT | DELETE |
+//! |---|---|---|---|
+//! | `nodes` | all base stations | | |
+//! | `nodes/NODE/bearers` | its bearers | | |
+//! | `nodes/NODE/bearers/RNTI/RBID` | a bearer | | |
+//! | … `/queues/ID` | | adds or changes a queue | ends it |
+//! | … `/filters/ID` | | adds or changes a filter | ends it |
+//! | … `/scheduler`, … `/pacer` | | another one | |
+//!
+//! On the bus each report is an object with `node`, `sm`, `tstamp_us` and `bearers`, under the subject `ranlab.rlc` or
+//! `ranlab.traffic`.
+mod north;
+mod resources;
+
+pub use resources::{
+    CodelResource, FilterResource, PacerResource, QueueResource, RateResource, SchedulerResource,
+};
+
+use crate::bus::Bus;
+use crate::monitor::row;
+use crate::north::Commands;
+use crate::watch::Watch;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NorthboundReply};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::e2sm::rlc::Rlc;
+use ranlab_wire::e2sm::traffic::{Traffic as TrafficModel, TrafficIndication};
+use ranlab_wire::e2sm::{Column, Encoding, Model, Octets, ServiceModel, SmError};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Its resources, in the terms of OpenAPI 3.1.
+pub const OPENAPI: &str = include_str!("../../openapi/traffic.json");
+/// The name under which it is asked.
+pub const NAME: &str = "traffic";
+/// Under which TRAFFIC reports are published.
+pub const TRAFFIC_SUBJECT: &str = "ranlab.traffic";
+/// Under which RLC reports are published.
+pub const RLC_SUBJECT: &str = "ranlab.rlc";
+
+/// Which of the watched models.
+const TRAFFIC: usize = 0;
+
+/// A base station's last TRAFFIC report; `None` before the first.
+#[derive(Debug, Default)]
+struct Node {
+    report: Option<TrafficIndication>,
+    malformed: u64,
+}
+
+/// The traffic controller.
+pub struct Traffic {
+    watch: Watch,
+    nodes: BTreeMap<GlobalE2NodeId, Node>,
+    /// For northbound requests, by their tokens.
+    commands: Commands<u64>,
+    rlc_columns: Vec<Column>,
+    bus: Box<dyn Bus>,
+}
+
+impl Traffic {
+    /// A controller that asks base stations for reports so often, and publishes them.
+    ///
+    /// # Errors
+    /// There is no such period.
+    pub fn new(period: Duration, bus: Box<dyn Bus>) -> Result<Self, SmError> {
+        let traffic = <TrafficModel as ServiceModel>::periodic(period)?.to_octets(Encoding::Per)?;
+        let rlc = Model::periodic(&Rlc, Rlc.encoding(), period)?;
+        let watch = Watch::new(vec![(TrafficModel::OID, traffic), (Rlc::OID, rlc)]);
+        let (nodes, commands) = (BTreeMap::new(), Commands::default());
+        Ok(Self { watch, nodes, commands, rlc_columns: Model::columns(&Rlc), bus })
+    }
+
+    fn hear(&mut self, id: GlobalE2NodeId, model: usize, header: &[u8], message: &[u8]) {
+        let message = Bytes::copy_from_slice(message);
+        let heard = if model == TRAFFIC {
+            TrafficIndication::decode_as(Encoding::Per, &message).map(|report| {
+                let bearers = report.bearers.iter().map(resources::bearer).collect();
+                self.publish(TRAFFIC_SUBJECT, &id, report.tstamp_us.into(), bearers);
+                self.nodes.entry(id).or_default().report = Some(report);
+            })
+        } else {
+            Rlc.table(Rlc.encoding(), &Bytes::copy_from_slice(header), &message).map(|table| {
+                let rows = table.rows().map(|(key, values)| row(&self.rlc_columns, key, values));
+                let bearers = rows.collect();
+                self.publish(RLC_SUBJECT, &id, table.tstamp_us.into(), bearers);
+            })
+        };
+        if heard.is_err() {
+            self.nodes.entry(id).or_default().malformed += 1;
+        }
+    }
+
+    fn publish(&mut self, subject: &str, id: &GlobalE2NodeId, tstamp_us: Json, bearers: Json) {
+        let sm = subject.rsplit('.').next();
+        let message = json!({ "node": id.to_string(), "sm": sm, "tstamp_us": tstamp_us, "bearers": bearers });
+        self.bus.publish(subject, message.to_string().into());
+    }
+}
+
+impl IApp for Traffic {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        for (id, _) in self.watch.handle(now, &input, out) {
+            self.nodes.entry(id).or_default();
+        }
+        match input {
+            IAppInput::Indication { subscription, indication, .. } => {
+                if let Some((id, model)) = self.watch.of(subscription) {
+                    self.hear(id, model, indication.header, indication.message);
+                }
+            }
+            IAppInput::NodeRemoved(node) => {
+                self.nodes.remove(&node.id);
+            }
+            IAppInput::ControlDone { request, outcome } => {
+                if let Some((token, ended)) = self.commands.done(request, outcome) {
+                    out.reply(match ended {
+                        Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
+                        Err(fault) => fault.reply(token),
+                    });
+                }
+            }
+            IAppInput::Northbound(request) => {
+                let done = self.northbound(request, out);
+                crate::north::conclude(request, done, out);
+            }
+            _ => {}
+        }
+    }
+}

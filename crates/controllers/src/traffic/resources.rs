@@ -1,0 +1,285 @@
+//! Bearers as JSON.
+use crate::north::Fault;
+use ranlab_wire::e2sm::traffic::{
+    BdpPacer, BearerTraffic, Codel, DEFAULT_CAPACITY_BYTES, Discipline, Filter, Pacer, Queue, QueueScheduler,
+    RateLimit,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use std::net::Ipv4Addr;
+
+/// A queue. Without `codel` it drops at its tail.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueResource {
+    /// Octets that it holds.
+    #[serde(default = "capacity")]
+    pub capacity_bytes: u32,
+    /// Drops by the time that packets wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub codel: Option<CodelResource>,
+    /// What leaves it faster waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<RateResource>,
+    /// What comes faster is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policer: Option<RateResource>,
+}
+
+fn capacity() -> u32 {
+    DEFAULT_CAPACITY_BYTES
+}
+
+/// Controlled delay (RFC 8289).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodelResource {
+    /// Acceptable wait, µs.
+    #[serde(default = "target")]
+    pub target_us: u32,
+    /// How long it may be longer, µs.
+    #[serde(default = "interval")]
+    pub interval_us: u32,
+}
+
+fn target() -> u32 {
+    5_000
+}
+
+fn interval() -> u32 {
+    100_000
+}
+
+/// A token bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateResource {
+    /// kbit/s.
+    pub rate_kbps: u32,
+    /// Octets at once.
+    #[serde(default = "burst")]
+    pub burst_bytes: u32,
+}
+
+fn burst() -> u32 {
+    3_000
+}
+
+/// A 5-tuple; what is absent matches anything.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilterResource {
+    /// Source address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Ipv4Addr>,
+    /// Destination address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Ipv4Addr>,
+    /// Source port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
+    /// Destination port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination_port: Option<u16>,
+    /// Protocol, as IANA numbers them: 6 is TCP, 17 UDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u8>,
+    /// Where what matches goes.
+    pub queue: u8,
+}
+
+/// Which queue is next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulerResource {
+    /// Each in turn.
+    RoundRobin {},
+    /// The first of these that has packets.
+    Priority {
+        /// Queues.
+        order: Vec<u8>,
+    },
+}
+
+/// When RLC gets the next packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", deny_unknown_fields)]
+pub enum PacerResource {
+    /// At once.
+    #[serde(rename = "dummy")]
+    Dummy {},
+    /// As soon as RLC needs it.
+    #[serde(rename = "5g-bdp")]
+    Bdp {
+        /// What RLC never holds more of.
+        #[serde(default = "cap")]
+        cap_bytes: u32,
+        /// What it may always hold.
+        #[serde(default = "floor")]
+        floor_bytes: u32,
+    },
+}
+
+fn cap() -> u32 {
+    BdpPacer::default().cap_bytes
+}
+
+fn floor() -> u32 {
+    BdpPacer::default().floor_bytes
+}
+
+/// Zeros are no limits, queues and waits.
+fn positive(numbers: &[(&str, u32)]) -> Result<(), Fault> {
+    match numbers.iter().find(|(_, number)| *number == 0) {
+        Some((name, _)) => Err(Fault::new(422, format!("{name} is 1 to 4294967295, not 0"))),
+        None => Ok(()),
+    }
+}
+
+impl RateResource {
+    fn limit(self) -> Result<RateLimit, Fault> {
+        let Self { rate_kbps, burst_bytes } = self;
+        positive(&[("rate_kbps", rate_kbps), ("burst_bytes", burst_bytes)])?;
+        Ok(RateLimit { rate_kbps, burst_bytes })
+    }
+}
+
+impl From<RateLimit> for RateResource {
+    fn from(limit: RateLimit) -> Self {
+        Self { rate_kbps: limit.rate_kbps, burst_bytes: limit.burst_bytes }
+    }
+}
+
+impl QueueResource {
+    pub(super) fn queue(&self, id: u8) -> Result<Queue, Fault> {
+        positive(&[("capacity_bytes", self.capacity_bytes)])?;
+        let discipline = match self.codel {
+            None => Discipline::Fifo(self.capacity_bytes),
+            Some(CodelResource { target_us, interval_us }) => {
+                positive(&[("target_us", target_us), ("interval_us", interval_us)])?;
+                Discipline::Codel(Codel { target_us, interval_us, capacity_bytes: self.capacity_bytes })
+            }
+        };
+        let shaper = self.shaper.map(RateResource::limit).transpose()?;
+        let policer = self.policer.map(RateResource::limit).transpose()?;
+        Ok(Queue { id, discipline, shaper, policer })
+    }
+}
+
+impl From<&Queue> for QueueResource {
+    fn from(queue: &Queue) -> Self {
+        let (capacity_bytes, codel) = match queue.discipline {
+            Discipline::Fifo(capacity_bytes) => (capacity_bytes, None),
+            Discipline::Codel(Codel { target_us, interval_us, capacity_bytes }) => {
+                (capacity_bytes, Some(CodelResource { target_us, interval_us }))
+            }
+        };
+        let (shaper, policer) = (queue.shaper.map(Into::into), queue.policer.map(Into::into));
+        Self { capacity_bytes, codel, shaper, policer }
+    }
+}
+
+impl FilterResource {
+    pub(super) fn filter(&self, id: u16) -> Filter {
+        let octets = |address: Option<Ipv4Addr>| address.map(|address| address.octets());
+        Filter {
+            id,
+            source: octets(self.source),
+            destination: octets(self.destination),
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            protocol: self.protocol,
+            queue: self.queue,
+        }
+    }
+}
+
+impl From<&Filter> for FilterResource {
+    fn from(filter: &Filter) -> Self {
+        Self {
+            source: filter.source.map(Ipv4Addr::from),
+            destination: filter.destination.map(Ipv4Addr::from),
+            source_port: filter.source_port,
+            destination_port: filter.destination_port,
+            protocol: filter.protocol,
+            queue: filter.queue,
+        }
+    }
+}
+
+impl From<SchedulerResource> for QueueScheduler {
+    fn from(resource: SchedulerResource) -> Self {
+        match resource {
+            SchedulerResource::RoundRobin {} => Self::RoundRobin(0),
+            SchedulerResource::Priority { order } => Self::Priority(order),
+        }
+    }
+}
+
+impl From<&QueueScheduler> for SchedulerResource {
+    fn from(scheduler: &QueueScheduler) -> Self {
+        match scheduler {
+            QueueScheduler::RoundRobin(_) => Self::RoundRobin {},
+            QueueScheduler::Priority(order) => Self::Priority { order: order.clone() },
+        }
+    }
+}
+
+impl From<PacerResource> for Pacer {
+    fn from(resource: PacerResource) -> Self {
+        match resource {
+            PacerResource::Dummy {} => Self::default(),
+            PacerResource::Bdp { cap_bytes, floor_bytes } => {
+                Self { bdp: Some(BdpPacer { cap_bytes, floor_bytes }) }
+            }
+        }
+    }
+}
+
+impl From<Pacer> for PacerResource {
+    fn from(pacer: Pacer) -> Self {
+        match pacer.bdp {
+            None => Self::Dummy {},
+            Some(BdpPacer { cap_bytes, floor_bytes }) => Self::Bdp { cap_bytes, floor_bytes },
+        }
+    }
+}
+
+/// A resource with its number.
+fn numbered(id: u16, resource: &impl Serialize) -> Json {
+    let mut json = json!(resource);
+    json["id"] = id.into();
+    json
+}
+
+/// A bearer: how its packets are treated and what became of them.
+pub(super) fn bearer(traffic: &BearerTraffic) -> Json {
+    let queues = traffic.config.queues.iter().map(|queue| {
+        let mut json = numbered(queue.id.into(), &QueueResource::from(queue));
+        if let Some(state) = traffic.queues.iter().find(|state| state.id == queue.id) {
+            json["bytes"] = state.bytes.into();
+            json["packets"] = state.packets.into();
+            json["sent_bytes"] = state.sent_bytes.into();
+            json["sent_packets"] = state.sent_packets.into();
+            json["dropped_packets"] = state.dropped_packets.into();
+            json["policed_packets"] = state.policed_packets.into();
+            json["sojourn_us"] = state.sojourn_us.into();
+            json["sojourn_max_us"] = state.sojourn_max_us.into();
+        }
+        json
+    });
+    let filters = traffic.config.filters.iter();
+    let filters = filters.map(|filter| numbered(filter.id, &FilterResource::from(filter)));
+    json!({
+        "rnti": traffic.bearer.rnti,
+        "rbid": traffic.bearer.rbid,
+        "queues": queues.collect::<Vec<_>>(),
+        "filters": filters.collect::<Vec<_>>(),
+        "scheduler": SchedulerResource::from(&traffic.config.scheduler),
+        "pacer": PacerResource::from(traffic.config.pacer),
+        "rlc_bytes": traffic.rlc_bytes,
+        "rlc_sojourn_us": traffic.rlc_sojourn_us,
+        "rlc_sojourn_max_us": traffic.rlc_sojourn_max_us,
+        "paced_kbps": traffic.paced_kbps,
+    })
+}

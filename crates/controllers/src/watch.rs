@@ -1,0 +1,156 @@
+//! Subscriptions of an iApp at every node that offers what it wants, as nodes come, change and go. Whatever happens at a
+//! node costs the same however many there are.
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
+use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Time between attempts to subscribe what failed.
+pub(crate) const RETRY: Duration = Duration::from_secs(5);
+/// The timer of those attempts.
+pub(crate) const RETRY_TIMER: u64 = 0;
+
+/// Which of the wanted models.
+pub(crate) type ModelIndex = usize;
+
+/// A model that a node offers.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) model: ModelIndex,
+    pub(crate) function: RanFunctionId,
+    pub(crate) subscription: Option<SubscriptionHandle>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) connected: bool,
+    pub(crate) offers: Vec<Offer>,
+}
+
+/// What is subscribed where.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// Object identifiers, and the trigger that asks each for its reports.
+    wanted: Vec<(&'static str, Bytes)>,
+    pub(crate) nodes: BTreeMap<GlobalE2NodeId, Watched>,
+    pub(crate) subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
+    /// Nodes where a subscription failed or ended: they are tried again when the timer has run.
+    pub(crate) retry: BTreeSet<GlobalE2NodeId>,
+    retry_set: bool,
+    #[cfg(test)]
+    pub(crate) nodes_looked_at: u64,
+}
+
+impl Watch {
+    pub(crate) fn new(wanted: Vec<(&'static str, Bytes)>) -> Self {
+        Self {
+            wanted,
+            nodes: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
+            retry: BTreeSet::new(),
+            retry_set: false,
+            #[cfg(test)]
+            nodes_looked_at: 0,
+        }
+    }
+
+    /// Of which node and model a subscription is.
+    pub(crate) fn of(&self, subscription: SubscriptionHandle) -> Option<(GlobalE2NodeId, ModelIndex)> {
+        self.subscriptions.get(&subscription).copied()
+    }
+
+    /// The function by which a connected node offers a model.
+    pub(crate) fn function(&self, node: &GlobalE2NodeId, model: ModelIndex) -> Option<RanFunctionId> {
+        let watched = self.nodes.get(node).filter(|watched| watched.connected)?;
+        watched.offers.iter().find(|offer| offer.model == model).map(|offer| offer.function)
+    }
+
+    /// Does what follows for the subscriptions; what was subscribed now is returned.
+    pub(crate) fn handle(
+        &mut self,
+        now: Time,
+        input: &IAppInput<'_>,
+        out: &mut IAppOutbox,
+    ) -> Vec<(GlobalE2NodeId, ModelIndex)> {
+        match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => return self.learn(node, out),
+            IAppInput::NodeRemoved(node) => self.forget(node.id),
+            IAppInput::SubscriptionFailed { subscription, .. }
+            | IAppInput::SubscriptionEnded { subscription, .. } => self.ended(now, *subscription, out),
+            IAppInput::Timer(RETRY_TIMER) => {
+                self.retry_set = false;
+                let retry = std::mem::take(&mut self.retry);
+                return retry.into_iter().flat_map(|id| self.subscribe_missing(id, out)).collect();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn learn(&mut self, node: &NodeInfo, out: &mut IAppOutbox) -> Vec<(GlobalE2NodeId, ModelIndex)> {
+        let before = self.nodes.remove(&node.id).map(|watched| watched.offers).unwrap_or_default();
+        let offers = self.wanted.iter().enumerate().filter_map(|(model, (oid, _))| {
+            let function = node.function_by_oid(oid)?.id;
+            // A subscription of what the node does not offer any more ends by itself; the RIC says so.
+            let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
+            Some(Offer { model, function, subscription })
+        });
+        let watched = Watched { connected: node.connected, offers: offers.collect() };
+        self.nodes.insert(node.id, watched);
+        self.subscribe_missing(node.id, out)
+    }
+
+    /// Subscribes what a node offers and has no subscription for.
+    fn subscribe_missing(
+        &mut self,
+        id: GlobalE2NodeId,
+        out: &mut IAppOutbox,
+    ) -> Vec<(GlobalE2NodeId, ModelIndex)> {
+        #[cfg(test)]
+        {
+            self.nodes_looked_at += 1;
+        }
+        let mut begun = Vec::new();
+        let watched = self.nodes.get_mut(&id).filter(|watched| watched.connected);
+        let offers = watched.into_iter().flat_map(|watched| &mut watched.offers);
+        for offer in offers.filter(|offer| offer.subscription.is_none()) {
+            let Some((_, trigger)) = self.wanted.get(offer.model) else { continue };
+            let details = RicSubscriptionDetails {
+                event_trigger: trigger.clone(),
+                actions: vec![ActionToBeSetup::report(0)],
+            };
+            let handle = out.subscribe(id, offer.function, details);
+            offer.subscription = Some(handle);
+            self.subscriptions.insert(handle, (id, offer.model));
+            begun.push((id, offer.model));
+        }
+        begun
+    }
+
+    fn ended(&mut self, now: Time, subscription: SubscriptionHandle, out: &mut IAppOutbox) {
+        let Some((id, model)) = self.subscriptions.remove(&subscription) else { return };
+        if let Some(watched) = self.nodes.get_mut(&id) {
+            let held = watched.offers.iter_mut().find(|o| o.subscription == Some(subscription));
+            // Without one the node has stopped to offer the model, and a later offer begins anew.
+            debug_assert!(held.as_ref().is_none_or(|offer| offer.model == model));
+            if let Some(offer) = held {
+                offer.subscription = None;
+            }
+            self.retry.insert(id);
+        }
+        if !self.retry_set {
+            self.retry_set = true;
+            out.wake_at(now + RETRY, RETRY_TIMER);
+        }
+    }
+
+    fn forget(&mut self, id: GlobalE2NodeId) {
+        let offers = self.nodes.remove(&id).map(|watched| watched.offers).unwrap_or_default();
+        for subscription in offers.iter().filter_map(|offer| offer.subscription) {
+            self.subscriptions.remove(&subscription);
+        }
+        self.retry.remove(&id);
+    }
+}
