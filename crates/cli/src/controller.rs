@@ -1,14 +1,18 @@
-//! `ranlab controller`: controllers of other SD-RAN protocols, to be measured and to compare with.
+//! `ranlab controller`: specialised controllers over E2, and controllers of other SD-RAN protocols, to be measured and to
+//! compare with.
 use std::time::Duration;
 
 use clap::Subcommand;
-use ranlab_parts::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
+use ranlab_parts::{
+    EmpowerPart, FlexranPart, SlicingPart, SouthController, SouthControllerReport, TrafficPart,
+};
 
 use crate::args;
 use crate::exit::Failure;
 use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
+use crate::ric;
 
 /// Arguments of `controller`.
 #[derive(Debug, clap::Args)]
@@ -21,10 +25,38 @@ pub struct Arguments {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Which {
+    /// Slices of LTE and NR base stations, by REST and by policy
+    Slicing(Slicing),
+    /// Queues, filters and pacers of radio bearers, by REST; statistics on a bus
+    Traffic(Traffic),
     /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms
     Flexran(Flexran),
     /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE
     Empower(Empower),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab controller slicing\n  curl -X PUT -H 'content-type: application/json' -d '{\"capacity\": 0.66}' \\\n    http://127.0.0.1:8091/v1/nodes/gnb%20505.01%201/slices/1"
+)]
+struct Slicing {
+    #[command(flatten)]
+    controller: Flags<SlicingPart>,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab controller traffic\n  curl -N http://127.0.0.1:8092/v1/events\n  curl -X PUT -H 'content-type: application/json' -d '{\"type\": \"5g-bdp\"}' \\\n    http://127.0.0.1:8092/v1/nodes/gnb%20505.01%201/bearers/17921/1/pacer"
+)]
+struct Traffic {
+    #[command(flatten)]
+    controller: Flags<TrafficPart>,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -54,6 +86,16 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     live::raise_limits();
     ranlab_sdk::run(async {
         let (controller, duration) = match arguments.which {
+            Which::Slicing(slicing) => {
+                let part = slicing.controller.config;
+                ric::warn_of_open(part.http);
+                return ric::attend(&part.start().await?, slicing.duration, format, |_| ()).await;
+            }
+            Which::Traffic(traffic) => {
+                let part = traffic.controller.config;
+                ric::warn_of_open(part.http);
+                return ric::attend(&part.start().await?, traffic.duration, format, |_| ()).await;
+            }
             Which::Flexran(flexran) => {
                 (SouthController::flexran(&flexran.controller.config).await?, flexran.duration)
             }

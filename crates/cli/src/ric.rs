@@ -1,7 +1,7 @@
 //! `ranlab ric`: a near-RT RIC for base stations and xApps.
 use std::time::Duration;
 
-use ranlab_parts::{E2_PORT, E42_PORT, Listen, Ric, RicPart, loopback};
+use ranlab_parts::{E2_PORT, E42_PORT, Listen, Ric, RicPart, RicReport, loopback};
 use ranlab_sdk::e2::ric::RicEvent;
 use ranlab_sdk::transport::Address;
 
@@ -37,17 +37,33 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
             *places = defaults(name, port)?;
         }
     }
-    if let Some(http) = part.http.filter(|http| !http.ip().is_loopback()) {
-        eprintln!("ranlab: http://{} is open to the network and asks nobody for a password", http.ip());
-    }
+    part.http.map(warn_of_open);
     let ric = Ric::start(&part).await?;
+    attend(&ric, arguments.duration, format, |report| {
+        if report.refused > 0 && report.nodes as u64 >= part.max_nodes {
+            let (refused, most) = (report.refused, part.max_nodes);
+            eprintln!(
+                "ranlab: {refused} attempts of base stations were refused, for {most} are connected: --max-nodes allows more"
+            );
+        }
+    })
+    .await
+}
+
+/// Tells where a RIC listens and what happens, until the end.
+pub(crate) async fn attend(
+    ric: &Ric,
+    duration: Option<Duration>,
+    format: Format,
+    advise: impl FnOnce(&RicReport),
+) -> Result<(), Failure> {
     let mut output = Output::new(format);
     for (name, address) in &ric.bound {
         output.text(format_args!("{name:4} {address}"))?;
         output.item(&serde_json::json!({ "listening": name, "address": address }))?;
     }
     output.flush()?;
-    let end = live::end(arguments.duration);
+    let end = live::end(duration);
     tokio::pin!(end);
     loop {
         tokio::select! {
@@ -56,13 +72,15 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
         }
     }
     let report = ric.report();
-    if report.refused > 0 && report.nodes as u64 >= part.max_nodes {
-        let (refused, most) = (report.refused, part.max_nodes);
-        eprintln!(
-            "ranlab: {refused} attempts of base stations were refused, for {most} are connected: --max-nodes allows more"
-        );
-    }
+    advise(&report);
     output.finish(&report)
+}
+
+/// What is open to the network asks nobody for a password.
+pub(crate) fn warn_of_open(http: std::net::SocketAddr) {
+    if !http.ip().is_loopback() {
+        eprintln!("ranlab: http://{} is open to the network and asks nobody for a password", http.ip());
+    }
 }
 
 /// Loopback TCP at the usual port, and a Unix socket that only this user may open.

@@ -1,4 +1,4 @@
-//! `ranlab xapp`: xApps that measure.
+//! `ranlab xapp`: xApps that measure, and samples that control.
 use ranlab_sdk::transport::{self, SocketOptions};
 
 use crate::args::Address;
@@ -7,6 +7,8 @@ use crate::output::Format;
 
 pub mod monitor;
 pub mod ping;
+pub mod slice;
+pub mod traffic;
 
 /// Arguments of `xapp`.
 #[derive(Debug, clap::Args)]
@@ -21,6 +23,10 @@ enum Kind {
     Ping(ping::Arguments),
     /// Watch the statistics of every base station: rates, losses, age
     Monitor(monitor::Arguments),
+    /// Ask the slicing controller for slices and put UEs into them
+    Slice(slice::Arguments),
+    /// Help a low-latency flow by the traffic controller when it waits behind a greedy one
+    Traffic(traffic::Arguments),
 }
 
 /// Runs the xApp that is asked for.
@@ -28,6 +34,8 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
+        Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
+        Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
     }
 }
 

@@ -24,6 +24,8 @@ mod ping_iapp;
 mod pinger;
 mod pipeline;
 mod relay;
+mod rest_client;
+mod rest_controller;
 mod ric;
 mod settings;
 mod south_controller;
@@ -34,6 +36,8 @@ mod upf;
 mod upf_load;
 pub mod values;
 pub mod worker;
+mod xapp_slice;
+mod xapp_traffic;
 pub mod xhaul;
 
 use std::collections::BTreeMap;
@@ -58,6 +62,8 @@ pub use ping_flexran::PingFlexranPart;
 pub use pinger::{PingReport, RoundTrip, control_bytes, indication_bytes};
 pub use pipeline::{Instructions, PipelinePart};
 pub use relay::{Language, RelayPart};
+pub use rest_client::{Events as BusEvents, RestError, RestUrl};
+pub use rest_controller::{BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart};
 pub use ric::{HostedIApp, Ric, RicPart, RicReport};
 pub use settings::{
     E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
@@ -69,6 +75,8 @@ pub use upf_load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, SET_UP,
     UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
 };
+pub use xapp_slice::{SliceXappPart, SliceXappReport};
+pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
 pub use xhaul::XhaulPart;
 
 pub use ranlab_controllers::flexran::RibShare;
@@ -102,6 +110,14 @@ pub enum Part {
     Empower(EmpowerPart),
     /// Base stations of FlexRAN or 5G-EmPOWER.
     SouthFleet(SouthFleetPart),
+    /// The slicing controller.
+    Slicing(SlicingPart),
+    /// The traffic controller.
+    Traffic(TrafficPart),
+    /// The slicing controller's sample xApp.
+    SliceXapp(SliceXappPart),
+    /// The traffic controller's sample xApp.
+    TrafficXapp(TrafficXappPart),
     /// A switched Xhaul in network namespaces.
     Xhaul(Box<XhaulPart>),
     /// A user plane function.
@@ -126,6 +142,10 @@ impl Part {
             Self::Flexran(part) => part,
             Self::Empower(part) => part,
             Self::SouthFleet(part) => part,
+            Self::Slicing(part) => part,
+            Self::Traffic(part) => part,
+            Self::SliceXapp(part) => part,
+            Self::TrafficXapp(part) => part,
             Self::Xhaul(part) => &**part,
             Self::Upf(part) => &**part,
             Self::UpfLoad(part) => &**part,
@@ -207,6 +227,10 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
             fleet.ramp_up().await?;
             Box::new(fleet)
         }
+        Part::Slicing(part) => Box::new(part.start().await?),
+        Part::Traffic(part) => Box::new(part.start().await?),
+        Part::SliceXapp(part) => Box::new(xapp_slice::SliceXapp(part.run().await?)),
+        Part::TrafficXapp(part) => Box::new(TrafficXapp::start(&part).await?),
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
         Part::Upf(part) if trust != Trust::Full && matches!(part.n6, ranlab_emulator::upf::N6::Tun(_)) => {
             return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));

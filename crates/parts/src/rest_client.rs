@@ -1,0 +1,195 @@
+//! A controller's resources, asked for over HTTP: as much of it as our own controllers need.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpStream;
+
+use crate::setting_by_text;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Octets of the longest answer.
+const ANSWER_MAX: u64 = 16 << 20;
+
+/// Where a controller answers: `http://HOST:PORT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestUrl {
+    authority: String,
+}
+setting_by_text!(RestUrl);
+
+impl RestUrl {
+    /// This machine's.
+    pub fn loopback(port: u16) -> Self {
+        Self { authority: format!("127.0.0.1:{port}") }
+    }
+}
+
+impl FromStr for RestUrl {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is no address of a controller; write http://HOST:PORT");
+        let authority = text.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+        let port = authority.rsplit_once(':').and_then(|(host, port)| {
+            let plain = !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && c != '/');
+            port.parse::<u16>().ok().filter(|_| plain)
+        });
+        port.map(|_| Self { authority: authority.to_owned() }).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for RestUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}", self.authority)
+    }
+}
+
+/// Why a controller did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum RestError {
+    /// It cannot be reached, or does not answer.
+    #[error("{0} does not answer: {1}")]
+    Away(RestUrl, std::io::Error),
+    /// What answers there is no controller.
+    #[error("what answers at {0} is no controller")]
+    NoController(RestUrl),
+    /// It refuses.
+    #[error("{detail}")]
+    Refused {
+        /// As in HTTP.
+        status: u16,
+        /// Why.
+        detail: String,
+    },
+}
+
+impl RestUrl {
+    /// Asks for a resource; the answer's body.
+    ///
+    /// # Errors
+    /// It is away, or it refuses.
+    pub async fn ask(&self, method: &str, path: &str, body: Option<&Json>) -> Result<Json, RestError> {
+        let away = |error| RestError::Away(self.clone(), error);
+        let exchange = async {
+            let mut stream = self.request(method, path, body).await?;
+            let mut answer = Vec::new();
+            (&mut stream).take(ANSWER_MAX).read_to_end(&mut answer).await?;
+            Ok(answer)
+        };
+        let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
+        let answer = tokio::time::timeout(PATIENCE, exchange).await;
+        let answer = answer.unwrap_or_else(|_| Err(late())).map_err(away)?;
+        let (status, body) = parsed(&answer).ok_or_else(|| RestError::NoController(self.clone()))?;
+        if (200..300).contains(&status) {
+            return Ok(body);
+        }
+        let detail = body["detail"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
+        Err(RestError::Refused { status, detail })
+    }
+
+    /// Its bus, as it goes on: objects, a line each.
+    ///
+    /// # Errors
+    /// It is away, or it has none.
+    pub async fn events(&self) -> Result<Events, RestError> {
+        let away = |error| RestError::Away(self.clone(), error);
+        let begun = async {
+            let stream = self.request("GET", "/v1/events", None).await?;
+            let mut lines = BufReader::new(stream).lines();
+            let status = lines.next_line().await?.unwrap_or_default();
+            Ok((status, lines))
+        };
+        let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
+        let begun = tokio::time::timeout(PATIENCE, begun).await.unwrap_or_else(|_| Err(late()));
+        let (status, lines) = begun.map_err(away)?;
+        match status.split(' ').nth(1).and_then(|code| code.parse().ok()) {
+            Some(200) => Ok(Events(lines)),
+            Some(status) => Err(RestError::Refused {
+                status,
+                detail: format!("{self} has no bus of its own: HTTP {status}"),
+            }),
+            None => Err(RestError::NoController(self.clone())),
+        }
+    }
+
+    /// Sends a request of HTTP/1.0: its answer ends with the connection.
+    async fn request(&self, method: &str, path: &str, body: Option<&Json>) -> std::io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(&self.authority).await?;
+        let body = body.map(Json::to_string).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.authority,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await?;
+        Ok(stream)
+    }
+}
+
+/// Status and body of an answer.
+fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((status, serde_json::from_slice(&answer[end + 4..]).unwrap_or(json!({}))))
+}
+
+/// The messages of a controller's own bus.
+pub struct Events(Lines<BufReader<TcpStream>>);
+
+impl Events {
+    /// The next message; `None` at the end. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Json> {
+        while let Ok(Some(line)) = self.0.next_line().await {
+            if let Some(message) = line.strip_prefix("data: ") {
+                return serde_json::from_str(message).ok();
+            }
+        }
+        None
+    }
+}
+
+/// A segment of a path (RFC 3986 §2.1).
+pub(crate) fn escaped(text: &str) -> String {
+    let octet = |octet: u8| match octet {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),
+        octet => format!("%{octet:02X}"),
+    };
+    text.bytes().map(octet).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_a_controller_has_a_host_and_a_port() {
+        for text in ["http://127.0.0.1:8091", "http://[::1]:8091", "http://ric.lab:80"] {
+            assert_eq!(text.parse::<RestUrl>().unwrap().to_string(), text);
+        }
+        for text in [
+            "127.0.0.1:8091",
+            "http://",
+            "http://:80",
+            "http://a",
+            "http://a:b",
+            "http://a/x:80",
+            "http://a:1/x",
+        ] {
+            assert!(text.parse::<RestUrl>().is_err(), "{text}");
+        }
+        assert_eq!(escaped("gnb 505.01 5/du 1"), "gnb%20505.01%205%2Fdu%201");
+    }
+
+    #[test]
+    fn an_answer_is_a_status_and_a_body() {
+        let answer = b"HTTP/1.0 409 Conflict\r\ncontent-type: x\r\n\r\n{\"detail\":\"120 %\"}";
+        assert_eq!(parsed(answer), Some((409, json!({ "detail": "120 %" }))));
+        assert_eq!(parsed(b"HTTP/1.1 200 OK\r\n\r\n"), Some((200, json!({}))));
+        assert_eq!(parsed(b"SSH-2.0-x\r\n\r\n"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The slicing and the traffic controller, as parts: a RIC with that one iApp, and its resources over HTTP.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ranlab_controllers::bus::Bus;
+use ranlab_controllers::rest::{LocalBus, RestConfig, serve};
+use ranlab_controllers::slicing::{self, Slicing};
+use ranlab_controllers::traffic::{self, Traffic};
+use ranlab_sdk::e2::ric::IApp;
+use ranlab_sdk::wire::e2ap::Version;
+
+use crate::worker::Trouble;
+use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopback, rig, setting_by_text};
+
+/// Where the slicing controller answers unless told otherwise.
+pub const SLICING_PORT: u16 = 8091;
+/// Where the traffic controller answers unless told otherwise.
+pub const TRAFFIC_PORT: u16 = 8092;
+
+config! {
+    /// The slicing controller.
+    pub struct SlicingPart {
+        /// listen for base stations; repeatable
+        e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
+        /// serve /v1/nodes, /v1/policy and /openapi.json here
+        http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], SLICING_PORT)), wiring();
+        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
+        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        allow: Vec<Allowed> = Vec::new(), wiring();
+        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        e2ap: Version = Version::V2_03;
+        /// how often base stations are asked what each slice got
+        period: Duration = Duration::from_millis(100);
+    }
+}
+
+config! {
+    /// The traffic controller.
+    pub struct TrafficPart {
+        /// listen for base stations; repeatable
+        e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
+        /// serve /v1/nodes, /v1/events and /openapi.json here
+        http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], TRAFFIC_PORT)), wiring();
+        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
+        /// where RLC and TRAFFIC statistics are published: local (/v1/events) or redis://HOST:PORT
+        bus: BusUrl = BusUrl::Local, wiring();
+        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        allow: Vec<Allowed> = Vec::new(), wiring();
+        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        e2ap: Version = Version::V2_03;
+        /// how often base stations are asked for statistics
+        period: Duration = Duration::from_millis(10);
+    }
+}
+
+/// A bus by its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BusUrl {
+    /// In the controller, and over its HTTP.
+    Local,
+    /// A Redis server: `redis://HOST:PORT`.
+    Redis(String),
+}
+setting_by_text!(BusUrl);
+
+impl FromStr for BusUrl {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "local" => Ok(Self::Local),
+            url if url.starts_with("redis://") => Ok(Self::Redis(url.to_owned())),
+            _ => Err(format!("\"{text}\" is no bus; allowed are local and redis://HOST:PORT")),
+        }
+    }
+}
+
+impl fmt::Display for BusUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Redis(url) => f.write_str(url),
+        }
+    }
+}
+
+impl SlicingPart {
+    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    ///
+    /// # Errors
+    /// It cannot listen there, or there is no such period.
+    pub async fn start(&self) -> Result<Ric, Trouble> {
+        let iapp = Slicing::new(self.period).map_err(rig)?;
+        let (hosts, openapi) = (self.host.clone(), slicing::OPENAPI);
+        let (address, iapp_name) = (self.http, slicing::NAME);
+        let rest = RestConfig { address, hosts, iapp: iapp_name, openapi, events: None };
+        let ric =
+            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
+        together(ric, Box::new(iapp), rest).await
+    }
+}
+
+impl TrafficPart {
+    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    ///
+    /// # Errors
+    /// It cannot listen there, there is no such period, or no such bus.
+    pub async fn start(&self) -> Result<Ric, Trouble> {
+        let local = LocalBus::default();
+        let (bus, events): (Box<dyn Bus>, _) = match &self.bus {
+            BusUrl::Local => (Box::new(local.clone()), Some(local)),
+            BusUrl::Redis(url) => (redis(url)?, None),
+        };
+        let iapp = Traffic::new(self.period, bus).map_err(rig)?;
+        let (address, hosts, openapi) = (self.http, self.host.clone(), traffic::OPENAPI);
+        let rest = RestConfig { address, hosts, iapp: traffic::NAME, openapi, events };
+        let ric =
+            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
+        together(ric, Box::new(iapp), rest).await
+    }
+}
+
+async fn together(ric: RicPart, iapp: Box<dyn IApp>, rest: RestConfig) -> Result<Ric, Trouble> {
+    let mut ric = Ric::start(&ric).await?;
+    ric.handle.add_iapp(iapp);
+    let address = rest.address;
+    let served = serve(ric.handle.clone(), rest).await;
+    let served =
+        served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
+    ric.bound.push(("http", format!("http://{served}")));
+    Ok(ric)
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
+    Ok(Box::new(ranlab_controllers::redis::RedisBus::connect(url).map_err(environment)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
+    Err(environment(no_redis(url)))
+}
+
+/// Why this build does not reach a Redis server.
+#[cfg(not(feature = "redis"))]
+pub(crate) fn no_redis(url: &str) -> String {
+    format!("{url} is not reached by this build: build it with --features redis, or take --bus local")
+}

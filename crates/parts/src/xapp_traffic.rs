@@ -1,0 +1,286 @@
+//! The traffic controller's sample xApp (FlexRIC §6.1.1): when packets wait too long in RLC, the low-latency flow gets a
+//! queue of its own, a filter that finds it, and a pacer that keeps RLC's buffer short; in this order.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::rest_client::{RestError, escaped};
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{BusUrl, RestUrl, Running, TRAFFIC_PORT, config, environment, numbers, since, sut};
+
+/// Bearers that are looked after, at most.
+const BEARERS_MAX: usize = 65_536;
+/// Tries to help a bearer.
+const TRIES: u32 = 3;
+
+config! {
+    /// An xApp that keeps a low-latency flow from waiting behind a greedy one.
+    pub struct TrafficXappPart {
+        /// the traffic controller
+        rest: RestUrl = RestUrl::loopback(TRAFFIC_PORT), wiring();
+        /// where the controller publishes: local (its own /v1/events) or redis://HOST:PORT
+        bus: BusUrl = BusUrl::Local, wiring();
+        /// how long packets may wait in RLC
+        limit: Duration = Duration::from_millis(10);
+        /// the low-latency flow's protocol: 17 is UDP
+        protocol: u8 = 17, range(0, 255);
+        /// its source address
+        source: Option<String> = None;
+        /// its destination address
+        destination: Option<String> = None;
+        /// its source port
+        source_port: Option<u16> = None, range(0, 65_535);
+        /// its destination port
+        destination_port: Option<u16> = None, range(0, 65_535);
+        /// the number of its queue
+        queue: u8 = 1, range(1, 255);
+        /// octets that its queue holds
+        capacity: u32 = 100_000, range(1, i64::from(u32::MAX)), unit("B");
+    }
+}
+
+/// What the xApp heard and did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TrafficXappReport {
+    /// Messages of the bus.
+    pub heard: u64,
+    /// Bearers that were helped.
+    pub helped: u64,
+    /// Tries that failed.
+    pub failed: u64,
+    /// Longest wait in RLC before a bearer was helped, µs.
+    pub before_us_max: u64,
+    /// Longest wait in RLC after a bearer was helped, µs.
+    pub after_us_max: u64,
+}
+
+/// A bearer by base station, RNTI and radio bearer identity.
+type Bearer = (String, u64, u64);
+
+/// What is known of the bearers: who needs help is decided here, without a socket.
+#[derive(Debug, Default)]
+struct Patients {
+    report: TrafficXappReport,
+    /// Tries so far; `None`: helped.
+    known: BTreeMap<Bearer, Option<u32>>,
+}
+
+impl Patients {
+    /// Hears a message; which bearers need help now.
+    fn hear(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
+        self.report.heard += 1;
+        let Some(node) = message["node"].as_str() else { return Vec::new() };
+        let column = if message["sm"] == "rlc" { "txsdu_wt_us" } else { "rlc_sojourn_us" };
+        let mut ill = Vec::new();
+        for row in message["bearers"].as_array().into_iter().flatten() {
+            let numbers = (row["rnti"].as_u64(), row["rbid"].as_u64(), row[column].as_u64());
+            let (Some(rnti), Some(rbid), Some(waits_us)) = numbers else { continue };
+            let bearer = (node.to_owned(), rnti, rbid);
+            let helped = self.known.get(&bearer) == Some(&None);
+            let longest = if helped { &mut self.report.after_us_max } else { &mut self.report.before_us_max };
+            *longest = waits_us.max(*longest);
+            let room = self.known.len() < BEARERS_MAX || self.known.contains_key(&bearer);
+            if helped || waits_us <= limit_us || !room {
+                continue;
+            }
+            let tries = self.known.entry(bearer.clone()).or_insert(Some(0));
+            if tries.is_some_and(|tries| tries < TRIES) {
+                ill.push(bearer);
+            }
+        }
+        ill
+    }
+
+    fn treated(&mut self, bearer: Bearer, done: bool) {
+        if done {
+            self.report.helped += 1;
+            self.known.insert(bearer, None);
+        } else {
+            self.report.failed += 1;
+            if let Some(Some(tries)) = self.known.get_mut(&bearer) {
+                *tries += 1;
+            }
+        }
+    }
+}
+
+impl TrafficXappPart {
+    /// The three steps, for one bearer.
+    async fn help(&self, (node, rnti, rbid): &Bearer) -> Result<(), RestError> {
+        let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", escaped(node));
+        let mut filter = json!({ "protocol": self.protocol, "queue": self.queue });
+        let given = [
+            ("source", self.source.as_ref().map(|address| json!(address))),
+            ("destination", self.destination.as_ref().map(|address| json!(address))),
+            ("source_port", self.source_port.map(|port| json!(port))),
+            ("destination_port", self.destination_port.map(|port| json!(port))),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                filter[name] = value;
+            }
+        }
+        let queue = self.queue;
+        for (resource, body) in [
+            (format!("queues/{queue}"), json!({ "capacity_bytes": self.capacity })),
+            (format!("filters/{queue}"), filter),
+            ("pacer".to_owned(), json!({ "type": "5g-bdp" })),
+        ] {
+            self.rest.ask("PUT", &format!("{bearer}/{resource}"), Some(&body)).await?;
+        }
+        Ok(())
+    }
+
+    async fn messages(&self) -> Result<Messages, Trouble> {
+        for address in [&self.source, &self.destination].into_iter().flatten() {
+            address
+                .parse::<Ipv4Addr>()
+                .map_err(|_| crate::rig(format!("\"{address}\" is no IPv4 address")))?;
+        }
+        match &self.bus {
+            BusUrl::Local => Ok(Messages::Local(self.rest.events().await.map_err(environment)?)),
+            BusUrl::Redis(url) => redis(url),
+        }
+    }
+}
+
+enum Messages {
+    Local(crate::rest_client::Events),
+    #[cfg(feature = "redis")]
+    Redis(tokio::sync::mpsc::Receiver<Json>),
+}
+
+impl Messages {
+    async fn next(&mut self) -> Option<Json> {
+        match self {
+            Self::Local(events) => events.next().await,
+            #[cfg(feature = "redis")]
+            Self::Redis(messages) => messages.recv().await,
+        }
+    }
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(url: &str) -> Result<Messages, Trouble> {
+    Err(environment(crate::rest_controller::no_redis(url)))
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<Messages, Trouble> {
+    use ranlab_controllers::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
+    /// Messages that wait; beyond, they are lost.
+    const WAITING_MAX: usize = 1_024;
+    let (sender, messages) = tokio::sync::mpsc::channel(WAITING_MAX);
+    let subjects = [RLC_SUBJECT, TRAFFIC_SUBJECT];
+    let listening = ranlab_controllers::redis::listen(url, &subjects, move |message| {
+        let message = serde_json::from_slice(message).unwrap_or_default();
+        !matches!(sender.try_send(message), Err(tokio::sync::mpsc::error::TrySendError::Closed(_)))
+    });
+    listening.map_err(environment)?;
+    Ok(Messages::Redis(messages))
+}
+
+/// An xApp that runs.
+pub struct TrafficXapp {
+    patients: Rc<RefCell<Patients>>,
+    at_begin: TrafficXappReport,
+    ended: Rc<RefCell<Option<Trouble>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl TrafficXapp {
+    /// Listens to the bus and helps; needs a `LocalSet`.
+    ///
+    /// # Errors
+    /// There is no such bus.
+    pub async fn start(part: &TrafficXappPart) -> Result<Self, Trouble> {
+        let mut messages = part.messages().await?;
+        let (patients, ended): (Rc<RefCell<Patients>>, Rc<RefCell<Option<Trouble>>>) = Default::default();
+        let (part, known, end) = (part.clone(), patients.clone(), ended.clone());
+        let limit_us = u64::try_from(part.limit.as_micros()).unwrap_or(u64::MAX);
+        let task = tokio::task::spawn_local(async move {
+            while let Some(message) = messages.next().await {
+                let ill = known.borrow_mut().hear(&message, limit_us);
+                for bearer in ill {
+                    let helped = part.help(&bearer).await;
+                    if let Err(error) = &helped {
+                        eprintln!("ranlab: bearer {} of UE {} at {}: {error}", bearer.2, bearer.1, bearer.0);
+                    }
+                    known.borrow_mut().treated(bearer, helped.is_ok());
+                }
+            }
+            end.replace(Some(sut("the bus has ended")));
+        });
+        Ok(Self { patients, at_begin: TrafficXappReport::default(), ended, task })
+    }
+
+    /// So far.
+    pub fn report(&self) -> TrafficXappReport {
+        self.patients.borrow().report
+    }
+}
+
+impl Drop for TrafficXapp {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running for TrafficXapp {
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.ended.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    fn look(&mut self) -> Numbers {
+        numbers(&self.report())
+    }
+
+    fn begin(&mut self) {
+        self.at_begin = self.report();
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        let states = ["helped", "before_us_max", "after_us_max"];
+        report.numbers.extend(since(&self.at_begin, &self.report(), &states));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(waits_us: u64) -> Json {
+        json!({ "node": "gnb 505.01 1", "sm": "traffic", "bearers": [
+            { "rnti": 1, "rbid": 1, "rlc_sojourn_us": waits_us }, { "rnti": 2, "rbid": 1, "rlc_sojourn_us": 0 }] })
+    }
+
+    #[test]
+    fn who_waits_too_long_is_helped_once_and_not_tried_for_ever() {
+        let mut patients = Patients::default();
+        assert_eq!(patients.hear(&message(10_000), 10_000), []);
+        let bearer = ("gnb 505.01 1".to_owned(), 1, 1);
+        for _ in 0..TRIES {
+            assert_eq!(patients.hear(&message(10_001), 10_000), [bearer.clone()]);
+            patients.treated(bearer.clone(), false);
+        }
+        assert_eq!(patients.hear(&message(10_001), 10_000), []);
+        let mut patients = Patients::default();
+        assert_eq!(patients.hear(&message(300_000), 10_000).len(), 1);
+        patients.treated(bearer, true);
+        assert_eq!(patients.hear(&message(20_000), 10_000), []);
+        let report = patients.report;
+        assert_eq!((report.helped, report.before_us_max, report.after_us_max), (1, 300_000, 20_000));
+        for odd in [json!(null), json!({ "node": 1 }), json!({ "node": "x", "bearers": [{}] })] {
+            assert_eq!(patients.hear(&odd, 0), []);
+        }
+        let rlc =
+            json!({ "node": "x", "sm": "rlc", "bearers": [{ "rnti": 9, "rbid": 1, "txsdu_wt_us": 50_000 }] });
+        assert_eq!(patients.hear(&rlc, 10_000).len(), 1);
+    }
+}

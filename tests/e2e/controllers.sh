@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The slicing and the traffic controller as programs: what they serve, what they refuse, what is on the bus, how the sample
+# xApps end without a base station to command.
+set -euo pipefail
+
+started=()
+trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+# Waits for the address of a listener that a controller prints.
+address() {
+    for _ in $(seq 200); do
+        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
+        [[ -z $found ]] || break
+        sleep 0.05
+    done
+    echo "$found"
+}
+status() { curl -sS -o answer.json -w '%{http_code}' "$@"; }
+expect() {
+    local want=$1 got
+    shift
+    got=$(status "$@")
+    [[ $got == "$want" ]] || { echo "$* is answered by $got instead of $want"; cat answer.json; exit 1; }
+}
+command -v curl >curl.txt || { echo "curl is not there"; exit 77; }
+
+"$RANLAB" controller slicing --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >slicing.txt &
+started+=($!)
+"$RANLAB" controller traffic --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >traffic.txt &
+started+=($!)
+slicing=$(address slicing.txt http) traffic=$(address traffic.txt http)
+
+for api in "$slicing" "$traffic"; do
+    expect 200 "$api/healthz"
+    expect 200 "$api/openapi.json"
+    grep -q '"openapi": "3.1.0"' answer.json
+    expect 200 "$api/v1/nodes"
+    expect 405 -X POST -d '{}' "$api/v1/nodes"
+    expect 421 -H 'Host: evil.example' "$api/v1/nodes"
+    expect 403 -H 'Origin: http://evil.example' "$api/v1/nodes"
+done
+json=(-H 'content-type: application/json')
+expect 415 -X PUT -d '{}' "$slicing/v1/policy"
+expect 400 -X PUT "${json[@]}" -d '{"rules": [NaN]}' "$slicing/v1/policy"
+expect 422 -X PUT "${json[@]}" -d '{"rules": [{"slice": {"id": 1, "capacity": 1.5}}]}' "$slicing/v1/policy"
+expect 200 -X PUT "${json[@]}" -d '{"rules": [{"plmn": "505.01", "slice": {"id": 1, "capacity": 0.5}}]}' "$slicing/v1/policy"
+expect 404 -X PUT "${json[@]}" -d '{"slice": 1}' "$slicing/v1/nodes/gnb%20505.01%201/ues/1"
+grep -q 'there is no node' answer.json
+
+# Base stations with RLC statistics: they are on the bus, each report on a line of its own.
+"$RANLAB" emulate --connect "$(address traffic.txt e2)" --nodes 2 --ues 3 --sm rlc --duration 20s --format json >fleet.txt &
+started+=($!)
+timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
+[[ $(grep -c '^event: ranlab.rlc$' events.txt) -ge 10 ]] || { echo "the bus is silent"; head -c 500 events.txt; exit 1; }
+for node in 'gnb 505.01 1' 'gnb 505.01 2'; do
+    grep -q "^data: .*\"node\":\"$node\"" events.txt || { echo "nothing of $node"; exit 1; }
+done
+# They have no traffic control: a command is refused, and says why.
+expect 503 -X PUT "${json[@]}" -d '{"type": "5g-bdp"}' "$traffic/v1/nodes/gnb%20505.01%201/bearers/1/1/pacer"
+grep -q 'offers no TRAFFIC' answer.json
+
+"$RANLAB" xapp traffic --rest "$traffic" --limit 10s --duration 2s --format json >xapp.txt
+grep -q '"heard":[1-9]' xapp.txt || { cat xapp.txt; exit 1; }
+if "$RANLAB" xapp slice --rest http://127.0.0.1:1 --slice 1=0.5 2>away.txt; then
+    echo "a controller that is not there was not missed"; exit 1
+fi
+grep -q 'does not answer' away.txt
+if "$RANLAB" xapp slice --rest "$slicing" --slice 1=half 2>wrong.txt; then
+    echo "half is a share"; exit 1
+fi
+grep -q 'is not ID=SHARE' wrong.txt
