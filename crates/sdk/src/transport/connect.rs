@@ -135,7 +135,7 @@ pub(super) async fn unix(
     Ok(stream)
 }
 
-pub(super) fn explain(address: &Address, source: io::Error) -> ConnectError {
+fn explain(address: &Address, source: io::Error) -> ConnectError {
     use io::ErrorKind as Kind;
     let address = address.clone();
     match source.kind() {
