@@ -10,7 +10,8 @@
 //! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
 //! * [`Rest`]: waiting for a deadline more exactly than timers are, which [`exact_timers`] makes as exact as they can be.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
-//! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
+//! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
+//!   programs of one user where there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
 //! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.
@@ -24,6 +25,7 @@ mod readers;
 mod rest;
 pub mod routes;
 pub mod sctp;
+pub mod shim;
 pub mod stamped;
 mod thread;
 mod timer;

@@ -22,8 +22,11 @@ pub const E2AP_PPID: u32 = 70;
 #[non_exhaustive]
 pub enum SctpUnavailable {
     /// The kernel was built without SCTP, or its module is not loaded.
-    #[error("this kernel has no SCTP (try `modprobe sctp`)")]
-    NotInKernel,
+    #[error("this kernel has no SCTP{}", if *.module { " yet: try `modprobe sctp`" } else { ", nor a module of it" })]
+    NotInKernel {
+        /// Whether a module is installed that could be loaded.
+        module: bool,
+    },
     /// A sandbox forbids it.
     #[error("opening an SCTP socket is not permitted here")]
     Forbidden,
@@ -44,11 +47,23 @@ fn open(domain: Domain) -> Result<Socket, SctpUnavailable> {
 fn unavailable(error: io::Error) -> SctpUnavailable {
     match error.raw_os_error() {
         Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::EAFNOSUPPORT) => {
-            SctpUnavailable::NotInKernel
+            SctpUnavailable::NotInKernel { module: has_module() }
         }
         Some(libc::EPERM | libc::EACCES) => SctpUnavailable::Forbidden,
         _ => SctpUnavailable::Other(error),
     }
+}
+
+/// Whether the running kernel's modules, as they lie on the disk, hold SCTP: in a container they are not there, and a hint to
+/// load one would help nobody.
+fn has_module() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let list = std::fs::read_to_string(format!("/lib/modules/{}/modules.dep", release.trim()));
+    list.is_ok_and(|list| list.lines().any(|line| line.split(':').next().is_some_and(is_sctp)))
+}
+
+fn is_sctp(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|file| file.starts_with("sctp.ko"))
 }
 
 #[cfg(test)]
@@ -58,7 +73,10 @@ mod tests {
     #[test]
     fn refusals_are_told_apart() {
         let of = |code| unavailable(io::Error::from_raw_os_error(code)).to_string();
-        assert!(of(libc::EPROTONOSUPPORT).contains("modprobe"));
+        let told = |module| SctpUnavailable::NotInKernel { module }.to_string();
+        assert!(told(true).contains("modprobe") && !told(false).contains("modprobe"));
+        assert_eq!(of(libc::EPROTONOSUPPORT), told(has_module()));
+        assert!(is_sctp("kernel/net/sctp/sctp.ko.xz") && !is_sctp("kernel/net/sctp/sctp_diag.ko"));
         assert!(of(libc::EPERM).contains("not permitted"));
         assert!(of(libc::EMFILE).contains("cannot open"));
     }

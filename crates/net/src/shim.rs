@@ -1,0 +1,376 @@
+//! SCTP where the kernel has none: one association is one Unix `SEQPACKET` connection in a folder of one user.
+//!
+//! What `bindings/preload` gives a stock program, and what our own programs meet it with. A folder stands for a network: an
+//! endpoint that listens at `10.0.0.1:36421` is the socket of that name in it, whatever addresses the machine has. Nobody
+//! but the folder's owner gets in: the folder has mode 0700, and each end asks the kernel who the other one is.
+#![allow(unsafe_code)]
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Octets of one SCTP message, at most: it must fit in a Unix socket's buffer beside others.
+pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
+/// Octets in front of every message.
+pub const HEAD_BYTES: usize = 12;
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: i32 = 1024;
+const MAGIC: [u8; 3] = *b"rl1";
+
+/// What passes on an association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The first message of who connected; the body is its own address as text, or empty. Whoever does not begin so is nobody.
+    Hello = 1,
+    /// The program's message.
+    Data = 2,
+    /// The association ends without grace.
+    Abort = 3,
+}
+
+/// What stands in front of a message's octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// What follows.
+    pub kind: Kind,
+    /// Number of the stream.
+    pub stream: u16,
+    /// Whether the order among others did not matter.
+    pub unordered: bool,
+    /// The payload protocol identifier, in the octets in which the program gave it.
+    pub ppid: [u8; 4],
+}
+
+impl Head {
+    /// The head of a message of a kind, on stream 0, without identifier.
+    pub fn of(kind: Kind) -> Self {
+        Self { kind, stream: 0, unordered: false, ppid: [0; 4] }
+    }
+
+    /// Its octets.
+    pub fn to_bytes(self) -> [u8; HEAD_BYTES] {
+        let [high, low] = self.stream.to_be_bytes();
+        let [a, b, c, d] = self.ppid;
+        let [r, l, one] = MAGIC;
+        [r, l, one, self.kind as u8, high, low, u8::from(self.unordered), 0, a, b, c, d]
+    }
+
+    /// Reads it from the front of a message; `None`: whoever sent that is none of us.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        let [r, l, one, kind, high, low, unordered, 0, a, b, c, d] = *message.first_chunk::<HEAD_BYTES>()?
+        else {
+            return None;
+        };
+        let kind = match kind {
+            1 => Kind::Hello,
+            2 => Kind::Data,
+            3 => Kind::Abort,
+            _ => return None,
+        };
+        let (stream, ppid) = (u16::from_be_bytes([high, low]), [a, b, c, d]);
+        ([r, l, one] == MAGIC && unordered <= 1).then_some(Self {
+            kind,
+            stream,
+            unordered: unordered == 1,
+            ppid,
+        })
+    }
+}
+
+/// Checks that a folder is this user's alone, after making it if it is not there.
+///
+/// # Errors
+/// The sentence names the folder and what is wrong with it.
+pub fn check_folder(folder: &Path) -> io::Result<()> {
+    let refuse = |what: String| {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {what}", folder.display())))
+    };
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return refuse(error.to_string()),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(folder)?;
+    let (user, mode) = (this_user(), found.mode() & 0o7777);
+    match () {
+        () if !found.is_dir() => refuse("it is no folder".to_owned()),
+        () if found.uid() != user => {
+            refuse(format!("it belongs to user {}, this program runs as {user}", found.uid()))
+        }
+        () if mode != 0o700 => refuse(format!("its mode is {mode:04o}; it must be 0700: chmod 700")),
+        () => Ok(()),
+    }
+}
+
+fn this_user() -> u32 {
+    // SAFETY: geteuid(2) takes nothing, touches no memory and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Who is at the other end, if it is this user; the process's number.
+fn same_user(socket: &impl AsFd) -> io::Result<u32> {
+    let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open as long as `socket` is borrowed; the kernel writes at most `length` octets to `found`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &mut length,
+        )
+    };
+    match result {
+        0 if found.uid == this_user() => Ok(found.pid.unsigned_abs()),
+        0 => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("user {} is at the other end", found.uid),
+        )),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// An endpoint that listens. Dropping it frees its place.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    path: PathBuf,
+    // Held as long as the place is: nobody has to connect to learn whether somebody is there.
+    _lock: File,
+}
+
+impl Listener {
+    /// Listens in `folder` at an address, which need not be the machine's.
+    ///
+    /// # Errors
+    /// The folder is not ours alone, or somebody listens there (`AddrInUse`).
+    pub fn bind(folder: &Path, at: SocketAddr) -> io::Result<Self> {
+        check_folder(folder)?;
+        let path = folder.join(at.to_string());
+        let lock = File::create(folder.join(format!("{at}.lock")))?;
+        lock.set_permissions(Permissions::from_mode(0o600))?;
+        lock.try_lock().map_err(|_| io::Error::from(io::ErrorKind::AddrInUse))?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        socket.bind(&SockAddr::unix(&path)?)?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, path, _lock: lock })
+    }
+
+    /// The next newcomer, who has not said hello yet, and its process's number; or `WouldBlock`.
+    ///
+    /// # Errors
+    /// As accept(2); `PermissionDenied`: it is another user, and closed.
+    pub fn accept(&self) -> io::Result<(Association, u32)> {
+        let (socket, _) = self.socket.accept()?;
+        let process = same_user(&socket)?;
+        Ok((Association(socket), process))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // The lock is still held, so the file is ours. Failing leaves a stale one, which the next listener replaces.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// One association: a blocking descriptor on which every call here says whether it may wait.
+#[derive(Debug)]
+pub struct Association(Socket);
+
+impl Association {
+    /// Associates with who listens in `folder` at `to`, or at any address with that port; `from` is the own address, if the
+    /// program chose one.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`: nobody listens there; `WouldBlock`: its queue of newcomers is full; the folder is not ours alone, or
+    /// whoever listens is another user.
+    pub fn connect(folder: &Path, to: SocketAddr, from: Option<SocketAddr>) -> io::Result<Self> {
+        check_folder(folder)?;
+        let any: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        socket.set_nonblocking(true)?;
+        let at = |at: SocketAddr| socket.connect(&SockAddr::unix(folder.join(at.to_string()))?);
+        let missing = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+        };
+        let connected = match at(to) {
+            Err(error) if missing(&error) => at(SocketAddr::new(any, to.port())),
+            other => other,
+        };
+        connected.map_err(
+            |error| {
+                if missing(&error) { io::ErrorKind::ConnectionRefused.into() } else { error }
+            },
+        )?;
+        socket.set_nonblocking(false)?;
+        same_user(&socket)?;
+        let association = Self(socket);
+        let from = from.map(|from| from.to_string()).unwrap_or_default();
+        association.send(Head::of(Kind::Hello), &[IoSlice::new(from.as_bytes())], false)?;
+        Ok(association)
+    }
+
+    /// Both ends of an association within this process, the first as a bare descriptor.
+    ///
+    /// # Errors
+    /// As socketpair(2).
+    pub fn pair() -> io::Result<(OwnedFd, Self)> {
+        let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        Ok((near.into(), Self(far)))
+    }
+
+    /// Sends one message whole.
+    ///
+    /// # Errors
+    /// As sendmsg(2): `WouldBlock` without `wait`, `BrokenPipe` after the peer's end; `EMSGSIZE` above
+    /// [`MESSAGE_BYTES_MAX`].
+    pub fn send(&self, head: Head, body: &[IoSlice<'_>], wait: bool) -> io::Result<usize> {
+        let length = body.iter().map(|slice| slice.len()).sum::<usize>();
+        if length > MESSAGE_BYTES_MAX {
+            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+        }
+        let head = head.to_bytes();
+        let mut slices = Vec::with_capacity(body.len() + 1);
+        slices.push(IoSlice::new(&head));
+        slices.extend_from_slice(body);
+        let flags = libc::MSG_NOSIGNAL | if wait { 0 } else { libc::MSG_DONTWAIT };
+        self.0.send_vectored_with_flags(&slices, flags).map(|_| length)
+    }
+
+    /// Receives one message, head and all, without waiting; `Ok(0)` is the peer's end.
+    ///
+    /// # Errors
+    /// As recvmsg(2): `WouldBlock`, and `ConnectionReset` where the peer died with messages unread.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let descriptor = self.0.as_raw_fd();
+        // SAFETY: the kernel writes at most `buffer.len()` octets to `buffer`, exclusively borrowed; the descriptor is open
+        // because `self` owns it.
+        let read =
+            unsafe { libc::recv(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Ends the association: the peer reads what was sent, then the end.
+    pub fn shutdown(&self) {
+        // It may have ended already.
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+impl AsFd for Association {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("ranlab-shim-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    fn arrived(listener: &Listener) -> Association {
+        loop {
+            match listener.accept() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                other => return other.unwrap().0,
+            }
+        }
+    }
+
+    fn received(association: &Association) -> io::Result<Vec<u8>> {
+        let mut buffer = vec![0; HEAD_BYTES + MESSAGE_BYTES_MAX];
+        loop {
+            match association.receive(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                other => return other.map(|read| buffer[..read].to_vec()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_of_others_is_refused_and_says_why() {
+        let path = folder("modes");
+        check_folder(&path).unwrap();
+        for mode in [0o755, 0o770, 0o701, 0o1700, 0o500] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let error = check_folder(&path).unwrap_err().to_string();
+            assert!(error.contains("must be 0700") && error.contains(&format!("{mode:04o}")), "{error}");
+        }
+        fs::remove_dir(&path).unwrap();
+        std::os::unix::fs::symlink("/tmp", &path).unwrap();
+        assert!(check_folder(&path).unwrap_err().to_string().contains("no folder"));
+        fs::remove_file(&path).unwrap();
+        assert!(check_folder(&path.join("a/b")).is_err());
+    }
+
+    #[test]
+    fn messages_keep_what_sctp_says_of_them_and_the_end_comes_after_the_last() {
+        let (path, at) = (folder("messages"), "10.9.8.7:36421".parse().unwrap());
+        let refused = |to| Association::connect(&path, to, None).unwrap_err().kind();
+        assert_eq!(refused(at), io::ErrorKind::ConnectionRefused);
+        let listener = Listener::bind(&path, at).unwrap();
+        assert_eq!(Listener::bind(&path, at).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let near = Association::connect(&path, at, "127.0.0.9:7".parse().ok()).unwrap();
+        let far = arrived(&listener);
+        let hello = received(&far).unwrap();
+        assert_eq!(Head::read(&hello), Some(Head::of(Kind::Hello)));
+        assert_eq!(&hello[HEAD_BYTES..], b"127.0.0.9:7");
+
+        let head = Head { kind: Kind::Data, stream: 0x0102, unordered: true, ppid: [0, 0, 0, 70] };
+        let long = vec![7; MESSAGE_BYTES_MAX];
+        near.send(head, &[IoSlice::new(b"ab"), IoSlice::new(b"c")], true).unwrap();
+        assert_eq!(near.send(head, &[IoSlice::new(&long)], false).unwrap(), long.len());
+        let too_long = near.send(head, &[IoSlice::new(&long), IoSlice::new(b"x")], true).unwrap_err();
+        assert_eq!(too_long.raw_os_error(), Some(libc::EMSGSIZE));
+        near.shutdown();
+        for body in [&b"abc"[..], &long] {
+            let message = received(&far).unwrap();
+            assert_eq!((Head::read(&message), &message[HEAD_BYTES..]), (Some(head), body));
+        }
+        assert_eq!(received(&far).unwrap(), b"");
+
+        // At any address with the port; a listener that died leaves a file that the next one replaces.
+        drop(listener);
+        assert_eq!(refused(at), io::ErrorKind::ConnectionRefused);
+        fs::write(path.join("0.0.0.0:36421"), "").unwrap();
+        let _any = Listener::bind(&path, "0.0.0.0:36421".parse().unwrap()).unwrap();
+        Association::connect(&path, at, None).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn rubbish_has_no_head() {
+        let good = Head::of(Kind::Data).to_bytes();
+        assert!(Head::read(&good).is_some());
+        for at in 0..HEAD_BYTES {
+            let mut bad = good;
+            bad[at] = 0xff;
+            // The stream and the identifier are the program's own.
+            assert_eq!(Head::read(&bad).is_some(), matches!(at, 4 | 5 | 8..), "octet {at}");
+            assert_eq!(Head::read(&good[..at]), None);
+        }
+    }
+}
