@@ -1,0 +1,479 @@
+//! One SCTP socket of the program: its associations, and what waits for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, AtomicU16, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ranlab_net::shim::{Association, HEAD_BYTES, Head, Kind, Listener, check_folder};
+
+use crate::carrier::{Target, carrier};
+use crate::notification::{self, Change};
+use crate::options::Options;
+use crate::real::error;
+use crate::receive::Rest;
+
+/// Names the folder; without it nothing is carried.
+const FOLDER: &str = "RANLAB_SCTP";
+/// Newcomers that have not said hello, and associations that nobody accepted, at most.
+const NEWCOMERS_MAX: usize = 128;
+/// How often, and after how long, an endpoint whose queue of newcomers is full is tried again.
+const FULL_RETRIES: u32 = 200;
+const FULL_PAUSE: Duration = Duration::from_millis(5);
+
+static FOLDER_NAMED: LazyLock<Option<PathBuf>> =
+    LazyLock::new(|| std::env::var_os(FOLDER).map(PathBuf::from));
+static ASSOCIATIONS: AtomicI32 = AtomicI32::new(1);
+static PORTS: AtomicU16 = AtomicU16::new(0);
+
+/// The folder that stands for the network, if this process has one.
+pub(crate) fn folder() -> Option<&'static Path> {
+    FOLDER_NAMED.as_deref()
+}
+
+/// How an SCTP socket behaves (RFC 6458).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// One-to-one: `SOCK_STREAM`.
+    One,
+    /// One-to-many: `SOCK_SEQPACKET`.
+    Many,
+}
+
+/// What is told of a message that waits in the socket pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) what: What,
+    pub(crate) association: i32,
+    pub(crate) from: SocketAddr,
+    pub(crate) head: Head,
+    pub(crate) ssn: u16,
+    pub(crate) tsn: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Data,
+    Notification,
+    /// An association to accept.
+    Arrival,
+    /// A rest waits: the descriptor is to stay readable.
+    Rest,
+}
+
+/// The other end of an association.
+pub(crate) struct Peer {
+    pub(crate) id: i32,
+    token: u64,
+    pub(crate) link: Arc<Association>,
+    pub(crate) address: SocketAddr,
+    up: bool,
+    received: u32,
+    streams: HashMap<u16, u16>,
+}
+
+/// An SCTP socket.
+pub(crate) struct Endpoint {
+    pub(crate) style: Style,
+    pub(crate) family: c_int,
+    /// The carrier's end of the pair whose other end the program has.
+    pub(crate) far: Association,
+    state: Mutex<State>,
+    associating: Mutex<()>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// Descriptors that the program has of it.
+    pub(crate) handles: usize,
+    pub(crate) local: Option<SocketAddr>,
+    listener: Option<u64>,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) accepted: VecDeque<(OwnedFd, Arc<Endpoint>)>,
+    pub(crate) told: HashMap<u32, Told>,
+    key: u32,
+    held: VecDeque<(Head, Vec<u8>)>,
+    paused: Vec<u64>,
+    room: Option<u64>,
+    pub(crate) rest: Option<Rest>,
+    /// One-to-one: the association is over; `reset`: without grace.
+    over: bool,
+    pub(crate) reset: bool,
+    pub(crate) options: Options,
+}
+
+impl Endpoint {
+    /// A socket, and the program's end of it.
+    pub(crate) fn new(style: Style, family: c_int, options: Options) -> io::Result<(OwnedFd, Arc<Self>)> {
+        let (near, far) = Association::pair()?;
+        let state = Mutex::new(State { options, ..State::default() });
+        Ok((near, Arc::new(Self { style, family, far, state, associating: Mutex::default() })))
+    }
+
+    /// As `socket(2)`.
+    pub(crate) fn open(family: c_int, kind: c_int) -> io::Result<(OwnedFd, Arc<Self>)> {
+        let style = match kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
+            libc::SOCK_STREAM => Style::One,
+            libc::SOCK_SEQPACKET => Style::Many,
+            _ => return error(libc::ESOCKTNOSUPPORT),
+        };
+        if family != libc::AF_INET && family != libc::AF_INET6 {
+            return error(libc::EAFNOSUPPORT);
+        }
+        if let Some(folder) = folder() {
+            check_folder(folder).inspect_err(|why| eprintln!("ranlab: {FOLDER}={why}"))?;
+        }
+        carrier()?;
+        Self::new(style, family, Options::default())
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As `bind(2)`.
+    pub(crate) fn bind(&self, address: SocketAddr) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.local.is_some() {
+            return error(libc::EINVAL);
+        }
+        let port = if address.port() == 0 { next_port() } else { address.port() };
+        state.local = Some(SocketAddr::new(address.ip(), port));
+        Ok(())
+    }
+
+    /// As `listen(2)`.
+    pub(crate) fn listen(self: &Arc<Self>) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.listener.is_some() {
+            return Ok(());
+        }
+        let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        let mut at = state.local.unwrap_or(any);
+        if at.port() == 0 {
+            at.set_port(next_port());
+        }
+        let listener = Listener::bind(folder().unwrap_or(Path::new("")), at)?;
+        state.local = Some(at);
+        state.listener = Some(carrier()?.watch(Target::Arrivals(Arc::clone(self), Arc::new(listener)))?);
+        Ok(())
+    }
+
+    /// As `connect(2)`: the association is up when it returns.
+    pub(crate) fn connect(self: &Arc<Self>, to: SocketAddr) -> io::Result<i32> {
+        let known = self.lock().peers.iter().any(|peer| self.style == Style::One || peer.address == to);
+        if known {
+            return error(libc::EISCONN);
+        }
+        self.associate(to).map(|(_, id)| id)
+    }
+
+    fn associate(self: &Arc<Self>, to: SocketAddr) -> io::Result<(Arc<Association>, i32)> {
+        let from = self.lock().local.filter(|at| !at.ip().is_unspecified());
+        let folder = folder().unwrap_or(Path::new(""));
+        let mut tried = 0;
+        let link = loop {
+            match Association::connect(folder, to, from) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && tried < FULL_RETRIES => {
+                    tried += 1;
+                    std::thread::sleep(FULL_PAUSE);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                other => break Arc::new(other?),
+            }
+        };
+        let mut state = self.lock();
+        let mut peer = self.peer(&link, to)?;
+        peer.up = true;
+        let id = peer.id;
+        state.peers.push(peer);
+        self.changed(&mut state, Change::Up, id, to);
+        Ok((link, id))
+    }
+
+    fn peer(self: &Arc<Self>, link: &Arc<Association>, address: SocketAddr) -> io::Result<Peer> {
+        let token = carrier()?.watch(Target::Messages(Arc::clone(self), Arc::clone(link)))?;
+        let id = ASSOCIATIONS.fetch_add(1, Ordering::Relaxed);
+        let link = Arc::clone(link);
+        Ok(Peer { id, token, link, address, up: false, received: 0, streams: HashMap::new() })
+    }
+
+    fn find(&self, to: Option<SocketAddr>, id: i32) -> Option<Arc<Association>> {
+        let is_it = |peer: &&Peer| match (self.style, to) {
+            (Style::One, _) => true,
+            (_, Some(to)) => peer.address == to,
+            (_, None) => peer.id == id,
+        };
+        let state = self.lock();
+        state.peers.iter().filter(|peer| peer.up).find(is_it).map(|peer| Arc::clone(&peer.link))
+    }
+
+    /// Sends a message to an address, to an association, or to the only one; a one-to-many socket associates first if need be.
+    pub(crate) fn send(
+        self: &Arc<Self>,
+        to: Option<SocketAddr>,
+        id: i32,
+        head: Head,
+        body: &[IoSlice<'_>],
+        wait: bool,
+    ) -> io::Result<usize> {
+        if head.stream >= self.lock().options.streams() {
+            return error(libc::EINVAL);
+        }
+        let length = body.iter().map(|slice| slice.len()).sum();
+        // One thread at a time: two would associate twice.
+        let mut associating = None;
+        let mut found = self.find(to, id);
+        if found.is_none() && to.is_some() {
+            associating = Some(self.associating.lock().unwrap_or_else(PoisonError::into_inner));
+            found = self.find(to, id);
+        }
+        let link = match (found, to) {
+            (Some(link), _) => link,
+            (None, Some(to)) if length > 0 => match self.associate(to) {
+                Ok((link, _)) => link,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+                Err(_) => {
+                    // SCTP takes the message and tells later that nobody is there.
+                    self.undelivered(to);
+                    return Ok(length);
+                }
+            },
+            _ => return error(if self.style == Style::One { libc::ENOTCONN } else { libc::EPIPE }),
+        };
+        drop(associating);
+        if head.kind == Kind::Abort || length == 0 {
+            if head.kind == Kind::Abort {
+                // Whoever does not read it reads the end.
+                let _ = link.send(head, &[], false);
+            }
+            link.shutdown();
+            return Ok(0);
+        }
+        link.send(head, body, wait)
+    }
+
+    fn undelivered(self: &Arc<Self>, to: SocketAddr) {
+        let mut state = self.lock();
+        if state.options.wants(notification::SEND_FAILED) {
+            self.notify(&mut state, 0, to, &notification::send_failed());
+        }
+        self.changed(&mut state, Change::CannotStart, 0, to);
+    }
+
+    fn changed(self: &Arc<Self>, state: &mut State, change: Change, id: i32, address: SocketAddr) {
+        if state.options.wants(notification::ASSOCIATION) {
+            let octets = notification::change(change, state.options.streams(), id);
+            self.notify(state, id, address, &octets);
+        }
+    }
+
+    fn notify(self: &Arc<Self>, state: &mut State, association: i32, from: SocketAddr, octets: &[u8]) {
+        let head = Head::of(Kind::Data);
+        let told = Told { what: What::Notification, association, from, head, ssn: 0, tsn: 0 };
+        self.deliver(state, told, octets, None);
+    }
+
+    /// Puts something into the pair; what finds no room is held, and the association that it came on is left alone so long.
+    pub(crate) fn deliver(
+        self: &Arc<Self>,
+        state: &mut State,
+        told: Told,
+        body: &[u8],
+        came_on: Option<u64>,
+    ) {
+        state.key = state.key.wrapping_add(1);
+        state.told.insert(state.key, told);
+        let head = Head { ppid: state.key.to_ne_bytes(), ..Head::of(Kind::Data) };
+        let full = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        if state.held.is_empty() && !self.far.send(head, &[IoSlice::new(body)], false).is_err_and(full) {
+            return;
+        }
+        state.held.push_back((head, body.to_vec()));
+        if let (Some(token), Ok(carrier)) = (came_on, carrier()) {
+            carrier.pause(token, true);
+            state.paused.push(token);
+        }
+        if state.room.is_none() {
+            state.room = carrier().and_then(|carrier| carrier.watch(Target::Room(Arc::clone(self)))).ok();
+        }
+    }
+
+    /// The program has read: what was held goes on.
+    pub(crate) fn room(&self) {
+        let mut state = self.lock();
+        while let Some((head, body)) = state.held.front() {
+            match self.far.send(*head, &[IoSlice::new(body)], false) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                _ => state.held.pop_front(),
+            };
+        }
+        let Ok(carrier) = carrier() else { return };
+        if let Some(token) = state.room.take() {
+            carrier.forget(token);
+        }
+        std::mem::take(&mut state.paused).iter().for_each(|token| carrier.pause(*token, false));
+        if state.over {
+            self.far.shutdown();
+        }
+    }
+
+    /// Takes a newcomer.
+    pub(crate) fn arrivals(self: &Arc<Self>, listener: &Listener) {
+        // Another user, or nobody any more.
+        let Ok((link, _)) = listener.accept() else { return };
+        let mut state = self.lock();
+        if state.listener.is_none() || state.accepted.len() >= NEWCOMERS_MAX {
+            return;
+        }
+        // Of those that say nothing the oldest goes: whoever has something to say is not kept out by them.
+        let silent = state.peers.iter().filter(|peer| !peer.up);
+        if silent.clone().count() >= NEWCOMERS_MAX
+            && let Some(oldest) = silent.map(|peer| peer.id).min()
+            && let Some(at) = state.peers.iter().position(|peer| peer.id == oldest)
+        {
+            self.end(&mut state, at, false);
+        }
+        // An address of its own, whatever it says: programs know their peers by it.
+        let address = loop {
+            let ip: IpAddr = Ipv4Addr::LOCALHOST.into();
+            let address = SocketAddr::new(ip, next_port());
+            if state.peers.iter().all(|peer| peer.address != address) {
+                break address;
+            }
+        };
+        if let Ok(peer) = self.peer(&Arc::new(link), address) {
+            state.peers.push(peer);
+        }
+    }
+
+    /// Takes what came on an association.
+    pub(crate) fn message(self: &Arc<Self>, token: u64, link: &Association, buffer: &mut [u8]) {
+        let mut state = self.lock();
+        let Some(at) = state.peers.iter().position(|peer| peer.token == token) else { return };
+        let (read, graceful) = match link.receive(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => (&[][..], false),
+            Ok(read) => (&buffer[..read], read == 0),
+        };
+        let peer = &mut state.peers[at];
+        match Head::read(read) {
+            Some(Head { kind: Kind::Hello, .. }) if !peer.up => {
+                self.hello(&mut state, at, &read[HEAD_BYTES..])
+            }
+            Some(head) if head.kind == Kind::Data && peer.up => {
+                peer.received = peer.received.wrapping_add(1);
+                let (next, tsn) = (peer.streams.entry(head.stream).or_default(), peer.received);
+                let (ssn, association, from) = (*next, peer.id, peer.address);
+                *next = next.wrapping_add(u16::from(!head.unordered));
+                let told = Told { what: What::Data, association, from, head, ssn, tsn };
+                self.deliver(&mut state, told, &read[HEAD_BYTES..], Some(token));
+            }
+            _ => self.end(&mut state, at, graceful),
+        }
+    }
+
+    /// A newcomer is up; on a one-to-one socket it waits to be accepted.
+    fn hello(self: &Arc<Self>, state: &mut State, at: usize, own: &[u8]) {
+        let own = std::str::from_utf8(own).ok().and_then(|own| own.parse::<SocketAddr>().ok());
+        let is_taken = |own: &SocketAddr| state.peers.iter().any(|peer| peer.address == *own);
+        if let Some(own) = own.filter(|own| !is_taken(own)) {
+            state.peers[at].address = own;
+        }
+        let peer = &mut state.peers[at];
+        (peer.up, peer.received) = (true, 0);
+        let (id, from) = (peer.id, peer.address);
+        if self.style == Style::Many {
+            return self.changed(state, Change::Up, id, from);
+        }
+        let peer = state.peers.swap_remove(at);
+        let (Ok(carrier), Ok((near, endpoint))) =
+            (carrier(), Self::new(Style::One, self.family, state.options.clone()))
+        else {
+            return;
+        };
+        {
+            let mut accepted = endpoint.lock();
+            accepted.local = state.local;
+            carrier.give(peer.token, &endpoint);
+            accepted.peers.push(peer);
+            endpoint.changed(&mut accepted, Change::Up, id, from);
+        }
+        state.accepted.push_back((near, endpoint));
+        let told =
+            Told { what: What::Arrival, association: id, from, head: Head::of(Kind::Hello), ssn: 0, tsn: 0 };
+        self.deliver(state, told, &[], None);
+    }
+
+    /// An association is over.
+    fn end(self: &Arc<Self>, state: &mut State, at: usize, graceful: bool) {
+        let peer = state.peers.swap_remove(at);
+        if let Ok(carrier) = carrier() {
+            carrier.forget(peer.token);
+        }
+        peer.link.shutdown();
+        state.paused.retain(|token| *token != peer.token);
+        if !peer.up {
+            return;
+        }
+        // A program that does not ask for changes is told of a death, too, if it asks for ends.
+        let tells_of_changes = state.options.wants(notification::ASSOCIATION);
+        if state.options.wants(notification::SHUTDOWN) && (graceful || !tells_of_changes) {
+            self.notify(state, peer.id, peer.address, &notification::shutdown(peer.id));
+        }
+        let change = if graceful { Change::ShutdownComplete } else { Change::Lost };
+        self.changed(state, change, peer.id, peer.address);
+        if self.style == Style::One {
+            (state.over, state.reset) = (true, !graceful);
+            if state.held.is_empty() {
+                self.far.shutdown();
+            }
+        }
+    }
+
+    /// Takes an association out, as a one-to-one socket: `sctp_peeloff`.
+    pub(crate) fn peel_off(&self, id: i32) -> io::Result<(OwnedFd, Arc<Self>)> {
+        let mut state = self.lock();
+        let Some(at) = state.peers.iter().position(|peer| peer.id == id && peer.up) else {
+            return error(libc::EINVAL);
+        };
+        let (near, endpoint) = Self::new(Style::One, self.family, state.options.clone())?;
+        let peer = state.peers.swap_remove(at);
+        carrier()?.give(peer.token, &endpoint);
+        endpoint.lock().local = state.local;
+        endpoint.lock().peers.push(peer);
+        Ok((near, endpoint))
+    }
+
+    /// One descriptor of it is closed; with the last one all its associations end.
+    pub(crate) fn release(&self) {
+        let mut state = self.lock();
+        state.handles = state.handles.saturating_sub(1);
+        let Ok(carrier) = carrier() else { return };
+        if state.handles > 0 {
+            return;
+        }
+        state.listener.take().into_iter().chain(state.room.take()).for_each(|token| carrier.forget(token));
+        for peer in state.peers.drain(..) {
+            carrier.forget(peer.token);
+            peer.link.shutdown();
+        }
+        let accepted = std::mem::take(&mut state.accepted);
+        drop(state);
+        accepted.iter().for_each(|(_, endpoint)| endpoint.release());
+    }
+}
+
+/// A port that nobody asked for.
+fn next_port() -> u16 {
+    // From IANA's dynamic range; two processes begin at different ones.
+    let number = PORTS.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
+    49_152 + number % 16_384
+}

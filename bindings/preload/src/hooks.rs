@@ -1,0 +1,392 @@
+//! The calls that a preloading program finds here instead of libc's.
+
+use std::ffi::{c_int, c_void};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use libc::{iovec, msghdr, sockaddr, socklen_t};
+use ranlab_net::shim::Kind;
+
+use crate::endpoint::{Endpoint, Style, What, folder};
+use crate::message::{self, NOTIFICATION};
+use crate::options::{handed_out, list_bytes};
+use crate::real::{self, answer, error};
+use crate::{address, table};
+
+/// Defines each call: libc's for a descriptor that is not ours, and otherwise what stands behind `=>`, with the endpoint.
+///
+/// Whoever calls keeps what the call's manual page asks: pointers are valid for the lengths that stand beside them. That is
+/// the ground of every `unsafe` here.
+macro_rules! hooks {
+    ($($name:ident($fd:ident $(, $argument:ident: $type:ty)*) -> $result:ty, |$endpoint:ident| $work:expr;)*) => {$(
+        /// As the call of that name in section 2 of the manual.
+        ///
+        /// # Safety
+        /// Every pointer is valid for the octets that the manual page says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($fd: c_int $(, $argument: $type)*) -> $result {
+            match table::find($fd) {
+                // SAFETY: the caller's promise, passed on.
+                None => unsafe { real::$name($fd $(, $argument)*) },
+                Some($endpoint) => answer(|| $work),
+            }
+        }
+    )*};
+}
+
+hooks! {
+    bind(fd, at: *const sockaddr, length: socklen_t) -> c_int, |endpoint| {
+        endpoint.bind(address_at(at.cast(), length)?).map(|()| 0)
+    };
+    listen(fd, _backlog: c_int) -> c_int, |endpoint| endpoint.listen().map(|()| 0);
+    accept(fd, at: *mut sockaddr, length: *mut socklen_t) -> c_int, |endpoint| {
+        accepted(&endpoint, fd, at, length, 0)
+    };
+    accept4(fd, at: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int, |endpoint| {
+        accepted(&endpoint, fd, at, length, flags)
+    };
+    connect(fd, at: *const sockaddr, length: socklen_t) -> c_int, |endpoint| {
+        endpoint.connect(address_at(at.cast(), length)?).map(|_| 0)
+    };
+    getsockname(fd, at: *mut sockaddr, length: *mut socklen_t) -> c_int, |endpoint| {
+        let any = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), 0);
+        let local = endpoint.lock().local.unwrap_or(any);
+        show(&address::written(local, endpoint.family), at.cast(), length).map(|()| 0)
+    };
+    getpeername(fd, at: *mut sockaddr, length: *mut socklen_t) -> c_int, |endpoint| {
+        let peer = endpoint.lock().peers.first().filter(|_| endpoint.style == Style::One).map(|peer| peer.address);
+        match peer {
+            Some(peer) => show(&address::written(peer, endpoint.family), at.cast(), length).map(|()| 0),
+            None => error(libc::ENOTCONN),
+        }
+    };
+    setsockopt(fd, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int, |endpoint| {
+        match level {
+            libc::IPPROTO_SCTP => endpoint.set(name, octets(value, length as usize)),
+            // SAFETY: the caller's promise, passed on: the pair has buffers and time-outs like any socket.
+            libc::SOL_SOCKET => system(unsafe { real::setsockopt(fd, level, name, value, length) }),
+            // Of IP, which is not there.
+            _ => Ok(0),
+        }
+    };
+    getsockopt(fd, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t) -> c_int, |endpoint| {
+        get_option(&endpoint, fd, level, name, value, length)
+    };
+    shutdown(fd, how: c_int) -> c_int, |endpoint| {
+        if endpoint.style == Style::Many {
+            return error(libc::EOPNOTSUPP);
+        }
+        if how != libc::SHUT_RD {
+            endpoint.lock().peers.iter().for_each(|peer| peer.link.shutdown());
+        }
+        Ok(0)
+    };
+    sendmsg(fd, message: *const msghdr, flags: c_int) -> isize, |endpoint| {
+        // SAFETY: the caller's promise: a valid `msghdr`.
+        let message = unsafe { &*message };
+        let to = match message.msg_namelen {
+            0 => None,
+            length => Some(address_at(message.msg_name, length)?),
+        };
+        let control = octets(message.msg_control, message.msg_controllen);
+        // SAFETY: `iovec` and `IoSlice` have the same layout (std says so), and the slices are the caller's to read.
+        let body = unsafe { slices::<IoSlice<'_>>(message) };
+        sent(&endpoint, fd, to, control, body, flags)
+    };
+    send(fd, from: *const c_void, length: usize, flags: c_int) -> isize, |endpoint| {
+        sent(&endpoint, fd, None, &[], &[IoSlice::new(octets(from, length))], flags)
+    };
+    sendto(fd, from: *const c_void, length: usize, flags: c_int, at: *const sockaddr, at_length: socklen_t) -> isize,
+    |endpoint| {
+        let to = if at.is_null() { None } else { Some(address_at(at.cast(), at_length)?) };
+        sent(&endpoint, fd, to, &[], &[IoSlice::new(octets(from, length))], flags)
+    };
+    write(fd, from: *const c_void, length: usize) -> isize, |endpoint| {
+        sent(&endpoint, fd, None, &[], &[IoSlice::new(octets(from, length))], 0)
+    };
+    recvmsg(fd, message: *mut msghdr, flags: c_int) -> isize, |endpoint| {
+        // SAFETY: the caller's promise: a valid `msghdr`, exclusively lent.
+        received(&endpoint, fd, unsafe { &mut *message }, flags)
+    };
+    recv(fd, to: *mut c_void, length: usize, flags: c_int) -> isize, |endpoint| {
+        received_plainly(&endpoint, fd, to, length, flags, (std::ptr::null_mut(), std::ptr::null_mut()))
+    };
+    recvfrom(fd, to: *mut c_void, length: usize, flags: c_int, at: *mut sockaddr, at_length: *mut socklen_t) -> isize,
+    |endpoint| received_plainly(&endpoint, fd, to, length, flags, (at, at_length));
+    read(fd, to: *mut c_void, length: usize) -> isize, |endpoint| {
+        received_plainly(&endpoint, fd, to, length, 0, (std::ptr::null_mut(), std::ptr::null_mut()))
+    };
+    dup(fd) -> c_int, |endpoint| {
+        // SAFETY: dup(2) takes a number only.
+        duplicated(&endpoint, unsafe { real::dup(fd) })
+    };
+}
+
+/// As socket(2).
+///
+/// # Safety
+/// It takes numbers only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    if protocol != libc::IPPROTO_SCTP || folder().is_none() {
+        // SAFETY: it takes numbers only.
+        return unsafe { real::socket(domain, kind, protocol) };
+    }
+    answer(|| {
+        let (near, endpoint) = Endpoint::open(domain, kind)?;
+        let flagged = flag(&near, kind & libc::SOCK_NONBLOCK != 0, kind & libc::SOCK_CLOEXEC != 0);
+        flagged.and_then(|()| handed_out(near, &endpoint))
+    })
+}
+
+/// As close(2).
+///
+/// # Safety
+/// As of libc's: whoever has the descriptor gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    // First: once it is closed, the number may be another socket's.
+    table::remove(fd);
+    // SAFETY: the caller's promise, passed on.
+    unsafe { real::close(fd) }
+}
+
+/// As dup2(2).
+///
+/// # Safety
+/// As of libc's: whoever has `to` gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
+    // SAFETY: the caller's promise, passed on.
+    replaced(fd, to, || unsafe { real::dup2(fd, to) })
+}
+
+/// As dup3(2).
+///
+/// # Safety
+/// As of libc's: whoever has `to` gives it up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
+    // SAFETY: the caller's promise, passed on.
+    replaced(fd, to, || unsafe { real::dup3(fd, to, flags) })
+}
+
+fn replaced(fd: c_int, to: c_int, replace: impl FnOnce() -> c_int) -> c_int {
+    let endpoint = table::find(fd);
+    if fd != to {
+        table::remove(to);
+    }
+    match endpoint {
+        Some(endpoint) if fd != to => answer(|| duplicated(&endpoint, replace())),
+        _ => replace(),
+    }
+}
+
+fn duplicated(endpoint: &Arc<Endpoint>, made: c_int) -> io::Result<c_int> {
+    let made = system(made)?;
+    if !table::insert(made, endpoint) {
+        // SAFETY: it was made here, and nobody else knows it.
+        unsafe { real::close(made) };
+        return error(libc::EMFILE);
+    }
+    Ok(made)
+}
+
+/// libc's answer as a result.
+fn system(answer: c_int) -> io::Result<c_int> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// Octets that the caller gave to read.
+fn octets<'a>(at: *const c_void, length: usize) -> &'a [u8] {
+    if at.is_null() || length == 0 {
+        return &[];
+    }
+    // SAFETY: the hooks' ground: the caller's pointer is valid for that length while the call lasts, and no slice made here
+    // outlives it.
+    unsafe { std::slice::from_raw_parts(at.cast(), length) }
+}
+
+fn address_at(at: *const c_void, length: socklen_t) -> io::Result<SocketAddr> {
+    address::read(octets(at, length as usize)).ok_or(io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Gives the caller as much as there is room for, and says how much there was.
+fn show(octets: &[u8], at: *mut c_void, length: *mut socklen_t) -> io::Result<()> {
+    if at.is_null() || length.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the hooks' ground: `length` is valid, and `at` for so many octets.
+    unsafe {
+        let room = (*length as usize).min(octets.len());
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), at.cast(), room);
+        *length = octets.len() as socklen_t;
+    }
+    Ok(())
+}
+
+/// The slices of a message.
+///
+/// # Safety
+/// `message` is valid, and `T` has the layout of `iovec`.
+unsafe fn slices<'a, T>(message: &msghdr) -> &'a [T] {
+    if message.msg_iov.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(message.msg_iov.cast(), message.msg_iovlen) }
+}
+
+fn waits(fd: c_int, flags: c_int) -> bool {
+    // SAFETY: fcntl(2) with numbers only.
+    flags & libc::MSG_DONTWAIT == 0 && unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_NONBLOCK == 0
+}
+
+fn flag(fd: &OwnedFd, nonblocking: bool, closes: bool) -> io::Result<()> {
+    let fd = fd.as_raw_fd();
+    // SAFETY: fcntl(2) with numbers only.
+    unsafe {
+        system(libc::fcntl(fd, libc::F_SETFL, if nonblocking { libc::O_NONBLOCK } else { 0 }))?;
+        system(libc::fcntl(fd, libc::F_SETFD, if closes { libc::FD_CLOEXEC } else { 0 }))?;
+    }
+    Ok(())
+}
+
+fn accepted(
+    endpoint: &Arc<Endpoint>,
+    fd: c_int,
+    at: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> io::Result<c_int> {
+    if endpoint.style == Style::Many {
+        return error(libc::EOPNOTSUPP);
+    }
+    loop {
+        match endpoint.receive(fd, &mut [], 0)? {
+            None => return error(libc::EINVAL),
+            Some(received) if received.told.what == What::Arrival => {
+                let next = endpoint.lock().accepted.pop_front();
+                let Some((near, made)) = next else { continue };
+                flag(&near, flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0)?;
+                show(&address::written(received.told.from, endpoint.family), at.cast(), length)?;
+                return handed_out(near, &made);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn sent(
+    endpoint: &Arc<Endpoint>,
+    fd: c_int,
+    to: Option<SocketAddr>,
+    control: &[u8],
+    body: &[IoSlice<'_>],
+    flags: c_int,
+) -> io::Result<isize> {
+    let wanted = message::wanted(control);
+    if wanted.head.kind != Kind::Abort && !wanted.ends && body.iter().all(|slice| slice.is_empty()) {
+        return error(libc::EINVAL);
+    }
+    let sent = endpoint.send(to, wanted.association, wanted.head, body, waits(fd, flags))?;
+    if wanted.ends && sent > 0 {
+        endpoint.send(to, wanted.association, wanted.head, &[], true)?;
+    }
+    isize::try_from(sent).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn received(endpoint: &Arc<Endpoint>, fd: c_int, message: &mut msghdr, flags: c_int) -> io::Result<isize> {
+    // SAFETY: `message` is valid, as the hooks' callers promise.
+    let mut slices: Vec<iovec> = unsafe { slices(message) }.to_vec();
+    let came = endpoint.receive(fd, &mut slices, flags)?;
+    message.msg_flags = 0;
+    let Some(received) = came else {
+        message.msg_controllen = 0;
+        return Ok(0);
+    };
+    if received.whole {
+        message.msg_flags |= libc::MSG_EOR;
+    }
+    if received.told.what == What::Notification {
+        message.msg_flags |= NOTIFICATION;
+    }
+    let from = address::written(received.told.from, endpoint.family);
+    show(&from, message.msg_name, &mut message.msg_namelen)?;
+    let mut control = message::beside(&received.told, &endpoint.lock().options);
+    if control.len() > message.msg_controllen {
+        message.msg_flags |= libc::MSG_CTRUNC;
+        control.truncate(message.msg_controllen);
+    }
+    let mut length = control.len() as socklen_t;
+    show(&control, message.msg_control, &mut length)?;
+    message.msg_controllen = control.len();
+    isize::try_from(received.bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn received_plainly(
+    endpoint: &Arc<Endpoint>,
+    fd: c_int,
+    to: *mut c_void,
+    length: usize,
+    flags: c_int,
+    (at, at_length): (*mut sockaddr, *mut socklen_t),
+) -> io::Result<isize> {
+    let mut slices = [iovec { iov_base: to, iov_len: length }];
+    let Some(received) = endpoint.receive(fd, &mut slices, flags)? else { return Ok(0) };
+    show(&address::written(received.told.from, endpoint.family), at.cast(), at_length)?;
+    isize::try_from(received.bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn get_option(
+    endpoint: &Arc<Endpoint>,
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    length: *mut socklen_t,
+) -> io::Result<c_int> {
+    if length.is_null() || value.is_null() {
+        return error(libc::EFAULT);
+    }
+    // SAFETY: the hooks' ground: `length` is valid.
+    let given = octets(value, unsafe { *length } as usize);
+    match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_TYPE) => {
+            let kind = if endpoint.style == Style::One { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET };
+            show(&kind.to_ne_bytes(), value, length).map(|()| 0)
+        }
+        (libc::SOL_SOCKET, libc::SO_PROTOCOL) => {
+            show(&libc::IPPROTO_SCTP.to_ne_bytes(), value, length).map(|()| 0)
+        }
+        (libc::SOL_SOCKET, libc::SO_DOMAIN) => {
+            show(&endpoint.family.to_ne_bytes(), value, length).map(|()| 0)
+        }
+        // SAFETY: the caller's promise, passed on.
+        (libc::SOL_SOCKET, _) => system(unsafe { real::getsockopt(fd, level, name, value, length) }),
+        (libc::IPPROTO_SCTP, _) if Endpoint::refers(name) => {
+            // Association, octets of the addresses, and where they are.
+            let word = |at: usize| given.get(at..).and_then(|octets| octets.first_chunk().copied());
+            let place =
+                given.get(8..).and_then(|octets| octets.first_chunk().copied()).map(usize::from_ne_bytes);
+            let (Some(bytes), Some(place)) = (word(4).map(i32::from_ne_bytes), place) else {
+                return error(libc::EINVAL);
+            };
+            let addresses = octets(place as *const c_void, list_bytes(bytes));
+            let id = endpoint.connect_to_first(name, addresses)?;
+            let mut four = 4;
+            show(&id.to_ne_bytes(), value, &mut four).map(|()| 0)
+        }
+        (libc::IPPROTO_SCTP, _) => {
+            let given = given.to_vec();
+            let (octets, result) = endpoint.get(name, &given)?;
+            show(&octets, value, length).map(|()| result)
+        }
+        _ => {
+            let zeros = vec![0; given.len()];
+            show(&zeros, value, length).map(|()| 0)
+        }
+    }
+}

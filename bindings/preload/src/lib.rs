@@ -1,0 +1,28 @@
+//! A library to preload: SCTP sockets of a stock program, carried over Unix sockets; no other socket is touched.
+//!
+//! ```text
+//!  program --sendmsg--> hook --------------------------------> Unix SEQPACKET --> the peer's carrier, or ours (`shim://`)
+//!     ^                                                              |
+//!     '---recvmsg-- hook <-- socket pair <-- carrier thread <--------'
+//! ```
+//!
+//! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` is all; `docs/gateway.md` tells the rest. The program's
+//! descriptor is one end of a socket pair, so that `poll`, `epoll`, `select`, time-outs and `O_NONBLOCK` are the kernel's own:
+//! each message raises an edge, as SCTP's does. One thread, the carrier, takes what comes on the associations and puts it
+//! there. What the program sends goes straight to the association.
+//!
+//! Only libc's calls are replaced, not libsctp's: its functions are made of `sendmsg`, `recvmsg` and socket options, whichever
+//! way it is linked. Without the variable, and for every descriptor that is not SCTP, each hook is a look at one bit.
+//! Sockets do not outlive `fork` with use on both sides, and `readv`, `recvmmsg` and `fcntl(F_DUPFD)` do not know them.
+#![allow(unsafe_code)]
+
+mod address;
+mod carrier;
+mod endpoint;
+pub mod hooks;
+mod message;
+mod notification;
+mod options;
+mod real;
+mod receive;
+mod table;

@@ -1,0 +1,91 @@
+//! What stands beside a message: control parts out and in (RFC 6458 section 5.3).
+
+use std::ffi::c_int;
+
+use ranlab_net::shim::{Head, Kind};
+
+use crate::endpoint::{Told, What};
+use crate::notification::DATA_IO;
+use crate::options::Options;
+
+const SNDRCV: c_int = libc::SCTP_SNDRCV;
+const SNDINFO: c_int = libc::SCTP_SNDINFO;
+const RCVINFO: c_int = libc::SCTP_RCVINFO;
+/// Flags of one message.
+const UNORDERED: u16 = 1;
+const ABORT: u16 = 4;
+const EOF: u16 = 0x200;
+/// `MSG_NOTIFICATION` of linux/sctp.h.
+pub(crate) const NOTIFICATION: c_int = 0x8000;
+/// Octets in front of a control part's own, which is aligned like a `size_t`.
+const HEADER_BYTES: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
+
+/// What the program says of a message that it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) association: i32,
+    pub(crate) head: Head,
+    /// The association is to end after it.
+    pub(crate) ends: bool,
+}
+
+/// Reads the control parts of a message that goes out.
+pub(crate) fn wanted(mut control: &[u8]) -> Wanted {
+    let mut wanted = Wanted { association: 0, head: Head::of(Kind::Data), ends: false };
+    let word = size_of::<usize>();
+    while let Some(length) = control.first_chunk().map(|octets| usize::from_ne_bytes(*octets)) {
+        let int = |at: usize| control.get(at..)?.first_chunk().map(|octets| i32::from_ne_bytes(*octets));
+        let Some(part) = control.get(HEADER_BYTES..length) else { break };
+        let half = |at: usize| part.get(at..)?.first_chunk().map(|octets| u16::from_ne_bytes(*octets));
+        let four = |at: usize| part.get(at..)?.first_chunk::<4>().copied();
+        let places = match (int(word), int(word + 4)) {
+            (Some(libc::IPPROTO_SCTP), Some(SNDRCV)) => Some((4, 8, 28)),
+            (Some(libc::IPPROTO_SCTP), Some(SNDINFO)) => Some((2, 4, 12)),
+            _ => None,
+        };
+        if let Some((flags, ppid, association)) = places {
+            let flags = half(flags).unwrap_or(0);
+            wanted.head.stream = half(0).unwrap_or(0);
+            wanted.head.ppid = four(ppid).unwrap_or_default();
+            wanted.head.unordered = flags & UNORDERED != 0;
+            wanted.association = four(association).map_or(0, i32::from_ne_bytes);
+            wanted.ends = flags & EOF != 0;
+            if flags & ABORT != 0 {
+                wanted.head.kind = Kind::Abort;
+            }
+        }
+        let Some(rest) = control.get(length.next_multiple_of(word)..) else { break };
+        control = rest;
+    }
+    wanted
+}
+
+/// The control parts of a message that comes in, as the program has asked for them.
+pub(crate) fn beside(told: &Told, options: &Options) -> Vec<u8> {
+    let mut control = Vec::new();
+    if told.what != What::Data {
+        return control;
+    }
+    let (head, tsn) = (told.head, told.tsn.to_ne_bytes());
+    let flags = if head.unordered { UNORDERED } else { 0 };
+    let start: Vec<u8> =
+        [head.stream, told.ssn, flags, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let (id, zero) = (told.association.to_ne_bytes(), [0; 4]);
+    if options.receive_info {
+        // Stream, number, flags, identifier, TSN, cumulative TSN, context, association.
+        put(&mut control, RCVINFO, &[&start[..], &head.ppid, &tsn, &tsn, &zero, &id].concat());
+    }
+    if options.wants(DATA_IO) {
+        // The same with a life time; a program may send it back as it is.
+        put(&mut control, SNDRCV, &[&start[..], &head.ppid, &zero, &zero, &tsn, &tsn, &id].concat());
+    }
+    control
+}
+
+fn put(control: &mut Vec<u8>, kind: c_int, part: &[u8]) {
+    control.extend((HEADER_BYTES + part.len()).to_ne_bytes());
+    control.extend(libc::IPPROTO_SCTP.to_ne_bytes());
+    control.extend(kind.to_ne_bytes());
+    control.extend(part);
+    control.resize(control.len().next_multiple_of(size_of::<usize>()), 0);
+}

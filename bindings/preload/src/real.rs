@@ -1,0 +1,94 @@
+//! The calls as libc has them, and errno.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+
+/// The next definition of a name behind this library: libc's. A process without it does not live.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: dlsym(3) with a string that ends; it reads the list of loaded libraries only.
+    let at = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if at.is_null() {
+        // SAFETY: abort(3) does not return and asks for nothing.
+        unsafe { libc::abort() }
+    }
+    at
+}
+
+/// Defines calls of libc by their names here.
+macro_rules! real {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        /// libc's own. The caller keeps what the call's manual page asks.
+        pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
+            static AT: std::sync::atomic::AtomicPtr<c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+            let mut at = AT.load(std::sync::atomic::Ordering::Relaxed);
+            if at.is_null() {
+                let name = concat!(stringify!($name), "\0").as_bytes();
+                at = next(CStr::from_bytes_with_nul(name).unwrap_or_default());
+                AT.store(at, std::sync::atomic::Ordering::Relaxed);
+            }
+            // SAFETY: it is libc's function of that name, which has this type; its demands are the caller's.
+            unsafe {
+                let call: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(at);
+                call($($argument),*)
+            }
+        }
+    )*};
+}
+
+real! {
+    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    bind(fd: c_int, address: *const libc::sockaddr, length: libc::socklen_t) -> c_int;
+    listen(fd: c_int, backlog: c_int) -> c_int;
+    accept(fd: c_int, address: *mut libc::sockaddr, length: *mut libc::socklen_t) -> c_int;
+    accept4(fd: c_int, address: *mut libc::sockaddr, length: *mut libc::socklen_t, flags: c_int) -> c_int;
+    connect(fd: c_int, address: *const libc::sockaddr, length: libc::socklen_t) -> c_int;
+    getsockname(fd: c_int, address: *mut libc::sockaddr, length: *mut libc::socklen_t) -> c_int;
+    getpeername(fd: c_int, address: *mut libc::sockaddr, length: *mut libc::socklen_t) -> c_int;
+    setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, length: libc::socklen_t) -> c_int;
+    getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut libc::socklen_t) -> c_int;
+    shutdown(fd: c_int, how: c_int) -> c_int;
+    close(fd: c_int) -> c_int;
+    dup(fd: c_int) -> c_int;
+    dup2(fd: c_int, to: c_int) -> c_int;
+    dup3(fd: c_int, to: c_int, flags: c_int) -> c_int;
+    sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize;
+    recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize;
+    send(fd: c_int, octets: *const c_void, length: usize, flags: c_int) -> isize;
+    sendto(fd: c_int, octets: *const c_void, length: usize, flags: c_int, address: *const libc::sockaddr,
+        address_length: libc::socklen_t) -> isize;
+    recv(fd: c_int, octets: *mut c_void, length: usize, flags: c_int) -> isize;
+    recvfrom(fd: c_int, octets: *mut c_void, length: usize, flags: c_int, address: *mut libc::sockaddr,
+        address_length: *mut libc::socklen_t) -> isize;
+    write(fd: c_int, octets: *const c_void, length: usize) -> isize;
+    read(fd: c_int, octets: *mut c_void, length: usize) -> isize;
+}
+
+/// Does what a hook does in a call's place: -1 and errno on an error. Otherwise errno stays as it was: FlexRIC asserts that a
+/// call that succeeded left it alone.
+pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
+    // SAFETY: the address of this thread's errno is valid as long as the thread lives.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    match work() {
+        Ok(value) => {
+            *errno = before;
+            value
+        }
+        Err(error) => {
+            *errno = error.raw_os_error().unwrap_or(match error.kind() {
+                io::ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
+                io::ErrorKind::AddrInUse => libc::EADDRINUSE,
+                io::ErrorKind::PermissionDenied => libc::EACCES,
+                io::ErrorKind::TimedOut => libc::ETIMEDOUT,
+                io::ErrorKind::InvalidInput => libc::EINVAL,
+                _ => libc::EIO,
+            });
+            T::from(-1)
+        }
+    }
+}
+
+/// An error by its number.
+pub(crate) fn error<T>(code: c_int) -> io::Result<T> {
+    Err(io::Error::from_raw_os_error(code))
+}

@@ -1,0 +1,118 @@
+//! From the socket pair to the program.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::io;
+use std::sync::Arc;
+
+use ranlab_net::shim::{HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
+
+use crate::endpoint::{Endpoint, Told, What};
+use crate::real;
+
+/// What of a message did not fit into the program's buffer.
+pub(crate) struct Rest {
+    told: Told,
+    octets: Vec<u8>,
+}
+
+/// What one call brought.
+pub(crate) struct Received {
+    pub(crate) bytes: usize,
+    pub(crate) told: Told,
+    /// The message ends here.
+    pub(crate) whole: bool,
+}
+
+thread_local! {
+    static OVERFLOW: RefCell<Vec<u8>> = RefCell::new(vec![0; MESSAGE_BYTES_MAX]);
+}
+
+impl Endpoint {
+    /// Receives into the program's buffers; `None` is the end. A message longer than they are comes in parts, as SCTP's do.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        near: c_int,
+        slices: &mut [libc::iovec],
+        flags: c_int,
+    ) -> io::Result<Option<Received>> {
+        OVERFLOW.with_borrow_mut(|overflow| {
+            loop {
+                if let Some(received) = self.rest(slices) {
+                    return Ok(Some(received));
+                }
+                let mut head = [0; HEAD_BYTES];
+                let Some(read) = receive_all(near, &mut head, slices, overflow, flags)? else {
+                    let reset = std::mem::take(&mut self.lock().reset);
+                    return if reset { real::error(libc::ECONNRESET) } else { Ok(None) };
+                };
+                let key = Head::read(&head).map_or(0, |head| u32::from_ne_bytes(head.ppid));
+                let mut state = self.lock();
+                let told = if flags & libc::MSG_PEEK == 0 {
+                    state.told.remove(&key)
+                } else {
+                    state.told.get(&key).copied()
+                };
+                let Some(told) = told.filter(|told| told.what != What::Rest) else { continue };
+                let taken = read.min(room(slices));
+                let whole = read == taken || flags & libc::MSG_PEEK != 0;
+                if !whole {
+                    state.rest = Some(Rest { told, octets: overflow[..read - taken].to_vec() });
+                    let told = Told { what: What::Rest, head: Head::of(Kind::Data), ..told };
+                    self.deliver(&mut state, told, &[], None);
+                }
+                return Ok(Some(Received { bytes: taken, told, whole }));
+            }
+        })
+    }
+
+    fn rest(&self, slices: &mut [libc::iovec]) -> Option<Received> {
+        let mut state = self.lock();
+        let mut rest = state.rest.take()?;
+        let taken = rest.octets.len().min(room(slices));
+        let mut from = 0;
+        for slice in slices {
+            let part = slice.iov_len.min(taken - from);
+            // SAFETY: the program gave `iov_len` octets at `iov_base` to write to; `from + part` is within the rest.
+            unsafe {
+                std::ptr::copy_nonoverlapping(rest.octets[from..].as_ptr(), slice.iov_base.cast(), part)
+            };
+            from += part;
+        }
+        let (told, whole) = (rest.told, taken == rest.octets.len());
+        if !whole {
+            rest.octets.drain(..taken);
+            state.rest = Some(rest);
+        }
+        Some(Received { bytes: taken, told, whole })
+    }
+}
+
+fn room(slices: &[libc::iovec]) -> usize {
+    slices.iter().map(|slice| slice.iov_len).sum()
+}
+
+/// One message of the pair: into `head`, the program's slices and what is beyond them; its octets without the head.
+fn receive_all(
+    near: c_int,
+    head: &mut [u8; HEAD_BYTES],
+    slices: &[libc::iovec],
+    overflow: &mut [u8],
+    flags: c_int,
+) -> io::Result<Option<usize>> {
+    let mut all = Vec::with_capacity(slices.len() + 2);
+    all.push(libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: HEAD_BYTES });
+    all.extend_from_slice(slices);
+    all.push(libc::iovec { iov_base: overflow.as_mut_ptr().cast(), iov_len: overflow.len() });
+    // SAFETY: `msghdr` is a C structure of integers and pointers; all zeros is its empty value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = all.as_mut_ptr();
+    message.msg_iovlen = all.len();
+    // SAFETY: the slices are ours and the program's own, each valid for its length; the descriptor is the program's.
+    let read = unsafe { real::recvmsg(near, &mut message, flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK)) };
+    match usize::try_from(read) {
+        Ok(0) => Ok(None),
+        Ok(read) => Ok(Some(read - HEAD_BYTES.min(read))),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,271 @@
+//! Programs that use SCTP as stock ones do, with the library preloaded: this test's own binary, started again in a role.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+mod roles;
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use ranlab_net::shim::{Head, Kind};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+const NOBODY: u32 = 65_534;
+
+/// A folder of one test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ranlab-preload-{test}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A preloaded program: what it says, line by line.
+struct Program {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    told: Option<ChildStdin>,
+}
+
+fn command(role: &str, folder: &Path) -> Command {
+    let own = std::env::current_exe().unwrap();
+    let library = own.parent().unwrap().join("libranlab_preload.so");
+    assert!(library.is_file(), "{} is not built", library.display());
+    let mut command = Command::new(own);
+    command.args(["--exact", "a_role", "--nocapture"]).env("LD_PRELOAD", library);
+    command.env("RANLAB_SCTP", folder).env("ROLE", role).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+impl Program {
+    fn start(role: &str, folder: &Folder) -> Self {
+        Self::of(command(role, &folder.0))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let (says, told) = (BufReader::new(child.stdout.take().unwrap()), child.stdin.take());
+        Self { child, says, told }
+    }
+
+    /// Its next line; the test harness's own are left out.
+    fn line(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.says.read_line(&mut line).unwrap() > 0, "it ended");
+            if let Some(said) = line.trim_end().split("> ").nth(1) {
+                return said.to_owned();
+            }
+        }
+    }
+
+    /// Lets it go on where it waits.
+    fn go(&mut self) {
+        self.told.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+
+    /// Waits for its good end.
+    fn ends(mut self) {
+        let mut rest = String::new();
+        self.says.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{rest}");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Not a test of its own: what a program does that [`Program`] starts.
+#[test]
+fn a_role() {
+    if let Ok(role) = std::env::var("ROLE") {
+        roles::play(&role);
+    }
+}
+
+#[test]
+fn one_to_one_associations_keep_stream_and_identifier_and_end_for_both() {
+    let folder = Folder::new("one");
+    let mut server = Program::start("one-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let mut client = Program::start("one-client", &folder);
+    // Our driver of the kernel's SCTP, on both sides, as it is.
+    assert_eq!(server.line(), "accepted");
+    assert_eq!(server.line(), "3 octets, stream 4, ppid 70");
+    assert_eq!(client.line(), "6 octets, stream 2, ppid 70");
+    client.ends();
+    assert_eq!(server.line(), "end");
+    server.ends();
+}
+
+#[test]
+fn one_to_many_sockets_know_their_peers_and_see_them_die() {
+    let folder = Folder::new("many");
+    let mut server = Program::start("many-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let mut clients = [Program::start("many-client", &folder), Program::start("many-client", &folder)];
+    // Each says up and its message; the order between the two is open.
+    let mut said: Vec<_> = (0..4).map(|_| server.line()).collect();
+    said.sort();
+    assert_eq!(said, ["1 hello, stream 1, ppid 7", "1 up", "2 hello, stream 1, ppid 7", "2 up"]);
+    for client in &mut clients {
+        assert_eq!(client.line(), "echoed hello, stream 1, ppid 7, from 10.9.8.7:36421");
+    }
+    let [mut first, second] = clients;
+    first.child.kill().unwrap();
+    let gone = server.line();
+    assert!(gone.ends_with(" shutdown"), "{gone}");
+    assert_eq!(server.line(), gone.replace("shutdown", "over"));
+    // The other one is still served; then the server dies, and that is seen, too.
+    let mut second = second;
+    second.go();
+    assert!(server.line().ends_with(" again, stream 0, ppid 0"));
+    assert_eq!(second.line(), "echoed again, stream 0, ppid 0, from 10.9.8.7:36421");
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    assert_eq!(second.line(), "shutdown");
+    second.go();
+    // Nobody is there any more: the message is taken, as SCTP takes it, and the failure told.
+    assert_eq!(second.line(), "sent 4, then failed");
+    second.ends();
+}
+
+#[test]
+fn the_library_of_the_system_is_carried_once() {
+    let folder = Folder::new("libsctp");
+    let mut server = Program::start("many-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let mut client = Program::start("libsctp-client", &folder);
+    let told = client.line();
+    if told.starts_with("skipped") {
+        println!("{told}");
+        return;
+    }
+    assert_eq!(told, "sctp_sendmsg 5");
+    assert_eq!((server.line(), server.line()), ("1 up".to_owned(), "1 hello, stream 3, ppid 9".to_owned()));
+    assert_eq!(client.line(), "sctp_recvmsg hello, stream 3, ppid 9");
+    client.ends();
+}
+
+#[test]
+fn long_messages_come_in_parts_and_a_slow_reader_loses_nothing() {
+    let folder = Folder::new("long");
+    let mut server = Program::start("slow-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let mut client = Program::start("fast-client", &folder);
+    assert_eq!(client.line(), "too long: EMSGSIZE");
+    // Without waiting it is told that there is no room.
+    assert_eq!(client.line(), "full");
+    server.go();
+    assert_eq!(server.line(), "parts 32768 32768 32768 1696 whole");
+    assert_eq!(server.line(), "all in order");
+    client.ends();
+}
+
+#[test]
+fn folders_of_others_are_refused_and_nothing_else_is_touched() {
+    let folder = Folder::new("refused");
+    let mut fine = Program::start("other-sockets", &folder);
+    assert_eq!(fine.line(), "listening");
+    assert_eq!(fine.line(), "tcp, udp, pipe and dup as ever");
+    fine.ends();
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
+    let mut refused = command("socket", &folder.0);
+    let output = refused.stderr(Stdio::piped()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("RANLAB_SCTP=") && why.contains("its mode is 0750; it must be 0700"), "{why}");
+    // Without the variable the kernel is asked, as without the library.
+    let mut asked = command("socket", &folder.0);
+    let output = asked.env_remove("RANLAB_SCTP").output().unwrap();
+    let expected = match ranlab_net::sctp_support() {
+        Ok(()) => "> socket: ok",
+        Err(_) => "NOSUPPORT",
+    };
+    assert!(String::from_utf8_lossy(&output.stdout).contains(expected));
+}
+
+fn intruder(folder: &Path) -> Socket {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    socket.connect(&SockAddr::unix(folder.join("10.9.8.7:36421")).unwrap()).unwrap();
+    socket
+}
+
+/// Whether the other end closes the association.
+fn is_closed(mut socket: &Socket) -> bool {
+    matches!(socket.read(&mut [0; 64]), Ok(0) | Err(_))
+}
+
+#[test]
+fn rubbish_is_nobody_and_harms_nobody() {
+    let folder = Folder::new("rubbish");
+    let mut server = Program::start("many-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let hello = Head::of(Kind::Hello).to_bytes();
+    let data = Head::of(Kind::Data).to_bytes();
+    for words in [&[&b"GET / HTTP/1.0\r\n\r\n"[..]][..], &[b"x"], &[&[0xff; 4_000]], &[&data], &[&hello[..5]]]
+    {
+        let socket = intruder(&folder.0);
+        words.iter().for_each(|word| assert!(socket.send(word).is_ok()));
+        assert!(is_closed(&socket), "{words:?}");
+    }
+    // Who only looks whether somebody is there, however often, takes no place.
+    let idle: Vec<_> = (0..300).map(|_| intruder(&folder.0)).collect();
+    drop(idle);
+    // Who says hello and then rubbish was somebody, and dies.
+    let socket = intruder(&folder.0);
+    socket.send(&hello).unwrap();
+    socket.send(b"rubbish").unwrap();
+    let said = server.line();
+    assert!(said.ends_with(" up"), "{said}");
+    assert_eq!(server.line(), said.replace("up", "lost"));
+    let _client = Program::start("many-client", &folder);
+    assert!(server.line().ends_with(" up") && server.line().contains(" hello, stream 1"));
+}
+
+#[test]
+fn another_user_is_refused() {
+    // SAFETY: geteuid(2) cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        println!(
+            "skipped: another user is refused: this test starts a program as another user, which takes root"
+        );
+        return;
+    }
+    let folder = Folder::new("users");
+    let mut other = command("socket", &folder.0);
+    let output = other.uid(NOBODY).stderr(Stdio::piped()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
+    // Root gets into anybody's folder; it is refused there by who it is.
+    chown(&folder.0, Some(NOBODY), Some(NOBODY)).unwrap();
+    let mut server = command("many-server", &folder.0);
+    server.uid(NOBODY).gid(NOBODY);
+    let mut server = Program::of(server);
+    assert_eq!(server.line(), "listening");
+    let socket = intruder(&folder.0);
+    let _ = socket.send(&Head::of(Kind::Hello).to_bytes());
+    assert!(is_closed(&socket));
+    let mut client = command("many-client", &folder.0);
+    client.uid(NOBODY).gid(NOBODY);
+    let _client = Program::of(client);
+    // The first that it hears of.
+    assert_eq!(server.line(), "1 up");
+}
