@@ -1,13 +1,15 @@
 //! Where a party listens or connects to, as people write it.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::transport::registered;
 
 /// The forms an address takes, for messages and help texts.
-pub const SCHEMES: &str = "tcp://host:port, unix:///path, mem://name, sctp://host:port or tls://host:port";
+pub const SCHEMES: &str =
+    "tcp://host:port, unix:///path, mem://name, sctp://host:port, shim:///folder/ip:port or tls://host:port";
 
 /// A place to listen at or to connect to. Parsing and [`fmt::Display`] are inverse to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +26,15 @@ pub enum Address {
     Unix(PathBuf),
     /// `mem://name`: within this process.
     Memory(String),
-    /// `sctp://host:port`: understood, carried only where the kernel can.
+    /// `shim:///folder/ip:port`: towards programs whose SCTP sockets our library carries (`bindings/preload`). The folder
+    /// stands for the network; the address in it need not be the machine's.
+    Shim {
+        /// What `RANLAB_SCTP` names for them.
+        folder: PathBuf,
+        /// Where the listener is, as SCTP would say it.
+        at: SocketAddr,
+    },
+    /// `sctp://host:port`: carried where the kernel can.
     Sctp {
         /// A name or a literal IP address.
         host: String,
@@ -75,6 +85,14 @@ pub enum AddressError {
         /// What stood behind `://`.
         text: String,
     },
+    /// Not a folder and an address within.
+    #[error(
+        "shim:// needs a folder and an address in it, as shim:///run/e2/127.0.0.1:36421, and no more than {MAX_UNIX_PATH_BYTES} bytes; \"{text}\" is none"
+    )]
+    Shim {
+        /// What stood behind `://`.
+        text: String,
+    },
     /// `mem://` without a name.
     #[error("mem:// needs a name behind it")]
     NoName,
@@ -98,6 +116,7 @@ impl FromStr for Address {
                 Err(AddressError::UnixPath { text: rest.to_owned() })
             }
             "unix" => Ok(Self::Unix(PathBuf::from(rest))),
+            "shim" => shim(rest),
             "mem" if rest.is_empty() => Err(AddressError::NoName),
             "mem" => Ok(Self::Memory(rest.to_owned())),
             _ if registered(scheme).is_some() => {
@@ -105,6 +124,18 @@ impl FromStr for Address {
             }
             _ => Err(AddressError::UnknownScheme { scheme: scheme.to_owned() }),
         }
+    }
+}
+
+fn shim(text: &str) -> Result<Address, AddressError> {
+    let wrong = || AddressError::Shim { text: text.to_owned() };
+    let (folder, at) = text.rsplit_once('/').ok_or_else(wrong)?;
+    let at = at.parse::<SocketAddr>().map_err(|_| wrong())?;
+    // As long as the socket's path is going to be: an address may have been written longer than it prints.
+    let fits = text.len().max(folder.len() + 1 + at.to_string().len()) <= MAX_UNIX_PATH_BYTES;
+    match !folder.is_empty() && fits && !folder.contains('\0') && at.port() > 0 {
+        true => Ok(Address::Shim { folder: folder.into(), at }),
+        false => Err(wrong()),
     }
 }
 
@@ -137,6 +168,7 @@ impl fmt::Display for Address {
             Self::Tls { host, port } => ("tls", host, port),
             Self::Unix(path) => return write!(f, "unix://{}", path.display()),
             Self::Memory(name) => return write!(f, "mem://{name}"),
+            Self::Shim { folder, at } => return write!(f, "shim://{}/{at}", folder.display()),
             Self::Other { scheme, place } => return write!(f, "{scheme}://{place}"),
         };
         match host.contains(':') {
@@ -161,6 +193,8 @@ mod tests {
             "mem://ric-1",
             "sctp://10.0.0.1:36421",
             "tls://ric:36421",
+            "shim:///run/e2/10.0.0.1:36421",
+            "shim://e2/[::1]:36421",
         ] {
             assert_eq!(text.parse::<Address>().map(|address| address.to_string()), Ok(text.to_owned()));
         }
@@ -178,5 +212,16 @@ mod tests {
         assert!(refusal("unix://").contains("1 to 107"));
         assert!(refusal(&format!("unix:///{}", "x".repeat(107))).contains("has 108"));
         assert!(refusal("mem://").contains("name"));
+        let far = format!("shim:///{}/1.2.3.4:5", "x".repeat(100));
+        for text in [
+            "shim://",
+            "shim:///run",
+            "shim:///run/ric:1",
+            "shim:///1.2.3.4:5",
+            "shim:///run/1.2.3.4:0",
+            &far,
+        ] {
+            assert!(refusal(text).contains("folder and an address"), "{text}");
+        }
     }
 }

@@ -135,7 +135,7 @@ pub(super) async fn unix(
     Ok(stream)
 }
 
-fn explain(address: &Address, source: io::Error) -> ConnectError {
+pub(super) fn explain(address: &Address, source: io::Error) -> ConnectError {
     use io::ErrorKind as Kind;
     let address = address.clone();
     match source.kind() {

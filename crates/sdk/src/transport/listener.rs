@@ -270,7 +270,7 @@ impl Drop for SocketFile {
     }
 }
 
-fn explain(address: &Address, source: io::Error) -> BindError {
+pub(super) fn explain(address: &Address, source: io::Error) -> BindError {
     use io::ErrorKind as Kind;
     let address = address.clone();
     match source.kind() {
@@ -284,7 +284,7 @@ fn explain(address: &Address, source: io::Error) -> BindError {
     }
 }
 
-fn refusal(error: io::Error) -> AcceptError {
+pub(super) fn refusal(error: io::Error) -> AcceptError {
     /// `ENFILE`, `EMFILE`, `ENOMEM`, `ENOBUFS` of Linux; std has no kinds for the first two and the last.
     const EXHAUSTION: [i32; 4] = [23, 24, 12, 105];
     match error.raw_os_error() {

@@ -11,8 +11,9 @@
 //! thread writes. Reading and writing are attempts that say `WouldBlock`; nothing is queued here, so whoever
 //! owns the queue decides what happens at its bound.
 //!
-//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU ([`Framer`]). Further ways to
-//! carry messages are a [`Transport`] each, which anybody may [`register`].
+//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU ([`Framer`]); SCTP keeps messages apart
+//! by itself, and so does `shim://`, which stands in for it. Further ways to carry messages are a [`Transport`] each, which
+//! anybody may [`register`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -49,6 +50,7 @@ mod memory;
 mod options;
 mod proxy;
 mod read;
+mod sctp;
 mod stream;
 pub mod suite;
 #[allow(clippy::module_inception)]
@@ -78,11 +80,10 @@ pub const LENGTH_BYTES: usize = 4;
 #[non_exhaustive]
 pub enum Unsupported {
     /// The machine has no SCTP.
-    #[error("{0}; use tcp:// or unix://")]
+    #[error(
+        "{0}; use tcp:// or unix:// between programs of ours, and shim:// towards a preloaded one (`make preload`)"
+    )]
     NoSctp(#[source] ranlab_net::SctpUnavailable),
-    /// The machine has SCTP, this driver does not carry it yet.
-    #[error("the kernel has SCTP, but this program does not carry E2 over it yet; use tcp:// or unix://")]
-    SctpNotCarried,
     /// No transport is registered for it.
     #[error("no transport is registered for its scheme")]
     Unregistered,
@@ -94,10 +95,6 @@ pub enum Unsupported {
 impl Unsupported {
     fn of(address: &Address) -> Self {
         match address {
-            Address::Sctp { .. } => match ranlab_net::sctp_support() {
-                Ok(()) => Self::SctpNotCarried,
-                Err(why) => Self::NoSctp(why),
-            },
             Address::Tls { .. } => Self::Tls,
             _ => Self::Unregistered,
         }

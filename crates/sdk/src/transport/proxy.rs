@@ -1,4 +1,4 @@
-//! A proxy: what connects to one address is passed on to another, message by message.
+//! A proxy: what connects to one address and begins to speak is passed on to another, message by message.
 
 use std::cell::Cell;
 use std::io;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{
-    AcceptError, Address, ConnectError, Frame, FrameError, FrameReader, FrameWriter, Listener, ReadOutcome,
-    SocketOptions, Stream, WriteError, connect,
+    AcceptError, Address, ConnectError, Frame, FrameError, FrameReader, FrameWriter, Listener, MAX_PDU_BYTES,
+    ReadOutcome, SocketOptions, Stream, WriteError, connect,
 };
 
 /// Connections that are passed on at a time; further ones are closed at once and told of.
@@ -128,41 +128,56 @@ impl Proxy {
         });
     }
 
-    /// Passes on in both directions until either end closes.
+    /// Passes on in both directions until either end closes. Who connects and says nothing is nobody to the other address:
+    /// systems exist that end themselves at an association that only ends.
     async fn relay(&self, near: &Stream, connection: u64, tap: &impl Tap) -> Result<(), ProxyError> {
+        let mut from_near = FrameReader::with_framer(MAX_PDU_BYTES, near.framer());
+        loop {
+            match from_near.fill(near)? {
+                ReadOutcome::WouldBlock => near.readable().await?,
+                ReadOutcome::Closed => return Ok(()),
+                ReadOutcome::Bytes(_) => break,
+            }
+        }
         let far = connect(&self.connect, &self.options).await?;
+        let from_far = FrameReader::with_framer(MAX_PDU_BYTES, far.framer());
         let (from, to) = (near.peer_address(), far.peer_address());
         let forth = Passage { connection, forth: true, from, to };
         let back = Passage { connection, forth: false, from: to, to: from };
         tokio::select! {
-            ended = pump(near, &far, &forth, tap) => ended,
-            ended = pump(&far, near, &back, tap) => ended,
+            ended = pump(from_near, near, &far, &forth, tap) => ended,
+            ended = pump(from_far, &far, near, &back, tap) => ended,
         }
     }
 }
 
 /// One direction. Nothing more is read before all that was read has been passed on, so no memory piles up.
-async fn pump(from: &Stream, to: &Stream, passage: &Passage, tap: &impl Tap) -> Result<(), ProxyError> {
-    let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
+async fn pump(
+    mut reader: FrameReader,
+    from: &Stream,
+    to: &Stream,
+    passage: &Passage,
+    tap: &impl Tap,
+) -> Result<(), ProxyError> {
+    let mut writer = FrameWriter::with_framer(MAX_PDU_BYTES, to.framer());
     let mut batch = Vec::new();
     loop {
+        let ended = loop {
+            match reader.next() {
+                Ok(Some(pdu)) => batch.push(pdu),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        tap.pass(passage, &mut batch);
+        send(&mut writer, to, &batch).await?;
+        batch.clear();
+        ended?;
         match reader.fill(from)? {
             ReadOutcome::WouldBlock => from.readable().await?,
             ReadOutcome::Closed if reader.unfinished_bytes() > 0 => return Err(ProxyError::Unfinished),
             ReadOutcome::Closed => return Ok(()),
-            ReadOutcome::Bytes(_) => {
-                let ended = loop {
-                    match reader.next() {
-                        Ok(Some(pdu)) => batch.push(pdu),
-                        Ok(None) => break Ok(()),
-                        Err(error) => break Err(error),
-                    }
-                };
-                tap.pass(passage, &mut batch);
-                send(&mut writer, to, &batch).await?;
-                batch.clear();
-                ended?;
-            }
+            ReadOutcome::Bytes(_) => {}
         }
     }
 }
@@ -233,11 +248,11 @@ mod tests {
             let task = tokio::task::spawn_local(async move { serving.serve(looking).await });
 
             let near = connect(proxy.address(), &options).await.unwrap();
-            let (far, _) = server.accept().await.unwrap();
             let (mut at_far, mut at_near) = (FrameReader::default(), FrameReader::default());
             let (mut by_near, mut by_far) = (FrameWriter::default(), FrameWriter::default());
             let pdus = [Bytes::from_static(b"abc"), Bytes::from(vec![7; 300_000])];
             send(&mut by_near, &near, &pdus[..1]).await.unwrap();
+            let (far, _) = server.accept().await.unwrap();
             assert_eq!(receive(&far, &mut at_far).await.as_deref(), Some(&b"cba"[..]));
             let (there, back) =
                 tokio::join!(send(&mut by_far, &far, &pdus[1..]), receive(&near, &mut at_near));
@@ -255,17 +270,20 @@ mod tests {
             assert_eq!(receive(&far, &mut at_far).await, None);
             assert!(proxy.connections() == 1 && tap.troubles.borrow().is_empty());
 
+            // Who only looks whether somebody is there is nobody to the other address: the next that comes is who speaks.
+            drop(connect(proxy.address(), &options).await.unwrap());
             // An end within a message, and an address where nobody listens any more.
             let near = connect(proxy.address(), &options).await.unwrap();
-            let (far, _) = server.accept().await.unwrap();
             let cut = io::IoSlice::new(&[0, 0, 0, 9, 1]);
             near.try_write_vectored(&[cut]).unwrap();
             drop(near);
+            let (far, _) = server.accept().await.unwrap();
             assert_eq!(receive(&far, &mut FrameReader::default()).await, None);
             drop((server, far));
             let near = connect(proxy.address(), &options).await.unwrap();
+            send(&mut by_near, &near, &pdus[..1]).await.unwrap();
             assert_eq!(receive(&near, &mut FrameReader::default()).await, None);
-            assert_eq!((proxy.connections(), tap.troubles.borrow().len()), (3, 2));
+            assert_eq!((proxy.connections(), tap.troubles.borrow().len()), (4, 2));
             assert!(tap.troubles.borrow()[0].contains("in the middle of a message"));
             task.abort();
         });

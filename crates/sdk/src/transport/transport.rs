@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use bytes::BytesMut;
 
 use super::builtin::{Memory, Tcp, Unix};
+use super::sctp::{Sctp, Shim};
 use super::{
     AcceptError, Address, BindError, ConnectError, Framer, LengthPrefix, Listener, SocketOptions, Stream,
 };
@@ -17,7 +18,7 @@ use super::{
 /// An attempt that takes its time.
 pub type Attempt<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
-/// A way to carry E2 and its kin: `tcp://`, `unix://` and `mem://` are ours, any other is a stranger's own, who brings it by
+/// A way to carry E2 and its kin: `tcp://`, `unix://`, `mem://`, `sctp://` and `shim://` are ours, any other is a stranger's own, who brings it by
 /// [`register`]. `examples/out-of-tree-transport` is one; [`suite`](super::suite) checks what all keep.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// What stands before `://` in its addresses.
@@ -86,7 +87,7 @@ pub fn register(transport: impl Transport) -> Result<(), RegisterError> {
         return Err(RegisterError::Scheme(scheme));
     }
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let ours = ["tcp", "unix", "mem", "sctp", "tls"];
+    let ours = ["tcp", "unix", "mem", "sctp", "shim", "tls"];
     if ours.contains(&&*scheme) || registered.iter().any(|other| other.scheme() == scheme) {
         return Err(RegisterError::Taken(scheme));
     }
@@ -107,6 +108,8 @@ pub(super) fn carrying(address: &Address) -> Option<Arc<dyn Transport>> {
         Address::Unix(_) => Some(Arc::new(Unix)),
         Address::Memory(_) => Some(Arc::new(Memory)),
         Address::Other { scheme, .. } => registered(scheme),
-        Address::Sctp { .. } | Address::Tls { .. } => None,
+        Address::Sctp { .. } => Some(Arc::new(Sctp)),
+        Address::Shim { .. } => Some(Arc::new(Shim)),
+        Address::Tls { .. } => None,
     }
 }

@@ -1,0 +1,321 @@
+//! Transports that keep messages apart: SCTP of the kernel, and what stands in for it where the kernel has none.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use ranlab_net::sctp::{self, E2AP_PPID};
+use ranlab_net::shim::{self, HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::lookup_host;
+
+use super::transport::{Attempt, Transport};
+use super::{
+    Accept, AcceptError, Address, BindError, ConnectError, Connection, Framer, Listener, MAX_PDU_BYTES,
+    Messages, SocketOptions, Stream, Unsupported, connect, listener,
+};
+
+/// `sctp://`
+#[derive(Debug)]
+pub(super) struct Sctp;
+
+/// `shim://`
+#[derive(Debug)]
+pub(super) struct Shim;
+
+impl Transport for Sctp {
+    fn scheme(&self) -> &str {
+        "sctp"
+    }
+    fn connect<'a>(
+        &'a self,
+        address: &'a Address,
+        _: &'a SocketOptions,
+    ) -> Attempt<'a, Stream, ConnectError> {
+        Box::pin(async move {
+            ranlab_net::sctp_support().map_err(|why| ConnectError::Unsupported {
+                address: address.clone(),
+                why: Unsupported::NoSctp(why),
+            })?;
+            let unknown = |source| ConnectError::UnknownHost { address: address.clone(), source };
+            let place = resolved(address).await.map_err(unknown)?;
+            let associated = async {
+                let link = awaited(sctp::Association::connect(place)?)?;
+                link.writable().await?.retain_ready();
+                match link.get_ref().0.take_error()? {
+                    Some(error) => Err(error),
+                    None => Ok(stream(Kernel { link, part: Mutex::default() })),
+                }
+            };
+            associated.await.map_err(|error| connect::explain(address, error))
+        })
+    }
+    fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
+        Box::pin(async move {
+            ranlab_net::sctp_support().map_err(|why| BindError::Unsupported {
+                address: address.clone(),
+                why: Unsupported::NoSctp(why),
+            })?;
+            let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
+            let place = resolved(address).await.map_err(unknown)?;
+            let bound = sctp::Listener::bind(place).and_then(awaited);
+            let arrivals = bound.map_err(|error| listener::explain(address, error))?;
+            let own = SockRef::from(&arrivals.get_ref().0).local_addr().ok().and_then(|own| own.as_socket());
+            let (host, port) = (place.ip().to_string(), own.unwrap_or(place).port());
+            Ok(Listener::new(Address::Sctp { host, port }, KernelArrivals(arrivals)))
+        })
+    }
+}
+
+async fn resolved(address: &Address) -> io::Result<SocketAddr> {
+    let Address::Sctp { host, port } = address else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let nothing = || io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing");
+    lookup_host((host.as_str(), *port)).await?.next().ok_or_else(nothing)
+}
+
+impl Transport for Shim {
+    fn scheme(&self) -> &str {
+        "shim"
+    }
+    fn connect<'a>(
+        &'a self,
+        address: &'a Address,
+        _: &'a SocketOptions,
+    ) -> Attempt<'a, Stream, ConnectError> {
+        Box::pin(async move {
+            let Address::Shim { folder, at } = address else { return Err(connect::not_mine(address)) };
+            let link = shim::Association::connect(folder, *at, None).and_then(awaited);
+            let link = link.map_err(|error| connect::explain(address, error))?;
+            Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
+        })
+    }
+    fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
+        Box::pin(async move {
+            let Address::Shim { folder, at } = address else { return Err(listener::not_mine(address)) };
+            let bound = shim::Listener::bind(folder, *at).and_then(awaited);
+            let arrivals = bound.map_err(|error| listener::explain(address, error))?;
+            let named = address.to_string();
+            Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
+        })
+    }
+}
+
+/// What tokio waits for.
+#[derive(Debug)]
+struct Descriptor<T>(T);
+
+impl<T: AsFd> AsRawFd for Descriptor<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+// `AsyncFd::register` asks for the promise that a descriptor stays what it is, in unsafe: sockets of `ranlab_net` do.
+#[allow(deprecated)]
+fn awaited<T: AsFd>(socket: T) -> io::Result<AsyncFd<Descriptor<T>>> {
+    AsyncFd::new(Descriptor(socket))
+}
+
+#[derive(Debug)]
+struct KernelArrivals(AsyncFd<Descriptor<sctp::Listener>>);
+
+impl Accept for KernelArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let (link, peer) =
+            ready!(poll_accepted(&self.0, cx, sctp::Listener::accept)).map_err(listener::refusal)?;
+        let link = awaited(link).map_err(AcceptError::Io)?;
+        let peer = peer.map_or_else(|| "sctp://?".to_owned(), |peer| format!("sctp://{peer}"));
+        Poll::Ready(Ok((stream(Kernel { link, part: Mutex::default() }), peer)))
+    }
+}
+
+#[derive(Debug)]
+struct ShimArrivals {
+    arrivals: AsyncFd<Descriptor<shim::Listener>>,
+    named: String,
+}
+
+impl Accept for ShimArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let came = ready!(poll_accepted(&self.arrivals, cx, shim::Listener::accept));
+        let (link, process) = came.map_err(listener::refusal)?;
+        let link = awaited(link).map_err(AcceptError::Io)?;
+        let peer = format!("{} pid {process}", self.named);
+        let carried = Carried { link, greeted: AtomicBool::new(false), ppid: AtomicU32::new(E2AP_PPID) };
+        Poll::Ready(Ok((stream(carried), peer)))
+    }
+}
+
+fn poll_accepted<L: AsFd, T>(
+    listener: &AsyncFd<Descriptor<L>>,
+    cx: &mut Context<'_>,
+    accept: impl Fn(&L) -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    loop {
+        let mut ready = ready!(listener.poll_read_ready(cx))?;
+        if let Ok(came) = ready.try_io(|listener| accept(&listener.get_ref().0)) {
+            return Poll::Ready(came);
+        }
+    }
+}
+
+fn stream(connection: impl Connection) -> Stream {
+    Stream::Other(Box::new(connection))
+}
+
+/// What one read brought.
+enum Came {
+    End,
+    /// Octets of the buffer that are a PDU.
+    Pdu(std::ops::Range<usize>),
+    /// Nothing for the reader.
+    Other,
+}
+
+thread_local! {
+    /// A message arrives whole in a buffer that has room for the longest; connections of one thread share it.
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; HEAD_BYTES + MESSAGE_BYTES_MAX]);
+}
+
+/// One association, whoever carries it.
+trait Association: fmt::Debug + Send + Sync + 'static {
+    type Socket: AsFd + fmt::Debug + Send + Sync + 'static;
+    fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>>;
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came>;
+    fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize>;
+}
+
+impl<A: Association> Connection for A {
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.link().poll_read_ready(cx).map_ok(|mut ready| ready.retain_ready())
+    }
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.link().poll_write_ready(cx).map_ok(|mut ready| ready.retain_ready())
+    }
+    fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+        BUFFER.with_borrow_mut(|buffer| {
+            loop {
+                let came = self.link().try_io(Interest::READABLE, |fd| self.receive(&fd.0, buffer))?;
+                match came {
+                    Came::End => return Ok(0),
+                    Came::Other => {}
+                    Came::Pdu(range) => {
+                        buf.extend_from_slice(&buffer[range.clone()]);
+                        return Ok(range.len());
+                    }
+                }
+            }
+        })
+    }
+    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.link().try_io(Interest::WRITABLE, |fd| self.send(&fd.0, slices))
+    }
+    fn framer(&self) -> &'static dyn Framer {
+        &Messages
+    }
+}
+
+/// An association of the kernel.
+#[derive(Debug)]
+struct Kernel {
+    link: AsyncFd<Descriptor<sctp::Association>>,
+    /// The beginning of a message that came in parts.
+    part: Mutex<Vec<u8>>,
+}
+
+impl Association for Kernel {
+    type Socket = sctp::Association;
+    fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>> {
+        &self.link
+    }
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came> {
+        let received = socket.receive(buffer)?;
+        if received.notification {
+            return Ok(Came::Other);
+        }
+        let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        match (received.bytes, received.whole) {
+            (0, false) => Ok(Came::End),
+            (bytes, true) if part.is_empty() => Ok(Came::Pdu(0..bytes)),
+            (bytes, whole) => {
+                part.extend_from_slice(&buffer[..bytes]);
+                if part.len() > MAX_PDU_BYTES {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer's message has no end"));
+                }
+                if !whole {
+                    return Ok(Came::Other);
+                }
+                buffer.resize(buffer.len().max(part.len()), 0);
+                buffer[..part.len()].copy_from_slice(&part);
+                Ok(Came::Pdu(0..std::mem::take(&mut *part).len()))
+            }
+        }
+    }
+    fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize> {
+        // A head and a body become one message; without a head nothing is copied.
+        match pdu {
+            [one] => socket.send(one, 0).map(|()| one.len()),
+            several => {
+                let whole = several.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<_>>();
+                socket.send(&whole, 0).map(|()| whole.len())
+            }
+        }
+    }
+}
+
+/// An association of a program with our library preloaded.
+#[derive(Debug)]
+struct Carried {
+    link: AsyncFd<Descriptor<shim::Association>>,
+    /// Whether who connected has said so.
+    greeted: AtomicBool,
+    /// What the peer calls its messages is what it gets: FlexRIC says 0, others 70.
+    ppid: AtomicU32,
+}
+
+impl Association for Carried {
+    type Socket = shim::Association;
+    fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>> {
+        &self.link
+    }
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came> {
+        let bytes = socket.receive(buffer)?;
+        if bytes == 0 {
+            return Ok(Came::End);
+        }
+        let greeted = self.greeted.load(Ordering::Relaxed);
+        match Head::read(&buffer[..bytes]).map(|head| (head.kind, head)) {
+            Some((Kind::Hello, _)) if !greeted => {
+                self.greeted.store(true, Ordering::Relaxed);
+                Ok(Came::Other)
+            }
+            Some((Kind::Data, head)) if greeted && bytes > HEAD_BYTES => {
+                self.ppid.store(u32::from_be_bytes(head.ppid), Ordering::Relaxed);
+                Ok(Came::Pdu(HEAD_BYTES..bytes))
+            }
+            Some((Kind::Abort, _)) => Err(io::ErrorKind::ConnectionReset.into()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the peer is neither our library nor this program: it does not begin as they do",
+            )),
+        }
+    }
+    fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize> {
+        let ppid = self.ppid.load(Ordering::Relaxed).to_be_bytes();
+        socket.send(Head { ppid, ..Head::of(Kind::Data) }, pdu, false).map_err(|error| {
+            if pdu.iter().map(|slice| slice.len()).sum::<usize>() <= MESSAGE_BYTES_MAX {
+                return error;
+            }
+            let most = format!("a message of shim:// has at most {MESSAGE_BYTES_MAX} octets");
+            io::Error::new(io::ErrorKind::InvalidInput, most)
+        })
+    }
+}
