@@ -271,7 +271,11 @@ struct Meeting {
 
 impl Meeting {
     fn new(nodes: u32) -> Self {
-        let config = XappConfig { dialect: Dialect::FlexRic, ..XappConfig::new("ric") };
+        Self::of(Dialect::FlexRic, nodes)
+    }
+
+    fn of(dialect: Dialect, nodes: u32) -> Self {
+        let config = XappConfig { dialect, ..XappConfig::new("ric") };
         let nodes = (1..=nodes).map(connected).collect();
         let (xapp, iapp) = (Xapp::new(config), flexric::IApp::new(nodes));
         Self { xapp, iapp, now: Time::ZERO, connected: false, events: Vec::new() }
@@ -453,4 +457,90 @@ fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
             .iter()
             .any(|e| matches!(e, XappEvent::SubscriptionFailed { failure: Failure::Unanswered, .. }))
     );
+}
+
+#[test]
+fn a_stock_xapp_is_told_of_no_more_nodes_than_it_has_room_for() {
+    let mut w = World::new();
+    for gnb in 1..=300 {
+        w.agent(gnb);
+    }
+    let listed = |w: &mut World, wants_events: bool| {
+        let conn = w.connect(Side::E42);
+        w.send42(conn, e42_setup(wants_events));
+        let raw = w.raw(conn);
+        let message = |pdu: &Bytes| match e42::decode(pdu, Version::V2_03).unwrap().message {
+            e42::Message::SetupResponse(m) => m.nodes.len(),
+            e42::Message::NodeEvent(m) => m.connected.len(),
+            other => panic!("{other:?}"),
+        };
+        (raw.iter().map(message).sum::<usize>(), raw.iter().map(Bytes::len).max().unwrap())
+    };
+    let (nodes, longest) = listed(&mut w, false);
+    // FlexRIC asserts that a message does not fill its buffer of 32 KiB.
+    assert!(
+        (10..300).contains(&nodes) && longest < 32 << 10 && longest > 31 << 10,
+        "{nodes} nodes, {longest} octets"
+    );
+    assert_eq!(w.ric.counters().nodes_not_listed, 300 - nodes as u64);
+    let told = w.events.iter().find_map(|event| match event {
+        RicEvent::Fault { what, .. } => Some(what.clone()),
+        _ => None,
+    });
+    assert!(
+        told.unwrap()
+            .starts_with(&format!("the xApp is told of {nodes} base stations, {} do not", 300 - nodes))
+    );
+    assert_eq!(listed(&mut w, true).0, 300);
+}
+
+#[test]
+fn an_xapp_that_takes_what_it_meets_speaks_flexrics_words_to_a_flexric() {
+    let mut m = Meeting::of(Dialect::Auto, 2);
+    m.watch_all();
+    m.pass(100 * MS);
+    assert_eq!(m.xapp.subscriptions(), (4, 4));
+    m.pass(2_000 * MS);
+    // The model aborts at a setup that asks for events; that of ours begins with none.
+    let spoken =
+        m.events.iter().filter(|event| matches!(event, XappEvent::Speaks { .. })).collect::<Vec<_>>();
+    assert_eq!(spoken, [&XappEvent::Speaks { dialect: Dialect::FlexRic }]);
+    assert!(m.iapp.setups > 1);
+    m.xapp.unsubscribe_everything();
+    m.pass(100 * MS);
+    assert!(m.iapp.subscriptions.is_empty());
+}
+
+#[test]
+fn our_ric_shows_itself_to_an_xapp_of_ours_that_began_as_with_strangers() {
+    let mut w = World::new();
+    w.agent(1);
+    let conn = w.connect(Side::E42);
+    let mut xapp = Xapp::new(XappConfig { dialect: Dialect::Auto, ..XappConfig::new("ric") });
+    let mut events = Vec::new();
+    xapp.handle(w.now, XappInput::Wake);
+    for _ in 0..10 {
+        while let Some(output) = xapp.poll() {
+            match output {
+                XappOutput::Connect { .. } => xapp.handle(w.now, XappInput::Connected),
+                XappOutput::Transmit => {
+                    let sent: Vec<_> =
+                        std::iter::from_fn(|| xapp.transmit(w.now)).map(|f| f.to_bytes()).collect();
+                    sent.into_iter().for_each(|pdu| w.send_bytes(conn, pdu));
+                }
+                XappOutput::Event(event) => events.push(event),
+                XappOutput::Close { reason } => panic!("{reason}"),
+            }
+        }
+        for pdu in w.raw(conn) {
+            xapp.handle(w.now, XappInput::Received { pdu });
+        }
+    }
+    assert!(events.contains(&XappEvent::Speaks { dialect: Dialect::Ranlab }), "{events:?}");
+    let ready = events.iter().filter(|event| matches!(event, XappEvent::Ready { .. })).count();
+    assert_eq!((ready, xapp.counters().setups, w.ric.snapshot().xapps.len()), (1, 2, 1));
+    // It is told of nodes that come, and no stranger's xApp ever is.
+    let stock = w.xapp();
+    w.agent(2);
+    assert!(!w.raw(conn).is_empty() && w.raw(stock.0).is_empty());
 }

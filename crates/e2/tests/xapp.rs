@@ -347,6 +347,33 @@ fn flexric_is_asked_again_for_its_nodes() {
     assert_eq!(repeated.count(), 0);
 }
 
+#[test]
+fn a_first_setup_that_flexric_left_unread_is_sent_once_more() {
+    let mut bench = Bench::new(flexric());
+    bench.pass(Duration::ZERO);
+    bench.input(XappInput::Connected);
+    assert_eq!(bench.take().len(), 1);
+    bench.pass(S - Duration::from_millis(1));
+    assert!(bench.take().is_empty());
+    bench.pass(Duration::from_millis(1));
+    assert!(matches!(&bench.take()[..], [e42::Message::SetupRequest(_)]));
+    bench.pass(S);
+    assert!(bench.take().is_empty(), "once");
+    // Both are answered: the first id counts, the second answer is a list of nodes.
+    bench.accept(7, &[5]);
+    bench.accept(8, &[5, 6]);
+    let ready: Vec<_> =
+        bench.events().into_iter().filter(|event| matches!(event, XappEvent::Ready { .. })).collect();
+    assert_eq!((ready, bench.xapp.nodes().count()), (vec![XappEvent::Ready { xapp_id: 7 }], 2));
+    // Ours reads all that comes and is not asked twice.
+    let mut bench = Bench::new(config());
+    bench.pass(Duration::ZERO);
+    bench.input(XappInput::Connected);
+    bench.take();
+    bench.pass(2 * S);
+    assert!(bench.take().is_empty());
+}
+
 fn m_id(sent: &[e42::Message]) -> RicRequestId {
     match &sent[0] {
         e42::Message::SubscriptionRequest(m) => m.request_id,

@@ -218,14 +218,13 @@ impl Core {
 
     /// Tells the controller what changed since it was told.
     pub(super) fn sync(&mut self, id: ControllerId) {
-        let Some(link) = self.link(id).filter(|l| l.state == State::Up) else { return };
-        let runs = |procedure| link.pending.iter().any(|p| p.procedure == procedure);
-        let functions = (link.functions_changed || link.query_open) && !runs(Procedure::ServiceUpdate);
-        let components = link.components_changed && !runs(Procedure::ConfigurationUpdate);
-        if functions {
+        let up = |core: &Self, wants: fn(&Link) -> bool| {
+            core.link(id).is_some_and(|link| link.state == State::Up && wants(link))
+        };
+        if up(self, Link::wants_functions) {
             self.update_functions(id);
         }
-        if components {
+        if up(self, Link::wants_components) {
             self.update_components(id);
         }
     }

@@ -134,9 +134,22 @@ impl Link {
 
     /// Whether an update can and should be sent.
     pub(super) fn wants_sync(&self) -> bool {
-        let runs = |procedure| self.pending.iter().any(|p| p.procedure == procedure);
-        (self.functions_changed || self.query_open) && !runs(Procedure::ServiceUpdate)
-            || self.components_changed && !runs(Procedure::ConfigurationUpdate)
+        self.wants_functions() || self.wants_components()
+    }
+
+    /// Whether the controller is to be told of functions, and may be now.
+    pub(super) fn wants_functions(&self) -> bool {
+        (self.functions_changed || self.query_open) && self.may_start(Procedure::ServiceUpdate)
+    }
+
+    /// Whether the controller is to be told of components, and may be now.
+    pub(super) fn wants_components(&self) -> bool {
+        self.components_changed && self.may_start(Procedure::ConfigurationUpdate)
+    }
+
+    /// A controller of this project takes different procedures at a time; a stranger may read one message at a time.
+    fn may_start(&self, procedure: Procedure) -> bool {
+        !self.pending.iter().any(|p| !self.knows_reserved || p.procedure == procedure)
     }
 
     /// Takes the pending procedure that an answer belongs to; v1.01 has no transaction ids, there the kind decides.

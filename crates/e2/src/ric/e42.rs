@@ -7,6 +7,7 @@ use crate::Time;
 use crate::peer::filled;
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::hw;
 use ranlab_wire::e42::{self, ConnectedNode, XappId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ const FIRST_XAPP_ID: XappId = 7;
 const NOTHING: &[u8] = b"-";
 /// Node lists that follow a setup response at most, as events, where one message does not hold all nodes.
 const MAX_LIST_MESSAGES: usize = 5;
+/// Octets of nodes that an xApp of a stranger is told of at most: FlexRIC's receives into 32 KiB, and ends itself at a message that
+/// fills them. The rest is the message's own.
+const STRANGER_LIST_BYTES: usize = (32 << 10) - 64;
 
 #[derive(Debug)]
 pub(super) struct Xapp {
@@ -172,6 +176,9 @@ impl Ric {
         };
         self.counters.xapp_setups += 1;
         let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
+        // Who brings HW is of this project and told that we are, too: it may have begun as one does with strangers.
+        let hw = |function: &RanFunctionItem| function.oid.as_deref() == Some(hw::OID);
+        let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(hw);
         let place = match place {
             Some(place) => {
                 // What it is granted changes with its next connection.
@@ -199,6 +206,12 @@ impl Ric {
             }
         }
         self.list_nodes(id, place, version);
+        if let Some(xapp) = self.xapps.at(place).filter(|_| shows) {
+            let xapp_id = xapp.info.id;
+            let event = e42::NodeEvent { xapp_id, connected: Vec::new(), removed: Vec::new() };
+            let sent = self.links.send_e42(id, &e42::Message::NodeEvent(event));
+            debug_assert!(sent.is_ok(), "{sent:?}");
+        }
     }
 
     fn may_set_up_xapp(
@@ -243,9 +256,9 @@ impl Ric {
         let Some(xapp) = self.xapps.at(place) else { return };
         let (xapp_id, wants_events) = (xapp.info.id, xapp.wants_node_events);
         let messages = if wants_events { MAX_LIST_MESSAGES } else { 1 };
-        let bound = self.config.limits.node_list_bytes;
-        let mut lists = vec![Vec::new()];
-        let mut bytes = 0;
+        let most = self.config.limits.node_list_bytes;
+        let bound = if wants_events { most } else { most.min(STRANGER_LIST_BYTES) };
+        let (mut lists, mut bytes, mut left_out) = (vec![Vec::new()], 0, 0);
         for node in self.nodes.in_order().filter(|n| n.conn.is_some() && xapp.grant.nodes.allows(&n.info.id))
         {
             let Some((item, len)) = listing(node, version) else {
@@ -254,7 +267,7 @@ impl Ric {
             };
             if bytes + len > bound {
                 if lists.len() == messages {
-                    self.counters.nodes_not_listed += 1;
+                    left_out += 1;
                     continue;
                 }
                 lists.push(Vec::new());
@@ -265,8 +278,16 @@ impl Ric {
                 list.push(item);
             }
         }
+        self.counters.nodes_not_listed += left_out;
         let mut lists = lists.into_iter();
         let nodes = lists.next().unwrap_or_default();
+        if left_out > 0 {
+            let told = nodes.len();
+            let what = format!(
+                "the xApp is told of {told} base stations, {left_out} do not fit in the {bound} octets that it may take"
+            );
+            self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
+        }
         let response = e42::Message::SetupResponse(e42::SetupResponse { xapp_id, nodes });
         // Each node was encoded once above, so all of them can be.
         let sent = self.links.send_e42(id, &response);

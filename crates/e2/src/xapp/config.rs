@@ -1,20 +1,10 @@
 //! What an xApp is told at its birth, and what it counts.
+use super::Dialect;
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{RanFunctionItem, Version};
 use ranlab_wire::e2sm::{MODELS, hw};
 use std::time::Duration;
-
-/// Whose E42 is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dialect {
-    /// Ours: the setup asks for node events.
-    #[default]
-    Ranlab,
-    /// FlexRIC's: nothing that its decoder does not count on, one request at a time; the setup is repeated to learn of
-    /// nodes.
-    FlexRic,
-}
 
 /// What an [`Xapp`](super::Xapp) is and how it behaves.
 #[derive(Debug, Clone)]

@@ -138,6 +138,11 @@ pub enum XappEvent {
         /// Its id there.
         xapp_id: XappId,
     },
+    /// With [`Dialect::Auto`](super::Dialect::Auto): whose words the RIC takes, once it has shown that.
+    Speaks {
+        /// Those that are spoken from now on.
+        dialect: super::Dialect,
+    },
     /// The RIC refused the xApp.
     SetupFailed {
         /// Why, if it said so.

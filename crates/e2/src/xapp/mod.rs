@@ -5,11 +5,13 @@
 //! | file | room |
 //! |---|---|
 //! | `session` | connecting, the setup, losing it, messages by kind |
+//! | `dialect` | what differs between RICs, in one table |
 //! | `nodes` | the nodes that the RIC tells of; standing subscriptions |
 //! | `poll` | FlexRIC's dialect: repeating the setup to learn of nodes |
 //! | `subscriptions` | how far each subscription has come; gaps in the sequence numbers |
 //! | `requests` | request ids, time-outs, answers |
 mod config;
+mod dialect;
 mod io;
 mod nodes;
 mod poll;
@@ -18,6 +20,7 @@ mod session;
 mod subscriptions;
 
 pub use config::*;
+pub use dialect::{Dialect, UnknownDialect};
 pub use io::*;
 pub use nodes::NodeInfo;
 
@@ -75,6 +78,8 @@ struct Standing {
 #[derive(Debug)]
 pub struct Xapp {
     config: XappConfig,
+    /// What the config says, or what the RIC showed.
+    dialect: Dialect,
     now: Time,
     state: State,
     xapp_id: XappId,
@@ -96,6 +101,8 @@ pub struct Xapp {
     not_before: Time,
     /// FlexRIC's dialect: repeating the setup.
     poll: Poll,
+    /// FlexRIC's dialect: when a first setup without an answer is sent once more.
+    setup_push: Option<Time>,
     /// FlexRIC's dialect: controls that wait for their turn.
     held: VecDeque<(ControlHandle, Bytes)>,
     /// When nodes that were not listed again are given up.
@@ -108,6 +115,7 @@ impl Xapp {
     /// An xApp without subscriptions.
     pub fn new(config: XappConfig) -> Self {
         Self {
+            dialect: config.dialect,
             now: Time::ZERO,
             state: State::Down { retry_at: Time::ZERO },
             xapp_id: 0,
@@ -125,6 +133,7 @@ impl Xapp {
             random: Random::new(config.seed),
             not_before: Time::ZERO,
             poll: Poll::default(),
+            setup_push: None,
             held: VecDeque::new(),
             relisted_by: None,
             doomed: None,
@@ -313,8 +322,8 @@ impl Xapp {
         match self.state {
             State::Down { retry_at: at }
             | State::Connecting { deadline: at }
-            | State::SettingUp { deadline: at }
             | State::Waiting { until: at } => Some(at),
+            State::SettingUp { deadline: at } => Some(self.setup_push.map_or(at, |push| push.min(at))),
             State::Up if self.doomed.is_some() => Some(Time::ZERO),
             State::Up if self.has_turn() => Some(Time::ZERO),
             State::Up => {

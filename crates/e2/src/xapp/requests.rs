@@ -121,7 +121,7 @@ impl Requests {
 impl Xapp {
     /// Whether the RIC is asked one thing at a time.
     pub(super) fn is_one_at_a_time(&self) -> bool {
-        self.config.dialect == Dialect::FlexRic
+        self.dialect.habits().one_at_a_time
     }
 
     /// Whether the RIC may be asked something more.
@@ -146,6 +146,10 @@ impl Xapp {
             return;
         }
         if self.is_one_at_a_time() && self.poll.take_due(self.now, &self.config, self.is_owed()) {
+            if self.dialect == Dialect::Auto {
+                // One of ours would have shown itself.
+                self.speak(Dialect::FlexRic);
+            }
             self.send_setup();
         }
         while self.has_turn() {

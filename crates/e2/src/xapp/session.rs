@@ -12,15 +12,29 @@ impl Xapp {
     pub(super) fn on_connected(&mut self) {
         if matches!(self.state, State::Connecting { .. }) {
             self.outbox.clear();
-            self.state = State::SettingUp { deadline: self.now + self.config.timers.setup_timeout };
-            self.send_setup();
+            // Who answers now may be another than before.
+            self.dialect = self.config.dialect;
+            self.begin_setup();
         }
+    }
+
+    fn begin_setup(&mut self) {
+        let timers = self.config.timers;
+        self.state = State::SettingUp { deadline: self.now + timers.setup_timeout };
+        self.setup_push = self.is_one_at_a_time().then(|| self.now + timers.node_poll);
+        self.send_setup();
+    }
+
+    /// The RIC has shown whose words it takes.
+    pub(super) fn speak(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+        self.event(XappEvent::Speaks { dialect });
     }
 
     pub(super) fn send_setup(&mut self) {
         let message = e42::Message::SetupRequest(e42::SetupRequest {
             functions: self.config.service_models.clone(),
-            wants_node_events: self.config.dialect == Dialect::Ranlab,
+            wants_node_events: self.dialect.habits().node_events,
         });
         match e42::encode(&message, self.config.version) {
             Ok(pdu) => self.push(pdu.into()),
@@ -135,6 +149,12 @@ impl Xapp {
             e42::Message::SetupResponse(m) => self.on_setup_response(m),
             e42::Message::SetupFailure(m) => self.setup_failed(Some(m.cause), m.time_to_wait),
             e42::Message::NodeEvent(m) if matches!(self.state, State::Up) => {
+                if self.dialect == Dialect::Auto {
+                    // It is one of ours: from now on it is asked as such, for node events first.
+                    self.speak(Dialect::Ranlab);
+                    self.poll = Poll::default();
+                    self.send_setup();
+                }
                 m.connected.into_iter().for_each(|node| {
                     self.node_listed(node);
                 });
@@ -168,8 +188,8 @@ impl Xapp {
         for node in response.nodes {
             news |= self.node_listed(node);
         }
-        match self.config.dialect {
-            Dialect::FlexRic => {
+        match self.dialect.habits().polls {
+            true => {
                 let gone: Vec<_> = self.nodes.keys().filter(|id| !listed.contains(id)).copied().collect();
                 gone.iter().for_each(|node| self.node_gone(node));
                 match first {
@@ -178,8 +198,8 @@ impl Xapp {
                 }
             }
             // A list too long for one message goes on in node events.
-            Dialect::Ranlab if first => self.relisted_by = Some(self.now + self.config.timers.relist_grace),
-            Dialect::Ranlab => {}
+            false if first => self.relisted_by = Some(self.now + self.config.timers.relist_grace),
+            false => {}
         }
     }
 
@@ -252,10 +272,13 @@ impl Xapp {
             State::Down { retry_at } if retry_at <= now => self.connect(),
             State::Connecting { deadline } if deadline <= now => self.take_down(CloseReason::ConnectTimeout),
             State::SettingUp { deadline } if deadline <= now => self.take_down(CloseReason::SetupTimeout),
-            State::Waiting { until } if until <= now => {
-                self.state = State::SettingUp { deadline: now + self.config.timers.setup_timeout };
+            State::SettingUp { .. } if self.setup_push.is_some_and(|at| at <= now) => {
+                // It may lie unread behind another xApp's. Once more makes the RIC read, costs one id, and harms nobody: to a
+                // RIC that answers both the second is a poll.
+                self.setup_push = None;
                 self.send_setup();
             }
+            State::Waiting { until } if until <= now => self.begin_setup(),
             State::Up => {
                 self.expire_requests();
                 if self.relisted_by.is_some_and(|at| at <= now) {

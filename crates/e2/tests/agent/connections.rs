@@ -247,6 +247,21 @@ fn an_update_that_is_refused_for_now_is_sent_again() {
 }
 
 #[test]
+fn a_stranger_is_told_one_thing_at_a_time() {
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    bench.agent.register(Box::new(Probe::default()), None).unwrap();
+    bench.agent.set_components(vec![component("amf"), component("amf2")]);
+    bench.pass(S);
+    let sent = bench.take(C0);
+    let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
+    let (transaction_id, accepted, rejected) = (update.transaction_id, None, None);
+    let ack = RicServiceUpdateAcknowledge { transaction_id, accepted, rejected };
+    bench.receive(C0, &Message::RicServiceUpdateAcknowledge(ack));
+    bench.pass(Duration::ZERO);
+    assert!(matches!(bench.take(C0)[..], [Message::E2NodeConfigurationUpdate(_)]));
+}
+
+#[test]
 fn changed_components_are_told() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     let mut changed = component("amf");
