@@ -112,6 +112,6 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     Err(Failure::Check(format!(
         "no base station is set up at the end: {} attempts to connect, {} setups refused or unanswered, {} connections lost \
          after a setup",
-        report.connects, report.setups_failed, report.reconnects
+        report.connects, report.setups_failed, report.setups
     )))
 }

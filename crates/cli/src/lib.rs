@@ -17,6 +17,7 @@ pub mod emulate;
 pub mod emulate_southbound;
 pub mod exit;
 pub mod flags;
+pub mod gateway;
 pub mod live;
 pub mod load;
 pub mod log;

@@ -4,7 +4,8 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use crate::exit::Failure;
 use crate::output::Format;
 use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, load, log, manual, pcap, ric, upf, worker, xapp,
+    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, pcap, ric, upf,
+    worker, xapp,
 };
 
 const EXAMPLES: &str = "\
@@ -50,6 +51,8 @@ enum Verb {
     Demo(demo::Arguments),
     /// Run a near-RT RIC for base stations and xApps
     Ric(ric::Arguments),
+    /// Join programs that speak SCTP to our transports
+    Gateway(gateway::Arguments),
     /// Run a controller of another SD-RAN protocol, to measure or to compare with
     Controller(controller::Arguments),
     /// Emulate base stations and their UEs towards a controller
@@ -91,6 +94,7 @@ pub fn run() -> Result<(), Failure> {
     match verb {
         Verb::Demo(arguments) => demo::run(&arguments, format),
         Verb::Ric(arguments) => ric::run(arguments, format),
+        Verb::Gateway(arguments) => gateway::run(arguments, format),
         Verb::Controller(arguments) => controller::run(arguments, format),
         Verb::Emulate(arguments) => emulate::run(arguments, format),
         Verb::Upf(arguments) => upf::run(arguments, format),

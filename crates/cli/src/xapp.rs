@@ -1,7 +1,6 @@
 //! `ranlab xapp`: xApps that measure, and samples that control.
-use ranlab_sdk::transport::{self, SocketOptions};
+use ranlab_sdk::XappHandle;
 
-use crate::args::Address;
 use crate::exit::Failure;
 use crate::output::Format;
 
@@ -39,8 +38,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// An xApp tries for ever; a typing error should not.
-async fn must_listen(address: &Address) -> Result<(), Failure> {
-    transport::connect(address, &SocketOptions::default()).await?;
-    Ok(())
+/// An xApp tries for ever; a typing error should not: waits until it is set up or finds nobody.
+async fn joined(xapp: &XappHandle) -> Result<(), Failure> {
+    ranlab_parts::joined(xapp).await.map_err(Failure::Environment)
 }

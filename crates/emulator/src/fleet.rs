@@ -77,6 +77,8 @@ pub struct FleetReport {
     pub reconnects: u64,
     /// Attempts to connect.
     pub connects: u64,
+    /// Setups that controllers accepted.
+    pub setups: u64,
     /// Setups that controllers refused or left unanswered.
     pub setups_failed: u64,
     /// Subscriptions now held.
@@ -197,6 +199,7 @@ impl Fleet {
             node.read(|agent| {
                 report.alive += u32::from(controllers.iter().all(|&c| agent.is_up(c)));
                 report.reconnects += agent.counters().setups.saturating_sub(controllers.len() as u64);
+                report.setups += agent.counters().setups;
                 report.connects += agent.counters().connects;
                 report.setups_failed += agent.counters().setups_failed;
                 report.received_messages += agent.counters().received;

@@ -13,6 +13,7 @@ mod divide;
 pub mod field;
 mod fleet;
 mod folder;
+mod gateway;
 mod lab;
 mod meters;
 mod monitor;
@@ -52,8 +53,9 @@ pub use attach::AttachPart;
 pub use divide::PLACES_MAX;
 pub use field::{Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
 pub use fleet::{FleetPart, HW, Stations};
+pub use gateway::{Gateway, GatewayPart, GatewayReport};
 pub use lab::{Host, HostError, Lab};
-pub use monitor::{Latency, Listener, MonitorPart, MonitorReport, Watcher};
+pub use monitor::{Latency, Listener, MonitorPart, MonitorReport, Watcher, joined};
 pub use peers::{Allowed, NotANetwork};
 pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
@@ -98,6 +100,8 @@ pub enum Part {
     PingFlexran(PingFlexranPart),
     /// A relay that decodes and encodes whatever passes.
     Relay(RelayPart),
+    /// A gateway between transports.
+    Gateway(GatewayPart),
     /// Our packet engine, fed from memory.
     Pipeline(Box<PipelinePart>),
     /// A controller after FlexRAN's.
@@ -133,6 +137,7 @@ impl Part {
             Self::Ping(part) => part,
             Self::PingFlexran(part) => part,
             Self::Relay(part) => part,
+            Self::Gateway(part) => part,
             Self::Pipeline(part) => &**part,
             Self::Flexran(part) => part,
             Self::Empower(part) => part,
@@ -210,6 +215,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Ping(part) => Box::new(Pinging::start(&part).await?),
         Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
+        Part::Gateway(part) => Box::new(Gateway::start(&part).await?),
         Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
         Part::Flexran(part) => Box::new(SouthController::flexran(&part).await?),
         Part::Empower(part) => Box::new(SouthController::empower(&part).await?),

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
 use ranlab_campaign::schema::Kind;
-use ranlab_sdk::e2::xapp::{Dialect, XappConfig, XappEvent};
+use ranlab_sdk::e2::LinkLoss;
+use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
 use ranlab_sdk::wire::e2sm::{Model, plain::tstamp_us};
@@ -218,6 +219,21 @@ impl Counted {
                 }
             }
             XappEvent::Disconnected { .. } => self.disconnects += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Waits until an xApp that was started is set up. The words of who did not answer, if nobody did; an xApp itself tries for ever.
+pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
+    loop {
+        match xapp.next().await {
+            XappEvent::Ready { .. } => return Ok(()),
+            XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
+                if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
+            {
+                return Err(why.to_string());
+            }
             _ => {}
         }
     }

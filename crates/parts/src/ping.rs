@@ -68,6 +68,7 @@ impl Pinging {
         let config = XappConfig { version: part.e2ap, dialect, ..XappConfig::new(part.connect.to_string()) };
         let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
         let xapp = XappHandle::start(config, SocketOptions::default());
+        crate::joined(&xapp).await.map_err(sut)?;
         let (node, subscription) = subscribe(&xapp, part.insert).await?;
         let sender = Sender { xapp: xapp.clone(), node, subscription, pinger: pinger.clone() };
         let (ended, part): (Rc<RefCell<_>>, _) = (Rc::default(), part.clone());

@@ -18,6 +18,7 @@ fn parts() -> Vec<Part> {
         Part::Ping(PingPart::default()),
         Part::PingFlexran(PingFlexranPart::default()),
         Part::Relay(RelayPart::default()),
+        Part::Gateway(GatewayPart::default()),
         Part::Flexran(FlexranPart::default()),
         Part::Empower(EmpowerPart::default()),
         Part::SouthFleet(SouthFleetPart::default()),

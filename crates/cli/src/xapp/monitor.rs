@@ -54,7 +54,10 @@ pub struct Arguments {
     /// Version of E2AP whose numbering the RIC speaks
     #[arg(long, value_name = "VERSION", default_value = "2.03")]
     e2ap: Version,
-    /// Talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+    /// Whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
+    #[arg(long, value_name = "DIALECT", default_value = "auto")]
+    dialect: Dialect,
+    /// The same as --dialect flexric
     #[arg(long)]
     flexric: bool,
     /// Take at most so many indications a second: a reader that does not keep up
@@ -98,16 +101,14 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let triggers = arguments.sm.iter().map(|model| model.periodic(model.encoding(), arguments.period));
     let triggers = triggers.collect::<Result<Vec<_>, _>>();
     let triggers = triggers.map_err(|error| Failure::Usage(error.to_string()))?;
-    super::must_listen(&arguments.connect).await?;
     let mut config = XappConfig { version: arguments.e2ap, ..XappConfig::new(arguments.connect.to_string()) };
-    if arguments.flexric {
-        config.dialect = Dialect::FlexRic;
-    }
+    config.dialect = if arguments.flexric { Dialect::FlexRic } else { arguments.dialect };
     let xapp = XappHandle::start(config, SocketOptions::default());
     for (model, trigger) in arguments.sm.iter().zip(triggers) {
         xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)])
             .map_err(|error| Failure::Usage(error.to_string()))?;
     }
+    super::joined(&xapp).await?;
     // Bounds and precision are constants that the histogram accepts.
     #[allow(clippy::expect_used)]
     let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("constant bounds");
@@ -163,6 +164,9 @@ async fn listen(
                 output.flush()?;
             }
             event = xapp.next() => {
+                if let XappEvent::Speaks { dialect: dialect @ Dialect::FlexRic } = &event {
+                    eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect {dialect}");
+                }
                 watch.take(&event, values.take(xapp, &event, output)?);
                 // What is there already needs no wait.
                 for _ in 0..256 {

@@ -39,7 +39,6 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     if arguments.duration.is_none() {
         part.count.get_or_insert(COUNT);
     }
-    super::must_listen(&part.connect).await?;
     let mut pinging = Pinging::start(&part).await.map_err(away)?;
     let ended = tokio::select! {
         () = live::end(arguments.duration) => Ok(()),

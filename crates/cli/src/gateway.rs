@@ -1,0 +1,62 @@
+//! `ranlab gateway`: joins programs that speak SCTP to our transports.
+use std::time::Duration;
+
+use ranlab_parts::{Gateway, GatewayPart};
+
+use crate::args;
+use crate::exit::Failure;
+use crate::flags::Flags;
+use crate::live;
+use crate::output::{Format, Output};
+
+/// Arguments of `gateway`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab gateway --listen shim:///tmp/e2/127.0.0.1:36421 --connect tcp://127.0.0.1:36421\n  ranlab gateway --listen tcp://0.0.0.0:36421 --connect sctp://10.0.0.1:36421 \\\n                 --listen tcp://0.0.0.0:36422 --connect sctp://10.0.0.1:36422\n\nshim:// is a folder of programs that run with our library preloaded (make preload, RANLAB_SCTP=/tmp/e2)."
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    gateway: Flags<GatewayPart>,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
+}
+
+/// Passes on until Ctrl-C, SIGTERM or the end of the duration.
+pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    live::raise_limits();
+    ranlab_sdk::run(serve(arguments, format))
+}
+
+async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    let part = arguments.gateway.config;
+    let gateway = Gateway::start(&part).await?;
+    let mut output = Output::new(format);
+    for (from, to) in gateway.listening().into_iter().zip(&part.connect) {
+        output.text(format_args!("{from} -> {to}"))?;
+        output.item(&serde_json::json!({ "listening": from, "connects": to.to_string() }))?;
+    }
+    output.flush()?;
+    let end = live::end(arguments.duration);
+    tokio::pin!(end);
+    let tell = |_: f64| {
+        for line in gateway.troubles() {
+            output.text(&line)?;
+            output.item(&serde_json::json!({ "trouble": line }))?;
+        }
+        output.flush()
+    };
+    live::until(end.as_mut(), tell).await?;
+    let report = gateway.report();
+    output.text(format_args!(
+        "{} connections, {} passed on, {} messages forth ({} octets), {} back ({} octets), {} ended in trouble",
+        report.connections,
+        report.passed_on,
+        report.forth,
+        report.forth_bytes,
+        report.back,
+        report.back_bytes,
+        report.troubles
+    ))?;
+    output.finish(&report)
+}
