@@ -162,6 +162,10 @@ impl<E: Experiment> Rig for Bench<E> {
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        // What cannot be reached is not promised a time.
+        if let Some(why) = crate::sut::refused(settings) {
+            return Some(Err(why));
+        }
         match self.divides(settings) {
             Ok(()) => self.experiment.preview(settings),
             Err(RigError::Rig(why)) => Some(Err(why)),

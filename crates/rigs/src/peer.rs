@@ -131,7 +131,7 @@ mod tests {
         assert!(error.contains("known are ranlab, flexric"), "{error}");
         assert!(Peer::load("./nothing.toml").unwrap_err().to_string().contains("cannot be read"));
         let peer = Peer::load("flexric").unwrap();
-        assert!(peer.refuses("tcp").unwrap().contains("speaks sctp and not tcp"));
-        assert_eq!(peer.refuses("sctp"), None);
+        assert!(peer.refuses("tcp").unwrap().contains("speaks sctp, shim and not tcp"));
+        assert_eq!((peer.refuses("sctp"), peer.refuses("shim")), (None, None));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart};
 use ranlab_sdk::transport::Address;
@@ -102,6 +103,31 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
     }
 }
 
+/// Why the controller that a point names cannot be met from here, as far as its settings tell.
+pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
+    let text = |path: &str| settings.get(path).and_then(Value::text);
+    if text("sut.type") != Some("external") {
+        return None;
+    }
+    let addresses = ["sut.e2", "sut.e42"].into_iter().filter_map(text).collect::<Vec<_>>();
+    if addresses.is_empty() {
+        // Of another protocol.
+        return None;
+    }
+    let peer = match Peer::load(text("sut.peer").unwrap_or("ranlab")) {
+        Ok(peer) => peer,
+        Err(error) => return Some(error.to_string()),
+    };
+    addresses.into_iter().find_map(|address| {
+        let scheme = address.split_once("://").map_or("tcp", |(scheme, _)| scheme);
+        let missing = || match scheme {
+            "sctp" => ranlab_net::sctp_support().err().map(|why| format!("{address}: {why}; docs/gateway.md says what else")),
+            _ => None,
+        };
+        peer.refuses(scheme).or_else(missing)
+    })
+}
+
 /// Our RIC as the point says, to be completed.
 pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
     Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
@@ -192,4 +218,25 @@ pub(crate) fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Add
     let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
     let text = told.get(name).ok_or_else(missing)?;
     text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_met_is_not_promised() {
+        let of = |kind: &str, peer: &str, e2: &str| {
+            let settings = [("sut.type", kind), ("sut.peer", peer), ("sut.e2", e2), ("sut.e42", e2)];
+            refused(&settings.map(|(path, text)| (path.to_owned(), Value::Text(text.to_owned()))).into())
+        };
+        let told = of("external", "flexric", "tcp://10.0.0.9:36421").unwrap();
+        assert!(told.contains("speaks sctp, shim and not tcp"), "{told}");
+        assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
+        assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);
+        assert_eq!(of("ranlab", "flexric", "tcp://10.0.0.9:36421"), None);
+        assert!(of("external", "flexran2", "tcp://10.0.0.9:36421").unwrap().contains("no profile"));
+        let told = of("external", "flexric", "sctp://10.0.0.9:36421");
+        assert_eq!(told.is_some(), ranlab_net::sctp_support().is_err(), "{told:?}");
+    }
 }
