@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo upf test lint e2e bench nightly
+.PHONY: help demo upf preload test lint e2e bench nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -23,6 +23,10 @@ upf:             ## a UPF and its load, in namespaces where this user may: 10,00
 	cargo build --profile demo -p ranlab
 	RANLAB=target/demo/ranlab scripts/upf.sh
 
+preload:         ## the library that carries SCTP sockets of stock programs: target/release/libranlab_preload.so
+	@scripts/need.sh build
+	cargo build --release -p ranlab-preload
+
 test:            ## every test of the workspace, with the independent codec as oracle
 	@scripts/need.sh build oracle
 	@RANLAB_PYTHON="$(CURDIR)/.venv/bin/python" scripts/test.sh
@@ -40,6 +44,6 @@ bench:           ## the promised ratios, each beside its bar; fails if one is mi
 	cargo build --release -p ranlab -p ranlab-benches
 	target/release/ranlab-benches
 
-nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e and soaks
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, soaks, and strangers whose builds are named (FLEXRIC)
 	@scripts/need.sh build fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

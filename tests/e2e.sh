@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [[ -z ${RANLAB:-} ]]; then
-    cargo build --release -p ranlab
+    cargo build --release -p ranlab -p ranlab-preload
     export RANLAB=$PWD/target/release/ranlab
 fi
 [[ -x $RANLAB ]] || { echo "RANLAB names no program: $RANLAB" >&2; exit 3; }
