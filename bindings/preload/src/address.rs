@@ -1,13 +1,18 @@
 //! Socket addresses as their octets (`sockaddr_in`, `sockaddr_in6`).
 
 use std::ffi::c_int;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Octets of the longest.
 pub(crate) const ADDRESS_BYTES: usize = 28;
 
-/// Reads an address; `None` if it is of another family or cut. IPv4 within IPv6 is IPv4.
-pub(crate) fn read(octets: &[u8]) -> Option<SocketAddr> {
+/// Reads an address; `EINVAL` if it is of another family or cut. IPv4 within IPv6 is IPv4.
+pub(crate) fn read(octets: &[u8]) -> io::Result<SocketAddr> {
+    parsed(octets).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn parsed(octets: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(*octets.first_chunk()?);
     let port = u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]);
     let ip: IpAddr = match c_int::from(family) {

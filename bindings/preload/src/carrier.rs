@@ -50,8 +50,9 @@ fn start() -> io::Result<Carrier> {
         }
     };
     // The program's signals are for its own threads.
-    // SAFETY: both sets are valid for the calls, which write only to them; the second gives back what the first took.
+    // SAFETY: a set of signals is plain octets; all zeros is one.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both sets are valid for the calls, which write only to them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -62,7 +63,7 @@ fn start() -> io::Result<Carrier> {
             carrier.run();
         }
     });
-    // SAFETY: as above.
+    // SAFETY: the set is what the call above gave.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
     }

@@ -158,7 +158,7 @@ impl Endpoint {
         if at.port() == 0 {
             at.set_port(next_port());
         }
-        let listener = Listener::bind(folder().unwrap_or(Path::new("")), at)?;
+        let listener = Listener::bind(folder().unwrap_or_else(|| Path::new("")), at)?;
         state.local = Some(at);
         state.listener = Some(carrier()?.watch(Target::Arrivals(Arc::clone(self), Arc::new(listener)))?);
         Ok(())
@@ -175,7 +175,7 @@ impl Endpoint {
 
     fn associate(self: &Arc<Self>, to: SocketAddr) -> io::Result<(Arc<Association>, i32)> {
         let from = self.lock().local.filter(|at| !at.ip().is_unspecified());
-        let folder = folder().unwrap_or(Path::new(""));
+        let folder = folder().unwrap_or_else(|| Path::new(""));
         let mut tried = 0;
         let link = loop {
             match Association::connect(folder, to, from) {

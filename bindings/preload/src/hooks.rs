@@ -210,7 +210,7 @@ fn octets<'a>(at: *const c_void, length: usize) -> &'a [u8] {
 }
 
 fn address_at(at: *const c_void, length: socklen_t) -> io::Result<SocketAddr> {
-    address::read(octets(at, length as usize)).ok_or(io::Error::from_raw_os_error(libc::EINVAL))
+    address::read(octets(at, length as usize))
 }
 
 /// Gives the caller as much as there is room for, and says how much there was.

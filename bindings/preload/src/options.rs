@@ -78,7 +78,7 @@ fn number(octets: &[u8], at: usize) -> Option<i32> {
 impl Endpoint {
     /// `setsockopt` at the level of SCTP; what it returns, for `connectx` the association.
     pub(crate) fn set(self: &Arc<Self>, name: c_int, value: &[u8]) -> io::Result<c_int> {
-        let first = || address::read(value).ok_or(io::Error::from_raw_os_error(libc::EINVAL));
+        let first = || address::read(value);
         match name {
             BINDX_ADD => {
                 let first = first()?;
@@ -148,7 +148,7 @@ impl Endpoint {
     /// `sctp_getaddrs_old` of `sctp_connectx`: the addresses are elsewhere in the program's memory.
     pub(crate) fn connect_to_first(self: &Arc<Self>, name: c_int, addresses: &[u8]) -> io::Result<i32> {
         debug_assert_eq!(name, CONNECTX3);
-        self.connect(address::read(addresses).ok_or(io::Error::from_raw_os_error(libc::EINVAL))?)
+        self.connect(address::read(addresses)?)
     }
 
     /// Whether an option's value names octets elsewhere.

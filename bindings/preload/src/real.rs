@@ -75,7 +75,7 @@ pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
             value
         }
         Err(error) => {
-            *errno = error.raw_os_error().unwrap_or(match error.kind() {
+            *errno = error.raw_os_error().unwrap_or_else(|| match error.kind() {
                 io::ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
                 io::ErrorKind::AddrInUse => libc::EADDRINUSE,
                 io::ErrorKind::PermissionDenied => libc::EACCES,
