@@ -4,11 +4,12 @@
 mod roles;
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use ranlab_net::shim::{Head, Kind};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -206,12 +207,16 @@ fn folders_of_others_are_refused_and_nothing_else_is_touched() {
 fn intruder(folder: &Path) -> Socket {
     let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None).unwrap();
     socket.connect(&SockAddr::unix(folder.join("10.9.8.7:36421")).unwrap()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     socket
 }
 
 /// Whether the other end closes the association.
 fn is_closed(mut socket: &Socket) -> bool {
-    matches!(socket.read(&mut [0; 64]), Ok(0) | Err(_))
+    match socket.read(&mut [0; 64]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+    }
 }
 
 #[test]
