@@ -121,7 +121,9 @@ pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     addresses.into_iter().find_map(|address| {
         let scheme = address.split_once("://").map_or("tcp", |(scheme, _)| scheme);
         let missing = || match scheme {
-            "sctp" => ranlab_net::sctp_support().err().map(|why| format!("{address}: {why}; docs/gateway.md says what else")),
+            "sctp" => ranlab_net::sctp_support()
+                .err()
+                .map(|why| format!("{address}: {why}; docs/gateway.md says what else")),
             _ => None,
         };
         peer.refuses(scheme).or_else(missing)
