@@ -39,14 +39,15 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     output.flush()?;
     let end = live::end(arguments.duration);
     tokio::pin!(end);
-    let tell = |_: f64| {
+    let mut tell = |_: f64| {
         for line in gateway.troubles() {
             output.text(&line)?;
             output.item(&serde_json::json!({ "trouble": line }))?;
         }
         output.flush()
     };
-    live::until(end.as_mut(), tell).await?;
+    live::until(end.as_mut(), &mut tell).await?;
+    tell(0.0)?;
     let report = gateway.report();
     output.text(format_args!(
         "{} connections, {} passed on, {} messages forth ({} octets), {} back ({} octets), {} ended in trouble",

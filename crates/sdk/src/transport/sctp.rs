@@ -93,7 +93,13 @@ impl Transport for Shim {
         Box::pin(async move {
             let Address::Shim { folder, at } = address else { return Err(connect::not_mine(address)) };
             let link = shim::Association::connect(folder, *at, None).and_then(awaited);
-            let link = link.map_err(|error| connect::explain(address, error))?;
+            let link = link.map_err(|error| match error.kind() {
+                // Whose folder it is, or what mode it has.
+                io::ErrorKind::PermissionDenied => {
+                    ConnectError::Io { address: address.clone(), source: error }
+                }
+                _ => connect::explain(address, error),
+            })?;
             Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
         })
     }
@@ -101,7 +107,10 @@ impl Transport for Shim {
         Box::pin(async move {
             let Address::Shim { folder, at } = address else { return Err(listener::not_mine(address)) };
             let bound = shim::Listener::bind(folder, *at).and_then(awaited);
-            let arrivals = bound.map_err(|error| listener::explain(address, error))?;
+            let arrivals = bound.map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => BindError::Io { address: address.clone(), source: error },
+                _ => listener::explain(address, error),
+            })?;
             let named = address.to_string();
             Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
         })
