@@ -79,7 +79,10 @@ fn sctp(facts: &Facts) -> Check {
     let (found, bad) = match facts.sctp {
         Sctp::Loaded => ("in the kernel", None),
         Sctp::Loadable => ("a module that is not loaded", Some((Status::Fair, "`modprobe sctp` as root"))),
-        Sctp::Absent => ("not in this kernel", Some((Status::Fair, "use tcp:// or unix:// addresses"))),
+        Sctp::Absent => (
+            "not in this kernel",
+            Some((Status::Fair, "tcp:// or unix:// between ours; `make preload` and shim:// towards others")),
+        ),
     };
     check("SCTP", found.to_owned(), bad)
 }
