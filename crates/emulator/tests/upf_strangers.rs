@@ -91,6 +91,7 @@ fn load(test: u8, cycles: u64, t1: Duration) -> Result<LoadReport, LoadError> {
         run: u32::from(test),
         upf_pid: None,
         anew: false,
+        distributions: false,
         mode: Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live: 0 },
     };
     run(&config, &AtomicBool::new(false))
