@@ -75,6 +75,19 @@ holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * m
 down
 holds upf.json 'r["dropped"]["rate"] > 100'
 
+echo "== two campaigns at once, which name no address, do not meet"
+"$RANLAB" bench new upf >twin.toml
+twins=()
+for n in 1 2; do
+    "$RANLAB" bench run twin.toml --quick --out "twin$n" --set host.foreign_at_most=1 --format json >"twin$n.json" 2>"twin$n.err" &
+    twins+=("$!")
+done
+pids+=("${twins[@]}")
+for n in 1 2; do
+    wait "${twins[n - 1]}" || { cat "twin$n.err" && exit 1; }
+    holds "twin$n.json" 'all(p["metrics"]["unexplained"]["mean"] == 0 for p in r["points"])'
+done
+
 echo "== conformance"
 upf --n6 reflect
 "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --patience 2s --format json >check.json
@@ -262,7 +275,8 @@ TOML
     campaign=$!
     pids+=("$campaign")
     sleep 4
-    kill -9 "$second" && wait "$second" 2>/dev/null || true
+    # Each connection has a process of its own.
+    kill -9 $(pgrep -P "$second")
     wait "$campaign" || true
     holds dead.json '[p["outcome"] for p in r["points"]] == ["invalid"] and "the load at tcp://10.3.0.1:7101" in r["points"][0]["reason"]'
     kill "$worker" && wait "$worker" || true

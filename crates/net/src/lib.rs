@@ -12,6 +12,8 @@
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
 //!   programs of one user where there are none.
+//! * [`own_loopback`]: loopback addresses that no other process uses.
+//! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
 //! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.
@@ -22,6 +24,7 @@ mod datagrams;
 mod limits;
 mod options;
 mod readers;
+mod own;
 mod rest;
 pub mod routes;
 pub mod sctp;
@@ -39,6 +42,7 @@ pub use datagrams::{
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent, unacknowledged};
 pub use readers::Readers;
+pub use own::own_loopback;
 pub use rest::Rest;
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};

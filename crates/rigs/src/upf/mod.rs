@@ -5,7 +5,7 @@
 mod describe;
 mod record;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
@@ -48,8 +48,9 @@ impl Experiment for Upf {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let upf = stage.sut(UPF, "sut.at", upf(run)?)?;
-        let (load, host, pid) = (load(run)?, upf.host.clone(), upf.ready.pid);
+        let own = own()?;
+        let upf = stage.sut(UPF, "sut.at", upf(run, own)?)?;
+        let (load, host, pid) = (load(run, own)?, upf.host.clone(), upf.ready.pid);
         // Where both are on one machine, the load itself sees what the UPF costs it, and its end.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, Host::Tcp { .. });
@@ -59,7 +60,7 @@ impl Experiment for Upf {
     }
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
-        load(run).map(|part| Some(Part::UpfLoad(Box::new(part))))
+        load(run, 0).map(|part| Some(Part::UpfLoad(Box::new(part))))
     }
 
     fn record(
@@ -87,15 +88,39 @@ fn n6_of(n3: SocketAddr) -> SocketAddr {
     SocketAddr::new(n3.ip(), n3.port() + 1)
 }
 
+/// Campaigns of this rig at once on a machine, each with loopback addresses of its own.
+const CAMPAIGNS_MAX: u8 = 64;
+
+/// Which loopback addresses are this campaign's.
+fn own() -> Result<u8, RigError> {
+    ranlab_net::own_loopback(8, CAMPAIGNS_MAX).map_err(|error| {
+        let why = format!(
+            "no loopback addresses are left for one more campaign: {error}; at most {CAMPAIGNS_MAX} at once"
+        );
+        RigError::Environment(why)
+    })
+}
+
+/// An address of the defaults, 127.8.0.0/24, as this campaign has it; any other one as it is.
+fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(v4) if v4.octets()[..3] == [127, 8, 0] => {
+            SocketAddr::from(([127, 8, own, v4.octets()[3]], address.port()))
+        }
+        _ => address,
+    }
+}
+
 /// The UPF as the point says, or what meters it.
-fn upf(run: &Run<'_>) -> Result<Part, RigError> {
+fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
         return Ok(Part::Attach(AttachPart::read(run, "sut")?));
     }
     let mut part = UpfPart::read(run, "sut")?;
+    (part.n4, part.n3) = (of_own(part.n4, own), of_own(part.n3, own));
     part.n6 = match keys::text(run, "sut.n6")? {
         "own" => {
-            let peer = keys::parsed(run, "load.network")?;
+            let peer = of_own(keys::parsed(run, "load.network")?, own);
             let server = UpfLoadPart::read(run, "load")?.server;
             // Each place of the load has a data network and a server of its own.
             let route = |place| (nth(server, place).ip(), nth(peer, place));
@@ -108,13 +133,26 @@ fn upf(run: &Run<'_>) -> Result<Part, RigError> {
 }
 
 /// The load as the point says.
-fn load(run: &Run<'_>) -> Result<UpfLoadPart, RigError> {
+fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     let mut part = UpfLoadPart::read(run, "load")?;
     (part.n4, part.n3) = (keys::parsed(run, "sut.n4")?, keys::parsed(run, "sut.n3")?);
+    let mut network: SocketAddr = keys::parsed(run, "load.network")?;
+    // One that runs already is where it is.
+    if keys::text(run, "sut.design")? != EXTERNAL {
+        let ours = of_own(part.n4, 1) != part.n4;
+        (part.n4, part.n3, network) = (of_own(part.n4, own), of_own(part.n3, own), of_own(network, own));
+        if ours {
+            part.smf.get_or_insert(SocketAddr::from(([127, 9, own, 1], part.n4.port())));
+        }
+        if ours && run.value("load.gnb").is_none() {
+            // Four times as many: there may be a thousand.
+            part.gnb = SocketAddr::from(([127, 10, own * 4, 1], part.gnb.port()));
+        }
+    }
     let habits = keys::text(run, "sut.dialect")?;
     part.set("dialect", &habits.into()).map_err(|error| RigError::Rig(error.to_string()))?;
     part.n6 = match keys::text(run, "load.n6")? {
-        "own" => Network::Ip { local: keys::parsed(run, "load.network")?, upf: n6_of(part.n3) },
+        "own" => Network::Ip { local: network, upf: n6_of(part.n3) },
         _ => keys::parsed(run, "load.n6")?,
     };
     (part.duration, part.run) = (run.duration, Some(run.seed as u32));

@@ -28,7 +28,7 @@ fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
 fn a_point_that_says_nothing_loads_as_the_verbs_do() {
     let point = fake::point(&rig(), &[]);
     let run = fake::run(&point);
-    let Part::Upf(part) = upf(&run).unwrap() else { panic!("{point:?}") };
+    let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
     let expected = UpfPart {
         n4: "127.8.0.8:8805".parse().unwrap(),
         n3: "127.8.0.8:2152".parse().unwrap(),
@@ -58,7 +58,7 @@ fn settings_reach_both_parts_typed() {
     ];
     let point = fake::point(&rig(), &set);
     let run = fake::run(&point);
-    let Part::Upf(part) = upf(&run).unwrap() else { panic!("{point:?}") };
+    let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
     assert_eq!((part.design, part.workers, part.pin), (UpfDesign::Software, 3, Cpus(vec![0, 0])));
     assert_eq!((part.install, part.n6), (Duration::from_micros(500), N6::Tun("upf0".to_owned())));
     let part = UpfLoadPart::read(&run, "load").unwrap();
@@ -68,7 +68,7 @@ fn settings_reach_both_parts_typed() {
     assert_eq!(part.io, N3Io::AfXdp { interface: Some("n3".to_owned()), native: false, zero_copy: false });
     assert_eq!(part.ue.to_string(), "10.45.0.2");
     let wrong = fake::point(&rig(), &[("sut.n4", "here".into())]);
-    let error = upf(&fake::run(&wrong)).unwrap_err().to_string();
+    let error = upf(&fake::run(&wrong), 0).unwrap_err().to_string();
     assert!(error.contains("`n4`") && error.contains("here"), "{error}");
 }
 
@@ -78,7 +78,7 @@ fn an_external_upf_is_metered_by_its_number_its_name_or_its_group() {
         let set: Vec<_> =
             [("sut.design", Value::from(EXTERNAL))].into_iter().chain(set.iter().cloned()).collect();
         let point = fake::point(&rig(), &set);
-        match upf(&fake::run(&point)).unwrap() {
+        match upf(&fake::run(&point), 0).unwrap() {
             Part::Attach(part) => part,
             other => panic!("{other:?}"),
         }
@@ -157,4 +157,41 @@ fn no_key_is_optional_that_the_part_cannot_do_without() {
     assert!(required.is_empty(), "{required:?}");
     let load = UpfLoadPart::read(&fake::run(&point), "load").unwrap();
     assert_eq!(load.dialect, Dialect::STRICT_REL17);
+}
+
+/// Two campaigns at once on one machine do not meet; what a scenario says stays as it is said.
+#[test]
+fn a_campaign_has_loopback_addresses_of_its_own() {
+    let addresses = |set: &[(&str, Value)], own: u8| {
+        let point = fake::point(&rig(), set);
+        let run = fake::run(&point);
+        let load = load(&run, own).unwrap();
+        let upf = match upf(&run, own).unwrap() {
+            Part::Upf(part) => [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec(),
+            _ => Vec::new(),
+        };
+        let [smf, n6] =
+            [load.smf.map(|smf| smf.to_string()), Some(load.n6.to_string())].map(Option::unwrap_or_default);
+        [upf, vec![load.n4.to_string(), load.n3.to_string(), n6, smf, load.gnb.to_string()]].concat()
+    };
+    let mut seen = BTreeSet::new();
+    for own in 0..CAMPAIGNS_MAX {
+        let all = addresses(&[], own);
+        assert_eq!((&all[0], &all[1]), (&all[3], &all[4]), "both ends speak to each other");
+        assert!(all[..3].iter().chain(&all[6..]).all(|address| seen.insert(address.clone())), "{all:?}");
+    }
+    assert_eq!(
+        addresses(&[], 3)[5..],
+        ["udp://127.8.3.10:2153,127.8.3.8:2153", "127.9.3.1:8805", "127.10.12.1:2152"]
+    );
+    let said = [
+        ("sut.n4", Value::from("10.3.0.2:8805")),
+        ("sut.n3", "10.3.0.2:2152".into()),
+        ("load.network", "10.3.0.1:2153".into()),
+        ("load.smf", "10.3.0.1:8805".into()),
+        ("load.gnb", "10.3.0.11:2152".into()),
+    ];
+    assert_eq!(addresses(&said, 3), addresses(&said, 0));
+    let external = [("sut.design", EXTERNAL.into())];
+    assert_eq!(addresses(&external, 3), addresses(&external, 0));
 }

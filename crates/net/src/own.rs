@@ -1,0 +1,56 @@
+//! Loopback addresses that no other process uses.
+
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::{Mutex, PoisonError};
+
+/// Held in each network: an address that nobody else needs.
+const HOST: u8 = 254;
+const PORT: u16 = 8805;
+
+/// Row, number, and what holds it.
+static HELD: Mutex<Vec<(u8, u8, UdpSocket)>> = Mutex::new(Vec::new());
+
+/// The number of a network `127.row.NUMBER.0/24` that is this process's own for as long as it lives, the least that is free of
+/// `most`. It is the same whenever this process asks.
+///
+/// # Errors
+/// All are taken, or there is no loopback.
+pub fn own_loopback(row: u8, most: u8) -> io::Result<u8> {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, number, _)) = held.iter().find(|(own, ..)| *own == row) {
+        return Ok(*number);
+    }
+    let mut taken = Err(io::ErrorKind::AddrNotAvailable.into());
+    for number in 0..most {
+        taken = UdpSocket::bind((Ipv4Addr::new(127, row, number, HOST), PORT)).map(|socket| (number, socket));
+        if let Err(error) = &taken
+            && error.kind() == io::ErrorKind::AddrInUse
+        {
+            continue;
+        }
+        break;
+    }
+    let (number, socket) = taken?;
+    held.push((row, number, socket));
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_that_another_holds_is_passed_over_and_ones_own_stays() {
+        let row = 253;
+        let other = UdpSocket::bind((Ipv4Addr::new(127, row, 0, HOST), PORT));
+        let number = own_loopback(row, 9).unwrap();
+        assert!(number > 0, "the first is held, if not by us");
+        drop(other);
+        assert_eq!(own_loopback(row, 9).unwrap(), number);
+        assert!(UdpSocket::bind((Ipv4Addr::new(127, row, number, HOST), PORT)).is_err());
+        let all: Vec<_> = (0..2).map(|n| UdpSocket::bind((Ipv4Addr::new(127, 252, n, HOST), PORT))).collect();
+        assert_eq!(own_loopback(252, 2).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(all);
+    }
+}
