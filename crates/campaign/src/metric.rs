@@ -81,6 +81,22 @@ pub enum MetricKind {
 /// The suffixes under which a distribution becomes metrics.
 pub const HISTOGRAM_SUFFIXES: [&str; 8] = ["mean", "p50", "p75", "p90", "p99", "p999", "max", "n"];
 
+/// A table of metrics, one to a line: kind, better, name, unit, comment, and the methods that follow [`Metric::new`].
+#[macro_export]
+macro_rules! metrics {
+    ($($kind:ident $better:ident $name:tt $unit:literal $comment:literal $(.$method:ident($($argument:tt)*))*;)*) => {
+        vec![$(
+            $crate::metric::Metric::new(
+                $name,
+                $unit,
+                $crate::metric::MetricKind::$kind,
+                $crate::metric::Better::$better,
+                $comment,
+            )$( .$method($($argument)*) )*
+        ),*]
+    };
+}
+
 impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {

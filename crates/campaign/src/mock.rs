@@ -7,11 +7,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 
 use crate::record::Recorder;
-use crate::rig::{
-    Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Rig, RigDescription, RigError, Run,
-};
-use crate::schema::{Key, Kind};
+use crate::rig::{Breach, DISTURBED, Metric, Outcome, Rig, RigDescription, RigError, Run};
+use crate::schema::Kind;
 use crate::usl::Usl;
+use crate::{keys, metrics};
 
 /// Follows laws that its settings state. All results depend on the seed, the point and the repeat alone.
 #[derive(Debug, Default, Clone)]
@@ -21,50 +20,27 @@ pub struct MockRig {
 
 impl Rig for MockRig {
     fn describe(&self) -> RigDescription {
-        let any = |path: &str, comment: &str| Key::new(path, Kind::positive(), comment);
         RigDescription {
             name: "mock".to_owned(),
             aliases: Vec::new(),
             comment: "a system that follows known laws, for trying the harness out".to_owned(),
-            keys: vec![
-                Key::new("sut.law", Kind::choice(&["usl", "queue", "stall"]), "what the system does")
-                    .or("usl"),
-                any("sut.lambda", "throughput of one worker")
-                    .unit("1/s")
-                    .or(1000.0)
-                    .when("sut.law", &["usl"]),
-                any("sut.sigma", "contention").or(0.05).when("sut.law", &["usl"]),
-                any("sut.kappa", "crosstalk").or(0.002).when("sut.law", &["usl"]),
-                any("sut.cap", "a link that lets no more through")
-                    .unit("1/s")
-                    .optional()
-                    .when("sut.law", &["usl"]),
-                Key::new("sut.noise", Kind::share(), "relative standard deviation of throughput")
-                    .or(0.03)
-                    .when("sut.law", &["usl"]),
-                any("sut.service_us", "mean service time")
-                    .unit("us")
-                    .or(100.0)
-                    .when("sut.law", &["queue", "stall"]),
-                Key::new("sut.stall", Kind::Span, "one pause of the server")
-                    .or(Duration::from_millis(500))
-                    .when("sut.law", &["stall"]),
-                Key::new("sut.build", Kind::Text, "name of the variant; changes nothing").or("a"),
-                Key::new("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency")
-                    .unit("workers")
-                    .or(1),
-                any("load.rate", "requests, offered whatever the system does").unit("1/s").or(5000.0),
-                Key::new("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "requests of a repeat")
-                    .or(2000),
-                any("load.most", "what the generator sends at most").unit("1/s").optional(),
-                Key::new("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO),
-                Key::new(
-                    "load.fails",
-                    Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]),
-                    "what goes wrong",
-                )
-                .or("never"),
-            ],
+            keys: keys! {
+                ("sut.law", Kind::choice(&["usl", "queue", "stall"]), "what the system does").or("usl");
+                ("sut.lambda", Kind::positive(), "throughput of one worker").unit("1/s").or(1000.0).when("sut.law", &["usl"]);
+                ("sut.sigma", Kind::positive(), "contention").or(0.05).when("sut.law", &["usl"]);
+                ("sut.kappa", Kind::positive(), "crosstalk").or(0.002).when("sut.law", &["usl"]);
+                ("sut.cap", Kind::positive(), "a link that lets no more through").unit("1/s").optional().when("sut.law", &["usl"]);
+                ("sut.noise", Kind::share(), "relative standard deviation of throughput").or(0.03).when("sut.law", &["usl"]);
+                ("sut.service_us", Kind::positive(), "mean service time").unit("us").or(100.0).when("sut.law", &["queue", "stall"]);
+                ("sut.stall", Kind::Span, "one pause of the server").or(Duration::from_millis(500)).when("sut.law", &["stall"]);
+                ("sut.build", Kind::Text, "name of the variant; changes nothing").or("a");
+                ("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency").unit("workers").or(1);
+                ("load.rate", Kind::positive(), "requests, offered whatever the system does").unit("1/s").or(5000.0);
+                ("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "requests of a repeat").or(2000);
+                ("load.most", Kind::positive(), "what the generator sends at most").unit("1/s").optional();
+                ("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO);
+                ("load.fails", Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]), "what goes wrong").or("never");
+            },
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
@@ -117,19 +93,15 @@ impl Rig for MockRig {
 }
 
 fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    use MetricKind::{Histogram, Scalar, Series};
-    vec![
-        Metric::new("throughput", "1/s", Scalar, Higher, "requests done in a second")
-            .exact_when("sut.noise", &["0"]),
-        Metric::new("loss_ratio", "", Scalar, Lower, "lost by sent"),
-        Metric::new("tool.unsent_ratio", "", Scalar, Lower, "requests that the generator left out")
-            .unsent_share(),
-        Metric::new("sut.cpu_cores", "cores", Series, Lower, "cores that the system keeps busy"),
-        Metric::new("rtt_us", "us", Histogram, Lower, "reply time from the intended send time"),
-        Metric::new("rtt_us_service", "us", Histogram, Lower, "reply time from the actual send time"),
-        Metric::new("lateness_us", "us", Histogram, Neither, "how late the generator was"),
-    ]
+    metrics! {
+        Scalar Higher "throughput" "1/s" "requests done in a second".exact_when("sut.noise", &["0"]);
+        Scalar Lower "loss_ratio" "" "lost by sent";
+        Scalar Lower "tool.unsent_ratio" "" "requests that the generator left out".unsent_share();
+        Series Lower "sut.cpu_cores" "cores" "cores that the system keeps busy";
+        Histogram Lower "rtt_us" "us" "reply time from the intended send time";
+        Histogram Lower "rtt_us_service" "us" "reply time from the actual send time";
+        Histogram Neither "lateness_us" "us" "how late the generator was";
+    }
 }
 
 /// Throughput of the scaling law with noise; what is offered beyond it is lost.

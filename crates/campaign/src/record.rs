@@ -1,4 +1,4 @@
-//! What a rig writes down while it measures: scalars, series over time, distributions from intended send times.
+//! What a rig writes down while it measures: scalars, series over time, distributions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -95,27 +95,6 @@ impl Recorder {
         }
     }
 
-    /// The reply to a request that *should* have been sent at `intended`, in the trimmed window only.
-    ///
-    /// A generator that waits for a stalled system sends late; timed from the sending it would miss the stall
-    /// (coordinated omission). `<name>` holds the time from `intended`; `<name>_service` the time from `sent`;
-    /// `lateness_us` how late the generator was. Times are offsets from the start of recording.
-    pub fn reply_us(&mut self, name: &str, intended: Duration, sent: Duration, done: Duration) {
-        if !self.inside(intended) {
-            return;
-        }
-        self.value(name, micros(done.saturating_sub(intended)));
-        self.value(&format!("{name}_service"), micros(done.saturating_sub(sent)));
-        self.value("lateness_us", micros(sent.saturating_sub(intended)));
-    }
-
-    /// A request that should have been sent at `intended` and has not been answered at the end: at least as late as that.
-    pub fn unanswered_us(&mut self, name: &str, intended: Duration) {
-        if self.inside(intended) {
-            self.value(name, micros(self.duration.saturating_sub(intended)));
-        }
-    }
-
     /// The outcome of the first limit that was broken, `ok` if none was. What broke limits of the same outcome is the
     /// repeat's reason. Called again (by who judges the machine after the system), an outcome of its own replaces the
     /// earlier reason.
@@ -157,34 +136,6 @@ impl Recorder {
         metrics.extend(self.scalars);
         let (series, dropped, reason) = (self.series, self.dropped, self.reason);
         Recording { metrics, series, distributions, dropped, reason }
-    }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// The instants at which an open-loop generator should send, whatever the system does.
-#[derive(Debug, Clone)]
-pub struct Schedule {
-    gap: Duration,
-    next: Duration,
-}
-
-impl Schedule {
-    /// A constant rate; `per_second` above 0.
-    pub fn constant(per_second: f64) -> Self {
-        Self { gap: Duration::from_secs_f64(1.0 / per_second.max(1e-9)), next: Duration::ZERO }
-    }
-}
-
-impl Iterator for Schedule {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let now = self.next;
-        self.next += self.gap;
-        Some(now)
     }
 }
 
@@ -271,36 +222,13 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_stalled_server_shows_its_true_p99() {
-        // One request each millisecond for 10 s; each takes 0.1 ms, but at 5 s the server stalls for 1 s and the
-        // generator, waiting for its reply, sends the backlog at once.
-        let mut recorder = Recorder::new(MS * 10_000, Duration::ZERO);
-        let mut free = Duration::ZERO;
-        for intended in Schedule::constant(1000.0).take(10_000) {
-            let sent = intended.max(free);
-            let stalled = intended == MS * 5_000;
-            let done = sent + if stalled { MS * 1_000 } else { MS / 10 };
-            free = done;
-            recorder.reply_us("rtt_us", intended, sent, done);
-        }
-        let metrics = recorder.finish().metrics;
-        // 1,000 of 10,000 requests fell into the stall (the backlog drains ten times as fast): the truth.
-        assert!(metrics["rtt_us_p99"] > 850_000.0, "{metrics:?}");
-        // What a closed loop would have reported.
-        assert!(metrics["rtt_us_service_p99"] < 200.0, "{metrics:?}");
-        assert!(metrics["lateness_us_p99"] > 850_000.0);
-    }
-
-    #[test]
-    fn trim_cuts_both_ends_of_series_and_replies() {
+    fn trim_cuts_both_ends_of_series() {
         let mut recorder = Recorder::new(MS * 10, MS * 2);
         for at in 0..=10 {
             recorder.sample("cpu", MS * at, if (2..=8).contains(&at) { 1.0 } else { 100.0 });
-            recorder.reply_us("rtt_us", MS * at, MS * at, MS * (at + 1));
         }
         let recording = recorder.finish();
         assert_eq!(recording.metrics["cpu"], 1.0);
-        assert_eq!(recording.metrics["rtt_us_n"], 7.0);
         assert_eq!(recording.series["cpu"].len(), 11);
     }
 

@@ -61,6 +61,14 @@ pub enum Presence {
     Default(Value),
 }
 
+/// A table of keys, one to a line: what [`Key::new`] takes, and the methods that follow it.
+#[macro_export]
+macro_rules! keys {
+    ($(($($new:tt)*) $(.$method:ident($($argument:tt)*))*;)*) => {
+        vec![$( $crate::schema::Key::new($($new)*)$( .$method($($argument)*) )* ),*]
+    };
+}
+
 impl Key {
     /// A required key; see [`Self::or`] and [`Self::optional`].
     pub fn new(path: &str, kind: Kind, comment: &str) -> Self {

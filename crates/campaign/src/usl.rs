@@ -338,29 +338,6 @@ fn plateau(samples: &[(f64, f64)], distinct: &[f64]) -> bool {
     law.is_some_and(|[lambda, sigma, kappa]| Usl { lambda, sigma, kappa }.at(stood[1]) > 1.05 * level)
 }
 
-/// What a printed n_max is worth beside the printed parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PrintedPeak {
-    /// Peak of the printed parameters; `None` if σ ≥ 1.
-    pub formula: Option<f64>,
-    /// The range that rounding of the printed parameters allows.
-    pub range: Option<(f64, f64)>,
-    /// Whether formula, rounded down, and print are one number.
-    pub agrees: bool,
-    /// Whether some parameters that round to the printed ones give the printed peak.
-    pub within_rounding: bool,
-}
-
-/// Cross-checks a published row: parameters with the unit of their last printed digit, and the printed peak.
-pub fn check_printed(sigma: f64, sigma_unit: f64, kappa: f64, kappa_unit: f64, printed: f64) -> PrintedPeak {
-    let peak = |sigma: f64, kappa: f64| Usl { lambda: 1.0, sigma, kappa }.n_max();
-    let range = peak(sigma + sigma_unit / 2.0, kappa + kappa_unit / 2.0)
-        .zip(peak((sigma - sigma_unit / 2.0).max(0.0), (kappa - kappa_unit / 2.0).max(1e-12)));
-    let formula = peak(sigma, kappa);
-    let within_rounding = range.is_some_and(|(low, high)| printed >= low.floor() && printed <= high.floor());
-    PrintedPeak { formula, range, agrees: formula.map(f64::floor) == Some(printed), within_rounding }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -368,6 +345,28 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
+
+    /// What a printed n_max is worth beside the printed parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct PrintedPeak {
+        /// Peak of the printed parameters; `None` if σ ≥ 1.
+        formula: Option<f64>,
+        /// Whether formula, rounded down, and print are one number.
+        agrees: bool,
+        /// Whether some parameters that round to the printed ones give the printed peak.
+        within_rounding: bool,
+    }
+
+    /// Cross-checks a published row: parameters with the unit of their last printed digit, and the printed peak.
+    fn check_printed(sigma: f64, sigma_unit: f64, kappa: f64, kappa_unit: f64, printed: f64) -> PrintedPeak {
+        let peak = |sigma: f64, kappa: f64| Usl { lambda: 1.0, sigma, kappa }.n_max();
+        let range = peak(sigma + sigma_unit / 2.0, kappa + kappa_unit / 2.0)
+            .zip(peak((sigma - sigma_unit / 2.0).max(0.0), (kappa - kappa_unit / 2.0).max(1e-12)));
+        let formula = peak(sigma, kappa);
+        let within_rounding =
+            range.is_some_and(|(low, high)| printed >= low.floor() && printed <= high.floor());
+        PrintedPeak { formula, agrees: formula.map(f64::floor) == Some(printed), within_rounding }
+    }
 
     fn noisy(law: Usl, noise: f64, repeats: usize, seed: u64) -> Vec<(f64, f64)> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

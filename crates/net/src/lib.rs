@@ -13,7 +13,6 @@
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
 //!   programs of one user where there are none.
 //! * [`own_loopback`]: loopback addresses that no other process uses.
-//! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
 //! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
 use ranlab_parts::worker::{Report, Worker};
 use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
@@ -98,55 +99,25 @@ impl Experiment for Controller {
 }
 
 fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    let scalar = |name: &str, unit: &str, better: Better, comment: &str| {
-        Metric::new(name, unit, MetricKind::Scalar, better, comment)
-    };
     let mut metrics = sut::metrics();
-    metrics.extend([
-        scalar("sut.cpu_us_per_indication", "us", Lower, "its CPU time for each indication that arrived"),
-        scalar("indications_per_s", "1/s", Higher, "indications that arrived at the xApp"),
-        scalar("delivered_ratio", "", Higher, "indications that arrived, by those sent"),
-        scalar("payload_mbps", "Mbit/s", Neither, "service model payload at the xApp"),
-        scalar(
-            "e2_mbps",
-            "Mbit/s",
-            Neither,
-            "E2AP messages from the base stations, without the transport's headers",
-        ),
-        scalar("lost", "", Lower, "gaps in the sequence numbers at the xApp"),
-        scalar(
-            "loss_ratio",
-            "",
-            Lower,
-            "lost by lost and arrived; absent if the base stations number nothing",
-        ),
-        scalar("dropped", "", Lower, "given up by base stations whose controller did not take them in time"),
-        scalar(
-            "set_up_us",
-            "us",
-            Lower,
-            "from the first base station's start until all were accepted, within 20 ms",
-        ),
-        scalar("nodes_lost", "", Lower, "base stations that were not connected at the end"),
-        scalar("tool.cpu_cores", "cores", Neither, "cores that base stations and xApp kept busy"),
-        scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late")
-            .unsent_share(),
-        scalar(
-            "clock_error_us",
-            "us",
-            Neither,
-            "how wrong latencies between machines may be, drift included",
-        ),
-        scalar("clock_drift_us", "us", Neither, "how far their clocks moved apart during the repeat")
-            .signed(),
-    ]);
-    for (name, better, comment) in [
-        ("latency_us", Lower, "from the base station's time stamp to the xApp"),
-        ("tool.lateness_us", Neither, "how late the base stations' reports were"),
-    ] {
-        metrics.push(Metric::new(name, "us", MetricKind::Histogram, better, comment));
-    }
+    metrics.extend(metrics! {
+        Scalar Lower "sut.cpu_us_per_indication" "us" "its CPU time for each indication that arrived";
+        Scalar Higher "indications_per_s" "1/s" "indications that arrived at the xApp";
+        Scalar Higher "delivered_ratio" "" "indications that arrived, by those sent";
+        Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
+        Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers";
+        Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
+        Scalar Lower "loss_ratio" "" "lost by lost and arrived; absent if the base stations number nothing";
+        Scalar Lower "dropped" "" "given up by base stations whose controller did not take them in time";
+        Scalar Lower "set_up_us" "us" "from the first base station's start until all were accepted, within 20 ms";
+        Scalar Lower "nodes_lost" "" "base stations that were not connected at the end";
+        Scalar Neither "tool.cpu_cores" "cores" "cores that base stations and xApp kept busy";
+        Scalar Neither "tool.skipped_ratio" "" "reports that the base stations left out, being late" .unsent_share();
+        Scalar Neither "clock_error_us" "us" "how wrong latencies between machines may be, drift included";
+        Scalar Neither "clock_drift_us" "us" "how far their clocks moved apart during the repeat" .signed();
+        Histogram Lower "latency_us" "us" "from the base station's time stamp to the xApp";
+        Histogram Neither "tool.lateness_us" "us" "how late the base stations' reports were";
+    });
     metrics.extend(wire::metrics("e2", "base stations"));
     metrics.extend(wire::metrics("e42", "the xApp"));
     metrics.push(metric_of_places());

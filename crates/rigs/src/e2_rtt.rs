@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{
     Config, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, SouthFleetPart, Southbound,
@@ -110,26 +111,18 @@ impl Experiment for E2Rtt {
             )
             .or("per");
         }
-        keys.push(
-            Key::new(
-                "load.path",
-                Kind::choice(&["iapp", "xapp"]),
-                "iapp: RIC to base station; xapp: over the RIC, two hops",
-            )
-            .or("xapp"),
-        );
+        keys.extend(keys! {
+            ("load.path", Kind::choice(&["iapp", "xapp"]), "iapp: RIC to base station; xapp: over the RIC, two hops").or("xapp");
+        });
         let paced = "between two pings, 100 us and up; 0s: each follows an echo";
         let ping = PingPart::keys("load")
             .or("interval", Duration::from_millis(1))
             .change("interval", |key| Key { comment: paced.to_owned(), ..key });
         keys.extend(ping.keys());
+        keys.extend(keys! {
+            ("load.encoding", Kind::choice(&["per", "flat"]), "of the service model; flat (FlatBuffers) cannot be measured yet").or("per");
+        });
         keys.extend([
-            Key::new(
-                "load.encoding",
-                Kind::choice(&["per", "flat"]),
-                "of the service model; flat (FlatBuffers) cannot be measured yet",
-            )
-            .or("per"),
             // Several are refused by the rig, which can say why.
             Key { kind: Kind::OneOrMore(Box::new(Kind::Text)), ..keys::place("load.at", "the base station") },
             keys::place("xapp.at", "the xApp"),
@@ -204,63 +197,22 @@ impl Experiment for E2Rtt {
 }
 
 fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    use MetricKind::{Histogram, Scalar};
-    let mut metrics = vec![
-        Metric::new(
-            "rtt_us",
-            "us",
-            Histogram,
-            Lower,
-            "from the instant at which the ping was to be sent to its echo",
-        ),
-        Metric::new("rtt_us_service", "us", Histogram, Lower, "from its actual sending to its echo"),
-        Metric::new("pings_per_s", "1/s", Scalar, Higher, "that came back"),
-        Metric::new(
-            "messages_per_s",
-            "1/s",
-            Scalar,
-            Neither,
-            "E2AP messages between base station and RIC, both directions",
-        ),
-        Metric::new(
-            "e2_kbps_down",
-            "kbit/s",
-            Scalar,
-            Neither,
-            "E2AP messages (FlexRAN's) towards the base station, without the transport's headers",
-        ),
-        Metric::new("e2_kbps_up", "kbit/s", Scalar, Neither, "E2AP messages from the base station"),
-        Metric::new("signalling_kbps", "kbit/s", Scalar, Neither, "both together"),
-        Metric::new(
-            "e2_bytes_per_control",
-            "B",
-            Scalar,
-            Neither,
-            "E2AP message (FlexRAN's) that carries a ping",
-        )
-        .exact_when("sut.encoding", &["per", "flat"]),
-        Metric::new(
-            "e2_bytes_per_indication",
-            "B",
-            Scalar,
-            Neither,
-            "E2AP message (FlexRAN's) that carries an echo",
-        )
-        .exact_when("sut.encoding", &["per", "flat"]),
-        Metric::new("loss_ratio", "", Scalar, Lower, "pings without an echo within 2 s, by pings sent"),
-        Metric::new(
-            "sut.cpu_us_per_ping",
-            "us",
-            Scalar,
-            Lower,
-            "the RIC's CPU time for each ping; with an iApp, that of pinging too",
-        ),
-        Metric::new("tool.cpu_cores", "cores", Scalar, Neither, "cores that base station and xApp kept busy"),
-        Metric::new("tool.lateness_us", "us", Histogram, Neither, "how late pings were sent"),
-        Metric::new("tool.skipped_ratio", "", Scalar, Neither, "pings that were due and not sent")
-            .unsent_share(),
-    ];
+    let mut metrics = metrics! {
+        Histogram Lower "rtt_us" "us" "from the instant at which the ping was to be sent to its echo";
+        Histogram Lower "rtt_us_service" "us" "from its actual sending to its echo";
+        Scalar Higher "pings_per_s" "1/s" "that came back";
+        Scalar Neither "messages_per_s" "1/s" "E2AP messages between base station and RIC, both directions";
+        Scalar Neither "e2_kbps_down" "kbit/s" "E2AP messages (FlexRAN's) towards the base station, without the transport's headers";
+        Scalar Neither "e2_kbps_up" "kbit/s" "E2AP messages from the base station";
+        Scalar Neither "signalling_kbps" "kbit/s" "both together";
+        Scalar Neither "e2_bytes_per_control" "B" "E2AP message (FlexRAN's) that carries a ping" .exact_when("sut.encoding", &["per", "flat"]);
+        Scalar Neither "e2_bytes_per_indication" "B" "E2AP message (FlexRAN's) that carries an echo" .exact_when("sut.encoding", &["per", "flat"]);
+        Scalar Lower "loss_ratio" "" "pings without an echo within 2 s, by pings sent";
+        Scalar Lower "sut.cpu_us_per_ping" "us" "the RIC's CPU time for each ping; with an iApp, that of pinging too";
+        Scalar Neither "tool.cpu_cores" "cores" "cores that base station and xApp kept busy";
+        Histogram Neither "tool.lateness_us" "us" "how late pings were sent";
+        Scalar Neither "tool.skipped_ratio" "" "pings that were due and not sent" .unsent_share();
+    };
     metrics.extend(sut::metrics());
     metrics.extend(wire::metrics("e2", "the base station"));
     metrics.extend(wire::metrics("e42", "the xApp"));

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
-use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::schema::Kind;
+use ranlab_campaign::{keys, metrics};
 use ranlab_parts::{Listen, Part, RicPart};
 
 use crate::harness::{Experiment, Stage, Window};
@@ -15,27 +16,20 @@ pub(crate) struct Footprint;
 
 impl Experiment for Footprint {
     fn describe(&self) -> RigDescription {
-        use Better::Lower;
-        let scalar = |name: &str, comment: &str| Metric::new(name, "MB", MetricKind::Scalar, Lower, comment);
         RigDescription {
             name: "footprint".to_owned(),
             aliases: Vec::new(),
             comment: "size of a deployment and idle memory of its RIC".to_owned(),
-            keys: vec![
-                Key::new(
-                    "sut.component",
-                    Kind::choice(&["ranlab", "file", "folder"]),
-                    "ranlab: this program, RIC and xApps in one file; file: another one; folder: all files of an image's root",
-                )
-                .or("ranlab"),
-                Key::new("sut.path", Kind::Text, "the file or the folder").when("sut.component", &["file", "folder"]),
-            ],
-            metrics: vec![
+            keys: keys! {
+                ("sut.component", Kind::choice(&["ranlab", "file", "folder"]), "ranlab: this program, RIC and xApps in one file; file: another one; folder: all files of an image's root").or("ranlab");
+                ("sut.path", Kind::Text, "the file or the folder").when("sut.component", &["file", "folder"]);
+            },
+            metrics: metrics! {
                 // The file is the same wherever it lies.
-                scalar("size_mb", "bytes on disk").exact(),
-                scalar("idle_rss_mb", "resident memory of a RIC that serves nobody"),
-                scalar("idle_pss_mb", "the same, pages shared with others counted in proportion"),
-            ],
+                Scalar Lower "size_mb" "MB" "bytes on disk" .exact();
+                Scalar Lower "idle_rss_mb" "MB" "resident memory of a RIC that serves nobody";
+                Scalar Lower "idle_pss_mb" "MB" "the same, pages shared with others counted in proportion";
+            },
             needs: Vec::new(),
             set_up: Duration::from_millis(100),
             starter: include_str!("starters/footprint.toml"),

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use ranlab_campaign::keys;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
@@ -49,21 +50,11 @@ pub(crate) fn fleet(run: &Run<'_>, connect: &Address, e2ap: Version) -> Result<F
 
 /// What the measurement does on a machine that others use too.
 pub(crate) fn host() -> Vec<Key> {
-    let share = |path: &str, comment: &str, default: f64| Key::new(path, Kind::share(), comment).or(default);
-    vec![
-        Key::new(
-            noise::WHEN_NOISY,
-            Kind::choice(&["invalid", "warn"]),
-            "a repeat on a machine that others disturb",
-        )
-        .or("invalid"),
-        share("host.steal_at_most", "CPU time that the hypervisor gave to others", 0.02),
-        share(
-            "host.foreign_at_most",
-            "CPU time that work outside the experiment used, of the whole machine",
-            0.1,
-        ),
-    ]
+    keys! {
+        (noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat on a machine that others disturb").or("invalid");
+        ("host.steal_at_most", Kind::share(), "CPU time that the hypervisor gave to others").or(0.02);
+        ("host.foreign_at_most", Kind::share(), "CPU time that work outside the experiment used, of the whole machine").or(0.1);
+    }
 }
 
 /// A text that the schema has as required or with a default.

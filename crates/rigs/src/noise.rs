@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Better, Breach, DISTURBED, Metric, MetricKind, Outcome, Run};
+use ranlab_campaign::rig::{Breach, DISTURBED, Metric, Outcome, Run};
 
 use ranlab_campaign::value::Value;
 use ranlab_parts::Host;
@@ -24,20 +25,13 @@ const FOREIGN_SHARE: &str = "host.foreign_share";
 const PRESSURE: &str = "host.cpu_pressure";
 
 pub(crate) fn metrics() -> Vec<Metric> {
-    let scalar = |name: &str, unit: &str, comment: &str| {
-        Metric::new(name, unit, MetricKind::Scalar, Better::Lower, comment)
-    };
-    vec![
-        scalar(STEAL, "", "share of CPU time that the hypervisor gave to others, worst machine"),
-        scalar(FOREIGN, "cores", "cores busy with work that is not the experiment's, worst machine"),
-        scalar(FOREIGN_SHARE, "", "the same as a share of that machine"),
-        scalar(PRESSURE, "", "share of time in which something waited for a CPU, worst machine"),
-        scalar(
-            DISTURBED,
-            "",
-            "1: others took more than the bounds allow, and the repeat is kept with a warning",
-        ),
-    ]
+    metrics! {
+        Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to others, worst machine";
+        Scalar Lower FOREIGN "cores" "cores busy with work that is not the experiment's, worst machine";
+        Scalar Lower FOREIGN_SHARE "" "the same as a share of that machine";
+        Scalar Lower PRESSURE "" "share of time in which something waited for a CPU, worst machine";
+        Scalar Lower DISTURBED "" "1: others took more than the bounds allow, and the repeat is kept with a warning";
+    }
 }
 
 /// Records what others did on each machine; says whether that is too much for a result.

@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
+use ranlab_campaign::rig::{Metric, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::{keys, metrics};
 use serde_json::Value;
 
 use crate::keys;
@@ -18,32 +19,21 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 const EACH: &str = "*";
 
 pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
-    let text =
-        |path: &str, comment: &str| Key::new(path, Kind::Text, comment).optional().when("sut.type", external);
-    vec![
-        text(
-            "sut.rest",
-            "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement",
-        ),
-        text(
-            "sut.rest_nodes",
-            "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added",
-        ),
-        text("sut.rest_ues", "where their UEs are, e.g. /eNB_config/*/ues"),
-        text("sut.rest_login", "environment variable that holds user:password for it"),
-    ]
+    keys! {
+        ("sut.rest", Kind::Text, "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
+        ("sut.rest_nodes", Kind::Text, "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added").optional().when("sut.type", external);
+        ("sut.rest_ues", Kind::Text, "where their UEs are, e.g. /eNB_config/*/ues").optional().when("sut.type", external);
+        ("sut.rest_login", Kind::Text, "environment variable that holds user:password for it").optional().when("sut.type", external);
+    }
 }
 
 pub(crate) fn metrics() -> Vec<Metric> {
-    let scalar = |name: &str, unit: &str, better, comment: &str| {
-        Metric::new(name, unit, MetricKind::Scalar, better, comment)
-    };
-    vec![
-        scalar("rest_answered", "", Better::Higher, "1 if the controller answered over REST within 10 s"),
-        scalar("rest_ms", "ms", Better::Lower, "time until it had"),
-        scalar("rest_nodes", "", Better::Higher, "base stations that it knows, by its own words"),
-        scalar("rest_ues", "", Better::Higher, "UEs that it knows, by its own words"),
-    ]
+    metrics! {
+        Scalar Higher "rest_answered" "" "1 if the controller answered over REST within 10 s";
+        Scalar Lower "rest_ms" "ms" "time until it had";
+        Scalar Higher "rest_nodes" "" "base stations that it knows, by its own words";
+        Scalar Higher "rest_ues" "" "UEs that it knows, by its own words";
+    }
 }
 
 /// A question to a system over REST, `URL[=PATTERN]`: where it tells what it knows, and what of it is counted. Without a

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
@@ -200,20 +201,12 @@ fn reference_keys() -> Vec<Key> {
 fn sut_keys() -> Vec<Key> {
     // What a type does not use is ignored, so that one sweep can go over several types.
     let external = &["external"][..];
-    let mut keys = vec![
-        Key::new(
-            "sut.type",
-            Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]),
-            "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with \
-             its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already",
-        )
-        .or("flexran"),
-        keys::place("sut.at", "the controller"),
-        Key::new("sut.address", Kind::Text, "IP:PORT of the controller").when("sut.type", external),
-        Key::new("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks")
-            .or("flexran")
-            .when("sut.type", external),
-    ];
+    let mut keys = keys! {
+        ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already").or("flexran");
+        ("sut.address", Kind::Text, "IP:PORT of the controller").when("sut.type", external);
+        ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks").or("flexran").when("sut.type", external);
+    };
+    keys.insert(1, keys::place("sut.at", "the controller"));
     let pid = "its process on sut.at; without it nothing of it is metered";
     let attach = AttachPart::keys("sut").only(&["pid"]).change("pid", said(pid)).when("sut.type", external);
     keys.splice(2..2, reference_keys());
@@ -251,24 +244,13 @@ fn load_keys() -> Vec<Key> {
         .change("sm", said("statistics that ric subscribes to"))
         .or("sm", Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec()));
     let mut keys = [fleet.keys(), statistics.keys()].concat();
-    keys.extend([
-        Key::new("load.honour", Kind::Bool, "report as the controller asks instead").or(false),
-        Key::new("load.settle", Kind::Span, "time that all base stations have to be initialised")
-            .or(Duration::from_secs(20)),
-        Key::new(
-            "load.patience",
-            Kind::Span,
-            "time that one more base station has after the measurement; 0s: none",
-        )
-        .or(Duration::from_secs(15)),
-        Key::new(
-            "load.soak",
-            Kind::Span,
-            "time under load after that, before anything is measured, in quick runs too",
-        )
-        .or(Duration::ZERO),
-        keys::load_places("the base stations"),
-    ]);
+    keys.extend(keys! {
+        ("load.honour", Kind::Bool, "report as the controller asks instead").or(false);
+        ("load.settle", Kind::Span, "time that all base stations have to be initialised").or(Duration::from_secs(20));
+        ("load.patience", Kind::Span, "time that one more base station has after the measurement; 0s: none").or(Duration::from_secs(15));
+        ("load.soak", Kind::Span, "time under load after that, before anything is measured, in quick runs too").or(Duration::ZERO);
+    });
+    keys.push(keys::load_places("the base stations"));
     keys
 }
 

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
+use ranlab_campaign::rig::{Metric, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::{keys, metrics};
 use ranlab_campaign::value::Value;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart};
@@ -22,27 +23,16 @@ pub(crate) fn keys() -> Vec<Key> {
     let comment = "version of E2AP";
     let e2ap =
         RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
-    let mut keys = vec![
-        Key::new(
-            "sut.type",
-            Kind::choice(&["ranlab", "double-decode", "external"]),
-            "ranlab: our RIC in a process; double-decode: the same between two relays that decode and encode every message, \
-             as an E2 termination and an xApp framework do; external: one that runs already",
-        )
-        .or("ranlab"),
-        Key::new("sut.encoding", Kind::choice(&["per", "flat"]), "of E2AP; flat (FlatBuffers) cannot be measured yet")
-            .or("per"),
-        Key::new("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own),
-        Key::new("sut.listen", Kind::Text, "IP address that it listens at; not loopback if others are on other machines")
-            .or("127.0.0.1")
-            .when("sut.type", own),
-        keys::place("sut.at", "the controller"),
-        Key::new("sut.e2", Kind::Text, "its address for base stations").when("sut.type", external),
-        Key::new("sut.e42", Kind::Text, "its address for xApps").when("sut.type", external),
-        Key::new("sut.peer", Kind::Text, "its profile: ranlab, flexric, or a path to a file like peers/flexric.toml")
-            .or("ranlab")
-            .when("sut.type", external),
-    ];
+    let mut keys = keys! {
+        ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: our RIC in a process; double-decode: the same between two relays that decode and encode every message, as an E2 termination and an xApp framework do; external: one that runs already").or("ranlab");
+        ("sut.encoding", Kind::choice(&["per", "flat"]), "of E2AP; flat (FlatBuffers) cannot be measured yet").or("per");
+        ("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own);
+        ("sut.listen", Kind::Text, "IP address that it listens at; not loopback if others are on other machines").or("127.0.0.1").when("sut.type", own);
+        ("sut.e2", Kind::Text, "its address for base stations").when("sut.type", external);
+        ("sut.e42", Kind::Text, "its address for xApps").when("sut.type", external);
+        ("sut.peer", Kind::Text, "its profile: ranlab, flexric, or a path to a file like peers/flexric.toml").or("ranlab").when("sut.type", external);
+    };
+    keys.insert(4, keys::place("sut.at", "the controller"));
     keys.splice(1..1, e2ap.keys());
     keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
     keys
@@ -52,30 +42,16 @@ pub(crate) fn keys() -> Vec<Key> {
 pub(crate) const CPU_CORES: &str = "sut.cpu_cores";
 
 pub(crate) fn metrics() -> Vec<Metric> {
-    use Better::{Lower, Neither};
-    use MetricKind::{Scalar, Series};
-    vec![
-        Metric::new(
-            CPU_CORES,
-            "cores",
-            Series,
-            Lower,
-            "cores that the controller keeps busy, by its process",
-        ),
-        Metric::new("sut.cpu_share", "", Scalar, Lower, "the same as a share of the whole machine"),
-        Metric::new("sut.rss_mb", "MB", Series, Lower, "its resident memory"),
-        Metric::new("sut.rss_peak_mb", "MB", Scalar, Lower, "the largest that was seen"),
-        Metric::new(
-            "sut.pss_mb",
-            "MB",
-            Scalar,
-            Lower,
-            "its proportional memory: what processes share is shared out",
-        ),
-        Metric::new("sut.context_switches_per_s", "1/s", Scalar, Lower, "of all its threads"),
-        Metric::new("sut.faults_per_s", "1/s", Scalar, Lower, "its page faults"),
-        Metric::new("sut.processes", "", Scalar, Neither, "processes that it is made of"),
-    ]
+    metrics! {
+        Series Lower "sut.cpu_cores" "cores" "cores that the controller keeps busy, by its process";
+        Scalar Lower "sut.cpu_share" "" "the same as a share of the whole machine";
+        Series Lower "sut.rss_mb" "MB" "its resident memory";
+        Scalar Lower "sut.rss_peak_mb" "MB" "the largest that was seen";
+        Scalar Lower "sut.pss_mb" "MB" "its proportional memory: what processes share is shared out";
+        Scalar Lower "sut.context_switches_per_s" "1/s" "of all its threads";
+        Scalar Lower "sut.faults_per_s" "1/s" "its page faults";
+        Scalar Neither "sut.processes" "" "processes that it is made of";
+    }
 }
 
 /// Where a controller serves.

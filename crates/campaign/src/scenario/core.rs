@@ -2,41 +2,36 @@
 
 use std::time::Duration;
 
+use crate::keys;
 use crate::schema::{Key, Kind};
 
 use super::{PlotKind, Shape};
 
 /// Keys of the whole file.
 pub(super) fn top() -> Vec<Key> {
-    vec![
-        Key::new("title", Kind::Text, "what the reader sees first"),
-        Key::new("about", Kind::Text, "a paragraph for the reader").optional(),
-        Key::new("rig", Kind::Text, "what is measured"),
-        Key::new("extends", Kind::Text, "another scenario file of which this one is a change").optional(),
-        Key::new("paper.work", Kind::Text, "short name of the published work").optional(),
-        Key::new("paper.figure", Kind::Text, "the figure that is reproduced").optional(),
-        Key::new("paper.table", Kind::Text, "the table that is reproduced").optional(),
-    ]
+    keys! {
+        ("title", Kind::Text, "what the reader sees first");
+        ("about", Kind::Text, "a paragraph for the reader").optional();
+        ("rig", Kind::Text, "what is measured");
+        ("extends", Kind::Text, "another scenario file of which this one is a change").optional();
+        ("paper.work", Kind::Text, "short name of the published work").optional();
+        ("paper.figure", Kind::Text, "the figure that is reproduced").optional();
+        ("paper.table", Kind::Text, "the table that is reproduced").optional();
+    }
 }
 
 /// `[measure]`.
 pub(super) fn measure() -> Vec<Key> {
-    vec![
-        Key::new("measure.duration", Kind::Span, "recorded time of each repeat").or(Duration::from_secs(10)),
-        Key::new("measure.warm_up", Kind::Span, "load before recording").or(Duration::from_secs(1)),
-        Key::new("measure.trim", Kind::Span, "cut from both ends of the recorded time").or(Duration::ZERO),
-        Key::new("measure.repeats", Kind::Int { min: 1, max: 1000 }, "3 or more give an interval").or(5),
-        Key::new(
-            "measure.timeout",
-            Kind::Span,
-            "the most that a repeat may take; otherwise thrice the expected",
-        )
-        .optional(),
-        Key::new("measure.seed", Kind::count(), "of the order and of the load").or(1),
-        Key::new("measure.order", Kind::choice(&["random", "given"]), "of the points within each repeat")
-            .or("random"),
-        Key::new("measure.confidence", Kind::Float { min: 0.5, max: 0.9999 }, "of intervals").or(0.95),
-    ]
+    keys! {
+        ("measure.duration", Kind::Span, "recorded time of each repeat").or(Duration::from_secs(10));
+        ("measure.warm_up", Kind::Span, "load before recording").or(Duration::from_secs(1));
+        ("measure.trim", Kind::Span, "cut from both ends of the recorded time").or(Duration::ZERO);
+        ("measure.repeats", Kind::Int { min: 1, max: 1000 }, "3 or more give an interval").or(5);
+        ("measure.timeout", Kind::Span, "the most that a repeat may take; otherwise thrice the expected").optional();
+        ("measure.seed", Kind::count(), "of the order and of the load").or(1);
+        ("measure.order", Kind::choice(&["random", "given"]), "of the points within each repeat").or("random");
+        ("measure.confidence", Kind::Float { min: 0.5, max: 0.9999 }, "of intervals").or(0.95);
+    }
 }
 
 /// `[sweep]` without its axes.
@@ -50,73 +45,52 @@ pub(super) fn sweep() -> Vec<Key> {
 pub(super) fn search() -> Vec<Key> {
     let rate: &[&str] = &["ndr", "pdr", "knee"];
     let number = Kind::positive;
-    vec![
-        Key::new(
-            "search.type",
-            Kind::choice(&["ndr", "pdr", "knee", "tune"]),
-            "ndr: no loss; pdr: some loss; knee: an objective; tune: the best of some knobs",
-        ),
-        Key::new("search.axis", Kind::Text, "the setting that is the load").when("search.type", rate),
-        Key::new("search.min", number(), "smallest load").when("search.type", rate),
-        Key::new("search.max", number(), "largest load").when("search.type", rate),
-        Key::new("search.loss_ratio", Kind::share(), "lost by sent that is allowed")
-            .or(0.005)
-            .when("search.type", &["pdr"]),
-        Key::new("search.metric", Kind::Text, "metric of the objective")
-            .when("search.type", &["knee", "tune"]),
-        Key::new("search.at_most", Kind::any_number(), "what the metric must not exceed")
-            .when("search.type", &["knee"]),
-        Key::new("search.precision", Kind::Float { min: 1e-4, max: 0.5 }, "width of the result, relative")
-            .or(0.01)
-            .when("search.type", rate),
-        Key::new("search.trials", Kind::Int { min: 2, max: 1000 }, "the most trials in one repeat").or(30),
-    ]
+    keys! {
+        ("search.type", Kind::choice(&["ndr", "pdr", "knee", "tune"]), "ndr: no loss; pdr: some loss; knee: an objective; tune: the best of some knobs");
+        ("search.axis", Kind::Text, "the setting that is the load").when("search.type", rate);
+        ("search.min", number(), "smallest load").when("search.type", rate);
+        ("search.max", number(), "largest load").when("search.type", rate);
+        ("search.loss_ratio", Kind::share(), "lost by sent that is allowed").or(0.005).when("search.type", &["pdr"]);
+        ("search.metric", Kind::Text, "metric of the objective").when("search.type", &["knee", "tune"]);
+        ("search.at_most", Kind::any_number(), "what the metric must not exceed").when("search.type", &["knee"]);
+        ("search.precision", Kind::Float { min: 1e-4, max: 0.5 }, "width of the result, relative").or(0.01).when("search.type", rate);
+        ("search.trials", Kind::Int { min: 2, max: 1000 }, "the most trials in one repeat").or(30);
+    }
 }
 
 /// `[[plot]]` without its filter.
 pub(super) fn plot() -> Vec<Key> {
     let number = Kind::any_number;
     let kinds: Vec<&str> = PlotKind::NAMES.iter().map(|(name, _)| *name).collect();
-    vec![
-        Key::new("plot.title", Kind::Text, "caption").or(""),
-        Key::new("plot.type", Kind::choice(&kinds), "lines over numbers, otherwise bars").optional(),
-        Key::new("plot.x", Kind::Text, "axis or metric across"),
-        Key::new("plot.y", Kind::Text, "metric upwards (of heat and iso: the second axis)"),
-        Key::new("plot.group_by", Kind::Text, "axis whose values become series").optional(),
-        Key::new("plot.z", Kind::Text, "metric of a heat map's colour or of lines of equal value (iso)")
-            .optional(),
-        Key::new(
-            "plot.levels",
-            Kind::List(Box::new(number())),
-            "values of iso's lines; otherwise round ones",
-        )
-        .optional(),
-        Key::new("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or(""),
-        Key::new(
-            "plot.zero",
-            Kind::choice(&["", "x", "y", "xy"]),
-            "axes that begin at 0, if not logarithmic",
-        )
-        .or("xy"),
-    ]
+    keys! {
+        ("plot.title", Kind::Text, "caption").or("");
+        ("plot.type", Kind::choice(&kinds), "lines over numbers, otherwise bars").optional();
+        ("plot.x", Kind::Text, "axis or metric across");
+        ("plot.y", Kind::Text, "metric upwards (of heat and iso: the second axis)");
+        ("plot.group_by", Kind::Text, "axis whose values become series").optional();
+        ("plot.z", Kind::Text, "metric of a heat map's colour or of lines of equal value (iso)").optional();
+        ("plot.levels", Kind::List(Box::new(number())), "values of iso's lines; otherwise round ones").optional();
+        ("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or("");
+        ("plot.zero", Kind::choice(&["", "x", "y", "xy"]), "axes that begin at 0, if not logarithmic").or("xy");
+    }
 }
 
 /// `[[expect]]` without its tables.
 pub(super) fn expect() -> Vec<Key> {
     let shapes: Vec<&str> = Shape::NAMES.iter().map(|(name, _)| *name).collect();
     let number = Kind::any_number;
-    vec![
-        Key::new("expect.metric", Kind::Text, "which metric"),
-        Key::new("expect.value", number(), "the paper's number").optional(),
-        Key::new("expect.tolerance", Kind::positive(), "share by which ours may differ").or(0.1),
-        Key::new("expect.at_least", number(), "smallest").optional(),
-        Key::new("expect.at_most", number(), "largest").optional(),
-        Key::new("expect.ratio", number(), "metric(where) by metric(against)").optional(),
-        Key::new("expect.along", Kind::Text, "axis of an order or a shape").optional(),
-        Key::new("expect.shape", Kind::choice(&shapes), "how the metric goes along the axis").optional(),
-        Key::new("expect.source", Kind::Text, "where the number comes from").or(""),
-        Key::new("expect.required", Kind::Bool, "a miss is a failure, not a difference").or(false),
-    ]
+    keys! {
+        ("expect.metric", Kind::Text, "which metric");
+        ("expect.value", number(), "the paper's number").optional();
+        ("expect.tolerance", Kind::positive(), "share by which ours may differ").or(0.1);
+        ("expect.at_least", number(), "smallest").optional();
+        ("expect.at_most", number(), "largest").optional();
+        ("expect.ratio", number(), "metric(where) by metric(against)").optional();
+        ("expect.along", Kind::Text, "axis of an order or a shape").optional();
+        ("expect.shape", Kind::choice(&shapes), "how the metric goes along the axis").optional();
+        ("expect.source", Kind::Text, "where the number comes from").or("");
+        ("expect.required", Kind::Bool, "a miss is a failure, not a difference").or(false);
+    }
 }
 
 /// Sections that belong to the campaign and to no rig.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::description::RigDescription;
-use crate::metric::{Better, Metric, MetricKind};
+use crate::metric::Metric;
+use crate::metrics;
 use crate::schema::{Key, Presence, nearest};
 use crate::value::Value;
 
@@ -47,24 +48,14 @@ pub(super) fn finish(
 
 /// What a search adds to the metrics of a rig.
 pub(crate) fn search_metrics() -> Vec<Metric> {
-    let scalar = |name, comment| Metric::new(name, "", MetricKind::Scalar, Better::Higher, comment);
-    vec![
-        scalar("search.load", "the largest load that passed a full trial"),
-        scalar("search.upper", "the smallest load that failed a full trial"),
-        scalar(
-            "search.unsent",
-            "the smallest load that the generator could not send, if it ended the search",
-        ),
-        scalar("search.best", "the metric at the best setting of the knobs"),
-        Metric::new("search.trials", "", MetricKind::Scalar, Better::Lower, "trials that the search took"),
-        Metric::new(
-            "search.tried",
-            "",
-            MetricKind::Series,
-            Better::Neither,
-            "what was tried, trial by trial",
-        ),
-    ]
+    metrics! {
+        Scalar Higher "search.load" "" "the largest load that passed a full trial";
+        Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
+        Scalar Higher "search.unsent" "" "the smallest load that the generator could not send, if it ended the search";
+        Scalar Higher "search.best" "" "the metric at the best setting of the knobs";
+        Scalar Lower "search.trials" "" "trials that the search took";
+        Series Neither "search.tried" "" "what was tried, trial by trial";
+    }
 }
 
 fn find_rig<'a>(root: &Node, rigs: &'a [RigDescription]) -> Result<&'a RigDescription, ScenarioError> {

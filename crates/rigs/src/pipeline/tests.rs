@@ -116,10 +116,12 @@ fn parameters_are_those_of_the_pipelines() {
         };
         let name = map["name"].as_str().unwrap();
         assert!(NAMES.contains(&name));
-        for parameter in PARAMETERS.iter().filter(|p| p.of.contains(&name)) {
-            assert!(map.contains_key(parameter.name), "{name} has no {}", parameter.name);
+        let of = |key: &Key| key.when.as_ref().is_some_and(|(_, names)| names.iter().any(|own| own == name));
+        let parameters: Vec<Key> = parameters().into_iter().filter(of).collect();
+        for parameter in &parameters {
+            assert!(map.contains_key(parameter.name()), "{name} has no {}", parameter.name());
         }
-        let offered = |key: &str| PARAMETERS.iter().any(|p| p.name == key && p.of.contains(&name));
+        let offered = |key: &str| parameters.iter().any(|parameter| parameter.name() == key);
         let published = ["name", "core", "fakedrop", "decomposition"];
         for key in map.keys().filter(|key| !published.contains(&key.as_str())) {
             let address = key.contains("mac") || key.contains("ip") || key == "qfi";

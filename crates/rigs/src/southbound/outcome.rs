@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
 use ranlab_parts::Incident;
 use ranlab_parts::worker::Report;
 
@@ -16,49 +17,45 @@ const ALIVE_AT_LEAST: f64 = 0.5;
 const REASONS: usize = 3;
 
 pub(super) fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    use MetricKind::Scalar;
-    let scalar =
-        |name: &str, unit: &str, better, comment: &str| Metric::new(name, unit, Scalar, better, comment);
     let mut metrics = sut::metrics();
-    metrics.extend([
-        scalar("sut.cpu_us_per_message", "us", Lower, "its CPU time for each message that it was sent"),
-        scalar("rx_messages_per_s", "1/s", Neither, "protocol messages that the kernel took for the controller, not packets"),
-        scalar("acknowledged_messages_per_s", "1/s", Neither, "messages of those that the controller's host acknowledged"),
-        scalar("read_messages_per_s", "1/s", Neither, "messages of those that the controller read, where its socket is in the base stations' network namespace; acknowledged ones elsewhere"),
-        scalar("rx_mbps", "Mbit/s", Neither, "their octets, frames included, without the transport's headers"),
-        scalar("offered_messages_per_s", "1/s", Neither, "messages that the base stations made for it, sent or not"),
-        scalar("unread_kb", "kB", Lower, "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it"),
-        scalar("unread_at_host_kb", "kB", Lower, "octets at the end that the controller's host acknowledged and the controller has not read, where that is seen"),
-        scalar("unread_s_max", "s", Lower, "longest time in which the controller read nothing of what waited for it; 0 below 1 s"),
-        scalar("lateness_us_p99", "us", Lower, "time from when reports were due until the controller read them, or its host acknowledged them where no more is seen, 99th percentile; those that still wait count as late as they are at the end"),
-        scalar("lateness_us_max", "us", Lower, "the longest"),
-        scalar("rx_bytes_per_message", "B", Neither, "octets of a message to the controller, on average"),
-        scalar("tx_messages_per_s", "1/s", Neither, "protocol messages from the controller, no acknowledgements of TCP"),
-        scalar("tx_mbps", "Mbit/s", Neither, "their octets"),
-        scalar("nodes_alive_ratio", "", Higher, "base stations that the controller had asked for reports, of all"),
-        scalar("init_delay_ms", "ms", Lower, "from one more base station's connection to the request for its reports; the patience if none came"),
-        scalar("init_requests_ms", "ms", Lower, "the same to its last configuration request, where MARC stops its clock"),
-        scalar("ingested_ratio", "", Higher, "messages that the controller processed, of those sent; ours only"),
-        scalar("ues_known_ratio", "", Higher, "UEs that the controller knows, of those active; ours only"),
-        scalar("dropped_per_s", "1/s", Lower, "messages that the controller or the base stations gave up"),
-        scalar("lost_at_batch_end", "", Lower, "messages that the published RIB updater takes off its queue after a full batch and forgets, since it started: a base station whose hello or configuration is among them is never asked for reports"),
-        scalar("leaked_mb", "MB", Lower, "memory of dropped messages that the controller keeps"),
-        scalar("declared_dead", "", Lower, "base stations that were declared dead though connected"),
-        scalar("app_runs_per_s", "1/s", Higher, "runs of the controller's applications"),
-        scalar("reconnects", "", Lower, "connections that base stations lost"),
-        scalar("nodes_connected_ratio", "", Higher, "base stations connected at the end, of all"),
-        scalar("refused", "", Lower, "connections that could not be made"),
-        scalar("faults", "", Lower, "breaches of the protocol by the controller, and messages that it cannot carry"),
-        scalar("ues_announced_ratio", "", Higher, "UEs that the controller was told of, of those active"),
-        scalar("overload_drops", "", Neither, "1 if it drops messages"),
-        scalar("overload_declares_dead", "", Neither, "1 if it declares base stations dead"),
-        scalar("overload_memory_grows", "", Neither, "1 if its memory grows without bound"),
-        scalar("overload_starves", "", Neither, "1 if its applications wait in more cycles than they run"),
-        scalar("tool.cpu_cores", "cores", Neither, "cores that the base stations kept busy"),
-        scalar("tool.lateness_us_p99", "us", Neither, "time from when reports were due until the kernel took them, 99th percentile"),
-        scalar("tool.skipped_ratio", "", Neither, "reports that the base stations left out, being late").unsent_share(),
-    ]);
+    metrics.extend(metrics! {
+        Scalar Lower "sut.cpu_us_per_message" "us" "its CPU time for each message that it was sent";
+        Scalar Neither "rx_messages_per_s" "1/s" "protocol messages that the kernel took for the controller, not packets";
+        Scalar Neither "acknowledged_messages_per_s" "1/s" "messages of those that the controller's host acknowledged";
+        Scalar Neither "read_messages_per_s" "1/s" "messages of those that the controller read, where its socket is in the base stations' network namespace; acknowledged ones elsewhere";
+        Scalar Neither "rx_mbps" "Mbit/s" "their octets, frames included, without the transport's headers";
+        Scalar Neither "offered_messages_per_s" "1/s" "messages that the base stations made for it, sent or not";
+        Scalar Lower "unread_kb" "kB" "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it";
+        Scalar Lower "unread_at_host_kb" "kB" "octets at the end that the controller's host acknowledged and the controller has not read, where that is seen";
+        Scalar Lower "unread_s_max" "s" "longest time in which the controller read nothing of what waited for it; 0 below 1 s";
+        Scalar Lower "lateness_us_p99" "us" "time from when reports were due until the controller read them, or its host acknowledged them where no more is seen, 99th percentile; those that still wait count as late as they are at the end";
+        Scalar Lower "lateness_us_max" "us" "the longest";
+        Scalar Neither "rx_bytes_per_message" "B" "octets of a message to the controller, on average";
+        Scalar Neither "tx_messages_per_s" "1/s" "protocol messages from the controller, no acknowledgements of TCP";
+        Scalar Neither "tx_mbps" "Mbit/s" "their octets";
+        Scalar Higher "nodes_alive_ratio" "" "base stations that the controller had asked for reports, of all";
+        Scalar Lower "init_delay_ms" "ms" "from one more base station's connection to the request for its reports; the patience if none came";
+        Scalar Lower "init_requests_ms" "ms" "the same to its last configuration request, where MARC stops its clock";
+        Scalar Higher "ingested_ratio" "" "messages that the controller processed, of those sent; ours only";
+        Scalar Higher "ues_known_ratio" "" "UEs that the controller knows, of those active; ours only";
+        Scalar Lower "dropped_per_s" "1/s" "messages that the controller or the base stations gave up";
+        Scalar Lower "lost_at_batch_end" "" "messages that the published RIB updater takes off its queue after a full batch and forgets, since it started: a base station whose hello or configuration is among them is never asked for reports";
+        Scalar Lower "leaked_mb" "MB" "memory of dropped messages that the controller keeps";
+        Scalar Lower "declared_dead" "" "base stations that were declared dead though connected";
+        Scalar Higher "app_runs_per_s" "1/s" "runs of the controller's applications";
+        Scalar Lower "reconnects" "" "connections that base stations lost";
+        Scalar Higher "nodes_connected_ratio" "" "base stations connected at the end, of all";
+        Scalar Lower "refused" "" "connections that could not be made";
+        Scalar Lower "faults" "" "breaches of the protocol by the controller, and messages that it cannot carry";
+        Scalar Higher "ues_announced_ratio" "" "UEs that the controller was told of, of those active";
+        Scalar Neither "overload_drops" "" "1 if it drops messages";
+        Scalar Neither "overload_declares_dead" "" "1 if it declares base stations dead";
+        Scalar Neither "overload_memory_grows" "" "1 if its memory grows without bound";
+        Scalar Neither "overload_starves" "" "1 if its applications wait in more cycles than they run";
+        Scalar Neither "tool.cpu_cores" "cores" "cores that the base stations kept busy";
+        Scalar Neither "tool.lateness_us_p99" "us" "time from when reports were due until the kernel took them, 99th percentile";
+        Scalar Neither "tool.skipped_ratio" "" "reports that the base stations left out, being late" .unsent_share();
+    });
     metrics.extend(wire::packets("", "base stations"));
     metrics.push(metric_of_places());
     metrics.extend(readback::metrics());

@@ -1,5 +1,6 @@
 //! What the rig can be told, and what it finds.
 
+use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::{Config, UpfLoadPart, UpfPart};
@@ -109,65 +110,48 @@ fn keys_of_load() -> Vec<Key> {
 }
 
 pub(super) fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    let scalar = |name: &str, unit: &str, better, comment: &str| {
-        Metric::new(name, unit, MetricKind::Scalar, better, comment)
+    let latency =
+        |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);
+    let mut metrics = metrics! {
+        Scalar Higher "sessions_per_s" "1/s" "whole cycles: establishment, modification, deletion";
+        Scalar Higher "answers_per_s" "1/s" "requests answered";
+        Scalar Lower "sessions_failed_ratio" "" "sessions of which a request was rejected or lost";
+        Scalar Lower "requests_lost_ratio" "" "requests never answered";
+        Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed and packets lost, by those sent: for searches";
+        Scalar Lower "unexplained" "" "requests without an end, responses that nobody asked for";
+        Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
+        Scalar Neither "live_sessions" "" "at most";
+        Scalar Neither "drift_rate" "" "rate of the last third of the seconds over that of the first";
+        Scalar Neither "drift_latency" "" "latency likewise";
+        Scalar Higher "sessions_established" "" "before packets flow";
+        Scalar Higher "set_up_per_s" "1/s" "sessions set up before, in a second";
+        Scalar Higher "uplink_pps" "1/s" "packets that arrived from UEs";
+        Scalar Higher "uplink_mbps" "Mbit/s" "of their IP packets";
+        Scalar Lower "uplink_lost_ratio" "" "of packets sent";
+        Scalar Higher "downlink_pps" "1/s" "packets that arrived at base stations";
+        Scalar Higher "downlink_mbps" "Mbit/s" "of their IP packets";
+        Scalar Lower "downlink_lost_ratio" "" "of packets sent";
+        Scalar Lower "round_trip_us_p50" "us" "of reflected packets, from the intended time";
+        Scalar Lower "round_trip_us_p99" "us" "likewise";
+        Scalar Lower "interruption_us_p50" "us" "by a handover: last packet before to first after";
+        Scalar Lower "interruption_us_p99" "us" "likewise";
+        Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them";
+        Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
+        Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
+        Scalar Neither "tool.lateness_us_p99" "us" "how late requests left";
+        Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
+        Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();
     };
-    let mut metrics = vec![
-        scalar("sessions_per_s", "1/s", Higher, "whole cycles: establishment, modification, deletion"),
-        scalar("answers_per_s", "1/s", Higher, "requests answered"),
-        scalar("sessions_failed_ratio", "", Lower, "sessions of which a request was rejected or lost"),
-        scalar("requests_lost_ratio", "", Lower, "requests never answered"),
-        scalar(
-            "loss_ratio",
-            "",
-            Lower,
-            "the largest of requests lost, sessions failed and packets lost, by those sent: for searches",
-        ),
-        scalar("unexplained", "", Lower, "requests without an end, responses that nobody asked for"),
-        scalar("sessions_left_behind", "", Lower, "whose deletion the UPF did not confirm"),
-        scalar("live_sessions", "", Neither, "at most"),
-        scalar("drift_rate", "", Neither, "rate of the last third of the seconds over that of the first"),
-        scalar("drift_latency", "", Neither, "latency likewise"),
-        scalar("sessions_established", "", Higher, "before packets flow"),
-        scalar("set_up_per_s", "1/s", Higher, "sessions set up before, in a second"),
-        scalar("uplink_pps", "1/s", Higher, "packets that arrived from UEs"),
-        scalar("uplink_mbps", "Mbit/s", Higher, "of their IP packets"),
-        scalar("uplink_lost_ratio", "", Lower, "of packets sent"),
-        scalar("downlink_pps", "1/s", Higher, "packets that arrived at base stations"),
-        scalar("downlink_mbps", "Mbit/s", Higher, "of their IP packets"),
-        scalar("downlink_lost_ratio", "", Lower, "of packets sent"),
-        scalar("round_trip_us_p50", "us", Lower, "of reflected packets, from the intended time"),
-        scalar("round_trip_us_p99", "us", Lower, "likewise"),
-        scalar("interruption_us_p50", "us", Lower, "by a handover: last packet before to first after"),
-        scalar("interruption_us_p99", "us", Lower, "likewise"),
-        scalar("end_markers_per_handover", "", Neither, "1 where the UPF sends them"),
-        scalar(
-            "sut.cpu_us_per_session",
-            "us",
-            Lower,
-            "CPU time of the UPF; without setting up in mode control",
-        ),
-        scalar("sut.rss_mb", "MB", Lower, "resident memory of the UPF"),
-        scalar("tool.lateness_us_p99", "us", Neither, "how late requests left"),
-        scalar(
-            "tool.answers_per_cpu_s",
-            "1/s",
-            Higher,
-            "requests answered for each second of the SMF's CPU time",
-        ),
-        scalar("tool.unsent_ratio", "", Lower, "packets that were due and not sent, the worse direction")
-            .unsent_share(),
-    ];
     for kind in ["establishment", "modification", "deletion", "cycle"] {
-        for quantile in ["p50", "p99", "mean"] {
-            let comment = format!("latency of a {kind} from the intended time");
-            metrics.push(scalar(&format!("{kind}_us_{quantile}"), "us", Lower, &comment));
-        }
+        let comment = format!("latency of a {kind} from the intended time");
+        metrics.extend(
+            ["p50", "p99", "mean"].map(|quantile| latency(format!("{kind}_us_{quantile}"), &comment)),
+        );
     }
-    for kind in ["establishment", "modification", "deletion"] {
-        metrics.push(scalar(&format!("{kind}_us_service_p50"), "us", Lower, "the same from its sending"));
-    }
+    metrics.extend(
+        ["establishment", "modification", "deletion"]
+            .map(|kind| latency(format!("{kind}_us_service_p50"), "the same from its sending")),
+    );
     metrics.push(metric_of_places());
     metrics.extend(noise::metrics());
     metrics

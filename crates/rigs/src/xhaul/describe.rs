@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription};
 
 use ranlab_parts::xhaul::LATE;
@@ -28,97 +29,43 @@ pub(super) fn description() -> RigDescription {
     }
 }
 
-fn of_cost() -> Vec<Metric> {
-    [
-        ("cost_ns_dl", "ns", "live: CPU time of a packet's path from vBBU to DU, the least of many batches"),
-        ("cost_ns_ul", "ns", "live: the same from DU to vBBU"),
-        (
-            "cost_dl_of_port",
-            "",
-            "live: the first as a share of what a switch port of one's own costs, measured in turn: the clock cancels",
-        ),
-        ("cost_ul_of_port", "", "live: the same from DU to vBBU"),
-    ]
-    .into_iter()
-    .map(|(name, unit, comment)| Metric::new(name, unit, MetricKind::Scalar, Better::Lower, comment))
-    .collect()
-}
-
-/// What programs beside our own probe print, and what a quota does.
-fn of_tools() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
-    [
-        ("cu.throttled_share", "", Lower, "live: of the time, the vBBU's threads waited for their quota"),
-        ("ping.sent", "", Neither, "live: echo requests of the program ping"),
-        ("ping.lost_ratio", "", Lower, "live: those without answer"),
-        ("ping.rtt_ms", "ms", Lower, "live: mean round-trip time as ping prints it"),
-        ("ping.rtt_ms_min", "ms", Lower, "live: the shortest"),
-        ("ping.rtt_ms_max", "ms", Lower, "live: the longest"),
-        ("ping.rtt_ms_mdev", "ms", Lower, "live: what ping calls mdev, a standard deviation"),
-        ("iperf3.sent", "", Neither, "live: packets of the program iperf3"),
-        ("iperf3.lost_ratio", "", Lower, "live: those that did not arrive, by iperf3's count"),
-        ("iperf3.mbps", "Mbit/s", Higher, "live: what arrived"),
-        (
-            "iperf3.jitter_ms",
-            "ms",
-            Lower,
-            "live: RFC 3550 as iperf3 prints it: stamps of the program, last value",
-        ),
-        (
-            "iperf3.kernel_jitter_ms",
-            "ms",
-            Lower,
-            "live: the same formula over the same packets with the kernel's stamps of their arrival",
-        ),
-    ]
-    .into_iter()
-    .map(|(name, unit, better, comment)| Metric::new(name, unit, MetricKind::Scalar, better, comment))
-    .collect()
-}
-
 fn metrics() -> Vec<Metric> {
-    use Better::{Higher, Lower, Neither};
+    use Better::{Lower, Neither};
     let scalar = |name: &str, unit: &str, better, comment: &str| {
         Metric::new(name, unit, MetricKind::Scalar, better, comment)
     };
     let mut all = noise::metrics();
-    all.extend([
-        scalar(
-            "jitter_ms_median",
-            "ms",
-            Lower,
-            "RFC 3550, of the values that iperf3 would print each second",
-        ),
-        scalar("jitter_ms_q1", "ms", Lower, "the same, first quartile"),
-        scalar("jitter_ms_q3", "ms", Lower, "the same, third quartile"),
-        scalar("jitter_ms_max", "ms", Lower, "the same, maximum"),
-        scalar("rtt_ms", "ms", Lower, "mean round-trip time of echo requests"),
-        scalar("rtt_ms_sd", "ms", Lower, "its standard deviation"),
-        scalar(
-            "live.rung",
-            "",
-            Higher,
-            "live: who stamps arrivals: 0 this program, 1 the kernel, 2 the card",
-        ),
-        scalar("live.namespaces", "", Neither, "live: network namespaces, removed afterwards"),
-        scalar(
-            "port_load_max",
-            "",
-            Neither,
-            "share of the busiest port that is offered; above 1 nothing runs",
-        ),
-        scalar("sim.events", "", Neither, "events simulated"),
-        scalar("sim.mevents_per_s", "M/s", Higher, "of wall-clock time, all threads"),
-        Metric::new(
-            "sim.digest",
-            "",
-            MetricKind::Fingerprint,
-            Neither,
-            "fingerprint of every delivery: equal for equal point and seed",
-        ),
-    ]);
-    all.extend(of_cost());
-    all.extend(of_tools());
+    all.extend(metrics! {
+        Scalar Lower "jitter_ms_median" "ms" "RFC 3550, of the values that iperf3 would print each second";
+        Scalar Lower "jitter_ms_q1" "ms" "the same, first quartile";
+        Scalar Lower "jitter_ms_q3" "ms" "the same, third quartile";
+        Scalar Lower "jitter_ms_max" "ms" "the same, maximum";
+        Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
+        Scalar Lower "rtt_ms_sd" "ms" "its standard deviation";
+        Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel, 2 the card";
+        Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
+        Scalar Neither "port_load_max" "" "share of the busiest port that is offered; above 1 nothing runs";
+        Scalar Neither "sim.events" "" "events simulated";
+        Scalar Higher "sim.mevents_per_s" "M/s" "of wall-clock time, all threads";
+        Fingerprint Neither "sim.digest" "" "fingerprint of every delivery: equal for equal point and seed";
+        Scalar Lower "cost_ns_dl" "ns" "live: CPU time of a packet's path from vBBU to DU, the least of many batches";
+        Scalar Lower "cost_ns_ul" "ns" "live: the same from DU to vBBU";
+        Scalar Lower "cost_dl_of_port" "" "live: the first as a share of what a switch port of one's own costs, measured in turn: the clock cancels";
+        Scalar Lower "cost_ul_of_port" "" "live: the same from DU to vBBU";
+        // What programs beside our own probe print, and what a quota does.
+        Scalar Lower "cu.throttled_share" "" "live: of the time, the vBBU's threads waited for their quota";
+        Scalar Neither "ping.sent" "" "live: echo requests of the program ping";
+        Scalar Lower "ping.lost_ratio" "" "live: those without answer";
+        Scalar Lower "ping.rtt_ms" "ms" "live: mean round-trip time as ping prints it";
+        Scalar Lower "ping.rtt_ms_min" "ms" "live: the shortest";
+        Scalar Lower "ping.rtt_ms_max" "ms" "live: the longest";
+        Scalar Lower "ping.rtt_ms_mdev" "ms" "live: what ping calls mdev, a standard deviation";
+        Scalar Neither "iperf3.sent" "" "live: packets of the program iperf3";
+        Scalar Lower "iperf3.lost_ratio" "" "live: those that did not arrive, by iperf3's count";
+        Scalar Higher "iperf3.mbps" "Mbit/s" "live: what arrived";
+        Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
+        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
+    });
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
             ("mbps", "Mbit/s", Neither, "what the CU's port let through"),
@@ -129,9 +76,11 @@ fn metrics() -> Vec<Metric> {
         }
     }
     for role in ROLES {
-        for (name, unit, better, comment) in of_role() {
-            all.push(scalar(&format!("{role}.{name}"), unit, better, &format!("{role}: {comment}")));
-        }
+        all.extend(of_role().into_iter().map(|metric| Metric {
+            name: format!("{role}.{}", metric.name),
+            comment: format!("{role}: {}", metric.comment),
+            ..metric
+        }));
         for segment in SEGMENTS {
             let comment = format!("{role}: mean time at {}", segment.replace('_', " "));
             all.push(scalar(&format!("{role}.at_{segment}_us"), "us", Lower, &comment));
@@ -146,43 +95,33 @@ fn metrics() -> Vec<Metric> {
         .collect()
 }
 
-fn of_role() -> Vec<(&'static str, &'static str, Better, &'static str)> {
-    use Better::{Higher, Lower, Neither};
-    let mut all = vec![
-        ("sent", "", Neither, "frames sent"),
-        ("lost_ratio", "", Lower, "frames that did not arrive"),
-        ("reordered", "", Lower, "frames behind a later one (RFC 4737)"),
-        ("delay_us_min", "us", Lower, "shortest one-way delay"),
-        ("delay_us_mean", "us", Lower, "mean one-way delay"),
-        ("delay_us_sd", "us", Lower, "its standard deviation"),
-        ("delay_us_p50", "us", Lower, "median one-way delay"),
-        ("delay_us_p99", "us", Lower, "99 %"),
-        ("delay_us_p9999", "us", Lower, "99.99 %"),
-        ("delay_us_max", "us", Lower, "longest one-way delay"),
-        ("pdv_us_p99", "us", Lower, "delay variation, RFC 5481: 99 % above the shortest"),
-        ("pdv_us_max", "us", Lower, "delay variation, RFC 5481: longest minus shortest"),
-        ("ipdv_us_mean", "us", Lower, "RFC 3393: mean difference of consecutive frames, without sign"),
-        ("ipdv_us_max", "us", Lower, "RFC 3393: greatest difference of consecutive frames"),
-        ("budget_us", "us", Neither, "one-way budget (TR 38.801 annex A, the stricter end)"),
-        ("late_ratio", "", Lower, "frames beyond it"),
-        ("bound_us", "us", Lower, "proven: no frame takes longer (up to the radio)"),
-        ("of_bound", "", Higher, "longest simulated delay as a share of the bound"),
-        (
-            "sender_late_us_p99",
-            "us",
-            Lower,
-            "live: how late the sender was, which is not the network's delay",
-        ),
-        ("malformed", "", Lower, "live: packets that are not the flow's own"),
-        ("tap_in_us_p99", "us", Lower, "live, taps: 99 % from sending to the switch"),
-        (
-            "tap_out_us_p99",
-            "us",
-            Lower,
-            "live, taps: 99 % from sending to leaving the switch, after its queue",
-        ),
-        ("worst_us", "us", Lower, "longest delay at the worst phase that a search found"),
-    ];
+/// What is measured of each role.
+fn of_role() -> Vec<Metric> {
+    let mut all = metrics! {
+        Scalar Neither "sent" "" "frames sent";
+        Scalar Lower "lost_ratio" "" "frames that did not arrive";
+        Scalar Lower "reordered" "" "frames behind a later one (RFC 4737)";
+        Scalar Lower "delay_us_min" "us" "shortest one-way delay";
+        Scalar Lower "delay_us_mean" "us" "mean one-way delay";
+        Scalar Lower "delay_us_sd" "us" "its standard deviation";
+        Scalar Lower "delay_us_p50" "us" "median one-way delay";
+        Scalar Lower "delay_us_p99" "us" "99 %";
+        Scalar Lower "delay_us_p9999" "us" "99.99 %";
+        Scalar Lower "delay_us_max" "us" "longest one-way delay";
+        Scalar Lower "pdv_us_p99" "us" "delay variation, RFC 5481: 99 % above the shortest";
+        Scalar Lower "pdv_us_max" "us" "delay variation, RFC 5481: longest minus shortest";
+        Scalar Lower "ipdv_us_mean" "us" "RFC 3393: mean difference of consecutive frames, without sign";
+        Scalar Lower "ipdv_us_max" "us" "RFC 3393: greatest difference of consecutive frames";
+        Scalar Neither "budget_us" "us" "one-way budget (TR 38.801 annex A, the stricter end)";
+        Scalar Lower "late_ratio" "" "frames beyond it";
+        Scalar Lower "bound_us" "us" "proven: no frame takes longer (up to the radio)";
+        Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
+        Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";
+        Scalar Lower "malformed" "" "live: packets that are not the flow's own";
+        Scalar Lower "tap_in_us_p99" "us" "live, taps: 99 % from sending to the switch";
+        Scalar Lower "tap_out_us_p99" "us" "live, taps: 99 % from sending to leaving the switch, after its queue";
+        Scalar Lower "worst_us" "us" "longest delay at the worst phase that a search found";
+    };
     let comments = [
         "eCPRI High25",
         "eCPRI High100 and 802.1CM class 1 and 2",
@@ -192,6 +131,7 @@ fn of_role() -> Vec<(&'static str, &'static str, Better, &'static str)> {
         "eCPRI Medium",
         "eCPRI Low",
     ];
-    all.extend(LATE.into_iter().zip(comments).map(|(name, comment)| (name, "", Lower, comment)));
+    let late = |(name, comment)| Metric::new(name, "", MetricKind::Scalar, Better::Lower, comment);
+    all.extend(LATE.into_iter().zip(comments).map(late));
     all
 }
