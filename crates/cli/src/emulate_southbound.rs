@@ -72,12 +72,7 @@ impl Told {
 }
 
 impl Summary {
-    fn new(
-        report: SouthboundReport,
-        incidents: Vec<Incident>,
-        probe: Option<Delays>,
-        told: Told,
-    ) -> Self {
+    fn new(report: SouthboundReport, incidents: Vec<Incident>, probe: Option<Delays>, told: Told) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
             report,

@@ -322,7 +322,7 @@ fn a_data_network_of_the_checks_own_tells_how_far_packets_came() {
     let only = vec!["interface types".to_owned(), "both directions".to_owned()];
     let try_with = |test: u8, n6| {
         let config = UpfCheck { n6, only: only.clone(), captures: captures.clone(), ..UpfCheck::default() };
-        let n6 = N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153) };
+        let n6 = N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() };
         let told = |verdict: Verdict| (verdict.verdict, verdict.why.unwrap_or_default());
         verdicts(test, n6, config).into_iter().map(told).collect::<Vec<_>>()
     };

@@ -16,8 +16,8 @@ use ranlab_campaign::value::Value;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
-    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
-    RibShare, RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
+    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Incident, Listen,
+    Part, Period, RibShare, RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
