@@ -289,7 +289,12 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Rule {
         broken: flows.iter().any(Option::is_none),
         flows: flows.into_iter().flatten().collect(),
         action: Action::of(rules.far(pdr.far_id)),
-        qfi: qers.clone().find_map(|(_, qer)| qer.qfi).map(|qfi| qfi.0 & 63),
+        // The application's QER before the session's, which names no flow or flow 0.
+        qfi: qers
+            .clone()
+            .filter_map(|(_, qer)| qer.qfi)
+            .map(|qfi| qfi.0 & 63)
+            .reduce(|first, next| if first == 0 { next } else { first }),
         qers: qers.map(|(at, _)| at as u8).collect(),
         meters: urrs.map(|(at, _)| at as u8).collect(),
     }

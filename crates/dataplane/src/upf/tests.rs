@@ -137,6 +137,29 @@ fn both_directions_pass_and_the_tunnel_carries_the_flow() {
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
 }
 
+/// Some SMFs give a session's QER flow 0 and name it first.
+#[test]
+fn the_applications_flow_comes_before_the_sessions() {
+    let flow = |qfis: [Option<u8>; 2]| {
+        let mut told = plain(1);
+        let qer = |(n, qfi): (usize, Option<u8>)| CreateQer {
+            qer_id: QerId(n as u32),
+            qfi: qfi.map(Qfi),
+            ..Default::default()
+        };
+        told.qers = qfis.into_iter().enumerate().map(qer).collect();
+        told.pdrs[1].qer_ids = told.qers.iter().map(|qer| qer.qer_id).collect();
+        let (mut plane, mut out) = (installed(&told), [0; 200]);
+        let Fate::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
+            panic!()
+        };
+        Packet::parse(&out[..len]).unwrap().pdu_session().unwrap().unwrap().qfi()
+    };
+    assert_eq!(flow([Some(0), Some(7)]), 7);
+    assert_eq!((flow([Some(7), Some(0)]), flow([None, Some(7)]), flow([Some(5), Some(7)])), (7, 7, 5));
+    assert_eq!((flow([Some(0), Some(0)]), flow([None, None])), (0, 9), "without any, the uplink's only one");
+}
+
 #[test]
 fn a_stranger_gets_no_packet_through_and_each_is_counted() {
     let mut plane = installed(&plain(1));
