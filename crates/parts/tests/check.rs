@@ -199,11 +199,11 @@ fn one_whose_sessions_outlive_their_smf_is_found_by_a_new_time_stamp() {
 #[test]
 fn two_runs_say_the_same_of_one_that_keeps_associations() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-twice-{}", std::process::id()));
-    let upf = Faulty::start(10, UpfSettings::new(at(10, 0).ip(), Dialect::EUPF), Some);
-    let smf = [None, Some(SocketAddr::from(([127, 66, 10, 1], 8805)))];
-    for smf in smf {
+    let smf = SocketAddr::from(([127, 66, 10, 1], 8805));
+    for (dialect, smf) in [(Dialect::EUPF, Some(smf)), (Dialect::EUPF, None), (Dialect::OPEN5GS, None)] {
+        let upf = Faulty::start(10, UpfSettings::new(at(10, 0).ip(), dialect), Some);
         let only = ["association", "trap 5", "somebody else"].map(str::to_owned).to_vec();
-        let (dialect, captures) = (Dialect::EUPF, captures.clone());
+        let captures = captures.clone();
         let config = UpfCheck { smf, only, dialect, captures, ..UpfCheck::default() };
         let run = || {
             let verdicts = check_upf::<Trouble>(at(10, 8805), &config, |_| Ok(())).unwrap();
@@ -215,8 +215,8 @@ fn two_runs_say_the_same_of_one_that_keeps_associations() {
         let first = run();
         assert!(first.contains(&("no association: cause 72", "passed", None)), "{first:?}");
         assert_eq!(run(), first, "{smf:?}");
+        drop(upf);
     }
-    drop(upf);
     std::fs::remove_dir_all(captures).unwrap();
 }
 

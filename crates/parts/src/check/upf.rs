@@ -374,6 +374,9 @@ impl<'a> Peer<'a> {
                 if !features.contains(UpFunctionFeatures::FTUP) {
                     self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
                 }
+                // A UPF that kept the association of a run before learns here that this is another, before there are sessions.
+                let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
+                self.ask(HeartbeatRequest { recovery_time_stamp, ..Default::default() }, None)?;
                 Ok(response)
             }
             Some(Message::AssociationSetupResponse(response)) => fails(format!("cause {}", response.cause.0)),
