@@ -23,7 +23,7 @@ function_length() {
         FNR == 1 { depth = 0; tests = 0 }
         /^#\[cfg\(test\)\]/ { tests = 1 }
         tests { next }
-        match($0, /^ *(pub(\([a-z]+\))? )?(const |async |unsafe |extern "C" )*fn [a-z_0-9]+/) && / fn |^fn / {
+        !/;$/ && match($0, /^ *(pub(\([a-z]+\))? )?(const |async |unsafe |extern "C" )*fn [a-z_0-9]+/) && / fn |^fn / {
             indent = match($0, /[^ ]/) - 1
             start[indent] = FNR; name[indent] = $0; open[indent] = 1
         }
@@ -58,7 +58,7 @@ declare -A may_import=(
     [e2]="wire"
     [machines]="wire"
     [capture]="wire"
-    [dataplane]="wire capture"
+    [dataplane]="wire"
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
     [controllers]="e2 machines wire sdk"
@@ -67,7 +67,7 @@ declare -A may_import=(
     [rigs]="parts controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [cli]="parts rigs controllers emulator sdk sim e2 machines wire model host net campaign capture dataplane"
     [bindings/c]="e2 wire" [bindings/preload]="net" [examples/out-of-tree-sm]="sdk" [examples/out-of-tree-transport]="sdk"
-    [benches]="controllers emulator sdk sim e2 wire host net model"
+    [benches]="parts emulator sdk sim e2 wire host net model"
 )
 arrows() {
     local manifest crate import

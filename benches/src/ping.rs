@@ -1,9 +1,7 @@
 //! Round trips: of a bare echo, of an iApp, of an xApp.
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
-use ranlab_controllers::ping::{Ping, PingConfig};
-use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_parts::{HostedIApp, Listen, Ric, RicPart};
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
 };
@@ -76,21 +74,19 @@ async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
 pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     ranlab_sdk::run(async {
         let address = free_address();
-        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
-        ric.listen(Side::E2, &address, |_| true).await.ok()?;
-        let config = PingConfig { size: SIZE, count: COUNT, ..PingConfig::default() };
-        let (ping, handle) = Ping::new(config);
-        ric.add_iapp(Box::new(ping));
+        let (e2, iapp) = (vec![Listen::At(address.clone())], vec![HostedIApp::Ping]);
+        let part = RicPart { e2, iapp, size: SIZE as u32, interval: Duration::ZERO, ..RicPart::default() };
+        let ric = Ric::start(&part).await.ok()?;
         let _node = Process::start_on(
             places.far,
             &ranlab(),
             &["emulate", "--connect", &address.to_string(), "--ues", "0", "--duration", "20s"],
         );
         let begin = Instant::now();
-        while !handle.is_done() && begin.elapsed() < PATIENCE {
+        while ric.pings()?.received < u64::from(COUNT) && begin.elapsed() < PATIENCE {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        median_us(handle.result().rtts)
+        ric.pings().filter(|pings| pings.received > 0).map(|pings| pings.rtt_us.p50)
     })
 }
 

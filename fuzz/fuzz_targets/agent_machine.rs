@@ -11,19 +11,21 @@ use ranlab_e2::functions::hw::Hw;
 use ranlab_fuzz::{Keys, Script};
 use ranlab_wire::e2ap::{GlobalE2NodeId, Message, Plmn, Version};
 
-const LIMITS: AgentLimits = AgentLimits {
-    subscriptions_per_controller: 4,
-    actions_per_subscription: 3,
-    controllers: 3,
-    functions: 4,
-    ues: 4,
-    pdu_bytes: 4 << 10,
-    outbox: OutboxLimits {
-        control_bytes: 8 << 10,
-        indication_bytes: 4 << 10,
-        indication_age: std::time::Duration::from_millis(100),
-    },
-};
+fn limits() -> AgentLimits {
+    AgentLimits::default().with(|it| {
+        it.subscriptions_per_controller = 4;
+        it.actions_per_subscription = 3;
+        it.controllers = 3;
+        it.functions = 4;
+        it.ues = 4;
+        it.pdu_bytes = 4 << 10;
+        it.outbox = OutboxLimits::default().with(|it| {
+            it.control_bytes = 8 << 10;
+            it.indication_bytes = 4 << 10;
+            it.indication_age = std::time::Duration::from_millis(100);
+        });
+    })
+}
 
 fuzz_target!(|input: &[u8]| {
     let mut script = Script::new(input);
@@ -32,7 +34,7 @@ fuzz_target!(|input: &[u8]| {
         _ => Vec::new(),
     };
     let node_id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
-    let mut agent = Agent::new(AgentConfig { limits: LIMITS, ..AgentConfig::new(node_id, components) });
+    let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| it.limits = limits()));
     agent.register(Box::new(Hw::new()), None).expect("room for it");
     agent.register(Box::new(Association::open()), None).expect("room for it");
     agent.add_controller(script.now(), "first".to_owned()).expect("room for it");
@@ -41,8 +43,8 @@ fuzz_target!(|input: &[u8]| {
     while let Some(op) = script.step() {
         world.step(&mut script, op);
         let controllers = world.agent.controllers().count();
-        assert!(controllers <= LIMITS.controllers);
-        assert!(world.agent.subscriptions() <= LIMITS.subscriptions_per_controller * LIMITS.controllers);
+        assert!(controllers <= limits().controllers);
+        assert!(world.agent.subscriptions() <= limits().subscriptions_per_controller * limits().controllers);
     }
 });
 
@@ -68,7 +70,10 @@ impl World {
             }
             (1, Some((&controller, _))) => {
                 self.links.remove(&controller);
-                self.agent.handle(script.now(), AgentInput::Disconnected { controller, why: ranlab_e2::LinkLoss::ClosedByPeer });
+                self.agent.handle(
+                    script.now(),
+                    AgentInput::Disconnected { controller, why: ranlab_e2::LinkLoss::ClosedByPeer },
+                );
             }
             (2, Some((&controller, _))) => self.agent.transport_full(controller),
             // A controller that does not read.

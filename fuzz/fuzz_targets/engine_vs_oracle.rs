@@ -83,7 +83,12 @@ impl Input<'_> {
     }
 }
 
-fn check(engines: &mut [(Engine, Burst)], oracle: &mut Oracle, now_ns: u64, frames: &mut Vec<(Port, Vec<u8>)>) {
+fn check(
+    engines: &mut [(Engine, Burst)],
+    oracle: &mut Oracle,
+    now_ns: u64,
+    frames: &mut Vec<(Port, Vec<u8>)>,
+) {
     // The engine takes the packets of one port before those of the other.
     frames.sort_by_key(|(port, _)| *port as usize);
     for (engine, burst) in engines.iter_mut() {
@@ -121,7 +126,9 @@ fuzz_target!(|input: &[u8]| {
             // At most as many as a worker applies before one burst.
             for event in events.by_ref().take(usize::from(flags >> 5)) {
                 oracle.apply(event.what);
-                controls.iter_mut().for_each(|control| control.send(&event.changes).map(|_| ()).expect("room"));
+                controls
+                    .iter_mut()
+                    .for_each(|control| control.send(&event.changes).map(|_| ()).expect("room"));
             }
         }
         frames.push(input.frame(flags, case));

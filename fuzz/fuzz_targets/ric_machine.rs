@@ -10,31 +10,28 @@ use ranlab_fuzz::{Keys, Script};
 const SLOTS: usize = 6;
 
 fuzz_target!(|input: &[u8]| {
-    let limits = Limits {
-        e2_connections: 2,
-        e42_connections: 2,
-        xapps: 2,
-        nodes: 3,
-        functions_per_node: 8,
-        subscriptions_per_node: 3,
-        sinks_per_subscription: 2,
-        subscriptions_per_owner: 4,
-        requests_per_node: 3,
-        requests_per_owner: 2,
-        agent_outbox: OutboxLimits {
-            control_bytes: 8 << 10,
-            indication_bytes: 4 << 10,
-            ..OutboxLimits::default()
-        },
-        xapp_outbox: OutboxLimits {
-            control_bytes: 64 << 10,
-            indication_bytes: 4 << 10,
-            ..OutboxLimits::default()
-        },
-        ..Limits::default()
-    };
+    let limits = Limits::default().with(|it| {
+        it.e2_connections = 2;
+        it.e42_connections = 2;
+        it.xapps = 2;
+        it.nodes = 3;
+        it.functions_per_node = 8;
+        it.subscriptions_per_node = 3;
+        it.sinks_per_subscription = 2;
+        it.subscriptions_per_owner = 4;
+        it.requests_per_node = 3;
+        it.requests_per_owner = 2;
+        it.agent_outbox = OutboxLimits::default().with(|it| {
+            it.control_bytes = 8 << 10;
+            it.indication_bytes = 4 << 10;
+        });
+        it.xapp_outbox = OutboxLimits::default().with(|it| {
+            it.control_bytes = 64 << 10;
+            it.indication_bytes = 4 << 10;
+        });
+    });
     let mut world = World {
-        ric: Ric::new(RicConfig { limits: limits.clone(), ..RicConfig::default() }),
+        ric: Ric::new(RicConfig::default().with(|it| it.limits = limits.clone())),
         slots: [None; SLOTS],
         keys: Default::default(),
         next: 0,
@@ -64,7 +61,10 @@ impl World {
             }
             (1, Some(conn)) => {
                 self.slots[slot] = None;
-                self.ric.handle(script.now(), RicInput::Disconnected { conn });
+                self.ric.handle(
+                    script.now(),
+                    RicInput::Disconnected { conn, why: ranlab_e2::LinkLoss::ClosedByPeer },
+                );
             }
             (2, Some(conn)) => self.ric.transport_full(conn),
             // A peer that does not read.
@@ -107,7 +107,10 @@ impl World {
                         self.slots[slot] = None;
                     }
                     while self.ric.transmit(script.now(), conn).is_some() {}
-                    self.ric.handle(script.now(), RicInput::Disconnected { conn });
+                    self.ric.handle(
+                        script.now(),
+                        RicInput::Disconnected { conn, why: ranlab_e2::LinkLoss::ClosedByPeer },
+                    );
                 }
                 RicOutput::Event(_) => {}
             }

@@ -24,7 +24,10 @@ fn agent(mut agent: impl SouthboundAgent, rest: &[u8]) {
     let ue = Ue { imsi: 1, tmsi: 1, radio: Radio::default() };
     agent.handle(Time::ZERO, AgentInput::Connecting);
     agent.handle(Time::ZERO, AgentInput::Connected);
-    agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi: 1, change: UeChange::Activated(ue) }));
+    agent.handle(
+        Time::ZERO,
+        AgentInput::Ue(UeEvent { at: Time::ZERO, imsi: 1, change: UeChange::Activated(ue) }),
+    );
     pieces(rest, |now, piece| {
         agent.handle(now, AgentInput::Received(piece));
         agent.handle(now, AgentInput::Wake);

@@ -8,25 +8,30 @@ use ranlab_e2::xapp::{Dialect, Xapp, XappConfig, XappInput, XappLimits, XappOutp
 use ranlab_fuzz::{Keys, Script};
 use ranlab_wire::e2ap::ActionToBeSetup;
 
-const LIMITS: XappLimits = XappLimits {
-    subscriptions: 6,
-    standing: 2,
-    outstanding: 2,
-    controls: 2,
-    node_polls: 4,
-    nodes: 3,
-    pdu_bytes: 4 << 10,
-    outbox: OutboxLimits {
-        control_bytes: 8 << 10,
-        indication_bytes: 4 << 10,
-        indication_age: std::time::Duration::from_millis(100),
-    },
-};
+fn limits() -> XappLimits {
+    XappLimits::default().with(|it| {
+        it.subscriptions = 6;
+        it.standing = 2;
+        it.outstanding = 2;
+        it.controls = 2;
+        it.node_polls = 4;
+        it.nodes = 3;
+        it.pdu_bytes = 4 << 10;
+        it.outbox = OutboxLimits::default().with(|it| {
+            it.control_bytes = 8 << 10;
+            it.indication_bytes = 4 << 10;
+            it.indication_age = std::time::Duration::from_millis(100);
+        });
+    })
+}
 
 fuzz_target!(|input: &[u8]| {
     let mut script = Script::new(input);
     let dialect = if script.octet() & 1 == 0 { Dialect::Ranlab } else { Dialect::FlexRic };
-    let mut xapp = Xapp::new(XappConfig { limits: LIMITS, dialect, ..XappConfig::new("ric") });
+    let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| {
+        it.limits = limits();
+        it.dialect = dialect;
+    }));
     let mut keys = Keys::default();
     let mut connection = Connection::None;
     drive(&mut xapp, &script, &mut keys, &mut connection);
@@ -56,8 +61,8 @@ fuzz_target!(|input: &[u8]| {
             }
         }
         drive(&mut xapp, &script, &mut keys, &mut connection);
-        assert!(xapp.nodes().count() <= LIMITS.nodes);
-        assert!(xapp.subscriptions().0 <= LIMITS.subscriptions);
+        assert!(xapp.nodes().count() <= limits().nodes);
+        assert!(xapp.subscriptions().0 <= limits().subscriptions);
     }
 });
 

@@ -92,7 +92,7 @@ unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentConfig, i32>
     };
     let plmn = Plmn::new(config.mcc, config.mnc, config.mnc_digits);
     let node_id = GlobalE2NodeId::gnb(plmn, config.gnb_id, config.gnb_id_bits);
-    Ok(AgentConfig { seed: config.seed, ..AgentConfig::new(node_id, vec![ng]) })
+    Ok(AgentConfig::new(node_id, vec![ng]).with(|it| it.seed = config.seed))
 }
 
 /// See the header.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metric::DISTURBED;
+use crate::named::named;
 use crate::results::Results;
 use crate::scenario::{Expect, Law};
 use crate::value::Value;
@@ -14,37 +15,20 @@ use crate::value::Value;
 pub use crate::value::short;
 use laws::Told;
 
-/// What became of an expectation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It does, with the whole interval.
-    Holds,
-    /// It does not, and need not: an absolute value from other hardware. Never tuned to.
-    Differs,
-    /// Our interval lies on both sides of what is expected, there is a single repeat and so no interval, or other work
-    /// disturbed repeats that the scenario keeps all the same: more or quieter repeats would tell.
-    Inconclusive,
-    /// Something is missing; the reason says what.
-    Unmeasurable,
-    /// It does not, and was marked `required`.
-    Fails,
-}
-
-impl Verdict {
-    /// Every verdict, in the order in which a reader wants to know them.
-    pub const ALL: [Self; 5] =
-        [Self::Holds, Self::Differs, Self::Inconclusive, Self::Fails, Self::Unmeasurable];
-
-    /// As results spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Differs => "differs",
-            Self::Inconclusive => "inconclusive",
-            Self::Unmeasurable => "unmeasurable",
-            Self::Fails => "fails",
-        }
+named! {
+    /// What became of an expectation.
+    pub enum Verdict {
+        /// It does, with the whole interval.
+        Holds = "holds",
+        /// It does not, and need not: an absolute value from other hardware. Never tuned to.
+        Differs = "differs",
+        /// Our interval lies on both sides of what is expected, there is a single repeat and so no interval, or other work
+        /// disturbed repeats that the scenario keeps all the same: more or quieter repeats would tell.
+        Inconclusive = "inconclusive",
+        /// It does not, and was marked `required`.
+        Fails = "fails",
+        /// Something is missing; the reason says what.
+        Unmeasurable = "unmeasurable",
     }
 }
 

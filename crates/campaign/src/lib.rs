@@ -7,6 +7,7 @@ pub mod expect;
 pub mod export;
 pub mod metric;
 pub mod mock;
+mod named;
 pub mod objective;
 pub mod outcome;
 pub mod plan;

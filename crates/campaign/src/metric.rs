@@ -70,7 +70,7 @@ pub enum Better {
 pub enum MetricKind {
     /// One number for each repeat.
     Scalar,
-    /// Samples over time; the metric is their mean within the trimmed window.
+    /// Samples over time; the metric is their mean.
     Series,
     /// A number that only tells whether two are the same: never averaged, compared or drawn.
     Fingerprint,

@@ -1,59 +1,29 @@
 //! What became of a repeat, and the limit that it broke: what decides an outcome is also what explains it.
 
-use serde::{Deserialize, Serialize};
-
+use crate::named::named;
 use crate::value::short;
 
-/// What became of a repeat of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Measured; the system did all that was asked.
-    Ok,
-    /// Measured; the system did less than was asked (losses, late replies) but kept working.
-    Degraded,
-    /// Measured; the system could not follow the load at all.
-    Overloaded,
-    /// The system crashed, hung or refused.
-    SutFailed,
-    /// The repeat did not end in its time.
-    Timeout,
-    /// The measurement cannot be trusted (steal, pressure, a late generator).
-    Invalid,
-    /// The environment lacks something.
-    Unmeasurable,
+named! {
+    /// What became of a repeat of a point.
+    pub enum Outcome {
+        /// Measured; the system did all that was asked.
+        Ok = "ok",
+        /// Measured; the system did less than was asked (losses, late replies) but kept working.
+        Degraded = "degraded",
+        /// Measured; the system could not follow the load at all.
+        Overloaded = "overloaded",
+        /// The system crashed, hung or refused.
+        SutFailed = "sut_failed",
+        /// The repeat did not end in its time.
+        Timeout = "timeout",
+        /// The measurement cannot be trusted (steal, pressure, a late generator).
+        Invalid = "invalid",
+        /// The environment lacks something.
+        Unmeasurable = "unmeasurable",
+    }
 }
 
 impl Outcome {
-    /// Every outcome, the best first.
-    pub const ALL: [Self; 7] = [
-        Self::Ok,
-        Self::Degraded,
-        Self::Overloaded,
-        Self::SutFailed,
-        Self::Timeout,
-        Self::Invalid,
-        Self::Unmeasurable,
-    ];
-
-    /// As results spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Degraded => "degraded",
-            Self::Overloaded => "overloaded",
-            Self::SutFailed => "sut_failed",
-            Self::Timeout => "timeout",
-            Self::Invalid => "invalid",
-            Self::Unmeasurable => "unmeasurable",
-        }
-    }
-
-    /// The outcome of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
-    }
-
     /// Whether its numbers count in means, plots and verdicts.
     pub fn counts(self) -> bool {
         matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)

@@ -48,7 +48,8 @@ impl Plan {
             Some(Search::Tune { trials, .. }) => *trials,
             None => 1,
         };
-        let repeat_expected = rig.set_up + (measure.warm_up + measure.duration) * trials;
+        let (warm_up, recorded) = measure.windows();
+        let repeat_expected = rig.set_up + (warm_up + recorded) * trials;
         let repeat_timeout = measure.timeout.unwrap_or(repeat_expected * 3 + Duration::from_secs(60));
         Self { points, repeat_expected, repeat_timeout, repeats: measure.repeats }
     }

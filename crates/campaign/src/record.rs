@@ -17,10 +17,8 @@ pub const SERIES_SAMPLES_MAX: usize = 100_000;
 pub const METRICS_MAX: usize = 1_000;
 
 /// Takes a repeat's measurements. What does not fit its bounds is dropped and counted in [`Recording::dropped`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recorder {
-    duration: Duration,
-    trim: Duration,
     scalars: BTreeMap<String, f64>,
     series: BTreeMap<String, Vec<(Duration, f64)>>,
     histograms: BTreeMap<String, Histogram<u64>>,
@@ -33,7 +31,7 @@ pub struct Recorder {
 pub struct Recording {
     /// Every metric by name, those derived from series and distributions included.
     pub metrics: BTreeMap<String, f64>,
-    /// Samples over time (offset from the start of recording, value), untrimmed.
+    /// Samples over time (offset from the start of recording, value).
     pub series: BTreeMap<String, Vec<(Duration, f64)>>,
     /// Distributions.
     pub distributions: BTreeMap<String, Distribution>,
@@ -44,12 +42,6 @@ pub struct Recording {
 }
 
 impl Recorder {
-    /// For a repeat of that length, with `trim` cut from both ends.
-    pub fn new(duration: Duration, trim: Duration) -> Self {
-        let (scalars, series, histograms) = Default::default();
-        Self { duration, trim, scalars, series, histograms, dropped: 0, reason: String::new() }
-    }
-
     /// A single number. A second one replaces the first.
     pub fn scalar(&mut self, name: &str, value: f64) {
         if self.scalars.len() >= METRICS_MAX && !self.scalars.contains_key(name) || !value.is_finite() {
@@ -107,21 +99,15 @@ impl Recorder {
         outcome
     }
 
-    /// Whether an instant lies in the trimmed window.
-    pub fn inside(&self, at: Duration) -> bool {
-        at >= self.trim && at <= self.duration.saturating_sub(self.trim)
-    }
-
-    /// Derives metrics: a series gives the mean of its trimmed window, a distribution its percentiles. A scalar of the
-    /// same name wins.
+    /// Derives metrics: a series gives its mean, a distribution its percentiles. A scalar of the same name wins.
     pub fn finish(self) -> Recording {
         let mut metrics = BTreeMap::new();
         for (name, samples) in &self.series {
-            let inside: Vec<f64> =
-                samples.iter().filter(|(at, _)| self.inside(*at)).map(|(_, value)| *value).collect();
-            if !inside.is_empty() {
-                metrics.insert(name.clone(), inside.iter().sum::<f64>() / inside.len() as f64);
+            if samples.is_empty() {
+                continue;
             }
+            let sum: f64 = samples.iter().map(|(_, value)| *value).sum();
+            metrics.insert(name.clone(), sum / samples.len() as f64);
         }
         let distributions: BTreeMap<String, Distribution> = self
             .histograms
@@ -222,19 +208,18 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn trim_cuts_both_ends_of_series() {
-        let mut recorder = Recorder::new(MS * 10, MS * 2);
-        for at in 0..=10 {
-            recorder.sample("cpu", MS * at, if (2..=8).contains(&at) { 1.0 } else { 100.0 });
-        }
+    fn a_series_gives_its_mean() {
+        let mut recorder = Recorder::default();
+        (0..=10).for_each(|at| recorder.sample("cpu", MS * at, f64::from(at)));
+        recorder.sample("nothing", MS, f64::NAN);
         let recording = recorder.finish();
-        assert_eq!(recording.metrics["cpu"], 1.0);
-        assert_eq!(recording.series["cpu"].len(), 11);
+        assert_eq!((recording.metrics["cpu"], recording.metrics.get("nothing")), (5.0, None));
+        assert_eq!((recording.series["cpu"].len(), recording.dropped), (11, 1));
     }
 
     #[test]
     fn the_limit_that_decides_an_outcome_is_its_reason() {
-        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let limits = |lost: f64| {
             [
                 (Outcome::Overloaded, Breach::above("loss_ratio", lost, 0.5)),
@@ -251,7 +236,7 @@ mod tests {
 
     #[test]
     fn bounds_drop_and_count() {
-        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        let mut recorder = Recorder::default();
         for at in 0..SERIES_SAMPLES_MAX + 5 {
             recorder.sample("x", MS * at as u32, 1.0);
         }
@@ -263,7 +248,7 @@ mod tests {
     #[test]
     fn quantiles_are_the_histograms() {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
-        let mut recorder = Recorder::new(MS, Duration::ZERO);
+        let mut recorder = Recorder::default();
         for value in 1..5000_u64 {
             histogram.record(value * value % 70_001).unwrap();
             recorder.value("v", value * value % 70_001);

@@ -1,4 +1,4 @@
-//! How a cost grows with a load, and where an objective breaks.
+//! How a cost grows with a load.
 
 use serde::Serialize;
 
@@ -56,40 +56,6 @@ pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> 
     Some(Growth { half_width: own.map(|own| own.max(seen.half_width.unwrap_or(0.0))), ..seen })
 }
 
-/// Where an objective breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Knee {
-    /// Between two measured loads; `at` is interpolated.
-    Between {
-        /// Largest load below the first break.
-        kept: f64,
-        /// The first load that breaks it.
-        broken: f64,
-        /// Interpolated load.
-        at: f64,
-    },
-    /// The smallest load breaks it already.
-    Below(f64),
-    /// The largest load keeps it still.
-    Above(f64),
-}
-
-/// The first break of `metric <= at_most` along ascending (load, metric) points; `None` without points.
-pub fn knee(points: &[(f64, f64)], at_most: f64) -> Option<Knee> {
-    let mut sorted = points.to_vec();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let last = *sorted.last()?;
-    Some(match sorted.iter().position(|(_, metric)| *metric > at_most) {
-        None => Knee::Above(last.0),
-        Some(0) => Knee::Below(sorted[0].0),
-        Some(first) => {
-            let ((kept, low), (broken, high)) = (sorted[first - 1], sorted[first]);
-            Knee::Between { kept, broken, at: kept + (broken - kept) * (at_most - low) / (high - low) }
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,14 +80,5 @@ mod tests {
         assert!((told - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{told}");
         assert!(at(Some(0.0)).half_width.unwrap() < 1e-9);
         assert_eq!(at(None).half_width, None);
-    }
-
-    #[test]
-    fn the_knee_is_the_first_break() {
-        let points = [(1.0, 10.0), (2.0, 20.0), (4.0, 60.0), (8.0, 30.0)];
-        assert_eq!(knee(&points, 40.0), Some(Knee::Between { kept: 2.0, broken: 4.0, at: 3.0 }));
-        assert_eq!(knee(&points, 5.0), Some(Knee::Below(1.0)));
-        assert_eq!(knee(&points, 100.0), Some(Knee::Above(8.0)));
-        assert_eq!(knee(&[], 1.0), None);
     }
 }

@@ -1,30 +1,36 @@
 //! Sizing: from measured capacity to instances, blades, racks, kW and mW per user.
 
-use serde::Serialize;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use crate::usl::Usl;
 
-/// What has to be served, by what, on what.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What has to be served.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Demand {
     /// Users to serve.
     pub subscribers: f64,
     /// What each one needs, Mbit/s.
+    #[serde(default)]
     pub mbps_per_user: f64,
     /// Sessions that each one begins in an hour.
+    #[serde(default)]
     pub sessions_per_ue_hour: f64,
     /// Users of a cell, for the number of cells.
     pub ues_per_cell: Option<f64>,
-    /// What the machines are.
-    pub blade: Blade,
     /// Share of capacity that stays free.
+    #[serde(default)]
     pub headroom: f64,
     /// Instances beyond those that the load needs (N+1: 1).
+    #[serde(default)]
     pub spare_instances: u32,
 }
 
 /// A machine.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Blade {
     /// Cores.
     pub cores: u32,
@@ -37,22 +43,62 @@ pub struct Blade {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Capacity {
+    /// The campaign that says how many users one core serves; `None`: `users_per_core` does.
+    pub from: Option<Within>,
     /// Users that one core serves within the objective; infinite if they are no limit.
+    #[serde(default = "unlimited")]
     pub users_per_core: f64,
     /// Throughput of one core, Mbit/s; infinite if it is no limit.
+    #[serde(default = "unlimited")]
     pub mbps_per_core: f64,
     /// Sessions per second that one core begins; infinite if they are no limit.
+    #[serde(default = "unlimited")]
     pub sessions_per_s_per_core: f64,
     /// Cores of an instance.
     pub cores_per_instance: u32,
     /// The scaling law over cores; `None`: only the linear answer.
     pub law: Option<Usl>,
-    /// The range of cores that was measured.
+    /// The range of cores that was measured; what nobody says was measured, was measured with one core.
+    #[serde(default = "one_core")]
     pub cores_measured: (f64, f64),
     /// The most users that were served at once while it was measured; `None`: nobody says.
+    #[serde(skip)]
     pub users_measured: Option<f64>,
+}
+
+/// A campaign whose points say what is served within a service level; of one with a search neither axis nor metric nor
+/// bound is said.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// Its folder or file.
+    pub campaign: PathBuf,
+    /// The axis with the load.
+    pub axis: Option<String>,
+    /// Users for each unit of the load.
+    pub users_per_load: f64,
+    /// The metric with the service level,
+    pub metric: Option<String>,
+    /// and the most that it may be.
+    pub at_most: Option<f64>,
+    /// The metric with the busy cores.
+    #[serde(default = "cpu_cores")]
+    pub cores: String,
+}
+
+fn unlimited() -> f64 {
+    f64::INFINITY
+}
+
+fn one_core() -> (f64, f64) {
+    (0.0, 1.0)
+}
+
+fn cpu_cores() -> String {
+    "sut.cpu_cores".to_owned()
 }
 
 /// A deployment.
@@ -115,22 +161,22 @@ pub enum SizeError {
 ///
 /// # Errors
 /// The input's fault; see [`SizeError`].
-pub fn size(demand: &Demand, capacity: &Capacity) -> Result<Sizing, SizeError> {
-    check(demand, capacity)?;
+pub fn size(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<Sizing, SizeError> {
+    check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
-    let linear = deploy(demand, capacity, cores);
+    let linear = deploy((demand, blade, capacity), cores);
     // The law's gain of so many cores over one.
-    let corrected = capacity.law.map(|law| deploy(demand, capacity, law.at(cores) / law.at(1.0)));
+    let corrected = capacity.law.map(|law| deploy((demand, blade, capacity), law.at(cores) / law.at(1.0)));
     Ok(Sizing { linear, corrected })
 }
 
-fn check(demand: &Demand, capacity: &Capacity) -> Result<(), SizeError> {
+fn check(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<(), SizeError> {
     let positive = [
         ("subscribers", demand.subscribers),
-        ("blade.cores", f64::from(demand.blade.cores)),
-        ("blade.watts", demand.blade.watts),
-        ("blade.per_rack", f64::from(demand.blade.per_rack)),
-        ("blade.price", demand.blade.price.unwrap_or(1.0)),
+        ("blade.cores", f64::from(blade.cores)),
+        ("blade.watts", blade.watts),
+        ("blade.per_rack", f64::from(blade.per_rack)),
+        ("blade.price", blade.price.unwrap_or(1.0)),
         ("users_per_core", capacity.users_per_core),
         ("mbps_per_core", capacity.mbps_per_core),
         ("sessions_per_s_per_core", capacity.sessions_per_s_per_core),
@@ -142,15 +188,15 @@ fn check(demand: &Demand, capacity: &Capacity) -> Result<(), SizeError> {
     if !(0.0..1.0).contains(&demand.headroom) {
         return Err(SizeError::Headroom);
     }
-    if capacity.cores_per_instance > demand.blade.cores {
-        let (instance, blade) = (capacity.cores_per_instance, demand.blade.cores);
+    if capacity.cores_per_instance > blade.cores {
+        let (instance, blade) = (capacity.cores_per_instance, blade.cores);
         return Err(SizeError::InstanceTooLarge { instance, blade });
     }
     Ok(())
 }
 
 /// `gain`: how many single cores an instance is worth.
-fn deploy(demand: &Demand, capacity: &Capacity, gain: f64) -> Deployment {
+fn deploy((demand, blade, capacity): (&Demand, &Blade, &Capacity), gain: f64) -> Deployment {
     let by_rate =
         |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
     let users_per_core = capacity
@@ -158,20 +204,20 @@ fn deploy(demand: &Demand, capacity: &Capacity, gain: f64) -> Deployment {
         .min(by_rate(capacity.mbps_per_core, demand.mbps_per_user))
         .min(by_rate(capacity.sessions_per_s_per_core, demand.sessions_per_ue_hour / 3600.0));
     let users_per_instance = users_per_core * gain * (1.0 - demand.headroom);
-    let instances_per_blade = u64::from(demand.blade.cores / capacity.cores_per_instance);
+    let instances_per_blade = u64::from(blade.cores / capacity.cores_per_instance);
     let instances = round_up(demand.subscribers / users_per_instance) + u64::from(demand.spare_instances);
     let blades = instances.div_ceil(instances_per_blade);
-    let watts = blades as f64 * demand.blade.watts;
+    let watts = blades as f64 * blade.watts;
     let cores = f64::from(capacity.cores_per_instance);
     Deployment {
         users_per_blade: users_per_instance * instances_per_blade as f64,
         instances,
         blades,
-        racks: blades.div_ceil(u64::from(demand.blade.per_rack)),
+        racks: blades.div_ceil(u64::from(blade.per_rack)),
         kw: watts / 1e3,
         mw_per_user: watts * 1e3 / demand.subscribers,
-        price: demand.blade.price.map(|price| price * blades as f64),
-        price_per_user: demand.blade.price.map(|price| price * blades as f64 / demand.subscribers),
+        price: blade.price.map(|price| price * blades as f64),
+        price_per_user: blade.price.map(|price| price * blades as f64 / demand.subscribers),
         beyond_load: capacity.users_measured.is_some_and(|most| users_per_instance > most * (1.0 + 1e-9)),
         cells: demand.ues_per_cell.map(|ues| round_up(demand.subscribers / ues)),
         extrapolated: cores < capacity.cores_measured.0 || cores > capacity.cores_measured.1,
@@ -195,7 +241,6 @@ mod tests {
             mbps_per_user: 0.0,
             sessions_per_ue_hour: 0.0,
             ues_per_cell: None,
-            blade: BLADE,
             headroom: 0.0,
             spare_instances: 0,
         }
@@ -203,6 +248,7 @@ mod tests {
 
     fn capacity(users_per_core: f64) -> Capacity {
         Capacity {
+            from: None,
             users_per_core,
             mbps_per_core: f64::INFINITY,
             sessions_per_s_per_core: f64::INFINITY,
@@ -233,7 +279,7 @@ mod tests {
             ("mgw OVS", 1e6, 24000.0, 42, 3, 20, 20),
             ("mgw ESwitch", 1e6, 64000.0, 16, 1, 8, 8),
         ] {
-            let ours = size(&demand(subscribers), &capacity(per_blade / 24.0)).unwrap().linear;
+            let ours = size(&demand(subscribers), &BLADE, &capacity(per_blade / 24.0)).unwrap().linear;
             assert_eq!((ours.blades, ours.racks), (blades, racks), "{switch}");
             assert!((ours.users_per_blade - per_blade).abs() < 1e-6);
             assert!(prints(ours.kw, kw), "{switch}: {} kW, printed {kw}", ours.kw);
@@ -246,7 +292,7 @@ mod tests {
     fn the_papers_own_derivation() {
         let demand = Demand { mbps_per_user: 3.0, ..demand(768e3) };
         let capacity = Capacity { mbps_per_core: 1024.0, ..capacity(300.0) };
-        let ours = size(&demand, &capacity).unwrap().linear;
+        let ours = size(&demand, &BLADE, &capacity).unwrap().linear;
         assert_eq!((ours.instances, ours.blades, ours.racks), (2560, 107, 7));
     }
 
@@ -259,7 +305,7 @@ mod tests {
             cores_measured: (1.0, 10.0),
             ..capacity(300.0)
         };
-        let sizing = size(&demand(768e3), &one).unwrap();
+        let sizing = size(&demand(768e3), &BLADE, &one).unwrap();
         let corrected = sizing.corrected.unwrap();
         assert_eq!(sizing.linear.blades, 107);
         // X(12) / (12 X(1)) = 1 / (1 + 0.022 + 1.056) = 0.4812.
@@ -267,28 +313,34 @@ mod tests {
         assert!(corrected.extrapolated, "12 cores were not measured");
         let spare =
             Demand { headroom: 0.2, spare_instances: 1, ues_per_cell: Some(100.0), ..demand(24_000.0) };
-        let ours = size(&spare, &capacity(100.0)).unwrap().linear;
+        let ours = size(&spare, &BLADE, &capacity(100.0)).unwrap().linear;
         assert_eq!((ours.instances, ours.cells), (301, Some(240)));
     }
 
     #[test]
     fn a_price_adds_up_and_a_load_that_nobody_measured_is_marked() {
         let blade = Blade { price: Some(5000.0), ..BLADE };
-        let demand = Demand { blade, ..demand(768e3) };
+        let demand = demand(768e3);
         // 300 users a core, 12 cores an instance: 3,600 users, where 3,000 were ever served at once.
         let one = Capacity { cores_per_instance: 12, users_measured: Some(3000.0), ..capacity(300.0) };
-        let ours = size(&demand, &one).unwrap().linear;
+        let ours = size(&demand, &blade, &one).unwrap().linear;
         assert_eq!((ours.blades, ours.price, ours.beyond_load), (107, Some(535_000.0), true));
         assert!((ours.price_per_user.unwrap() - 535e3 / 768e3).abs() < 1e-9);
         let within = Demand { headroom: 0.2, ..demand };
-        assert!(!size(&within, &one).unwrap().linear.beyond_load, "2,880 with headroom");
+        assert!(!size(&within, &blade, &one).unwrap().linear.beyond_load, "2,880 with headroom");
     }
 
     #[test]
     fn impossible_inputs_are_named() {
-        assert_eq!(size(&demand(0.0), &capacity(1.0)), Err(SizeError::NotPositive("subscribers")));
-        assert_eq!(size(&Demand { headroom: 1.0, ..demand(1.0) }, &capacity(1.0)), Err(SizeError::Headroom));
+        assert_eq!(size(&demand(0.0), &BLADE, &capacity(1.0)), Err(SizeError::NotPositive("subscribers")));
+        assert_eq!(
+            size(&Demand { headroom: 1.0, ..demand(1.0) }, &BLADE, &capacity(1.0)),
+            Err(SizeError::Headroom)
+        );
         let large = Capacity { cores_per_instance: 25, ..capacity(1.0) };
-        assert_eq!(size(&demand(1.0), &large), Err(SizeError::InstanceTooLarge { instance: 25, blade: 24 }));
+        assert_eq!(
+            size(&demand(1.0), &BLADE, &large),
+            Err(SizeError::InstanceTooLarge { instance: 25, blade: 24 })
+        );
     }
 }

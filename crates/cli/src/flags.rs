@@ -14,14 +14,6 @@ use ranlab_parts::{Config, Field, Role};
 pub struct Flags<C> {
     /// The config.
     pub config: C,
-    given: Vec<&'static str>,
-}
-
-impl<C: Config> Flags<C> {
-    /// Whether somebody wrote this field's flag.
-    pub fn gave(&self, name: &str) -> bool {
-        self.given.contains(&name)
-    }
 }
 
 fn flag(field: &Field) -> String {
@@ -112,7 +104,7 @@ impl<C: Config> clap::Args for Flags<C> {
 
 impl<C: Config> clap::FromArgMatches for Flags<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut flags = Self { config: C::default(), given: Vec::new() };
+        let mut flags = Self { config: C::default() };
         flags.update_from_arg_matches(matches)?;
         Ok(flags)
     }
@@ -134,7 +126,6 @@ impl<C: Config> clap::FromArgMatches for Flags<C> {
                     None => continue,
                 },
             };
-            self.given.push(field.name);
             self.config.set(field.name, &value).map_err(|error| {
                 Error::raw(ErrorKind::ValueValidation, format!("--{}: {error}\n", flag(&field)))
             })?;
@@ -189,7 +180,6 @@ mod tests {
             file: Some("10s".to_owned()),
         };
         assert_eq!(flags.config, expected);
-        assert!(flags.gave("file") && !parse(&[]).unwrap().gave("file"));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Output {
     }
 
     /// The object that a verb ends with, and everything before it; only the latter in text.
-    pub fn finish(mut self, summary: &impl Serialize) -> Result<(), Failure> {
+    pub fn finish(&mut self, summary: &impl Serialize) -> Result<(), Failure> {
         match self.format {
             Format::Text => {}
             Format::Json | Format::Ndjson => self.object(summary)?,

@@ -97,7 +97,7 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
     let line = match event {
         RicEvent::NodeConnected { node, peer, restored: false } => format!("+ {node} from {peer}"),
         RicEvent::NodeConnected { node, peer, restored: true } => format!("+ {node} from {peer}, as before"),
-        RicEvent::NodeLost(node) => format!("- {node}"),
+        RicEvent::NodeLost { node, why } => format!("- {node}: {why}"),
         RicEvent::XappConnected(xapp) => format!("+ xapp {} from {}", xapp.id, xapp.peer),
         RicEvent::XappGone(xapp) => format!("- xapp {}", xapp.id),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),

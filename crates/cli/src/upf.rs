@@ -30,16 +30,14 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     output.text(format_args!("N4 {}  N3 {}  N6 {:?}", listening.n4, listening.n3, listening.n6))?;
     output.item(&listening)?;
     output.flush()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Environment(error.to_string()))?;
-    runtime.block_on(live::end(arguments.duration));
+    ranlab_sdk::run(live::end(arguments.duration));
     let summary = upf.stop()?;
     output.text(format_args!(
         "{} requests ({} refused), {} packets up, {} down, {} dropped, {} sessions left, {:.2} s CPU",
         summary.requests,
         summary.refused,
-        summary.uplink,
-        summary.downlink,
+        summary.packets.uplink,
+        summary.packets.downlink,
         summary.dropped.values().sum::<u64>(),
         summary.sessions_left,
         summary.cpu_s

@@ -2,9 +2,10 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use ranlab_parts::Allowed;
+use ranlab_parts::child::Child;
 use ranlab_parts::worker::{Trust, serve};
 
 use crate::exit::Failure;
@@ -68,7 +69,7 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
             std::thread::sleep(std::time::Duration::from_millis(100));
             continue;
         };
-        children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        children.retain_mut(|child| child.ended().is_none());
         if !Allowed::any(allow, &format!("tcp://{peer}")) {
             eprintln!("ranlab worker: {peer} is not on the list of allowed peers");
             continue;
@@ -82,7 +83,8 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
             let input: OwnedFd = stream.try_clone()?.into();
             let output: OwnedFd = stream.into();
             let mut command = Command::new(&program);
-            command.args(["worker", "--socket"]).stdin(Stdio::from(input)).stdout(Stdio::from(output)).spawn()
+            command.args(["worker", "--socket"]).stdin(Stdio::from(input)).stdout(Stdio::from(output));
+            Child::start(&mut command)
         };
         match start() {
             Ok(child) => children.push(child),

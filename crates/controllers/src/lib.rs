@@ -3,7 +3,6 @@
 //! | module | iApp |
 //! |---|---|
 //! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
-//! | [`ping`] | round trips through a node's HW function |
 //! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
 //! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
 //! | [`xapps`] | which xApps may join, what they see, and which are there |
@@ -23,7 +22,6 @@ pub mod flexran;
 pub mod http;
 pub mod monitor;
 mod north;
-pub mod ping;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "serve")]

@@ -21,34 +21,6 @@ pub trait Clock {
     fn spend(&mut self, time: Duration);
 }
 
-/// Virtual time: work costs what the prices say, on any machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PricedClock {
-    /// Now.
-    pub now: Time,
-    /// Price of a message.
-    pub per_message: Duration,
-    /// Price of an octet in it, in nanoseconds.
-    pub per_octet_ns: u64,
-    /// Price of a UE looked at, in nanoseconds.
-    pub per_ue_ns: u64,
-}
-
-impl Clock for PricedClock {
-    fn now(&mut self) -> Time {
-        self.now
-    }
-    fn message(&mut self, octets: usize) {
-        self.now += self.per_message + Duration::from_nanos(self.per_octet_ns * octets as u64);
-    }
-    fn visit(&mut self, ues: usize) {
-        self.now += Duration::from_nanos(self.per_ue_ns * ues as u64);
-    }
-    fn spend(&mut self, time: Duration) {
-        self.now += time;
-    }
-}
-
 /// What a policy wants of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
@@ -170,8 +142,32 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Virtual time: work costs what the prices say, on any machine.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct PricedClock {
+        pub(crate) now: Time,
+        pub(crate) per_message: Duration,
+        pub(crate) per_octet_ns: u64,
+        pub(crate) per_ue_ns: u64,
+    }
+
+    impl Clock for PricedClock {
+        fn now(&mut self) -> Time {
+            self.now
+        }
+        fn message(&mut self, octets: usize) {
+            self.now += self.per_message + Duration::from_nanos(self.per_octet_ns * octets as u64);
+        }
+        fn visit(&mut self, ues: usize) {
+            self.now += Duration::from_nanos(self.per_ue_ns * ues as u64);
+        }
+        fn spend(&mut self, time: Duration) {
+            self.now += time;
+        }
+    }
 
     #[test]
     fn advice_follows_from_counters_and_names_them() {

@@ -173,10 +173,10 @@ impl XappRules {
             if *made.may_control.entry(tenant.clone()).or_insert(rule.control) != rule.control {
                 return Err(XappRuleError::Control { rule: i + 1, tenant: rule.tenant.clone() });
             }
-            let limits = XappLimits {
-                subscriptions: rule.subscriptions.unwrap_or(usize::MAX),
-                requests: rule.requests.unwrap_or(usize::MAX),
-            };
+            let limits = XappLimits::default().with(|it| {
+                it.subscriptions = rule.subscriptions.unwrap_or(usize::MAX);
+                it.requests = rule.requests.unwrap_or(usize::MAX);
+            });
             made.rules.push((rule.peer.clone(), XappGrant { tenant, nodes, limits }));
         }
         Ok(made)

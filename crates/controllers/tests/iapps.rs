@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, Totals};
-use ranlab_controllers::ping::{Ping, PingConfig};
 use ranlab_controllers::xapps::{Registry, XappRule, XappRuleError, XappRules};
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
@@ -187,30 +186,6 @@ fn the_monitor_tries_again_what_failed() {
     assert_eq!(b.ric.snapshot().nodes[0].subscriptions.len(), 1);
 }
 
-#[test]
-fn pings_are_timed_and_lost_ones_do_not_stop_it() {
-    let mut b = Bench::new(RicConfig::default());
-    let (ping, handle) = Ping::new(PingConfig { size: 100, count: 3, ..PingConfig::default() });
-    b.ric.add_iapp(Box::new(ping));
-    b.connect(AGENT, Side::E2, "agent");
-    b.set_up(&[hw::OID]);
-    let id = b.admit()[0];
-    for n in 0..3 {
-        let got = b.got();
-        let [Message::RicControlRequest(r)] = &got[..] else { panic!("{got:?}") };
-        if n == 1 {
-            b.pass(Duration::from_secs(1));
-            continue;
-        }
-        b.now += Duration::from_micros(70);
-        let echo = r.message.to_vec();
-        b.indicate(id, n, echo);
-    }
-    let result = handle.result();
-    assert_eq!((result.sent, result.rtts), (3, vec![Duration::from_micros(70); 2]));
-    assert!(handle.is_done());
-}
-
 fn rule(peer: &str, tenant: &str) -> XappRule {
     XappRule {
         peer: peer.into(),
@@ -229,7 +204,7 @@ fn rules_decide_who_joins_and_what_is_seen() {
         XappRule { plmns: vec!["505.01".into()], control: false, ..rule("tcp://127.0.0.1:*", "local") };
     let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("tcp://10.*", "remote") };
     let policy = XappRules::new(&[local.clone(), remote]).unwrap();
-    let mut b = Bench::new(RicConfig { policy: Box::new(policy), ..RicConfig::default() });
+    let mut b = Bench::new(RicConfig::default().with(|it| it.policy = Box::new(policy)));
     let (registry, list) = Registry::new();
     b.ric.add_iapp(Box::new(registry));
     b.connect(AGENT, Side::E2, "agent");
@@ -266,7 +241,7 @@ fn rules_decide_who_joins_and_what_is_seen() {
     });
     b.send_bytes(ConnId(2), e42::encode(&control, Version::V2_03).unwrap().into());
     assert!(matches!(b.got()[..], [Message::RicControlFailure(_)]));
-    b.ric.handle(b.now, RicInput::Disconnected { conn: ConnId(2) });
+    b.ric.handle(b.now, RicInput::Disconnected { conn: ConnId(2), why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert_eq!(list.xapps().len(), 1);
 
     let bad = XappRule { plmns: vec!["505".into()], ..rule("*", "") };

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`declare`] | what a pipeline does: tables, elements, changes; not bound to any switch |
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
-//! | [`trace`] | traffic from a seed, and capture files of it |
+//! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
 //! | [`spread`] | which worker a packet reaches |
 //! | [`upf`] | the user plane function's sessions: detection, rates, usage, buffering |

@@ -17,6 +17,19 @@
 //! The agent never imports the RIC, nor the RIC the agent.
 #![deny(missing_docs)]
 
+/// Configs and bounds that may grow: who makes one changes what he knows, the rest keeps its default.
+macro_rules! changed_by {
+    ($($config:ty),+) => {$(
+        impl $config {
+            /// With a change: `default().with(|it| it.field = value)`.
+            pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+                change(&mut self);
+                self
+            }
+        }
+    )+};
+}
+
 #[cfg(feature = "agent")]
 pub mod agent;
 #[cfg(any(feature = "agent", feature = "xapp"))]

@@ -13,6 +13,7 @@ pub struct FlowId(pub u64);
 
 /// Bounds of one [`Outbox`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OutboxLimits {
     /// Bytes of waiting control messages; beyond, [`OutboxFull`].
     pub control_bytes: usize,
@@ -21,6 +22,8 @@ pub struct OutboxLimits {
     /// Age at which a waiting indication is worth nothing any more.
     pub indication_age: Duration,
 }
+
+changed_by!(OutboxLimits);
 
 impl Default for OutboxLimits {
     /// 1 MiB of control, 2 MiB of indications, 100 ms.

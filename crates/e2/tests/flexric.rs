@@ -159,7 +159,7 @@ fn what_an_agent_reports_to_an_earlier_life_of_the_ric_is_ended() {
     agent.run(&mut earlier, 100 * MS);
     assert_eq!(agent.agent.timers.len(), 3);
     // Another life, in which the same is subscribed before the first report comes.
-    let mut w = World::with(RicConfig { first_instance: 7_000, ..RicConfig::default() });
+    let mut w = World::with(RicConfig::default().with(|it| it.first_instance = 7_000));
     let timers = std::mem::take(&mut agent.agent.timers);
     let mut agent = Stranger::up(&mut w, 1);
     agent.agent.timers = timers;
@@ -275,7 +275,7 @@ impl Meeting {
     }
 
     fn of(dialect: Dialect, nodes: u32) -> Self {
-        let config = XappConfig { dialect, ..XappConfig::new("ric") };
+        let config = XappConfig::new("ric").with(|it| it.dialect = dialect);
         let nodes = (1..=nodes).map(connected).collect();
         let (xapp, iapp) = (Xapp::new(config), flexric::IApp::new(nodes));
         Self { xapp, iapp, now: Time::ZERO, connected: false, events: Vec::new() }

@@ -2,12 +2,12 @@
 #![cfg(all(feature = "agent", feature = "ric", feature = "xapp"))]
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
-use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::hw::Hw;
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
 use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_e2::xapp::*;
+use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::hw::{self, HwTrigger, Ping};
 use ranlab_wire::e2sm::{mac, per};
@@ -44,7 +44,7 @@ fn agent(n: u32) -> Agent {
         configuration: ComponentConfiguration::default(),
     };
     let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
-    let mut agent = Agent::new(AgentConfig { seed: u64::from(n), ..AgentConfig::new(id, vec![component]) });
+    let mut agent = Agent::new(AgentConfig::new(id, vec![component]).with(|it| it.seed = u64::from(n)));
     agent.register(Box::new(PeriodicReport::of(&mac::Mac, Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
     agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();
@@ -89,7 +89,7 @@ impl World {
     /// Breaks a connection at both ends.
     fn cut(&mut self, peer: usize) {
         if let Some(conn) = self.conns[peer].take() {
-            self.ric.handle(self.now, RicInput::Disconnected { conn });
+            self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
             self.tell(peer, false);
         }
         self.run();

@@ -62,7 +62,7 @@ impl Scene {
     }
 
     fn with(version: Version, change: SubscriptionChange) -> Self {
-        let mut w = World::with(RicConfig { version, ..RicConfig::default() });
+        let mut w = World::with(RicConfig::default().with(|it| it.version = version));
         let heard = Arc::<Mutex<_>>::default();
         let iapp = w.ric.add_iapp(Box::new(Changer { change, subscription: None, heard: heard.clone() }));
         let agent = w.connect(Side::E2);

@@ -2,6 +2,7 @@
 #![cfg(feature = "ric")]
 mod ric_world;
 
+use ranlab_e2::LinkLoss;
 use ranlab_e2::ric::*;
 use ranlab_wire::e2ap::*;
 use ric_world::*;
@@ -26,7 +27,7 @@ fn a_setup_is_answered_in_the_standards_words() {
 #[test]
 fn every_version_is_served_in_its_own_words() {
     for version in Version::ALL {
-        let mut w = World::with(RicConfig { version, ..RicConfig::default() });
+        let mut w = World::with(RicConfig::default().with(|it| it.version = version));
         let agent = w.connect(Side::E2);
         w.versions.insert(agent, version);
         let mut setup = setup_of(node(1));
@@ -170,8 +171,11 @@ fn endless_setups_are_told_to_wait() {
 
 #[test]
 fn nodes_and_connections_are_bounded() {
-    let limits = Limits { nodes: 2, e2_connections: 3, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let limits = Limits::default().with(|it| {
+        it.nodes = 2;
+        it.e2_connections = 3;
+    });
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let (_, lost) = (w.agent(1), w.agent(2));
     let third = w.connect(Side::E2);
     w.send(third, setup_request(3));
@@ -198,8 +202,8 @@ fn bounds_for_many_nodes_hold_all_of_them_and_their_subscriptions() {
 
 #[test]
 fn excessive_and_repeated_functions_are_rejected_one_by_one() {
-    let limits = Limits { functions_per_node: 2, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let limits = Limits::default().with(|it| it.functions_per_node = 2);
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.connect(Side::E2);
     let mut setup = setup_of(node(1));
     setup.functions = Some(vec![function(1), function(1), function(2), function(3)]);
@@ -314,6 +318,31 @@ fn a_lost_node_is_forgotten_after_a_while() {
     assert!(!w.node(1).info.connected);
     w.pass(Duration::from_secs(2));
     assert!(w.ric.snapshot().nodes.is_empty() && w.ric.wake_at().is_none());
+}
+
+#[test]
+fn a_lost_node_comes_with_the_reason() {
+    let mut w = World::new();
+    let lost = |w: &mut World| -> Vec<(GlobalE2NodeId, NodeLoss)> {
+        let events = std::mem::take(&mut w.events);
+        events
+            .into_iter()
+            .filter_map(|e| if let RicEvent::NodeLost { node, why } = e { Some((node, why)) } else { None })
+            .collect()
+    };
+    let conn = w.agent(1);
+    w.disconnect(conn);
+    assert_eq!(lost(&mut w), [(node(1), NodeLoss::Lost(LinkLoss::ClosedByPeer))]);
+    let conn = w.agent(2);
+    w.send_bytes(conn, vec![0; Limits::default().pdu_bytes + 1]);
+    let [(who, NodeLoss::Closed(why))] = &lost(&mut w)[..] else { panic!() };
+    assert!(*who == node(2) && why.starts_with("a PDU of 1048577 octets"), "{why}");
+    let conn = w.agent(3);
+    w.send(conn, Message::E2SetupRequest(setup_of(node(4))));
+    assert_eq!(lost(&mut w), [(node(3), NodeLoss::Renamed)]);
+    w.send(conn, Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(1) }));
+    let [(who, NodeLoss::Closed(why))] = &lost(&mut w)[..] else { panic!() };
+    assert_eq!((*who, &why[..]), (node(4), "the node was removed"));
 }
 
 #[test]

@@ -93,11 +93,14 @@ fn tenants_do_not_share_nor_see_each_others_nodes() {
             Ok(XappGrant {
                 tenant: Tenant::new(if first { "first" } else { "second" }),
                 nodes: if first { NodeFilter::All } else { NodeFilter::Nodes(vec![node(1)]) },
-                limits: XappLimits { subscriptions: 2, requests: 1 },
+                limits: XappLimits::default().with(|it| {
+                    it.subscriptions = 2;
+                    it.requests = 1;
+                }),
             })
         }
     }
-    let mut w = World::with(RicConfig { policy: Box::new(TwoTenants), ..RicConfig::default() });
+    let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(TwoTenants)));
     let (agent, other) = (w.agent(1), w.agent(2));
     let (a, b) = (w.xapp(), w.xapp());
     let id = w.subscribed(a, agent, 1, 1);
@@ -290,8 +293,11 @@ fn the_node_may_refuse_and_withdraw() {
 
 #[test]
 fn endless_subscriptions_end_at_the_bounds() {
-    let limits = Limits { subscriptions_per_node: 5, sinks_per_subscription: 3, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let limits = Limits::default().with(|it| {
+        it.subscriptions_per_node = 5;
+        it.sinks_per_subscription = 3;
+    });
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);
     let xapp = w.xapp();
     for n in 0..100 {
@@ -308,9 +314,9 @@ fn endless_subscriptions_end_at_the_bounds() {
 
 #[test]
 fn an_xapp_that_never_reads_loses_its_own_indications_only() {
-    let xapp_outbox = OutboxLimits { control_bytes: 100_000, ..OutboxLimits::default() };
-    let limits = Limits { xapp_outbox, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let xapp_outbox = OutboxLimits::default().with(|it| it.control_bytes = 100_000);
+    let limits = Limits::default().with(|it| it.xapp_outbox = xapp_outbox);
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);
     let (deaf, other) = (w.xapp(), w.xapp());
     let id = w.subscribed(deaf, agent, 1, 1);

@@ -52,8 +52,8 @@ fn xapps_are_bounded_and_policies_refuse() {
             Err(Cause::Misc(CauseMisc::OmIntervention))
         }
     }
-    let config = RicConfig { policy: Box::new(Nobody), ..RicConfig::default() };
-    let bounded = RicConfig { limits: Limits { xapps: 0, ..Limits::default() }, ..RicConfig::default() };
+    let config = RicConfig::default().with(|it| it.policy = Box::new(Nobody));
+    let bounded = RicConfig::default().with(|it| it.limits = Limits::default().with(|it| it.xapps = 0));
     for config in [config, bounded] {
         let mut w = World::with(config);
         let conn = w.connect(Side::E42);
@@ -90,8 +90,8 @@ fn node_events_go_to_those_who_asked() {
 
 #[test]
 fn a_long_node_list_continues_in_events() {
-    let limits = Limits { node_list_bytes: 1_000, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let limits = Limits::default().with(|it| it.node_list_bytes = 1_000);
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     for gnb in 0..50 {
         w.agent(gnb);
     }
@@ -155,8 +155,8 @@ fn controls_are_mapped_back_and_expire() {
 
 #[test]
 fn controls_feel_back_pressure() {
-    let limits = Limits { requests_per_node: 3, ..Limits::default() };
-    let mut w = World::with(RicConfig { limits, ..RicConfig::default() });
+    let limits = Limits::default().with(|it| it.requests_per_node = 3);
+    let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);
     let (conn, id) = w.xapp();
     for n in 0..5 {
@@ -276,7 +276,7 @@ fn an_iapp_is_called_when_something_happened_for_it() {
 
 #[test]
 fn a_query_is_answered_in_v3() {
-    let mut w = World::with(RicConfig { version: Version::V3_01, ..RicConfig::default() });
+    let mut w = World::with(RicConfig::default().with(|it| it.version = Version::V3_01));
     let notes = Arc::new(Mutex::new(Vec::new()));
     let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
     let agent = w.connect(Side::E2);

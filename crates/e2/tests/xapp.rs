@@ -161,7 +161,7 @@ fn config() -> XappConfig {
 }
 
 fn flexric() -> XappConfig {
-    XappConfig { dialect: Dialect::FlexRic, ..config() }
+    config().with(|it| it.dialect = Dialect::FlexRic)
 }
 
 fn subscribe(bench: &mut Bench, n: u32) -> SubscriptionHandle {
@@ -616,7 +616,7 @@ fn no_bytes_in_any_state_bring_an_xapp_down() {
     let mut state = 11;
     for run in 0..200 {
         let config =
-            XappConfig { version: Version::ALL[run % 3], ..if run % 2 == 0 { config() } else { flexric() } };
+            (if run % 2 == 0 { config() } else { flexric() }).with(|it| it.version = Version::ALL[run % 3]);
         let version = config.version;
         let mut bench = Bench::new(config);
         for _ in 0..50 {

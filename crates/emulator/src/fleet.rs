@@ -224,9 +224,4 @@ impl Fleet {
         lateness.reset();
         taken
     }
-
-    /// The nodes' agents, in the order of their indices.
-    pub fn agents(&self) -> impl Iterator<Item = &AgentHandle> {
-        self.nodes.iter().map(|(handle, _)| handle)
-    }
 }

@@ -71,7 +71,7 @@ fn flexrics_ric_takes_every_kind_of_base_station() {
     for kind in [NodeKind::Gnb, NodeKind::Split, NodeKind::Enb] {
         let (mut agent, mut ric) = (station(kind, false), flexric_models::Ric::default());
         talk(&mut agent, &mut ric);
-        assert!(agent.is_up(C0) && ric.nodes.len() == 1, "{kind}");
+        assert!(agent.is_up(C0) && ric.nodes.len() == 1, "{kind:?}");
     }
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::validity::Thresholds;
 use crate::{Facts, MachineInterval, Sctp};
 
 /// One thing looked at.
@@ -30,6 +29,10 @@ pub enum Status {
     Missing,
 }
 
+/// Share of all CPU time that the hypervisor may give to other machines.
+const STEAL_MAX: f64 = 0.02;
+/// Share of the time in which some task may wait for a CPU.
+const CPU_PRESSURE_MAX: f64 = 0.25;
 /// Open files for some 10,000 peers with their timers and logs.
 const OPEN_FILES_WANTED: u64 = 16_384;
 /// A CPU that sleeps deeper than this adds its waking to latencies that are themselves tens of microseconds.
@@ -226,8 +229,7 @@ fn quiet(lately: &MachineInterval) -> Check {
         lately.steal_share * 100.0,
         pressure * 100.0
     );
-    let bounds = Thresholds::default();
-    let noisy = lately.steal_share > bounds.steal_share || pressure > bounds.cpu_pressure;
+    let noisy = lately.steal_share > STEAL_MAX || pressure > CPU_PRESSURE_MAX;
     let advice = "others use this machine: measurements taken now are invalid";
     check("quiet", found, noisy.then_some((Status::Fair, advice)))
 }

@@ -1,10 +1,9 @@
 //! Hands on the lab machine: process and machine meters, facts; never in a product build.
 //!
-//! * [`Watch`]: a system under test over time, the tool beside it, and what spoke against the measurement meanwhile.
-//! * [`Subject`]: what is metered: a process, all processes of a command, a control group, or threads of this process.
+//! * [`Subject`]: what is metered: a process, all processes of a command, or a control group.
 //! * [`ProcessMeter`]: what one process costs, all its threads counted.
 //! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
-//! * [`traffic`]: messages, bytes and packets on the wire, each direction, told apart.
+//! * [`traffic`]: what this process's TCP connections carried, in bytes and in packets.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
@@ -25,10 +24,7 @@ mod process;
 mod signal;
 mod subject;
 mod terminal;
-mod threads;
 pub mod traffic;
-pub mod validity;
-mod watch;
 
 pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};
@@ -37,8 +33,6 @@ pub use process::{ProcessMeter, ProcessSample};
 pub use signal::{ask_to_end, kill_group};
 pub use subject::{Subject, SubjectMeter, SubjectSample};
 pub use terminal::terminal_size;
-pub use threads::{ThreadGroup, ThreadHandle};
-pub use watch::{METERS, Meter, SAMPLES_MAX, Tool, Watch, Watched, Window};
 
 use std::path::PathBuf;
 
@@ -66,9 +60,6 @@ pub enum MeterError {
         /// The directory asked for.
         path: PathBuf,
     },
-    /// The thread that samples cannot be started.
-    #[error("no thread for the meter: {0}")]
-    Thread(std::io::Error),
     /// The kernel's file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {

@@ -56,11 +56,6 @@ impl ProcessMeter {
         Self::new(std::process::id())
     }
 
-    /// The process's identifier.
-    pub fn pid(&self) -> u32 {
-        self.pid
-    }
-
     /// When the process began, in ticks since the machine began: tells two processes of one identifier apart.
     pub fn began_ticks(&self) -> Result<u64, MeterError> {
         let path = self.folder.join("stat");

@@ -1,4 +1,4 @@
-//! What is metered: one process, all of a command, a control group, or threads of this process.
+//! What is metered: one process, all of a command, or a control group.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::{MeterError, ProcessMeter, ProcessSample, ThreadGroup, read};
+use crate::{MeterError, ProcessMeter, ProcessSample, read};
 
 /// A system under test, as its user names it.
 #[derive(Debug, Clone)]
@@ -26,8 +26,6 @@ pub enum Subject {
         /// Its folder, such as `/sys/fs/cgroup/system.slice/ric.service`.
         path: PathBuf,
     },
-    /// Threads of this very process. Memory and faults belong to the whole process and are not told.
-    Threads(ThreadGroup),
 }
 
 /// Reads the meters of a subject as often as asked. Totals never fall: what a process that ends has used is kept.
@@ -42,12 +40,8 @@ pub struct SubjectMeter {
 #[derive(Debug, Clone, Copy, Default)]
 struct Ended {
     cpu_s: f64,
-    user_s: f64,
-    system_s: f64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
-    minor_faults: u64,
-    major_faults: u64,
+    context_switches: u64,
+    faults: u64,
 }
 
 /// The meters at one moment; times and counts are totals.
@@ -56,26 +50,18 @@ pub struct SubjectSample {
     /// When.
     #[serde(skip)]
     pub at: Instant,
-    /// CPU seconds in both modes.
+    /// CPU seconds in user mode and in the kernel.
     pub cpu_s: f64,
-    /// CPU seconds in user mode; steps of 10 ms. `None`: not told apart (threads).
-    pub cpu_user_s: Option<f64>,
-    /// CPU seconds in the kernel; steps of 10 ms. `None`: not told apart (threads).
-    pub cpu_system_s: Option<f64>,
-    /// Resident memory, summed over processes: pages that they share count for each. `None`: not the subject's own.
-    pub rss_bytes: Option<u64>,
+    /// Resident memory, summed over processes: pages that they share count for each.
+    pub rss_bytes: u64,
     /// Processes alive.
     pub processes: u64,
     /// Threads alive.
     pub threads: u64,
-    /// Times that a thread waited for something.
-    pub voluntary_switches: u64,
-    /// Times that a thread was made to wait for others.
-    pub involuntary_switches: u64,
-    /// Page faults served without I/O. `None`: not the subject's own.
-    pub minor_faults: Option<u64>,
-    /// Page faults that needed I/O. `None`: not the subject's own.
-    pub major_faults: Option<u64>,
+    /// Times that a thread waited for something or was made to wait for others.
+    pub context_switches: u64,
+    /// Page faults, served without I/O or with it.
+    pub faults: u64,
 }
 
 impl SubjectMeter {
@@ -94,9 +80,6 @@ impl SubjectMeter {
     /// # Errors
     /// The subject is gone: a process that ended, a command that nobody runs any more, a group that was removed.
     pub fn sample(&mut self) -> Result<SubjectSample, MeterError> {
-        if let Subject::Threads(group) = &self.subject {
-            return Ok(of_threads(group));
-        }
         let pids = self.pids()?;
         let mut now = BTreeMap::new();
         for pid in pids {
@@ -116,9 +99,7 @@ impl SubjectMeter {
         }
         self.alive = now;
         let mut sample = self.sum();
-        if let Some((cpu_s, user_s, system_s)) = self.group_cpu() {
-            (sample.cpu_s, sample.cpu_user_s, sample.cpu_system_s) = (cpu_s, Some(user_s), Some(system_s));
-        }
+        sample.cpu_s = self.group_cpu_s().unwrap_or(sample.cpu_s);
         Ok(sample)
     }
 
@@ -132,11 +113,6 @@ impl SubjectMeter {
         self.alive.keys().map(|(pid, _)| of(*pid)).sum()
     }
 
-    /// Identifiers of the processes that were alive at the last sample.
-    pub fn alive(&self) -> Vec<u32> {
-        self.alive.keys().map(|(pid, _)| *pid).collect()
-    }
-
     fn pids(&self) -> Result<Vec<u32>, MeterError> {
         match &self.subject {
             Subject::Process { pid } => Ok(vec![*pid]),
@@ -146,7 +122,6 @@ impl SubjectMeter {
                 members(path, &mut pids)?;
                 Ok(pids)
             }
-            Subject::Threads(_) => Ok(Vec::new()),
         }
     }
 
@@ -155,7 +130,7 @@ impl SubjectMeter {
         match &self.subject {
             Subject::Process { pid } => Err(MeterError::NoProcess { pid: *pid }),
             Subject::Command { name } => Err(MeterError::NoCommand { command: name.clone() }),
-            Subject::Cgroup { .. } | Subject::Threads(_) => Ok(()),
+            Subject::Cgroup { .. } => Ok(()),
         }
     }
 
@@ -170,56 +145,28 @@ impl SubjectMeter {
         SubjectSample {
             at: Instant::now(),
             cpu_s: all.cpu_s,
-            cpu_user_s: Some(all.user_s),
-            cpu_system_s: Some(all.system_s),
-            rss_bytes: Some(rss),
+            rss_bytes: rss,
             processes: self.alive.len() as u64,
             threads,
-            voluntary_switches: all.voluntary_switches,
-            involuntary_switches: all.involuntary_switches,
-            minor_faults: Some(all.minor_faults),
-            major_faults: Some(all.major_faults),
+            context_switches: all.context_switches,
+            faults: all.faults,
         }
     }
 
     /// Version 2 groups count CPU themselves, also of processes that came and went between two samples.
-    fn group_cpu(&self) -> Option<(f64, f64, f64)> {
+    fn group_cpu_s(&self) -> Option<f64> {
         let Subject::Cgroup { path } = &self.subject else { return None };
         let text = read(path.join("cpu.stat")).ok()?;
-        let us = |key: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))?;
-            Some(line.trim().parse::<u64>().ok()? as f64 / 1e6)
-        };
-        Some((us("usage_usec")?, us("user_usec")?, us("system_usec")?))
+        let us = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        Some(us.trim().parse::<u64>().ok()? as f64 / 1e6)
     }
 }
 
 impl Ended {
     fn add(&mut self, sample: &ProcessSample) {
         self.cpu_s += sample.cpu_s();
-        self.user_s += sample.cpu_user_s;
-        self.system_s += sample.cpu_system_s;
-        self.voluntary_switches += sample.voluntary_switches;
-        self.involuntary_switches += sample.involuntary_switches;
-        self.minor_faults += sample.minor_faults;
-        self.major_faults += sample.major_faults;
-    }
-}
-
-fn of_threads(group: &ThreadGroup) -> SubjectSample {
-    let totals = group.totals();
-    SubjectSample {
-        at: Instant::now(),
-        cpu_s: totals.cpu_ns as f64 / 1e9,
-        cpu_user_s: None,
-        cpu_system_s: None,
-        rss_bytes: None,
-        processes: u64::from(totals.threads > 0),
-        threads: totals.threads,
-        voluntary_switches: totals.voluntary_switches,
-        involuntary_switches: totals.involuntary_switches,
-        minor_faults: None,
-        major_faults: None,
+        self.context_switches += sample.voluntary_switches + sample.involuntary_switches;
+        self.faults += sample.minor_faults + sample.major_faults;
     }
 }
 

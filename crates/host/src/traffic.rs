@@ -1,72 +1,17 @@
-//! Messages, bytes and packets on the wire, told apart and by direction.
+//! What TCP connections carried, by the kernel's counters: bytes, and packets, which are segments.
 //!
-//! A message is what the protocol says, counted by whoever sends or reads it. Bytes are what those messages hold.
-//! Packets are what the network carries: one large message is several, many small ones can be one, and an
-//! acknowledgement is a packet without any message. Published rates have mixed these up; here each has its own name.
+//! Packets are what the network carries: one large message is several, many small ones can be one, and an acknowledgement
+//! is a packet without any message. Published rates have mixed these up; here each has its own name.
 #![allow(unsafe_code, reason = "system calls that std lacks: TCP_INFO, a duplicate of a descriptor")]
 
-mod own;
-
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::path::PathBuf;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use serde::Serialize;
-
-use crate::{MeterError, read};
-
-pub use own::{Carried, Connections, carried, own_connections};
-
-/// One direction of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Direction {
-    /// Protocol messages.
-    pub messages: u64,
-    /// Bytes of those messages, without headers below the protocol.
-    pub bytes: u64,
-    /// Packets (TCP segments) that carried data, retransmissions included.
-    pub data_packets: u64,
-    /// All packets, pure acknowledgements included.
-    pub packets: u64,
-}
-
-/// Both directions, as the subject sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Traffic {
-    /// Towards the subject.
-    pub received: Direction,
-    /// From the subject.
-    pub sent: Direction,
-}
-
-impl Traffic {
-    /// The difference to an earlier reading.
-    pub fn since(&self, earlier: &Self) -> Self {
-        let difference = |now: &Direction, then: &Direction| Direction {
-            messages: now.messages.saturating_sub(then.messages),
-            bytes: now.bytes.saturating_sub(then.bytes),
-            data_packets: now.data_packets.saturating_sub(then.data_packets),
-            packets: now.packets.saturating_sub(then.packets),
-        };
-        Self {
-            received: difference(&self.received, &earlier.received),
-            sent: difference(&self.sent, &earlier.sent),
-        }
-    }
-
-    /// Several connections together.
-    pub fn add(&mut self, other: &Self) {
-        for (own, other) in [(&mut self.received, &other.received), (&mut self.sent, &other.sent)] {
-            own.messages += other.messages;
-            own.bytes += other.bytes;
-            own.data_packets += other.data_packets;
-            own.packets += other.packets;
-        }
-    }
-}
+use serde::{Deserialize, Serialize};
 
 /// What the kernel counts of one TCP connection (RFC 4898 names; linux/tcp.h, `struct tcp_info`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpCounters {
     /// Bytes sent and acknowledged.
     pub bytes_acked: u64,
@@ -102,7 +47,7 @@ impl TcpCounters {
     ///
     /// # Errors
     /// It is no TCP socket, or the kernel is older than 4.6 and lacks the counters.
-    pub fn of(socket: BorrowedFd<'_>) -> std::io::Result<Self> {
+    pub fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut buffer = [0_u8; 256];
         let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(0);
         // SAFETY: the kernel writes at most `length` bytes into a buffer of that size and the length that it wrote
@@ -117,10 +62,10 @@ impl TcpCounters {
             )
         };
         if failed != 0 {
-            return Err(std::io::Error::last_os_error());
+            return Err(io::Error::last_os_error());
         }
         if (length as usize) < offset::END {
-            return Err(std::io::Error::other("this kernel does not count segments (before Linux 4.6)"));
+            return Err(io::Error::other("this kernel does not count segments (before Linux 4.6)"));
         }
         let word = |at: usize| buffer[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_ne_bytes(*bytes));
         let long = |at: usize| buffer[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
@@ -134,126 +79,107 @@ impl TcpCounters {
             retransmits: word(offset::TOTAL_RETRANS),
         })
     }
+}
 
-    /// As the peer of this socket sees it, with the messages that this end counted.
-    pub fn of_the_peer(&self, messages_sent: u64, messages_received: u64) -> Traffic {
-        Traffic {
-            received: Direction {
-                messages: messages_sent,
-                bytes: self.bytes_acked,
-                data_packets: self.data_segments_out.into(),
-                packets: self.segments_out.into(),
-            },
-            sent: Direction {
-                messages: messages_received,
-                bytes: self.bytes_received,
-                data_packets: self.data_segments_in.into(),
-                packets: self.segments_in.into(),
-            },
+/// The counters of each connection by the kernel's number of its socket.
+pub type Connections = BTreeMap<u64, TcpCounters>;
+
+/// What went over all connections of this process, as this process sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Carried {
+    /// Connections at the end.
+    pub connections: u64,
+    /// Bytes sent and acknowledged by the peers.
+    pub sent_bytes: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Segments sent, pure acknowledgements included.
+    pub sent_packets: u64,
+    /// Segments received, pure acknowledgements included.
+    pub received_packets: u64,
+    /// Segments sent with data, retransmissions included.
+    pub sent_data_packets: u64,
+    /// Segments received with data.
+    pub received_data_packets: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+}
+
+/// The counters of every TCP socket that this process has open, but not of those at its standard input, output and error:
+/// these belong to whoever started it.
+///
+/// # Errors
+/// `/proc/self/fd` cannot be read.
+pub fn own_connections() -> io::Result<Connections> {
+    let mut descriptors: Vec<(RawFd, u64)> = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        // A descriptor that was closed meanwhile has no target any more.
+        let target = std::fs::read_link(entry.path()).ok();
+        let inode = target.as_ref().and_then(|target| target.to_str()).and_then(socket_inode);
+        descriptors.extend(number.zip(inode));
+    }
+    let standard: Vec<u64> =
+        descriptors.iter().filter(|(number, _)| *number <= 2).map(|(_, inode)| *inode).collect();
+    let mut connections = Connections::new();
+    for (number, inode) in descriptors {
+        if standard.contains(&inode) || connections.contains_key(&inode) {
+            continue;
+        }
+        // No TCP socket, or closed since: not counted.
+        if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::of(fd.as_fd()).ok()) {
+            connections.insert(inode, counters);
         }
     }
+    Ok(connections)
 }
 
-/// What an interface carried, all conversations together. Its bytes include every header above the frame check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Interface {
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Received and dropped.
-    pub rx_dropped: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
-    /// Dropped before they were sent.
-    pub tx_dropped: u64,
+/// proc_pid_fd(5): `socket:[4711]`.
+fn socket_inode(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Counters of every interface that the process `pid` sees (its network namespace), by name.
-///
-/// # Errors
-/// The process is gone, or the kernel's file does not look as documented.
-pub fn interfaces(pid: u32) -> Result<BTreeMap<String, Interface>, MeterError> {
-    let path = PathBuf::from(format!("/proc/{pid}/net/dev"));
-    let text = std::fs::read_to_string(&path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => MeterError::NoProcess { pid },
-        _ => MeterError::Read { path: path.clone(), source },
-    })?;
-    parse_interfaces(&text).ok_or(MeterError::Form { path })
+fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointers. A number that is closed meanwhile is refused by the kernel, and one that is
+    // used anew gives a duplicate of something else, of which nothing but TCP's counters is read.
+    let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if own < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(own) })
 }
 
-/// Counters of the interfaces that this process sees.
-///
-/// # Errors
-/// The kernel's file does not look as documented.
-pub fn own_interfaces() -> Result<BTreeMap<String, Interface>, MeterError> {
-    let path = PathBuf::from("/proc/self/net/dev");
-    parse_interfaces(&read(&path)?).ok_or(MeterError::Form { path })
-}
-
-/// proc_pid_net(5): two lines of headings, then `name: rx_bytes packets errs drop fifo frame compressed multicast
-/// tx_bytes packets errs drop …`.
-fn parse_interfaces(text: &str) -> Option<BTreeMap<String, Interface>> {
-    let line = |line: &str| {
-        let (name, numbers) = line.split_once(':')?;
-        let numbers: Vec<u64> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
-        let number = |at: usize| numbers.get(at).copied();
-        let interface = Interface {
-            rx_bytes: number(0)?,
-            rx_packets: number(1)?,
-            rx_dropped: number(3)?,
-            tx_bytes: number(8)?,
-            tx_packets: number(9)?,
-            tx_dropped: number(11)?,
-        };
-        Some((name.trim().to_owned(), interface))
-    };
-    text.lines().skip(2).map(line).collect()
+/// What went over the connections between two readings. One that came meanwhile counts from its beginning; of one that is
+/// gone nothing is known any more.
+pub fn carried(before: &Connections, after: &Connections) -> Carried {
+    let mut sum = Carried { connections: after.len() as u64, ..Carried::default() };
+    for (inode, now) in after {
+        let then = before.get(inode).copied().unwrap_or_default();
+        // The kernel's 32-bit counters go round.
+        let count = |now: u32, then: u32| u64::from(now.wrapping_sub(then));
+        sum.sent_bytes += now.bytes_acked.saturating_sub(then.bytes_acked);
+        sum.received_bytes += now.bytes_received.saturating_sub(then.bytes_received);
+        sum.sent_packets += count(now.segments_out, then.segments_out);
+        sum.received_packets += count(now.segments_in, then.segments_in);
+        sum.sent_data_packets += count(now.data_segments_out, then.data_segments_out);
+        sum.received_data_packets += count(now.data_segments_in, then.data_segments_in);
+        sum.retransmits += count(now.retransmits, then.retransmits);
+    }
+    sum
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsFd;
 
     use super::*;
 
-    #[test]
-    fn messages_bytes_and_packets_of_a_connection_are_told_apart() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        client.set_nodelay(true).unwrap();
-        let before = TcpCounters::of(client.as_fd()).unwrap();
-        let message = vec![7_u8; 200_000];
-        let mut back = vec![0_u8; 200_000];
-        for _ in 0..5 {
-            let writer = {
-                let (mut client, message) = (client.try_clone().unwrap(), message.clone());
-                std::thread::spawn(move || client.write_all(&message).unwrap())
-            };
-            server.read_exact(&mut back).unwrap();
-            writer.join().unwrap();
-            server.write_all(b"ok").unwrap();
-            client.read_exact(&mut back[..2]).unwrap();
-        }
-        let after = TcpCounters::of(client.as_fd()).unwrap();
-        let traffic = after.of_the_peer(5, 5).since(&before.of_the_peer(0, 0));
-        assert_eq!((traffic.received.messages, traffic.received.bytes), (5, 1_000_000));
-        assert_eq!((traffic.sent.messages, traffic.sent.bytes), (5, 10));
-        // Loopback segments are at most 64 KiB: five messages are more than fifteen packets with data.
-        assert!(traffic.received.data_packets >= 15, "{traffic:?}");
-        assert!(traffic.received.packets >= traffic.received.data_packets, "{traffic:?}");
-        assert!(
-            traffic.sent.data_packets >= 5 && traffic.sent.packets >= traffic.sent.data_packets,
-            "{traffic:?}"
-        );
-        let mut twice = traffic;
-        twice.add(&traffic);
-        assert_eq!(twice.received.bytes, 2_000_000);
+    fn inode_of(stream: &TcpStream) -> u64 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).unwrap();
+        socket_inode(link.to_str().unwrap()).unwrap()
     }
 
     #[test]
@@ -263,22 +189,40 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_count_both_directions() {
-        let text = "Inter-|   Receive    |  Transmit\n face |bytes packets errs\n    lo: 100 2 0 1 0 0 0 0 200 3 0 4 0 0 0 0\n\
-                    eth0:7 8 0 0 0 0 0 0 9 10 0 0 0 0 0 0\n";
-        let all = parse_interfaces(text).unwrap();
-        let lo = Interface {
-            rx_bytes: 100,
-            rx_packets: 2,
-            rx_dropped: 1,
-            tx_bytes: 200,
-            tx_packets: 3,
-            tx_dropped: 4,
+    fn connections_of_this_process_are_found_and_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let twin = client.try_clone().unwrap();
+        let ends = [inode_of(&client), inode_of(&server)];
+        assert_eq!(ends[0], inode_of(&twin), "a duplicate is the same connection");
+        // Other tests of this process have connections too.
+        let only = |end: u64, all: &Connections| {
+            all.iter().filter(|(inode, _)| **inode == end).map(|(inode, c)| (*inode, *c)).collect()
         };
-        assert_eq!((all["lo"], all["eth0"].tx_packets), (lo, 10));
-        assert_eq!(parse_interfaces("a\nb\nlo: 1 2\n"), None);
-        assert!(own_interfaces().unwrap().contains_key("lo"));
-        assert!(matches!(interfaces(1 << 23), Err(MeterError::NoProcess { .. })));
-        assert_eq!(interfaces(std::process::id()).unwrap().len(), own_interfaces().unwrap().len());
+        let before: Connections = own_connections().unwrap();
+        client.write_all(&[1; 100_000]).unwrap();
+        let mut all = vec![0; 100_000];
+        server.read_exact(&mut all).unwrap();
+        server.write_all(b"ok").unwrap();
+        client.read_exact(&mut all[..2]).unwrap();
+        let after = own_connections().unwrap();
+        let [sender, receiver] = ends.map(|end| carried(&only(end, &before), &only(end, &after)));
+        assert_eq!((sender.connections, receiver.connections), (1, 1));
+        assert_eq!((sender.sent_bytes, sender.received_bytes), (100_000, 2));
+        assert_eq!(receiver.received_bytes, 100_000);
+        assert!(
+            sender.sent_data_packets >= 2 && sender.sent_packets > sender.sent_data_packets,
+            "{sender:?}"
+        );
+        assert_eq!(receiver.received_data_packets, sender.sent_data_packets);
+    }
+
+    #[test]
+    fn counters_that_go_round_still_count() {
+        let then = TcpCounters { segments_out: u32::MAX - 1, ..TcpCounters::default() };
+        let now = TcpCounters { segments_out: 3, ..TcpCounters::default() };
+        let sum = carried(&Connections::from([(1, then)]), &Connections::from([(1, now), (2, now)]));
+        assert_eq!((sum.connections, sum.sent_packets), (2, 5 + 3));
     }
 }

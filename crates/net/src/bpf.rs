@@ -7,7 +7,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE: libc::c_long = 2;
-const MAP_DELETE: libc::c_long = 3;
 const PROG_LOAD: libc::c_long = 5;
 const PROG_TEST_RUN: libc::c_long = 10;
 const MAP_LOOKUP_AND_DELETE: libc::c_long = 21;
@@ -94,15 +93,6 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
         match self.command(MAP_LOOKUP_AND_DELETE, key, pointer) {
             Ok(()) => Ok(Some(value)),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Forgets an entry; whether there was one.
-    pub fn remove(&self, key: &[u8; KEY]) -> io::Result<bool> {
-        match self.command(MAP_DELETE, key, std::ptr::null()) {
-            Ok(()) => Ok(true),
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -240,7 +230,6 @@ mod tests {
                 assert_eq!(map.set(&[3; 4], &[9; 8]).unwrap_err().raw_os_error(), Some(libc::E2BIG));
                 assert_eq!(map.take(&[1; 4]).unwrap(), Some([7; 8]));
                 assert_eq!(map.take(&[1; 4]).unwrap(), None);
-                assert!(map.remove(&[2; 4]).unwrap() && !map.remove(&[2; 4]).unwrap());
             }
         }
     }

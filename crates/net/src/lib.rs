@@ -36,7 +36,7 @@ mod xsk;
 
 pub use bpf::{BpfMap, XdpError, XdpProgram};
 pub use datagrams::{
-    DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, receive_buffer, wait_readable,
+    DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, wait_readable,
 };
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent, unacknowledged};

@@ -22,17 +22,6 @@ pub enum Rung {
     Hardware,
 }
 
-impl Rung {
-    /// As results spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Kernel => "kernel",
-            Self::Hardware => "hardware",
-        }
-    }
-}
-
 /// A received frame or datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped {

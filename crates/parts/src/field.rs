@@ -395,25 +395,6 @@ macro_rules! setting_by_text {
     )*};
 }
 
-/// Closed sets whose members have names: `names` lists them, [`FromStr`](std::str::FromStr) and
-/// [`Display`](fmt::Display) speak them.
-#[macro_export]
-macro_rules! setting_by_choice {
-    ($($type:ty = [$($name:expr),* $(,)?]),* $(,)?) => {$(
-        impl $crate::Setting for $type {
-            fn kind() -> $crate::field::KindOf {
-                $crate::field::KindOf::choice(&[$($name),*])
-            }
-            fn from_value(value: &$crate::field::ValueOf) -> Result<Self, String> {
-                value.to_string().parse().map_err(|_| Self::kind().allowed())
-            }
-            fn to_value(&self) -> Option<$crate::field::ValueOf> {
-                Some($crate::field::ValueOf::Text(self.to_string()))
-            }
-        }
-    )*};
-}
-
 impl Setting for PathBuf {
     fn kind() -> Kind {
         Kind::Text

@@ -129,21 +129,19 @@ impl Running for Stations {
 
     fn end(&mut self, report: &mut Report) {
         let (then, now) = (self.at_begin, self.fleet.report());
-        for (name, value) in [
-            ("alive", f64::from(now.alive)),
-            ("ues", f64::from(now.alive) * f64::from(self.ues)),
-            ("sent", (now.sent - then.sent) as f64),
-            ("reports", (now.sent - then.sent) as f64),
-            ("sent_bytes", (now.sent_bytes - then.sent_bytes) as f64),
-            ("messages_sent", (now.sent_messages - then.sent_messages) as f64),
-            ("messages_received", (now.received_messages - then.received_messages) as f64),
-            ("dropped", (now.dropped - then.dropped) as f64),
-            ("skipped", (now.skipped - then.skipped) as f64),
-            ("reconnects", (now.reconnects - then.reconnects) as f64),
-            ("set_up_us", self.set_up_us as f64),
-        ] {
-            report.numbers.insert(name.to_owned(), value);
-        }
+        report.put([
+            ("alive", now.alive.into()),
+            ("ues", u64::from(now.alive) * u64::from(self.ues)),
+            ("sent", now.sent - then.sent),
+            ("reports", now.sent - then.sent),
+            ("sent_bytes", now.sent_bytes - then.sent_bytes),
+            ("messages_sent", now.sent_messages - then.sent_messages),
+            ("messages_received", now.received_messages - then.received_messages),
+            ("dropped", now.dropped - then.dropped),
+            ("skipped", now.skipped - then.skipped),
+            ("reconnects", now.reconnects - then.reconnects),
+            ("set_up_us", self.set_up_us),
+        ]);
         report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.take_lateness()));
     }
 }

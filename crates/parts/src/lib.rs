@@ -196,6 +196,21 @@ pub(crate) trait Running {
     }
 }
 
+/// A task of this thread that ends with this value.
+pub(crate) struct Task(tokio::task::JoinHandle<()>);
+
+impl Task {
+    pub(crate) fn spawn(task: impl Future<Output = ()> + 'static) -> Self {
+        Self(tokio::task::spawn_local(task))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Brings a part up and waits until it serves.
 pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
     part.permitted(trust)?;
@@ -211,7 +226,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
             stations.ramp_up().await?;
             Box::new(stations)
         }
-        Part::Monitor(part) => Box::new(Watcher::start(&part, None)?),
+        Part::Monitor(part) => Box::new(Watcher::start(&part)?),
         Part::Ping(part) => Box::new(Pinging::start(&part).await?),
         Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),

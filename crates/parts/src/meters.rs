@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_host::traffic::{Connections, carried, own_connections};
+use ranlab_host::traffic::{Carried, Connections, carried, own_connections};
 use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns};
 
-use crate::worker::{MachineReport, ProcessReport, Report, WireReport};
+use crate::Task;
+use crate::worker::{MachineReport, ProcessReport, Report};
 
 /// Between two samples of the series.
 const TICK: Duration = Duration::from_secs(1);
@@ -83,15 +84,7 @@ struct Open {
     machine: Option<MachineSample>,
     connections: Option<Connections>,
     series: Rc<RefCell<Series>>,
-    sampler: Option<tokio::task::JoinHandle<()>>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if let Some(sampler) = &self.sampler {
-            sampler.abort();
-        }
-    }
+    _sampler: Option<Task>,
 }
 
 impl Meters {
@@ -114,10 +107,11 @@ impl Meters {
         let connections = own_connections().ok();
         let machine = self.machine.sample().ok();
         let before = self.sample();
-        let sampler = self.subject.clone().zip(before).map(|(metered, before)| {
-            tokio::task::spawn_local(sample(metered, self.cost.clone(), before, series.clone()))
-        });
-        self.open = Some(Open { before, machine, connections, series, sampler });
+        let _sampler =
+            self.subject.clone().zip(before).map(|(metered, before)| {
+                Task::spawn(sample(metered, self.cost.clone(), before, series.clone()))
+            });
+        self.open = Some(Open { before, machine, connections, series, _sampler });
     }
 
     /// What costs is done after the subject was looked at.
@@ -149,37 +143,24 @@ fn boot() -> Option<String> {
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// What this worker's own connections carried since.
-fn wire(before: &Connections) -> Option<WireReport> {
-    let carried = carried(before, &own_connections().ok()?);
-    (carried.connections > 0).then_some(WireReport {
-        connections: carried.connections,
-        sent_bytes: carried.sent_bytes,
-        received_bytes: carried.received_bytes,
-        sent_packets: carried.sent_packets,
-        received_packets: carried.received_packets,
-        sent_data_packets: carried.sent_data_packets,
-        received_data_packets: carried.received_data_packets,
-        retransmits: carried.retransmits,
-    })
+/// What this worker's own connections carried since; `None`: it has none.
+fn wire(before: &Connections) -> Option<Carried> {
+    Some(carried(before, &own_connections().ok()?)).filter(|carried| carried.connections > 0)
 }
 
 fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_s: f64) -> ProcessReport {
-    let rss_bytes = after.rss_bytes.unwrap_or(0);
+    let rss_bytes = after.rss_bytes;
     // A window shorter than a tick has at least its mean.
     if series.is_empty() && wall_s > 0.0 {
         series.push((wall_s / 2.0, (after.cpu_s - before.cpu_s) / wall_s, rss_bytes));
     }
-    let switches = |s: &SubjectSample| s.voluntary_switches + s.involuntary_switches;
-    let faults = |s: &SubjectSample| s.minor_faults.unwrap_or(0) + s.major_faults.unwrap_or(0);
-    let largest =
-        series.iter().map(|(_, _, rss)| *rss).chain([rss_bytes, before.rss_bytes.unwrap_or(0)]).max();
+    let largest = series.iter().map(|(_, _, rss)| *rss).chain([rss_bytes, before.rss_bytes]).max();
     ProcessReport {
         cpu_s: after.cpu_s - before.cpu_s,
         rss_bytes,
         rss_peak_bytes: largest.unwrap_or(0),
-        context_switches: switches(after).saturating_sub(switches(before)),
-        faults: faults(after).saturating_sub(faults(before)),
+        context_switches: after.context_switches.saturating_sub(before.context_switches),
+        faults: after.faults.saturating_sub(before.faults),
         threads: after.threads,
         pss_bytes: None,
         series,
@@ -206,7 +187,7 @@ async fn sample(
         before = now;
         let mut series = series.borrow_mut();
         if series.len() < SAMPLES_MAX {
-            series.push((begin.elapsed().as_secs_f64(), cores, now.rss_bytes.unwrap_or(0)));
+            series.push((begin.elapsed().as_secs_f64(), cores, now.rss_bytes));
         }
     }
 }

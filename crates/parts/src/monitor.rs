@@ -5,22 +5,26 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use hdrhistogram::Histogram;
 use ranlab_campaign::schema::Kind;
+use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::LinkLoss;
 use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::{Model, plain::tstamp_us};
-use ranlab_sdk::{Bytes, XappHandle};
+use ranlab_sdk::wire::e2sm::Model;
 use serde::Serialize;
 
 use crate::settings::{customary_models, service_models};
+use crate::values::{Heard, Values};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{E42_PORT, LEAVE_WAIT, Running, config, counts, loopback, numbers, parse, rig};
+use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
 
 /// Greatest age that is told apart: an hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
+/// How often somebody who waits for the set-up looks.
+const JOINING: Duration = Duration::from_millis(10);
 /// Events taken in one go before others get their turn.
 const BATCH: usize = 256;
 
@@ -35,7 +39,9 @@ config! {
         period: Duration = Duration::from_millis(100);
         /// version of E2AP whose numbering the RIC speaks
         e2ap: Version = Version::V2_03, wiring();
-        /// talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+        /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
+        dialect: Dialect = Dialect::Auto, wiring();
+        /// the same as --dialect flexric
         flexric: bool = false, wiring();
         /// take at most so many indications a second: a reader that does not keep up
         at_most: Option<u32> = None, range(1, i64::from(u32::MAX)), wiring();
@@ -49,13 +55,24 @@ config! {
 }
 
 impl MonitorPart {
-    /// What to subscribe: object identifiers and event triggers.
-    fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
-        let of = |name: &String| {
-            let model: &dyn Model = parse::<&'static dyn Model>(name)?;
-            Ok((model.oid(), model.periodic(model.encoding(), self.period).map_err(rig)?))
+    /// The service models, as the registry has them.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub fn models(&self) -> Result<Vec<&'static dyn Model>, Trouble> {
+        self.sm.iter().map(|name| parse(name)).collect()
+    }
+
+    /// What to subscribe: the service models' object identifiers and event triggers.
+    ///
+    /// # Errors
+    /// A name that is no service model, or a period that one cannot say.
+    pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
+        let trigger = |model: &'static dyn Model| {
+            let trigger = model.periodic(model.encoding(), self.period).map_err(rig)?;
+            Ok((model.oid(), trigger))
         };
-        self.sm.iter().map(of).collect()
+        self.models()?.into_iter().map(trigger).collect()
     }
 }
 
@@ -91,8 +108,8 @@ pub struct Latency {
     pub max: u64,
 }
 
-/// Hears every event of the xApp before it is counted.
-pub type Listener = Box<dyn FnMut(&XappEvent)>;
+/// Hears every report, and when it came: microseconds since the Unix epoch on this machine's clock.
+pub type Listener = Box<dyn FnMut(&Heard<'_>, i64)>;
 
 /// An xApp that runs.
 pub struct Watcher {
@@ -101,11 +118,12 @@ pub struct Watcher {
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
-    flexric: bool,
-    task: tokio::task::JoinHandle<()>,
+    stranger: bool,
+    task: Task,
 }
 
 struct Counted {
+    values: Values,
     latency_us: Histogram<u64>,
     indications: u64,
     bytes: u64,
@@ -113,6 +131,8 @@ struct Counted {
     /// Ages below zero: the clocks disagree by more than the way takes.
     early: u64,
     ahead_us: i64,
+    arrived: Option<Result<(), String>>,
+    speaks: Option<Dialect>,
     listener: Option<Listener>,
 }
 
@@ -121,22 +141,75 @@ impl Watcher {
     ///
     /// # Errors
     /// The statistics know no such period.
-    pub fn start(part: &MonitorPart, listener: Option<Listener>) -> Result<Self, Trouble> {
+    pub fn start(part: &MonitorPart) -> Result<Self, Trouble> {
+        Self::with(part, Values::passing(&part.models()?), None)
+    }
+
+    /// As [`start`](Self::start), with the same errors; values (of one UE alone if `ue` names it) can be
+    /// [looked at](Self::values), and each report is heard.
+    pub fn showing(part: &MonitorPart, ue: Option<u32>, listener: Listener) -> Result<Self, Trouble> {
+        Self::with(part, Values::new(&part.models()?, ue), Some(listener))
+    }
+
+    fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {
         let wanted = part.wanted()?;
-        let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
-        let config = XappConfig { version: part.e2ap, dialect, ..XappConfig::new(part.connect.to_string()) };
+        let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
+        let config = XappConfig::new(part.connect.to_string()).with(|it| {
+            it.version = part.e2ap;
+            it.dialect = dialect;
+        });
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
         let xapp = XappHandle::start(config, SocketOptions::default());
         for (oid, trigger) in wanted {
             xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
         }
-        let ahead_us = part.ahead_us;
-        let counted =
-            Counted { latency_us, indications: 0, bytes: 0, disconnects: 0, early: 0, ahead_us, listener };
+        let (indications, bytes, disconnects, early) = (0, 0, 0, 0);
+        let (ahead_us, arrived, speaks) = (part.ahead_us, None, None);
+        let counted = Counted {
+            values,
+            latency_us,
+            indications,
+            bytes,
+            disconnects,
+            early,
+            ahead_us,
+            arrived,
+            speaks,
+            listener,
+        };
         let counted = Rc::new(RefCell::new(counted));
-        let task = tokio::task::spawn_local(take(xapp.clone(), counted.clone(), Pace::new(part)));
-        let flexric = part.flexric;
-        Ok(Self { xapp, counted, lost_at_begin: None, messages_at_begin: (0, 0), flexric, task })
+        let task = Task::spawn(take(xapp.clone(), counted.clone(), Pace::new(part)));
+        Ok(Self {
+            xapp,
+            counted,
+            lost_at_begin: None,
+            messages_at_begin: (0, 0),
+            stranger: dialect == Dialect::FlexRic,
+            task,
+        })
+    }
+
+    /// Looks at the latest values; there are none unless it was started to [show](Self::showing) them.
+    pub fn values<T>(&self, look: impl FnOnce(&Values) -> T) -> T {
+        look(&self.counted.borrow().values)
+    }
+
+    /// Whose E42 the RIC has shown to speak, if it was to be found out.
+    pub fn speaks(&self) -> Option<Dialect> {
+        self.counted.borrow().speaks
+    }
+
+    /// Waits until it is set up.
+    ///
+    /// # Errors
+    /// Nobody listens at the address; later it would try for ever.
+    pub async fn joined(&self) -> Result<(), String> {
+        loop {
+            if let Some(outcome) = self.counted.borrow().arrived.clone() {
+                return outcome;
+            }
+            tokio::time::sleep(JOINING).await;
+        }
     }
 
     /// What it saw so far.
@@ -163,11 +236,11 @@ impl Watcher {
 async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     loop {
         let event = xapp.next().await;
-        counted.borrow_mut().take(&event);
+        counted.borrow_mut().take(&xapp, &event);
         // What is there already needs no wait.
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
-            counted.borrow_mut().take(&event);
+            counted.borrow_mut().take(&xapp, &event);
             if let Some(rest) = pace.rest() {
                 tokio::time::sleep(rest).await;
             }
@@ -204,20 +277,25 @@ impl Pace {
 }
 
 impl Counted {
-    fn take(&mut self, event: &XappEvent) {
-        if let Some(listener) = &mut self.listener {
-            listener(event);
-        }
+    fn take(&mut self, xapp: &XappHandle, event: &XappEvent) {
+        self.arrived = self.arrived.take().or_else(|| arrived(event));
+        let heard = self.values.take(xapp, event);
         match event {
             XappEvent::Indication { indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
-                if let Some(sent) = tstamp_us(&indication.message) {
-                    let age = unix_us().saturating_sub(self.ahead_us).saturating_sub(sent);
+                let Some(heard) = heard else { return };
+                let received_us = unix_us();
+                if let Some(sent) = heard.tstamp_us() {
+                    let age = received_us.saturating_sub(self.ahead_us).saturating_sub(sent);
                     self.early += u64::from(age < 0);
                     self.latency_us.saturating_record(u64::try_from(age).unwrap_or(0).max(1));
                 }
+                if let Some(listener) = &mut self.listener {
+                    listener(&heard, received_us);
+                }
             }
+            XappEvent::Speaks { dialect } => self.speaks = Some(*dialect),
             XappEvent::Disconnected { .. } => self.disconnects += 1,
             _ => {}
         }
@@ -227,15 +305,22 @@ impl Counted {
 /// Waits until an xApp that was started is set up. The words of who did not answer, if nobody did; an xApp itself tries for ever.
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
     loop {
-        match xapp.next().await {
-            XappEvent::Ready { .. } => return Ok(()),
-            XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
-                if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
-            {
-                return Err(why.to_string());
-            }
-            _ => {}
+        if let Some(outcome) = arrived(&xapp.next().await) {
+            return outcome;
         }
+    }
+}
+
+/// Whether it is set up, or why it cannot be; `None` if this event tells neither.
+fn arrived(event: &XappEvent) -> Option<Result<(), String>> {
+    match event {
+        XappEvent::Ready { .. } => Some(Ok(())),
+        XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
+            if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
+        {
+            Some(Err(why.to_string()))
+        }
+        _ => None,
     }
 }
 
@@ -273,36 +358,28 @@ impl Running for Watcher {
         let lost = self.xapp.read(|xapp| xapp.lost_total());
         let (sent, received) = messages(&self.xapp);
         let counted = self.counted.borrow();
-        for (name, value) in [
-            ("messages_sent", (sent - self.messages_at_begin.0) as f64),
-            ("messages_received", (received - self.messages_at_begin.1) as f64),
-            ("indications", counted.indications as f64),
-            ("bytes", counted.bytes as f64),
-            ("disconnects", counted.disconnects as f64),
-            ("early", counted.early as f64),
-            ("subscriptions", self.xapp.read(|xapp| xapp.subscriptions().0) as f64),
-        ] {
-            report.numbers.insert(name.to_owned(), value);
-        }
+        report.put([
+            ("messages_sent", sent - self.messages_at_begin.0),
+            ("messages_received", received - self.messages_at_begin.1),
+            ("indications", counted.indications),
+            ("bytes", counted.bytes),
+            ("disconnects", counted.disconnects),
+            ("early", counted.early),
+            ("subscriptions", self.xapp.read(|xapp| xapp.subscriptions().0) as u64),
+        ]);
         if let Some((then, now)) = self.lost_at_begin.zip(lost) {
-            report.numbers.insert("lost".to_owned(), now.saturating_sub(then) as f64);
+            report.put([("lost", now.saturating_sub(then))]);
         }
         report.distributions.insert("latency_us".to_owned(), counts(&counted.latency_us));
     }
 
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
-        self.task.abort();
+        self.task.0.abort();
         Box::pin(async {
-            if self.flexric {
+            if self.stranger {
                 // It keeps what an xApp leaves behind, and works for it: the next repeat would pay.
                 self.xapp.leave(LEAVE_WAIT).await;
             }
         })
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }

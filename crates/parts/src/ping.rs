@@ -12,16 +12,14 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, XappHandle};
 
 use crate::monitor::messages;
-use crate::pinger::{Pace, PingReport, Pinger, Shared, lock, ticks, wait_awake};
+use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{E42_PORT, Running, config, loopback, rig, sut};
+use crate::{E42_PORT, Running, Task, config, loopback, rig, sut};
 
 /// How long a base station with HW may take to appear, to admit the subscription, or to come back.
 const NODE_WAIT: Duration = Duration::from_secs(30);
 /// Between two tries to send a ping while the RIC or the base station is away.
 const RETRY: Duration = Duration::from_millis(50);
-/// How often echoes are looked for that will not come.
-const GIVE_UP: Duration = Duration::from_millis(100);
 
 config! {
     /// An xApp that pings.
@@ -40,7 +38,9 @@ config! {
         insert: bool = false, wiring();
         /// version of E2AP whose numbering the RIC speaks
         e2ap: Version = Version::V2_03, wiring();
-        /// talk to a FlexRIC: ask for nothing that it does not know, and poll for base stations
+        /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
+        dialect: Dialect = Dialect::Auto, wiring();
+        /// the same as --dialect flexric
         flexric: bool = false, wiring();
         /// a ping goes out when it is due, whether the last one came back or not: an open loop
         punctual: bool = false, inner();
@@ -55,7 +55,7 @@ pub struct Pinging {
     messages_at_begin: (u64, u64),
     pinger: Shared,
     ended: Rc<RefCell<Option<Result<(), Trouble>>>>,
-    task: tokio::task::JoinHandle<()>,
+    task: Task,
 }
 
 impl Pinging {
@@ -64,8 +64,11 @@ impl Pinging {
     /// # Errors
     /// There is no such base station in time, or it refuses.
     pub async fn start(part: &PingPart) -> Result<Self, Trouble> {
-        let dialect = if part.flexric { Dialect::FlexRic } else { Dialect::Ranlab };
-        let config = XappConfig { version: part.e2ap, dialect, ..XappConfig::new(part.connect.to_string()) };
+        let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
+        let config = XappConfig::new(part.connect.to_string()).with(|it| {
+            it.version = part.e2ap;
+            it.dialect = dialect;
+        });
         let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
         let xapp = XappHandle::start(config, SocketOptions::default());
         crate::joined(&xapp).await.map_err(sut)?;
@@ -73,7 +76,7 @@ impl Pinging {
         let sender = Sender { xapp: xapp.clone(), node, subscription, pinger: pinger.clone() };
         let (ended, part): (Rc<RefCell<_>>, _) = (Rc::default(), part.clone());
         let told = ended.clone();
-        let task = tokio::task::spawn_local(async move {
+        let task = Task::spawn(async move {
             let result = sender.run(&part).await;
             told.replace(Some(result));
         });
@@ -86,7 +89,7 @@ impl Pinging {
     /// RIC or base station stayed away.
     pub async fn done(&mut self) -> Result<(), Trouble> {
         // An error would be a panic, which the runtime has told.
-        let _ = (&mut self.task).await;
+        let _ = (&mut self.task.0).await;
         self.check()
     }
 
@@ -143,31 +146,30 @@ struct Sender {
 impl Sender {
     async fn run(&self, part: &PingPart) -> Result<(), Trouble> {
         match part.punctual && !part.interval.is_zero() {
-            true => self.when_due(part.interval).await,
+            true => self.when_due().await,
             false => self.after_echoes(part).await,
         }
     }
 
     /// An open loop. A RIC that is away makes the ping one that is lost.
-    async fn when_due(&self, interval: Duration) -> Result<(), Trouble> {
-        let mut ticks = ticks(interval, &self.pinger);
-        let mut give_up = tokio::time::interval(GIVE_UP);
+    async fn when_due(&self) -> Result<(), Trouble> {
+        let mut times = Times::new(&self.pinger);
         loop {
             tokio::select! {
                 biased;
-                due = ticks.recv() => {
-                    let Some(due) = due else { return Ok(()) };
-                    wait_awake(due);
-                    let ping = lock(&self.pinger).ping(due);
-                    if let Some((_, message)) = ping {
-                        let _ = self.control(message);
+                tick = times.next() => match tick {
+                    Tick::Due(due) => {
+                        let ping = lock(&self.pinger).ping(due);
+                        if let Some((_, message)) = ping {
+                            let _ = self.control(message);
+                        }
                     }
-                }
+                    Tick::GiveUp => {
+                        lock(&self.pinger).give_up();
+                    }
+                },
                 event = self.xapp.next() => {
                     self.echoed(&event);
-                }
-                _ = give_up.tick() => {
-                    lock(&self.pinger).give_up();
                 }
             }
         }
@@ -255,18 +257,8 @@ impl Running for Pinging {
 
     fn end(&mut self, report: &mut Report) {
         let (sent, received) = messages(&self.xapp);
-        for (name, value) in [
-            ("messages_sent", sent - self.messages_at_begin.0),
-            ("messages_received", received - self.messages_at_begin.1),
-        ] {
-            report.numbers.insert(name.to_owned(), value as f64);
-        }
+        let (sent, received) = (sent - self.messages_at_begin.0, received - self.messages_at_begin.1);
+        report.put([("messages_sent", sent), ("messages_received", received)]);
         lock(&self.pinger).end(report);
-    }
-}
-
-impl Drop for Pinging {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }

@@ -2,29 +2,24 @@
 //! where the controller takes the reply off its connection; an application of the published controller sees it a cycle of
 //! 1 ms later at most.
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ranlab_machines::Time;
 use ranlab_machines::flexran::{FlexranEvent, FlexranSession, SessionSettings};
 use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
+use ranlab_sdk::e2::{Frame, LinkLoss};
+use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2sm::hw;
 use ranlab_wire::flexran::LENGTH_BYTES;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 
-use crate::pinger::{Pace, Pinger, Shared, lock, ticks, wait_awake};
+use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, config, environment};
-
-/// How often echoes are looked for that will not come.
-const GIVE_UP: Duration = Duration::from_millis(100);
-/// Octets read at once.
-const READ_BYTES: usize = 128 << 10;
+use crate::{Running, Task, config, environment};
 
 config! {
     /// A FlexRAN controller that pings.
@@ -40,142 +35,76 @@ config! {
     }
 }
 
-/// Octets of echoes without their length prefix: sent, received.
-#[derive(Debug, Default)]
-struct Octets {
-    down: Cell<u64>,
-    up: Cell<u64>,
-}
-
-/// A controller that runs.
-pub(crate) struct PingingFlexran {
-    address: SocketAddr,
+/// The agent, and its echoes.
+struct Echoes {
     pinger: Shared,
-    octets: Rc<Octets>,
-    at_begin: (u64, u64),
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl PingingFlexran {
-    pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
-        let pace = Pace { size: part.size, interval: part.interval, window: part.window };
-        let listener = TcpListener::bind(part.listen).await.map_err(environment)?;
-        let address = listener.local_addr().map_err(environment)?;
-        let pinger = Pinger::new(pace)?;
-        let octets = Rc::new(Octets::default());
-        let task = tokio::task::spawn_local(serve(listener, pinger.clone(), octets.clone()));
-        Ok(Self { address, pinger, octets, at_begin: (0, 0), task })
-    }
-
-    fn octets(&self) -> (u64, u64) {
-        (self.octets.down.get(), self.octets.up.get())
-    }
-}
-
-/// One agent after the other.
-async fn serve(listener: TcpListener, pinger: Shared, octets: Rc<Octets>) {
-    let interval = lock(&pinger).pace().interval;
-    let mut ticks = (!interval.is_zero()).then(|| ticks(interval, &pinger));
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let settings = SessionSettings { request_statistics: false, ..SessionSettings::default() };
-                let session = FlexranSession::new(settings);
-                let mut agent = Agent { stream, session, pinger: pinger.clone(), octets: octets.clone() };
-                match agent.talk(&mut ticks).await {
-                    Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-                        eprintln!("ranlab worker: an agent is gone: {error}");
-                    }
-                    _ => {}
-                }
-            }
-            Err(error) => {
-                eprintln!("ranlab worker: cannot accept: {error}");
-                tokio::time::sleep(GIVE_UP).await;
-            }
-        }
-    }
+    /// Each ping follows an echo.
+    flat_out: bool,
+    agent: Option<Agent>,
+    agents: u64,
+    actions: VecDeque<Action<u64, ()>>,
+    /// Of echoes without their length prefix: sent, received.
+    octets: (u64, u64),
 }
 
 struct Agent {
-    stream: TcpStream,
+    key: u64,
     session: FlexranSession,
-    pinger: Shared,
-    octets: Rc<Octets>,
+    unwritten: VecDeque<Vec<u8>>,
 }
 
-impl Agent {
-    /// Until the connection ends; the error says why.
-    async fn talk(&mut self, ticks: &mut Option<mpsc::Receiver<Instant>>) -> io::Result<()> {
-        self.stream.set_nodelay(true)?;
-        self.session.handle(Time::ZERO, ControllerInput::Connected);
-        self.follow().await?;
-        let mut buffer = vec![0; READ_BYTES];
-        let mut give_up = tokio::time::interval(GIVE_UP);
-        let flat_out = ticks.is_none();
-        let if_flat_out = |pings: usize| if flat_out { pings } else { 0 };
-        loop {
-            tokio::select! {
-                biased;
-                due = async { match ticks.as_mut() { Some(ticks) => ticks.recv().await, None => std::future::pending().await } } => {
-                    let Some(due) = due else { return Ok(()) };
-                    if self.session.is_known() {
-                        wait_awake(due);
-                        self.ping(due).await?;
-                    }
-                }
-                ready = self.stream.readable() => {
-                    ready?;
-                    match self.stream.try_read(&mut buffer) {
-                        Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                        Ok(len) => {
-                            // Of an agent without UEs that nobody asked for reports nothing but echoes come.
-                            if self.session.is_known() {
-                                self.octets.up.set(self.octets.up.get() + len as u64);
-                            }
-                            self.session.handle(Time::ZERO, ControllerInput::Received(&buffer[..len]));
-                            let again = self.follow().await?;
-                            for _ in 0..if_flat_out(again) {
-                                self.ping(Instant::now()).await?;
-                            }
-                        }
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-                _ = give_up.tick() => {
-                    let lost = lock(&self.pinger).give_up();
-                    for _ in 0..if_flat_out(lost) {
-                        self.ping(Instant::now()).await?;
-                    }
-                }
-            }
+impl Echoes {
+    /// One agent after the other: while there is one, newcomers are refused.
+    fn admit(&mut self, now: Time) -> Option<u64> {
+        if self.agent.is_some() {
+            return None;
+        }
+        let key = self.agents;
+        self.agents += 1;
+        let settings = SessionSettings { request_statistics: false, ..SessionSettings::default() };
+        let agent = Agent { key, session: FlexranSession::new(settings), unwritten: VecDeque::new() };
+        self.handle(now, agent, ControllerInput::Connected);
+        Some(key)
+    }
+
+    fn handle(&mut self, now: Time, mut agent: Agent, input: ControllerInput<'_>) {
+        agent.session.handle(now, input);
+        let pings = self.follow(&mut agent);
+        self.agent = Some(agent);
+        self.again(pings);
+    }
+
+    /// As many pings as were waited for, if each follows an echo.
+    fn again(&mut self, pings: usize) {
+        for _ in 0..if self.flat_out { pings } else { 0 } {
+            self.ping(Instant::now());
         }
     }
 
-    async fn ping(&mut self, intended: Instant) -> io::Result<()> {
+    fn ping(&mut self, intended: Instant) {
+        let Some(mut agent) = self.agent.take_if(|agent| agent.session.is_known()) else { return };
         let ping = {
             let mut pinger = lock(&self.pinger);
             pinger.number(intended).map(|number| (number, pinger.payload()))
         };
         if let Some((number, payload)) = ping {
-            self.session.echo(number, None, Some(payload));
-            self.follow().await?;
+            agent.session.echo(number, None, Some(payload));
+            self.follow(&mut agent);
         }
-        Ok(())
+        self.agent = Some(agent);
     }
 
     /// Does what the session wants; how many pings may follow if each follows an echo.
-    async fn follow(&mut self) -> io::Result<usize> {
-        let mut again = 0;
-        while let Some(output) = self.session.poll() {
+    fn follow(&mut self, agent: &mut Agent) -> usize {
+        let (key, mut again) = (agent.key, 0);
+        while let Some(output) = agent.session.poll() {
             match output {
                 ControllerOutput::Send(octets) => {
-                    if self.session.is_known() {
-                        let body = octets.len().saturating_sub(LENGTH_BYTES) as u64;
-                        self.octets.down.set(self.octets.down.get() + body);
+                    if agent.session.is_known() {
+                        self.octets.0 += octets.len().saturating_sub(LENGTH_BYTES) as u64;
                     }
-                    self.write(&octets).await?;
+                    agent.unwritten.push_back(octets);
+                    self.actions.push_back(Action::Transmit(key));
                 }
                 ControllerOutput::Event(FlexranEvent::Known(_)) => {
                     again += lock(&self.pinger).pace().window as usize;
@@ -184,34 +113,98 @@ impl Agent {
                     let number = reply.header.as_ref().and_then(|header| header.xid);
                     let returned = number.is_some_and(|number| lock(&self.pinger).returned(number));
                     again += usize::from(returned);
-                    self.octets.up.set(self.octets.up.get().saturating_sub(LENGTH_BYTES as u64));
+                    self.octets.1 = self.octets.1.saturating_sub(LENGTH_BYTES as u64);
                 }
                 ControllerOutput::Event(FlexranEvent::Fault(what)) => {
                     eprintln!("ranlab worker: the agent: {what}");
                 }
                 ControllerOutput::Event(_) => {}
-                ControllerOutput::Close => return Err(io::ErrorKind::InvalidData.into()),
+                ControllerOutput::Close => {
+                    self.actions.push_back(Action::Close { key, reason: "it sends no FlexRAN".to_owned() });
+                }
             }
         }
-        Ok(again)
+        again
+    }
+}
+
+impl Machine for Echoes {
+    type Key = u64;
+    type Event = ();
+    const FRAMES_ITSELF: bool = true;
+
+    fn received(&mut self, now: Time, key: u64, octets: Bytes) {
+        let Some(agent) = self.agent.take_if(|agent| agent.key == key) else { return };
+        // Of an agent without UEs that nobody asked for reports nothing but echoes come.
+        if agent.session.is_known() {
+            self.octets.1 += octets.len() as u64;
+        }
+        self.handle(now, agent, ControllerInput::Received(&octets));
+    }
+    fn disconnected(&mut self, now: Time, key: u64, why: LinkLoss) {
+        if why != LinkLoss::ClosedByPeer {
+            eprintln!("ranlab worker: an agent is gone: {why}");
+        }
+        self.closed(now, key);
+    }
+    fn closed(&mut self, _: Time, key: u64) {
+        self.agent.take_if(|agent| agent.key == key);
+    }
+    fn poll(&mut self) -> Option<Action<u64, ()>> {
+        self.actions.pop_front()
+    }
+    fn transmit(&mut self, _: Time, key: u64) -> Option<Frame> {
+        let agent = self.agent.as_mut().filter(|agent| agent.key == key)?;
+        agent.unwritten.pop_front().map(|octets| Frame::whole(octets.into()))
+    }
+}
+
+/// A controller that runs.
+pub(crate) struct PingingFlexran {
+    address: Address,
+    driver: Rc<Driver<Echoes>>,
+    pinger: Shared,
+    at_begin: (u64, u64),
+    _task: Task,
+}
+
+impl PingingFlexran {
+    pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
+        let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
+        let flat_out = part.interval.is_zero();
+        let (agent, agents, actions, octets) = Default::default();
+        let echoes = Echoes { pinger: pinger.clone(), flat_out, agent, agents, actions, octets };
+        let driver = Driver::start(echoes, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
+        let place = Address::Tcp { host: part.listen.ip().to_string(), port: part.listen.port() };
+        let admit = |echoes: &mut Echoes, now, _: &str| echoes.admit(now);
+        let address = driver.listen(&place, admit).await.map_err(environment)?;
+        let driver = Rc::new(driver);
+        let _task = Task::spawn(pace(driver.clone(), pinger.clone()));
+        Ok(Self { address, driver, pinger, at_begin: (0, 0), _task })
     }
 
-    async fn write(&self, octets: &[u8]) -> io::Result<()> {
-        let mut rest = octets;
-        while !rest.is_empty() {
-            match self.stream.try_write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.writable().await?,
-                Err(error) => return Err(error),
+    fn octets(&self) -> (u64, u64) {
+        self.driver.read(|echoes| echoes.octets)
+    }
+}
+
+/// Pings when it is time, and gives up what does not come back.
+async fn pace(driver: Rc<Driver<Echoes>>, pinger: Shared) {
+    let mut times = Times::new(&pinger);
+    loop {
+        match times.next().await {
+            Tick::Due(due) => driver.with(|echoes, _| echoes.ping(due)),
+            Tick::GiveUp => {
+                let lost = lock(&pinger).give_up();
+                driver.with(|echoes, _| echoes.again(lost));
             }
         }
-        Ok(())
     }
 }
 
 impl Running for PingingFlexran {
     fn addresses(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("southbound".to_owned(), format!("tcp://{}", self.address))])
+        BTreeMap::from([("southbound".to_owned(), self.address.to_string())])
     }
 
     fn look(&mut self) -> Numbers {
@@ -225,16 +218,8 @@ impl Running for PingingFlexran {
 
     fn end(&mut self, report: &mut Report) {
         let (down, up) = self.octets();
-        for (name, value) in [("octets_down", down - self.at_begin.0), ("octets_up", up - self.at_begin.1)] {
-            report.numbers.insert(name.to_owned(), value as f64);
-        }
+        report.put([("octets_down", down - self.at_begin.0), ("octets_up", up - self.at_begin.1)]);
         lock(&self.pinger).end(report);
-    }
-}
-
-impl Drop for PingingFlexran {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -268,6 +253,34 @@ mod tests {
             assert!((1_450.0..1_600.0).contains(&each), "{each} octets an echo");
             assert!((each / (report.numbers["octets_down"] / report.numbers["sent"]) - 1.0).abs() < 0.05);
             assert!(!report.distributions["rtt_us_service"].is_empty());
+        });
+    }
+
+    #[test]
+    fn one_agent_is_pinged_after_the_other() {
+        ranlab_sdk::run(async {
+            let part = PingFlexranPart { interval: Duration::from_millis(5), ..PingFlexranPart::default() };
+            let mut controller = PingingFlexran::start(part).await.unwrap();
+            let address: Address = controller.addresses()["southbound"].parse().unwrap();
+            let agent =
+                || SouthFleet::new(&SouthFleetPart::one(Southbound::Flexran, address.clone())).unwrap();
+            let mut received = 0.0;
+            for _ in 0..2 {
+                let mut agent = agent();
+                agent.ramp_up().await.unwrap();
+                for _ in 0..3_000 {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    if controller.look()["received"] >= received + 20.0 {
+                        break;
+                    }
+                }
+                let now = controller.look()["received"];
+                assert!(now >= received + 20.0, "{now} of {received}");
+                let driver = &controller.driver;
+                assert_eq!(driver.with(|echoes, now| echoes.admit(now)), None, "one at a time");
+                received = now;
+            }
+            assert_eq!(controller.driver.read(|echoes| echoes.agents), 2);
         });
     }
 }

@@ -1,7 +1,7 @@
 //! An iApp that pings a base station: one hop each way. The system under test and the pinging share a process, as an iApp
 //! does.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{
@@ -14,48 +14,21 @@ use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger};
 use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, RicHandle};
 
-use crate::pinger::{Pace, Pinger, Shared, lock, ticks, wait_awake};
-use crate::worker::{Numbers, Report, Trouble};
+use crate::Task;
+use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
+use crate::worker::Trouble;
 
-/// How often echoes are looked for that will not come.
-const GIVE_UP: Duration = Duration::from_millis(100);
-
-/// The iApp of a RIC that runs.
-pub(crate) struct PingingIApp {
-    pinger: Shared,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl PingingIApp {
-    pub(crate) fn start(ric: &RicHandle, part: Pace) -> Result<Self, Trouble> {
-        let pinger = Pinger::new(part)?;
-        let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
-        let iapp = ric.add_iapp(Box::new(iapp));
-        let task = tokio::task::spawn_local(pace(ric.clone(), iapp, pinger.clone()));
-        Ok(Self { pinger, task })
-    }
-
-    pub(crate) fn look(&self) -> Numbers {
-        lock(&self.pinger).look()
-    }
-
-    pub(crate) fn begin(&mut self) {
-        lock(&self.pinger).begin();
-    }
-
-    pub(crate) fn end(&mut self, report: &mut Report) {
-        lock(&self.pinger).end(report);
-    }
-}
-
-impl Drop for PingingIApp {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+/// Adds the iApp to a RIC; it pings as long as the task lives.
+pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Trouble> {
+    let pinger = Pinger::new(pace)?;
+    let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
+    let iapp = ric.add_iapp(Box::new(iapp));
+    let task = Task::spawn(tell_when_due(ric.clone(), iapp, pinger.clone()));
+    Ok((pinger, task))
 }
 
 /// Tells the iApp when a ping is due.
-async fn pace(ric: RicHandle, iapp: IAppId, pinger: Shared) {
+async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
     let tell = |path: &str| {
         let request = NorthboundRequest {
             token: u64::MAX,
@@ -65,19 +38,14 @@ async fn pace(ric: RicHandle, iapp: IAppId, pinger: Shared) {
         };
         ric.with(|ric, now| ric.northbound(now, iapp, request));
     };
-    let interval = lock(&pinger).pace().interval;
-    let mut ticks = (!interval.is_zero()).then(|| ticks(interval, &pinger));
-    let mut give_up = tokio::time::interval(GIVE_UP);
+    let mut times = Times::new(&pinger);
     loop {
-        tokio::select! {
-            biased;
-            due = async { match &mut ticks { Some(ticks) => ticks.recv().await, None => std::future::pending().await } } => {
-                let Some(due) = due else { return };
-                wait_awake(due);
+        match times.next().await {
+            Tick::Due(due) => {
                 lock(&pinger).next_due = Some(due);
                 tell("due");
             }
-            _ = give_up.tick() => {
+            Tick::GiveUp => {
                 let lost = lock(&pinger).give_up();
                 (0..lost).for_each(|_| tell("again"));
             }

@@ -16,6 +16,8 @@ use crate::{counts, rig};
 
 /// An echo that takes longer is lost.
 const ECHO_WAIT: Duration = Duration::from_secs(2);
+/// How often echoes are looked for that will not come.
+pub(crate) const GIVE_UP: Duration = Duration::from_millis(100);
 /// Greatest round trip that is told apart.
 const RTT_NS_MAX: u64 = 60_000_000_000;
 /// Pings under way at most; one that would be beyond is not sent and counted.
@@ -209,10 +211,6 @@ impl Pinger {
         PingReport { sent: self.received + self.lost, received: self.received, rtt_us }
     }
 
-    pub(crate) fn skipped(&mut self) {
-        self.unsent += 1;
-    }
-
     fn inside(&self, intended: Instant) -> bool {
         self.window.is_some_and(|begin| intended >= begin)
     }
@@ -233,14 +231,12 @@ impl Pinger {
 
     pub(crate) fn end(&mut self, report: &mut Report) {
         self.give_up();
-        for (name, value) in [
-            ("sent", self.sent as f64),
-            ("received", self.received as f64),
-            ("lost", self.lost as f64),
-            ("unsent", self.unsent as f64),
-        ] {
-            report.numbers.insert(name.to_owned(), value);
-        }
+        report.put([
+            ("sent", self.sent),
+            ("received", self.received),
+            ("lost", self.lost),
+            ("unsent", self.unsent),
+        ]);
         for (name, histogram) in [
             ("rtt_us", &self.rtt_ns),
             ("rtt_us_service", &self.service_ns),
@@ -268,10 +264,13 @@ fn micros(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     counts(histogram).into_iter().map(|(ns, count)| ((ns / 1_000).max(1), count)).collect()
 }
 
+fn some_ping(size: u32) -> Option<Bytes> {
+    encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })
+}
+
 /// Octets of the RICcontrolRequest that carries a ping to the base station, by the codec.
 pub fn control_bytes(size: u32, version: Version) -> Option<usize> {
-    let message =
-        encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
+    let message = some_ping(size)?;
     let control = fast::Control {
         request_id: RicRequestId { requestor: 1021, instance: 0 },
         function_id: hw::DEFAULT_FUNCTION_ID,
@@ -287,8 +286,7 @@ pub fn control_bytes(size: u32, version: Version) -> Option<usize> {
 
 /// Octets of the RICindication that carries the echo, by the codec.
 pub fn indication_bytes(size: u32) -> Option<usize> {
-    let message =
-        encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })?;
+    let message = some_ping(size)?;
     let indication = fast::Indication {
         request_id: RicRequestId { requestor: 1021, instance: 0 },
         function_id: hw::DEFAULT_FUNCTION_ID,
@@ -304,9 +302,53 @@ pub fn indication_bytes(size: u32) -> Option<usize> {
     Some(pdu.len())
 }
 
+/// What a sender of pings waits for.
+pub(crate) enum Tick {
+    /// A ping was due at this instant, which has just come.
+    Due(Instant),
+    /// Time to look for echoes that will not come.
+    GiveUp,
+}
+
+/// When pings are due: at the pace's interval, or never if each follows an echo.
+pub(crate) struct Times {
+    due: Option<mpsc::Receiver<Instant>>,
+    give_up: tokio::time::Interval,
+}
+
+impl Times {
+    pub(crate) fn new(pinger: &Shared) -> Self {
+        let interval = lock(pinger).pace.interval;
+        let due = (!interval.is_zero()).then(|| ticks(interval, pinger));
+        Self { due, give_up: tokio::time::interval(GIVE_UP) }
+    }
+
+    /// The next of them. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Tick {
+        let due = async {
+            match &mut self.due {
+                Some(due) => due.recv().await,
+                None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(due) = due => {
+                // Less than a lead away: waits awake.
+                let end = due.min(Instant::now() + LEAD);
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+                Tick::Due(due)
+            }
+            _ = self.give_up.tick() => Tick::GiveUp,
+        }
+    }
+}
+
 /// Intended instants at an interval, from a thread that sleeps more finely than a runtime's timer; the thread ends when
 /// nobody listens.
-pub(crate) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
+fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
     let (sink, ticks) = mpsc::channel(TICKS_MAX);
     let pinger = pinger.clone();
     std::thread::spawn(move || {
@@ -316,21 +358,13 @@ pub(crate) fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Insta
             std::thread::sleep((due - lead).saturating_duration_since(Instant::now()));
             match sink.try_send(due) {
                 Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(_)) => lock(&pinger).skipped(),
+                Err(mpsc::error::TrySendError::Full(_)) => lock(&pinger).unsent += 1,
                 Err(mpsc::error::TrySendError::Closed(_)) => return,
             }
             due += interval;
         }
     });
     ticks
-}
-
-/// Waits awake for an instant that is less than a lead away.
-pub(crate) fn wait_awake(due: Instant) {
-    let end = due.min(Instant::now() + LEAD);
-    while Instant::now() < end {
-        std::hint::spin_loop();
-    }
 }
 
 #[cfg(test)]

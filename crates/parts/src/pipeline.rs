@@ -1,7 +1,5 @@
 //! Our packet engine fed from memory: each core replays its part of a trace, and a control thread changes the tables.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -16,9 +14,10 @@ use ranlab_dataplane::trace::{Trace, Traffic};
 use ranlab_host::thread_cpu_ns;
 
 use super::{Running, counts, environment, rig, sut};
+use crate::config;
 use crate::field::Plain;
+use crate::settings::choices;
 use crate::worker::{Report, Trouble};
-use crate::{Setting, config, setting_by_choice};
 
 /// Bursts between two looks at the clock: a look costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
@@ -29,32 +28,14 @@ const LONGEST_NS: u64 = 10_000_000_000;
 /// How long a control thread sleeps at most before it looks whether the window is over.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Instructions that the engine is built for: where the processor lacks the wide ones, they are refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instructions {
-    /// AVX2 and bit manipulation.
-    Wide,
-    /// What every processor of the architecture has.
-    Baseline,
-}
-
-impl fmt::Display for Instructions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::Wide { "wide" } else { "baseline" })
+choices! {
+    /// Instructions that the engine is built for: where the processor lacks the wide ones, they are refused.
+    pub enum Instructions {
+        /// AVX2 and bit manipulation.
+        Wide = "wide",
+        /// What every processor of the architecture has.
+        Baseline = "baseline",
     }
-}
-
-impl FromStr for Instructions {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = [Self::Wide, Self::Baseline].into_iter().find(|own| own.to_string() == text);
-        named.ok_or_else(|| <Self as Setting>::kind().allowed())
-    }
-}
-
-setting_by_choice! {
-    Instructions = ["wide", "baseline"],
 }
 
 config! {

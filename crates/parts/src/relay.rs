@@ -18,7 +18,7 @@ use ranlab_sdk::wire::e42;
 use crate::folder::Folder;
 use crate::settings::choices;
 use crate::worker::{Numbers, Trouble};
-use crate::{E2_PORT, Listen, Running, config, environment, loopback};
+use crate::{E2_PORT, Listen, Running, Task, config, environment, loopback};
 
 choices! {
     /// What the relayed connections speak.
@@ -49,7 +49,7 @@ pub(crate) struct Relay {
     address: Address,
     codec: Rc<Codec>,
     _folder: Folder,
-    task: tokio::task::JoinHandle<()>,
+    _task: Task,
 }
 
 /// Decodes and encodes what passes.
@@ -83,8 +83,8 @@ impl Relay {
         let address = listener.address().clone();
         let proxy = Proxy::new(listener, part.connect, options);
         let tap = Rc::clone(&codec);
-        let task = tokio::task::spawn_local(async move { proxy.serve(tap).await });
-        Ok(Self { address, codec, _folder: folder, task })
+        let _task = Task::spawn(async move { proxy.serve(tap).await });
+        Ok(Self { address, codec, _folder: folder, _task })
     }
 }
 
@@ -137,12 +137,6 @@ impl Running for Relay {
         [("passed", self.codec.passed.get()), ("undecoded", self.codec.undecoded.get())]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

@@ -16,11 +16,11 @@ use ranlab_sdk::wire::e2ap::Version;
 use serde::Serialize;
 
 use crate::folder::Folder;
-use crate::ping_iapp::PingingIApp;
-use crate::pinger::Pace;
+use crate::ping_iapp;
+use crate::pinger::{Pace, PingReport, Shared, lock};
 use crate::settings::{choices, customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Allowed, Listen, Running, config, environment, numbers, parse, rig, since};
+use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
 
 /// Base stations that a RIC may be told to have room for; beyond, the machine's memory and files end before its bounds.
 const NODES_MAX: i64 = 1_000_000;
@@ -101,7 +101,7 @@ pub struct Ric {
 
 enum Inside {
     Monitor { handle: MonitorHandle, at_begin: Totals },
-    Ping(PingingIApp),
+    Ping { pinger: Shared, _task: Task },
 }
 
 impl Ric {
@@ -111,7 +111,10 @@ impl Ric {
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let limits = Limits::for_nodes(usize::try_from(part.max_nodes).unwrap_or(usize::MAX));
-        let mut config = RicConfig { version: part.e2ap, limits, ..RicConfig::default() };
+        let mut config = RicConfig::default().with(|it| {
+            it.version = part.e2ap;
+            it.limits = limits;
+        });
         if let Some(file) = &part.xapps {
             config.policy = Box::new(rules(file)?);
         }
@@ -151,6 +154,14 @@ impl Ric {
             faults: counters.undecodable + counters.misplaced,
         }
     }
+
+    /// What became of the pings of [`HostedIApp::Ping`]; `None` if it is not there.
+    pub fn pings(&self) -> Option<PingReport> {
+        self.inside.iter().find_map(|inside| match inside {
+            Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
+            Inside::Monitor { .. } => None,
+        })
+    }
 }
 
 fn rules(file: &Path) -> Result<XappRules, Trouble> {
@@ -171,7 +182,7 @@ impl Inside {
             }
             HostedIApp::Ping => {
                 let pace = Pace { size: part.size, interval: part.interval, window: part.window };
-                PingingIApp::start(ric, pace).map(Self::Ping)
+                ping_iapp::start(ric, pace).map(|(pinger, _task)| Self::Ping { pinger, _task })
             }
         }
     }
@@ -179,14 +190,14 @@ impl Inside {
     fn look(&self) -> Numbers {
         match self {
             Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
-            Self::Ping(ping) => ping.look(),
+            Self::Ping { pinger, .. } => lock(pinger).look(),
         }
     }
 
     fn begin(&mut self) {
         match self {
             Self::Monitor { handle, at_begin } => *at_begin = handle.totals(),
-            Self::Ping(ping) => ping.begin(),
+            Self::Ping { pinger, .. } => lock(pinger).begin(),
         }
     }
 
@@ -196,15 +207,13 @@ impl Inside {
                 let now = handle.totals();
                 // Only now: reading every report costs, and the window is over.
                 let ues: usize = handle.snapshot().iter().map(|node| node.ues().len()).sum();
-                for (name, value) in [
+                report.put([
                     ("processed", now.reports - at_begin.reports),
                     ("lost", now.lost - at_begin.lost),
                     ("ues", ues as u64),
-                ] {
-                    report.numbers.insert(name.to_owned(), value as f64);
-                }
+                ]);
             }
-            Self::Ping(ping) => ping.end(report),
+            Self::Ping { pinger, .. } => lock(pinger).end(report),
         }
     }
 }

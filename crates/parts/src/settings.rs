@@ -21,7 +21,7 @@ use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::{self, MODELS};
 
 use crate::peers::Allowed;
-use crate::{Setting, setting_by_choice, setting_by_text};
+use crate::{Setting, setting_by_text};
 
 /// Versions of E2AP, as people write them.
 pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
@@ -41,10 +41,20 @@ pub fn customary_models() -> Vec<String> {
     e2sm::customary().map(|model| model.name().to_owned()).collect()
 }
 
-setting_by_choice! {
-    NodeKind = ["gnb", "split", "ng-enb", "enb", "mixed"],
-}
-setting_by_text!(Address, Network, N3Io, N6, XdpDevices, Listen, Allowed, Law, SourcePool, Share, Period);
+setting_by_text!(
+    Address,
+    Network,
+    N3Io,
+    N6,
+    XdpDevices,
+    Listen,
+    Allowed,
+    Law,
+    SourcePool,
+    Share,
+    Period,
+    ranlab_sdk::e2::xapp::Dialect
+);
 
 /// E2's port (O-RAN.WG3.E2GAP), and where xApps connect unless told otherwise.
 pub const E2_PORT: u16 = 36421;
@@ -103,6 +113,13 @@ macro_rules! setting_by_name {
     )*};
 }
 setting_by_name! {
+    NodeKind {
+        "gnb" => Self::Gnb,
+        "split" => Self::Split,
+        "ng-enb" => Self::NgEnb,
+        "enb" => Self::Enb,
+        "mixed" => Self::Mixed,
+    }
     QueueKind { "leaky" => Self::Leaky, "bounded" => Self::Bounded }
     ThreadUse { "per-run" => Self::PerRun, "inline" => Self::Inline }
     Southbound {

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use crate::values::Screen;
 use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 use crate::*;
 
@@ -103,18 +104,24 @@ fn a_listener_hears_what_the_monitor_counts_and_a_slow_reader_takes_less() {
         let _fleet = up(stations(&*ric, 1)).await;
         let heard = std::rc::Rc::new(std::cell::Cell::new(0));
         let hears = heard.clone();
-        let listener: Listener = Box::new(move |_| hears.set(hears.get() + 1));
+        let listener: Listener = Box::new(move |heard, received_us| {
+            // A base station's clock is this machine's.
+            assert!(heard.tstamp_us().unwrap() <= received_us);
+            hears.set(hears.get() + 1);
+        });
         let connect = at(&*ric, "e42");
         let part = MonitorPart { connect, period: Duration::from_millis(2), ..MonitorPart::default() };
-        let mut all = Watcher::start(&part, Some(listener)).unwrap();
+        let mut all = Watcher::showing(&part, None, listener).unwrap();
         let slow = MonitorPart { at_most: Some(1), ..part.clone() };
-        let mut slow = Watcher::start(&slow, None).unwrap();
+        let mut slow = Watcher::start(&slow).unwrap();
         until(&mut all, "indications", |indications| indications >= 200.0).await;
-        let (all, slow) = (all.report(), slow.look());
-        assert!(heard.get() >= all.indications && all.repeated == 0, "{} {all:?}", heard.get());
-        assert!(slow["indications"] < 100.0, "{slow:?}");
+        let (report, looked) = (all.report(), slow.look());
+        assert!(heard.get() == report.indications && report.repeated == 0, "{} {report:?}", heard.get());
+        let shown = |watcher: &Watcher| watcher.values(|values| Screen::default().lines(values).len());
+        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; nothing is kept for nobody");
+        assert!(looked["indications"] < 100.0, "{looked:?}");
         let never = MonitorPart { period: Duration::ZERO, ..part };
-        assert!(Watcher::start(&never, None).is_err());
+        assert!(Watcher::start(&never).is_err());
     });
 }
 
@@ -491,6 +498,7 @@ fn configs_are_the_same_from_flags_keys_and_messages() {
         ("connect", "unix:///x"),
         ("sm", "hw,gtp"),
         ("period", "1s"),
+        ("dialect", "flexric"),
         ("flexric", "true"),
         ("at_most", "5"),
         ("slow_until", "1min"),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ranlab_dataplane::upf::PlaneCounters;
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
 use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
 use serde::Serialize;
@@ -201,20 +202,9 @@ pub struct UpfSummary {
     pub mock_lost: u64,
     /// Sessions at the end.
     pub sessions_left: usize,
-    /// Datagrams from base stations.
-    pub n3_received: u64,
-    /// Packets from the data network.
-    pub n6_received: u64,
-    /// Packets passed on to the data network.
-    pub uplink: u64,
-    /// Packets passed on to base stations.
-    pub downlink: u64,
-    /// Packets that waited for an idle UE.
-    pub buffered: u64,
-    /// Packets of tunnels that it does not have.
-    pub unknown_tunnels: u64,
-    /// Path management messages of GTP-U.
-    pub path_messages: u64,
+    /// What went through.
+    #[serde(flatten)]
+    pub packets: PlaneCounters,
     /// Packets dropped, by reason, where there were any.
     pub dropped: BTreeMap<&'static str, u64>,
     /// Batches that a worker had no room for.
@@ -242,13 +232,7 @@ impl From<UpfReport> for UpfSummary {
             unreadable: report.requests.dropped,
             mock_lost: report.mock_lost,
             sessions_left: report.sessions,
-            n3_received: report.packets.n3_received,
-            n6_received: report.packets.n6_received,
-            uplink: report.packets.uplink,
-            downlink: report.packets.downlink,
-            buffered: report.packets.buffered,
-            unknown_tunnels: report.packets.unknown_tunnels,
-            path_messages: report.packets.path_messages,
+            packets: report.packets,
             dropped: report.drops().filter(|(_, count)| *count > 0).collect(),
             handoff_dropped: report.handoff_dropped,
             unsent: report.unsent,

@@ -9,7 +9,7 @@ use ranlab_campaign::schema::Key;
 use ranlab_parts::worker::{Report, Worker};
 use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
 
-use crate::harness::{Experiment, Side, Stage, Window, copy, metric_of_places};
+use crate::harness::{Experiment, Judged, Side, Stage, Window, copy, metric_of_places};
 use crate::{keys, noise, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
@@ -60,7 +60,7 @@ impl Experiment for Controller {
         let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
         let expected = nodes * fleet.sm.len() as f64;
         let monitor =
-            MonitorPart { connect: sut.e42, e2ap, flexric: sut.flexric, ..MonitorPart::read(run, "load")? };
+            MonitorPart { connect: sut.e42, e2ap, dialect: sut.dialect, ..MonitorPart::read(run, "load")? };
         // What statistics bear is the campaign's time, wherever they come from.
         let fleet = |worker: &Worker| {
             Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
@@ -77,12 +77,7 @@ impl Experiment for Controller {
         })
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let (fleet, monitor) = (window.report(FLEET)?, window.report(XAPP)?);
         let clocks = [XAPP, FLEET].map(|role| window.find(role));
         if let [Some(xapp), Some(fleet)] = clocks {

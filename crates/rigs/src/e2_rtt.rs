@@ -14,7 +14,7 @@ use ranlab_parts::{
 };
 use ranlab_sdk::transport::Address;
 
-use crate::harness::{Experiment, Stage, Window, copy};
+use crate::harness::{Experiment, Judged, Stage, Window, copy};
 use crate::{keys, noise, sut, wire};
 
 /// How long the base station may take to be up, and the first echo to come.
@@ -169,8 +169,8 @@ impl Experiment for E2Rtt {
                 let sut = sut::place(run, stage)?;
                 stage.tool(NODE, "load.at", base_station(run, &sut.e2)?)?;
                 up(stage, "alive")?;
-                let (e2ap, flexric) = (keys::setting(run, "sut.e2ap")?, sut.flexric);
-                let part = PingPart { connect: sut.e42, e2ap, flexric, ..ping };
+                let (e2ap, dialect) = (keys::setting(run, "sut.e2ap")?, sut.dialect);
+                let part = PingPart { connect: sut.e42, e2ap, dialect, ..ping };
                 stage.tool(XAPP, "xapp.at", Part::Ping(part))?;
             }
         }
@@ -179,12 +179,7 @@ impl Experiment for E2Rtt {
         })
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let kind = Pinging::of(run)?;
         let (pings, node) = (window.report(kind.role())?, window.report(NODE)?);
         wire::record(recorder, "e2", node);

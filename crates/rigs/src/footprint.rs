@@ -8,7 +8,7 @@ use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::{Listen, Part, RicPart};
 
-use crate::harness::{Experiment, Stage, Window};
+use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{keys, sut};
 
 /// The rig.
@@ -44,12 +44,7 @@ impl Experiment for Footprint {
         Ok(())
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let lacking = |path: &std::path::Path, why: std::io::Error| {
             RigError::Environment(format!("{} cannot be measured: {why}", path.display()))
         };

@@ -161,7 +161,7 @@ mod tests {
         let scenario = Scenario::parse(text, "t", &over, &[rig()]).unwrap();
         let plan = Plan::new(&scenario, &rig());
         let runs = values.into_iter().enumerate().map(|(point, value)| {
-            let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+            let mut recorder = Recorder::default();
             recorder.scalar(metric, value);
             others.iter().for_each(|(metric, value)| recorder.scalar(metric, *value));
             Finished {

@@ -28,6 +28,9 @@ pub(crate) use window::{Window, copy, copy_all, metric_of_places};
 /// Where the load is.
 const LOAD_AT: &str = "load.at";
 
+/// What a rig makes of a window.
+pub(crate) type Judged = Result<Outcome, RigError>;
+
 /// An experiment: what is special about a rig.
 pub(crate) trait Experiment: Send {
     /// What it can be told and what it measures. Of the metrics that the harness knows (those of [`noise`], of [`sut`] and
@@ -54,12 +57,7 @@ pub(crate) trait Experiment: Send {
     }
 
     /// What the reports mean. A point without parts has an empty window: its answer is computed here.
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError>;
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged;
 
     /// See [`Rig::verdict`].
     fn verdict(&self, _results: &Results) -> Vec<String> {

@@ -187,7 +187,7 @@ mod tests {
         let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(10));
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let outcome = judge(&run, &mut recorder, parts);
         let recording = recorder.finish();
         (outcome, recording.metrics[FOREIGN], recording.reason)

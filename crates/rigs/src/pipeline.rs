@@ -12,7 +12,7 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
-use crate::harness::{self, Experiment, Stage, Window};
+use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise};
 use ranlab_parts::{Config, Part, PipelinePart, Plain};
 
@@ -60,12 +60,7 @@ impl Experiment for Pipeline {
         stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let report = window.report(ENGINE)?;
         harness::copy_all(recorder, report);
         let number = |name: &str| report.number(name);

@@ -183,7 +183,7 @@ mod tests {
         let settings = settings.iter().map(|(path, value)| ((*path).to_owned(), (*value).into())).collect();
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let result = record(&run, &mut recorder);
         (result, recorder.finish().metrics.into_iter().collect())
     }

@@ -22,7 +22,7 @@ use ranlab_parts::{
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 
-use crate::harness::{Experiment, Stage, Window};
+use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{guides, keys, readback, sut};
 use outcome::{Probe, Seen, Told};
 
@@ -292,12 +292,7 @@ impl Experiment for SdRan {
         Ok(())
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let patience: Duration = keys::setting(run, "load.patience")?;
         let told = match keys::text(run, "sut.type")? {
             "external" => Told::Nothing,

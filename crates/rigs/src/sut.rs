@@ -11,6 +11,7 @@ use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart};
+use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 
 use crate::harness::Stage;
@@ -61,7 +62,7 @@ pub(crate) struct Sut {
     /// xApps.
     pub(crate) e42: Address,
     /// Whether it speaks FlexRIC's E42.
-    pub(crate) flexric: bool,
+    pub(crate) dialect: Dialect,
 }
 
 /// What our RIC is to a rig.
@@ -115,7 +116,7 @@ fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let part = ric_part(run)?;
     let part = RicPart { e42: part.e2.clone(), ..part };
     let told = &stage.sut(RIC, "sut.at", Part::Ric(part))?.ready.addresses;
-    Ok(Sut { e2: address(told, "e2")?, e42: address(told, "e42")?, flexric: false })
+    Ok(Sut { e2: address(told, "e2")?, e42: address(told, "e42")?, dialect: Dialect::Ranlab })
 }
 
 fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
@@ -141,11 +142,11 @@ fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
         places.push(keys::setting::<Address>(run, path)?);
     }
     stage.sut("controller", "sut.at", Part::Attach(AttachPart::read(run, "sut")?))?;
-    let flexric = peer.dialect.e42 == "flexric";
+    let dialect = if peer.dialect.e42 == "flexric" { Dialect::FlexRic } else { Dialect::Ranlab };
     let (Some(e42), Some(e2)) = (places.pop(), places.pop()) else {
         return Err(RigError::Rig("an external controller has two addresses".to_owned()));
     };
-    Ok(Sut { e2, e42, flexric })
+    Ok(Sut { e2, e42, dialect })
 }
 
 /// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.

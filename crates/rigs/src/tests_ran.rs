@@ -49,7 +49,7 @@ fn measured<E: Experiment>(
     }
     let point = fake::point(&rig, &all);
     let run = fake::run(&point);
-    let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+    let mut recorder = Recorder::default();
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     let declared = rig.describe();
     drop(rig);
@@ -351,7 +351,7 @@ fn base_stations_at_two_places_are_all_there_once_and_whatever_they_send_arrives
     let point = fake::point(&rig, &set);
     let mut run = fake::run(&point);
     run.duration = Duration::from_millis(300);
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     let outcome = rig.measure(&run, &mut recorder);
     let metrics = recorder.finish().metrics;
     assert!(matches!(outcome, Ok(Outcome::Ok)), "{outcome:?} {metrics:?}");

@@ -82,14 +82,12 @@ pub(crate) fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Repo
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use ranlab_parts::worker::WireReport;
+    use ranlab_host::traffic::Carried;
 
     #[test]
     fn what_peers_send_the_controller_receives() {
-        let wire = WireReport {
+        let wire = Carried {
             connections: 2,
             sent_bytes: 1_000_000,
             received_bytes: 1_000,
@@ -102,7 +100,7 @@ mod tests {
         let numbers = [("messages_sent", 100.0), ("messages_received", 10.0)];
         let numbers = numbers.map(|(name, value)| (name.to_owned(), value)).into();
         let report = Report { wall_s: 10.0, wire: Some(wire), numbers, ..Report::default() };
-        let mut recorder = Recorder::new(Duration::from_secs(10), Duration::ZERO);
+        let mut recorder = Recorder::default();
         record(&mut recorder, "e2", &report);
         let metrics = recorder.finish().metrics;
         assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (10.0, 1.0));
@@ -116,7 +114,7 @@ mod tests {
 
     #[test]
     fn without_packets_there_are_none() {
-        let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+        let mut recorder = Recorder::default();
         let numbers = [("messages_sent".to_owned(), 7.0)].into();
         record(&mut recorder, "e42", &Report { wall_s: 1.0, numbers, ..Report::default() });
         assert_eq!(

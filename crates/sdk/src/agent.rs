@@ -1,17 +1,15 @@
 //! An agent on sockets: what a base station embeds.
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::{EventStream, Hub};
+use crate::events::Hub;
+use crate::handle::Handle;
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use bytes::Bytes;
-use futures_core::Stream;
 use ranlab_e2::agent::{
     Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, DisconnectReason,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::Cause;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 impl Machine for Agent {
     type Key = ControllerId;
@@ -51,14 +49,8 @@ impl Machine for Agent {
     }
 }
 
-/// A running agent. Dropping every handle of it ends it.
-///
-/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
-#[derive(Clone)]
-pub struct AgentHandle {
-    driver: Rc<Driver<Agent>>,
-    events: Rc<Hub<AgentEvent>>,
-}
+/// A running agent. With [`with`](Handle::with) one registers functions, associates UEs, resets.
+pub type AgentHandle = Handle<Agent>;
 
 impl AgentHandle {
     /// Starts an agent whose RAN functions are registered.
@@ -69,13 +61,13 @@ impl AgentHandle {
             sink.push(event);
             Reading::GoesOn
         });
-        Self { driver: Rc::new(driver), events }
+        Self::new(driver, events, ())
     }
 
     /// Connects to a controller and stays connected, with jittered back-off, until it is removed. How each attempt ends is
     /// an event; [`connect`](Self::connect) tells how the first one does.
     pub fn add_controller(&self, address: &Address) -> Result<ControllerId, ControllerError> {
-        self.driver.with(|agent, now| agent.add_controller(now, address.to_string()))
+        self.with(|agent, now| agent.add_controller(now, address.to_string()))
     }
 
     /// As [`add_controller`](Self::add_controller), once the controller has accepted the node; if the first attempt fails
@@ -104,41 +96,7 @@ impl AgentHandle {
 
     /// Takes leave of a controller.
     pub fn remove_controller(&self, controller: ControllerId) -> Result<(), ControllerError> {
-        self.driver.with(|agent, now| agent.remove_controller(now, controller))
-    }
-
-    /// Acts on the machine: register functions, associate UEs, reset.
-    pub fn with<T>(&self, change: impl FnOnce(&mut Agent, Time) -> T) -> T {
-        self.driver.with(change)
-    }
-
-    /// Looks at the machine: counters, UEs, controllers.
-    pub fn read<T>(&self, look: impl FnOnce(&Agent) -> T) -> T {
-        self.driver.read(look)
-    }
-
-    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay. Whoever calls
-    /// this takes from the same queue; further listeners have [`events`](Self::events).
-    pub async fn next(&self) -> AgentEvent {
-        self.events.next().await
-    }
-
-    /// All events from now on, for one more listener.
-    pub fn events(&self) -> EventStream<AgentEvent> {
-        self.events.listen()
-    }
-
-    /// Events that [`next`](Self::next) has missed because nobody took them.
-    pub fn lagged(&self) -> u64 {
-        self.events.own.lagged()
-    }
-}
-
-/// As [`AgentHandle::next`]; it does not end.
-impl Stream for AgentHandle {
-    type Item = AgentEvent;
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        self.events.own.poll(cx)
+        self.with(|agent, now| agent.remove_controller(now, controller))
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::driver::Reading;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
+use tokio::sync::oneshot;
 
 /// Indications that may wait before reading stops. One batch (256 KiB of PDUs) may come on top.
 const HIGH_WATER: usize = 64;
@@ -171,6 +172,50 @@ impl<E> Stream for EventStream<E> {
     type Item = E;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<E>> {
         self.0.poll(cx)
+    }
+}
+
+/// Who awaits which answer. Whoever gives up is forgotten.
+pub(crate) struct Waiting<H, T>(Rc<RefCell<BTreeMap<H, oneshot::Sender<T>>>>);
+
+impl<H, T> Default for Waiting<H, T> {
+    fn default() -> Self {
+        Self(Rc::default())
+    }
+}
+
+/// Somebody waits, as long as this lives.
+struct Waits<H: Ord, T>(Waiting<H, T>, H);
+
+impl<H: Ord, T> Drop for Waits<H, T> {
+    fn drop(&mut self) {
+        self.0.0.borrow_mut().remove(&self.1);
+    }
+}
+
+impl<H: Ord + Copy, T> Waiting<H, T> {
+    /// Resolves with the answer, or with `None` if there never will be one. Cancel-safe.
+    pub(crate) fn wait(&self, handle: H) -> impl Future<Output = Option<T>> + use<H, T> {
+        let (asker, answer) = oneshot::channel();
+        self.0.borrow_mut().insert(handle, asker);
+        let waits = Waits(Self(Rc::clone(&self.0)), handle);
+        async move {
+            let _waits = waits;
+            answer.await.ok()
+        }
+    }
+
+    /// Whether somebody still wants it.
+    pub(crate) fn is_awaited(&self, handle: H) -> bool {
+        self.0.borrow().contains_key(&handle)
+    }
+
+    pub(crate) fn tell(&self, handle: H, answer: T) {
+        let asker = self.0.borrow_mut().remove(&handle);
+        if let Some(asker) = asker {
+            // Who asked may have gone; then nobody wants the answer.
+            let _ = asker.send(answer);
+        }
     }
 }
 

@@ -1,22 +1,18 @@
 //! A RIC on sockets.
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::{EventStream, Hub};
+use crate::events::{Hub, Waiting};
+use crate::handle::Handle;
 use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
-use futures_core::Stream;
 use ranlab_e2::ric::{
     ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput,
     RicOutput, Side,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::pin::Pin;
+use std::cell::Cell;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::sync::oneshot;
 
 impl Machine for Ric {
     type Key = ConnId;
@@ -27,10 +23,10 @@ impl Machine for Ric {
     }
     fn disconnected(&mut self, now: Time, conn: ConnId, why: LinkLoss) {
         tracing::debug!(?conn, %why, "disconnected");
-        self.handle(now, RicInput::Disconnected { conn });
+        self.handle(now, RicInput::Disconnected { conn, why });
     }
     fn closed(&mut self, now: Time, conn: ConnId) {
-        self.handle(now, RicInput::Disconnected { conn });
+        self.handle(now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
     }
     fn wake(&mut self, now: Time) {
         self.handle(now, RicInput::Wake);
@@ -64,42 +60,21 @@ impl Machine for Ric {
     }
 }
 
-/// A running RIC. Dropping every handle of it ends it.
-///
-/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
-#[derive(Clone)]
-pub struct RicHandle(Rc<Shared>);
+/// A running RIC.
+pub type RicHandle = Handle<Ric, Doors>;
 
-struct Shared {
-    driver: Driver<Ric>,
-    events: Rc<Hub<RicEvent>>,
-    replies: Rc<Replies>,
+/// What a RIC's handles keep of its two doors.
+pub struct Doors {
+    /// Who waits for which northbound reply.
+    replies: Rc<Waiting<u64, NorthboundReply>>,
+    next_token: Cell<u64>,
     next_conn: Rc<Cell<u64>>,
-}
-
-/// Who waits for which northbound reply.
-#[derive(Default)]
-struct Replies {
-    next: Cell<u64>,
-    waiting: RefCell<BTreeMap<u64, oneshot::Sender<NorthboundReply>>>,
 }
 
 /// Another number for each second in which a RIC may start, far from those of the seconds around it.
 fn instance_of_this_life() -> u16 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     (seconds as u16).wrapping_mul(0x9e37)
-}
-
-/// Somebody asks, as long as this lives.
-struct Asked<'a> {
-    replies: &'a Replies,
-    token: u64,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.replies.waiting.borrow_mut().remove(&self.token);
-    }
 }
 
 impl RicHandle {
@@ -109,23 +84,18 @@ impl RicHandle {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
-        let (events, replies) = (Rc::new(Hub::new()), Rc::new(Replies::default()));
+        let (events, replies) = (Rc::new(Hub::new()), Rc::new(Waiting::default()));
         let (sink, waiting) = (Rc::clone(&events), replies.clone());
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
             match event {
-                RicEvent::Reply(reply) => {
-                    if let Some(asker) = waiting.waiting.borrow_mut().remove(&reply.token) {
-                        // Who asked may have gone; then nobody wants the reply.
-                        let _ = asker.send(reply);
-                    }
-                }
+                RicEvent::Reply(reply) => waiting.tell(reply.token, reply),
                 event => sink.push(event),
             }
             Reading::GoesOn
         });
         let next_conn = Rc::new(Cell::new(1));
-        Self(Rc::new(Shared { driver, events, replies, next_conn }))
+        Self::new(driver, events, Doors { replies, next_token: Cell::new(0), next_conn })
     }
 
     /// Opens a listener; returns its address, with the port that the system chose if it was 0.
@@ -137,7 +107,7 @@ impl RicHandle {
         address: &Address,
         allow: impl Fn(&str) -> bool + 'static,
     ) -> Result<Address, BindError> {
-        let next_conn = self.0.next_conn.clone();
+        let next_conn = self.own().next_conn.clone();
         let admit = move |ric: &mut Ric, now: Time, peer: &str| {
             if !allow(peer) {
                 return None;
@@ -147,12 +117,12 @@ impl RicHandle {
             ric.handle(now, RicInput::Connected { conn, side, peer: peer.to_owned() });
             Some(conn)
         };
-        self.0.driver.listen(address, admit).await
+        self.driver().listen(address, admit).await
     }
 
     /// Adds an iApp.
     pub fn add_iapp(&self, iapp: Box<dyn IApp>) -> IAppId {
-        self.0.driver.with(|ric, now| {
+        self.with(|ric, now| {
             let id = ric.add_iapp(iapp);
             ric.handle(now, RicInput::Wake);
             id
@@ -168,48 +138,11 @@ impl RicHandle {
         path: &str,
         body: Bytes,
     ) -> Option<NorthboundReply> {
-        let replies = &self.0.replies;
-        let token = replies.next.get();
-        replies.next.set(token + 1);
-        let (asker, reply) = oneshot::channel();
-        replies.waiting.borrow_mut().insert(token, asker);
-        let _forgotten = Asked { replies, token };
+        let token = self.own().next_token.get();
+        self.own().next_token.set(token + 1);
+        let reply = self.own().replies.wait(token);
         let request = NorthboundRequest { token, method, path: path.to_owned(), body };
-        self.0.driver.with(|ric, now| ric.northbound(now, iapp, request));
-        reply.await.ok()
-    }
-
-    /// Acts on the machine.
-    pub fn with<T>(&self, change: impl FnOnce(&mut Ric, Time) -> T) -> T {
-        self.0.driver.with(change)
-    }
-
-    /// Looks at the machine: nodes, xApps, counters.
-    pub fn read<T>(&self, look: impl FnOnce(&Ric) -> T) -> T {
-        self.0.driver.read(look)
-    }
-
-    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay. Whoever calls
-    /// this takes from the same queue; further listeners have [`events`](Self::events).
-    pub async fn next(&self) -> RicEvent {
-        self.0.events.next().await
-    }
-
-    /// All events from now on, for one more listener.
-    pub fn events(&self) -> EventStream<RicEvent> {
-        self.0.events.listen()
-    }
-
-    /// Events that [`next`](Self::next) has missed because nobody took them.
-    pub fn lagged(&self) -> u64 {
-        self.0.events.own.lagged()
-    }
-}
-
-/// As [`RicHandle::next`]; it does not end.
-impl Stream for RicHandle {
-    type Item = RicEvent;
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RicEvent>> {
-        self.0.events.own.poll(cx)
+        self.with(|ric, now| ric.northbound(now, iapp, request));
+        reply.await
     }
 }

@@ -1,7 +1,7 @@
 //! An xApp on a socket.
 use crate::agent::because;
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::Inbox;
+use crate::events::{Inbox, Waiting};
 use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -12,13 +12,11 @@ use ranlab_e2::xapp::{
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 impl Machine for Xapp {
     type Key = ();
@@ -409,41 +407,6 @@ impl Mail {
         let resumes = self.paused.get() && (self.awaited.get() > 0 || !self.any(|inbox| !inbox.is_low()));
         self.paused.set(self.paused.get() && !resumes);
         resumes
-    }
-}
-
-/// Who awaits which answer. As many as the machine lets wait.
-struct Waiting<H, T>(RefCell<BTreeMap<H, oneshot::Sender<T>>>);
-
-impl<H, T> Default for Waiting<H, T> {
-    fn default() -> Self {
-        Self(RefCell::default())
-    }
-}
-
-impl<H: Ord, T> Waiting<H, T> {
-    /// Resolves with the answer, or with `None` if there never will be one.
-    fn wait(&self, handle: H) -> impl Future<Output = Option<T>> + use<H, T> {
-        let (asker, answer) = oneshot::channel();
-        self.0.borrow_mut().insert(handle, asker);
-        async { answer.await.ok() }
-    }
-
-    /// Whether somebody still wants it; who gave up is forgotten.
-    fn is_awaited(&self, handle: H) -> bool {
-        let mut waiting = self.0.borrow_mut();
-        let awaited = waiting.get(&handle).is_some_and(|asker| !asker.is_closed());
-        if !awaited {
-            waiting.remove(&handle);
-        }
-        awaited
-    }
-
-    fn tell(&self, handle: H, answer: T) {
-        if let Some(asker) = self.0.borrow_mut().remove(&handle) {
-            // Who asked may have gone; then nobody wants the answer.
-            let _ = asker.send(answer);
-        }
     }
 }
 

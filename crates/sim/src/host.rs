@@ -132,7 +132,7 @@ impl Host {
 impl XappHost {
     fn start(&mut self, life: u32) -> Xapp {
         let seed = self.config.seed.wrapping_add(life.into());
-        let mut xapp = Xapp::new(XappConfig { seed, ..self.config.clone() });
+        let mut xapp = Xapp::new(self.config.clone().with(|it| it.seed = seed));
         let made = self.wishes.iter().map(|(wish, on)| on.then(|| subscribe(&mut xapp, wish).ok()).flatten());
         self.made = made.collect();
         xapp

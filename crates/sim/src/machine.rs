@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_e2::ric::{ConnId, Ric, RicInput, RicOutput};
 use ranlab_e2::xapp::{Xapp, XappInput, XappOutput};
-use ranlab_e2::{Frame, Time};
+use ranlab_e2::{Frame, LinkLoss, Time};
 
 /// A machine; its links have numbers: controllers, connections, or 0.
 #[derive(Debug)]
@@ -40,18 +40,11 @@ impl Machine {
     }
 
     pub(crate) fn disconnected(&mut self, now: Time, key: u64) {
+        let why = LinkLoss::ClosedByPeer;
         match self {
-            Self::Agent(m) => m.handle(
-                now,
-                AgentInput::Disconnected {
-                    controller: controller(key),
-                    why: ranlab_e2::LinkLoss::ClosedByPeer,
-                },
-            ),
-            Self::Ric(m) => m.handle(now, RicInput::Disconnected { conn: ConnId(key) }),
-            Self::Xapp(m) => {
-                m.handle(now, XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer })
-            }
+            Self::Agent(m) => m.handle(now, AgentInput::Disconnected { controller: controller(key), why }),
+            Self::Ric(m) => m.handle(now, RicInput::Disconnected { conn: ConnId(key), why }),
+            Self::Xapp(m) => m.handle(now, XappInput::Disconnected { why }),
             Self::Impostor(m) => m.disconnected(now),
         }
     }
@@ -59,7 +52,7 @@ impl Machine {
     /// A connection that the machine closed is gone: the RIC alone wants to hear that.
     pub(crate) fn closed(&mut self, now: Time, key: u64) {
         if let Self::Ric(m) = self {
-            m.handle(now, RicInput::Disconnected { conn: ConnId(key) });
+            m.handle(now, RicInput::Disconnected { conn: ConnId(key), why: LinkLoss::ClosedByPeer });
         }
     }
 

@@ -21,11 +21,12 @@ const XAPPS: [(&str, &str, &[u16]); 3] =
     [("xapp-0", "north", &[1]), ("xapp-1", "north", &[1, 2]), ("xapp-2", "south", &[2])];
 const IMPOSTOR: &str = "impostor";
 /// Bounds of every outbox: small, so that they are reached.
-const OUTBOX: OutboxLimits = OutboxLimits {
-    control_bytes: 256 << 10,
-    indication_bytes: 2 << 10,
-    indication_age: Duration::from_millis(2_000),
-};
+fn outbox() -> OutboxLimits {
+    OutboxLimits::default().with(|it| {
+        (it.control_bytes, it.indication_bytes) = (256 << 10, 2 << 10);
+        it.indication_age = Duration::from_millis(2_000);
+    })
+}
 
 /// The size of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Trial {
         let end = world.now() + duration;
         while world.now() < end {
             world.run_until(end.min(world.now() + Duration::from_secs(5)))?;
-            world.check_always(OUTBOX.control_bytes + OUTBOX.indication_bytes)?;
+            world.check_always(outbox().control_bytes + outbox().indication_bytes)?;
         }
         Ok(())
     }
@@ -155,7 +156,7 @@ impl Trial {
             let address = if i + 1 == XAPPS.len() { rics[rics.len() - 1] } else { rics[0] };
             let mut config = XappConfig::new(address);
             config.seed = world.chance.seed();
-            config.limits.outbox = OUTBOX;
+            config.limits.outbox = outbox();
             parties.push(world.xapp(name, config, directory.0[*name].clone(), wishes(i, &nodes)));
         }
         parties.push(world.impostor(IMPOSTOR, rics[0], nodes));
@@ -189,8 +190,8 @@ fn wishes(xapp: usize, nodes: &[GlobalE2NodeId]) -> Vec<Wish> {
 }
 
 fn ric(directory: Directory) -> Ric {
-    let mut config = RicConfig { policy: Box::new(directory), ..RicConfig::default() };
-    (config.limits.agent_outbox, config.limits.xapp_outbox) = (OUTBOX, OUTBOX);
+    let mut config = RicConfig::default().with(|it| it.policy = Box::new(directory));
+    (config.limits.agent_outbox, config.limits.xapp_outbox) = (outbox(), outbox());
     let mut ric = Ric::new(config);
     ric.add_iapp(Box::new(Watcher::new(OIDS[0], 4_000, 90)));
     ric
@@ -208,7 +209,7 @@ fn add_agent(world: &mut World, id: GlobalE2NodeId, name: &str, rics: &[&str]) -
         };
         let mut config = AgentConfig::new(id, vec![component]);
         (config.seed, config.version) = (seed.wrapping_add(life.into()), version);
-        config.limits.outbox = OUTBOX;
+        config.limits.outbox = outbox();
         let mut agent = Agent::new(config);
         for (i, oid) in OIDS.iter().enumerate() {
             // Every third life the functions have each other's ids: nobody may count on those.

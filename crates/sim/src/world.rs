@@ -115,11 +115,6 @@ impl World {
         Ok(())
     }
 
-    /// As [`run_until`](Self::run_until), `duration` from now.
-    pub fn run_for(&mut self, duration: Duration) -> Result<(), Violation> {
-        self.run_until(self.now + duration)
-    }
-
     pub(crate) fn violation(&self, what: String) -> Violation {
         Violation { seed: self.seed, at: self.now, what }
     }

@@ -11,25 +11,17 @@ pub use tables::{distributions, points, repeats, series, verdicts};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::named::named;
 use crate::results::Results;
 use crate::table::line;
 
-/// Forms in which tables are handed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// Comma-separated values, RFC 4180.
-    Csv,
-    /// Apache Parquet.
-    Parquet,
-}
-
-impl FileKind {
-    /// Every form by its name, which is also the ending of its files.
-    pub const NAMES: [(&'static str, Self); 2] = [("csv", Self::Csv), ("parquet", Self::Parquet)];
-
-    /// The form of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find_map(|(own, kind)| (own == name).then_some(kind))
+named! {
+    /// Forms in which tables are handed on.
+    pub enum FileKind {
+        /// Comma-separated values, RFC 4180.
+        Csv = "csv",
+        /// Apache Parquet.
+        Parquet = "parquet",
     }
 }
 

@@ -26,13 +26,13 @@ pub(super) fn measure(
     stop: &Stop,
 ) -> Result<Measured, RigError> {
     let measure = &scenario.measure;
+    let (warm_up, duration) = measure.windows();
     let run = Run {
         point,
         repeat,
         seed: seed_of(measure.seed, point.index, repeat),
-        // What is trimmed is loaded and not recorded: no rig has to know, and no rate or distribution holds any of it.
-        warm_up: measure.warm_up + measure.trim,
-        duration: measure.duration.saturating_sub(measure.trim * 2),
+        warm_up,
+        duration,
         stop: stop.clone(),
         overrides: BTreeMap::new(),
     };
@@ -85,7 +85,7 @@ struct Seen {
 impl Trials<'_, '_> {
     fn one(&mut self, overrides: BTreeMap<String, Value>, share: f64) -> Result<Seen, RigError> {
         let run = Run { duration: self.run.duration.mul_f64(share), overrides, ..self.run.clone() };
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let outcome = self.rig.measure(&run, &mut recorder)?;
         let recording = recorder.finish();
         let reason = reason_of(outcome, &recording);

@@ -244,7 +244,10 @@ impl Rig for Clocked {
 #[test]
 fn what_is_trimmed_is_loaded_and_never_recorded() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
-    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    let described = MockRig::default().describe();
+    let plan = Plan::new(&scenario, &described);
+    let each = Duration::from_secs(1 + 2 + 6) + described.set_up;
+    assert_eq!(plan.expected(), each * plan.points.len() as u32, "nothing waits for the end that is trimmed");
     let mut journal = MemoryJournal::default();
     let rig = Box::new(Clocked(Duration::ZERO));
     run(rig, &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::keys;
 use crate::schema::{Key, Kind};
 
-use super::{PlotKind, Shape};
+use super::{PlotKind, Shape, SweepMode};
 
 /// Keys of the whole file.
 pub(super) fn top() -> Vec<Key> {
@@ -38,7 +38,7 @@ pub(super) fn measure() -> Vec<Key> {
 pub(super) fn sweep() -> Vec<Key> {
     let comment =
         "outer: every combination; joint: first with first, second with second; none: a single point";
-    vec![Key::new("sweep.mode", Kind::choice(&["outer", "joint", "none"]), comment).or("outer")]
+    vec![Key::new("sweep.mode", Kind::choice(&SweepMode::ALL.map(SweepMode::name)), comment).or("outer")]
 }
 
 /// `[search]` without its knobs.
@@ -61,7 +61,7 @@ pub(super) fn search() -> Vec<Key> {
 /// `[[plot]]` without its filter.
 pub(super) fn plot() -> Vec<Key> {
     let number = Kind::any_number;
-    let kinds: Vec<&str> = PlotKind::NAMES.iter().map(|(name, _)| *name).collect();
+    let kinds = PlotKind::ALL.map(PlotKind::name);
     keys! {
         ("plot.title", Kind::Text, "caption").or("");
         ("plot.type", Kind::choice(&kinds), "lines over numbers, otherwise bars").optional();
@@ -77,7 +77,7 @@ pub(super) fn plot() -> Vec<Key> {
 
 /// `[[expect]]` without its tables.
 pub(super) fn expect() -> Vec<Key> {
-    let shapes: Vec<&str> = Shape::NAMES.iter().map(|(name, _)| *name).collect();
+    let shapes = Shape::ALL.map(Shape::name);
     let number = Kind::any_number;
     keys! {
         ("expect.metric", Kind::Text, "which metric");

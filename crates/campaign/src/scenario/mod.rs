@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::description::RigDescription;
 use crate::metric::Metric;
+use crate::named::named;
 use crate::value::Value;
 
 pub use json_schema::json_schema;
@@ -74,23 +75,15 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
 }
 
-/// How axes combine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SweepMode {
-    /// Every combination.
-    Outer,
-    /// First with first, second with second; all axes are of one length.
-    Joint,
-    /// The first value of each axis: a single point.
-    None,
-}
-
-impl SweepMode {
-    fn from_name(name: &str) -> Option<Self> {
-        [("outer", Self::Outer), ("joint", Self::Joint), ("none", Self::None)]
-            .into_iter()
-            .find_map(|(own, mode)| (own == name).then_some(mode))
+named! {
+    /// How axes combine.
+    pub enum SweepMode {
+        /// Every combination.
+        Outer = "outer",
+        /// First with first, second with second; all axes are of one length.
+        Joint = "joint",
+        /// The first value of each axis: a single point.
+        None = "none",
     }
 }
 
@@ -166,6 +159,14 @@ pub struct Measure {
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
+}
+
+impl Measure {
+    /// Load before recording, and recorded time. What is trimmed is loaded and not recorded: no rig has to know, and no
+    /// rate or distribution holds any of it.
+    pub fn windows(&self) -> (Duration, Duration) {
+        (self.warm_up + self.trim, self.duration.saturating_sub(self.trim * 2))
+    }
 }
 
 /// In which order points are measured. Repeats are always interleaved: every point once, then every point again.
@@ -269,45 +270,27 @@ impl Plot {
     }
 }
 
-/// Forms of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlotKind {
-    /// Means with bands of confidence.
-    Lines,
-    /// Grouped bars with whiskers.
-    Bars,
-    /// Quartiles: of a distribution's own values, of any other metric over repeats.
-    Box,
-    /// Means with whiskers.
-    Points,
-    /// Cumulative distribution of a histogram metric.
-    Cdf,
-    /// A series over time.
-    Series,
-    /// Colour over two axes.
-    Heat,
-    /// Throughput over concurrency with the fitted scaling law.
-    Usl,
-    /// Lines of equal value over two numeric axes.
-    Iso,
-}
-
-impl PlotKind {
-    pub(crate) const NAMES: [(&'static str, Self); 9] = [
-        ("lines", Self::Lines),
-        ("bars", Self::Bars),
-        ("box", Self::Box),
-        ("points", Self::Points),
-        ("cdf", Self::Cdf),
-        ("series", Self::Series),
-        ("heat", Self::Heat),
-        ("usl", Self::Usl),
-        ("iso", Self::Iso),
-    ];
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find_map(|(own, kind)| (own == name).then_some(kind))
+named! {
+    /// Forms of a figure.
+    pub enum PlotKind {
+        /// Means with bands of confidence.
+        Lines = "lines",
+        /// Grouped bars with whiskers.
+        Bars = "bars",
+        /// Quartiles: of a distribution's own values, of any other metric over repeats.
+        Box = "box",
+        /// Means with whiskers.
+        Points = "points",
+        /// Cumulative distribution of a histogram metric.
+        Cdf = "cdf",
+        /// A series over time.
+        Series = "series",
+        /// Colour over two axes.
+        Heat = "heat",
+        /// Throughput over concurrency with the fitted scaling law.
+        Usl = "usl",
+        /// Lines of equal value over two numeric axes.
+        Iso = "iso",
     }
 }
 
@@ -376,44 +359,23 @@ pub enum Law {
     },
 }
 
-/// How a metric goes along an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// Never falls by more than the tolerance.
-    Increasing,
-    /// Never rises by more than the tolerance.
-    Decreasing,
-    /// Stays within the tolerance of its mean.
-    Flat,
-    /// Growth exponent of one.
-    Linear,
-    /// Growth exponent below one.
-    Sublinear,
-    /// Growth exponent above one.
-    Superlinear,
-    /// Rises, then falls.
-    Peaked,
-}
-
-impl Shape {
-    pub(crate) const NAMES: [(&'static str, Self); 7] = [
-        ("increasing", Self::Increasing),
-        ("decreasing", Self::Decreasing),
-        ("flat", Self::Flat),
-        ("linear", Self::Linear),
-        ("sublinear", Self::Sublinear),
-        ("superlinear", Self::Superlinear),
-        ("peaked", Self::Peaked),
-    ];
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find_map(|(own, shape)| (own == name).then_some(shape))
-    }
-
-    /// As scenarios spell it.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.into_iter().find_map(|(name, shape)| (shape == self).then_some(name)).unwrap_or("")
+named! {
+    /// How a metric goes along an axis.
+    pub enum Shape {
+        /// Never falls by more than the tolerance.
+        Increasing = "increasing",
+        /// Never rises by more than the tolerance.
+        Decreasing = "decreasing",
+        /// Stays within the tolerance of its mean.
+        Flat = "flat",
+        /// Growth exponent of one.
+        Linear = "linear",
+        /// Growth exponent below one.
+        Sublinear = "sublinear",
+        /// Growth exponent above one.
+        Superlinear = "superlinear",
+        /// Rises, then falls.
+        Peaked = "peaked",
     }
 }
 

@@ -3,9 +3,8 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
-use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, size};
+use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, Within, size};
 use ranlab_campaign::store::Load;
-use ranlab_campaign::usl::Usl;
 use serde::Deserialize;
 
 use crate::exit::Failure;
@@ -29,83 +28,20 @@ pub(super) struct Arguments {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
-    demand: Wanted,
-    blade: Machine,
-    capacity: Measured,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wanted {
-    subscribers: f64,
-    #[serde(default)]
-    mbps_per_user: f64,
-    #[serde(default)]
-    sessions_per_ue_hour: f64,
-    ues_per_cell: Option<f64>,
-    #[serde(default)]
-    headroom: f64,
-    #[serde(default)]
-    spare_instances: u32,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Machine {
-    cores: u32,
-    watts: f64,
-    per_rack: u32,
-    price: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Measured {
-    from: Option<Within>,
-    users_per_core: Option<f64>,
-    mbps_per_core: Option<f64>,
-    sessions_per_s_per_core: Option<f64>,
-    cores_per_instance: u32,
-    cores_measured: Option<(f64, f64)>,
-    law: Option<Law>,
-}
-
-/// A campaign whose points say what is served within a service level.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Within {
-    campaign: PathBuf,
-    axis: Option<String>,
-    users_per_load: f64,
-    metric: Option<String>,
-    at_most: Option<f64>,
-    #[serde(default = "cpu_cores")]
-    cores: String,
-}
-
-fn cpu_cores() -> String {
-    "sut.cpu_cores".to_owned()
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Law {
-    lambda: f64,
-    sigma: f64,
-    kappa: f64,
+    demand: Demand,
+    blade: Blade,
+    capacity: Capacity,
 }
 
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let file = arguments.profile.display();
     let text = std::fs::read_to_string(&arguments.profile)
         .map_err(|error| Failure::Usage(format!("{file} cannot be read: {error}")))?;
-    let profile: Profile = toml::from_str(&text).map_err(|error| {
+    let Profile { demand, blade, mut capacity } = toml::from_str(&text).map_err(|error| {
         Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
     })?;
-    let from = profile.capacity.from.clone();
     let mut output = Output::new(format);
-    let (demand, mut capacity) = inputs(profile);
-    if let Some(from) = from {
+    if let Some(from) = capacity.from.take() {
         let served = measured(&from, &arguments.profile)?;
         tell(&mut output, &from, &served)?;
         let users = served.load * from.users_per_load;
@@ -120,7 +56,8 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core, or [capacity.from]"
         )));
     }
-    let sizing = size(&demand, &capacity).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
+    let sizing =
+        size(&demand, &blade, &capacity).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
     output.text(format_args!(
         "{:<12} {:>14} {:>10} {:>8} {:>6} {:>9} {:>12}  {}",
         "", "users/blade", "instances", "blades", "racks", "kW", "mW/user", ""
@@ -130,37 +67,6 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         row(&mut output, "USL", corrected)?;
     }
     output.finish(&sizing)
-}
-
-fn inputs(profile: Profile) -> (Demand, Capacity) {
-    let Profile { demand, blade, capacity } = profile;
-    let unlimited = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
-    (
-        Demand {
-            subscribers: demand.subscribers,
-            mbps_per_user: demand.mbps_per_user,
-            sessions_per_ue_hour: demand.sessions_per_ue_hour,
-            ues_per_cell: demand.ues_per_cell,
-            blade: Blade {
-                cores: blade.cores,
-                watts: blade.watts,
-                per_rack: blade.per_rack,
-                price: blade.price,
-            },
-            headroom: demand.headroom,
-            spare_instances: demand.spare_instances,
-        },
-        Capacity {
-            users_per_core: unlimited(capacity.users_per_core),
-            mbps_per_core: unlimited(capacity.mbps_per_core),
-            sessions_per_s_per_core: unlimited(capacity.sessions_per_s_per_core),
-            cores_per_instance: capacity.cores_per_instance,
-            law: capacity.law.map(|law| Usl { lambda: law.lambda, sigma: law.sigma, kappa: law.kappa }),
-            // What nobody says was measured, was measured with one core.
-            cores_measured: capacity.cores_measured.unwrap_or((0.0, 1.0)),
-            users_measured: None,
-        },
-    )
 }
 
 /// The campaign's answer; its path is relative to the profile.

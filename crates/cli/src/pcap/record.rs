@@ -10,11 +10,10 @@ use bytes::Bytes;
 use ranlab_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
 use ranlab_sdk::transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::LocalSet;
 
 use crate::args::{self, Address};
 use crate::exit::Failure;
+use crate::live;
 use crate::output::{Format, Output};
 
 /// What is recorded reaches the file after this long at the latest.
@@ -64,9 +63,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             return Err(Failure::Usage(format!("{address} is within one process; use tcp:// or unix://")));
         }
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-    let summary = LocalSet::new().block_on(&runtime, record(arguments))?;
+    let summary = ranlab_sdk::run(record(arguments))?;
     let mut output = Output::new(format);
     output.text(format_args!(
         "recorded {} PDUs ({} bytes) of {} connections to {}; {} refused, {} broken",
@@ -94,15 +91,15 @@ async fn record(arguments: &Arguments) -> Result<Summary, Failure> {
     );
     let began = Instant::now();
     let proxy = Proxy::new(listener, arguments.connect.clone(), options);
-    let stopped = tokio::select! {
-        () = proxy.serve(Rc::clone(&recording)) => Ok(()),
-        stopped = until_stopped(&recording, arguments.duration) => stopped,
-    };
+    tokio::select! {
+        () = proxy.serve(Rc::clone(&recording)) => {}
+        () = live::end(arguments.duration) => {}
+        () = keep(&recording) => {}
+    }
     let mut state = recording.state.borrow_mut();
     let flushed = state.recorder.flush();
     let failed = state.failed.take().map_or(flushed, Err);
     failed.map_err(|error| Failure::Environment(format!("cannot write {out}: {error}")))?;
-    stopped.map_err(|error| Failure::Environment(format!("cannot wait for signals: {error}")))?;
     let (connections, seconds) = (proxy.connections(), began.elapsed().as_secs_f64());
     Ok(Summary { connections, seconds, ..std::mem::take(&mut state.summary) })
 }
@@ -112,27 +109,14 @@ fn side_of(listen: &Address, connect: &Address) -> Side {
     if is_e42(listen) || is_e42(connect) { Side::E42 } else { Side::E2 }
 }
 
-/// Waits until the time is over, a signal comes or the file cannot be written.
-async fn until_stopped(recording: &Recording, duration: Option<Duration>) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+/// Hands on what was recorded, as often as it should be; ends when the file cannot be written.
+async fn keep(recording: &Recording) {
     let mut flush = tokio::time::interval(FLUSH_PERIOD);
-    let over = tokio::time::sleep(duration.unwrap_or(args::MAX_DURATION));
-    tokio::pin!(over);
-    loop {
-        tokio::select! {
-            _ = flush.tick() => {
-                let mut state = recording.state.borrow_mut();
-                let flushed = state.recorder.flush();
-                state.failed = state.failed.take().or_else(|| flushed.err());
-                if state.failed.is_some() {
-                    return Ok(());
-                }
-            }
-            _ = interrupt.recv() => return Ok(()),
-            _ = terminate.recv() => return Ok(()),
-            () = &mut over => return Ok(()),
-        }
+    while recording.state.borrow().failed.is_none() {
+        flush.tick().await;
+        let mut state = recording.state.borrow_mut();
+        let flushed = state.recorder.flush();
+        state.failed = state.failed.take().or_else(|| flushed.err());
     }
 }
 

@@ -1,6 +1,7 @@
 //! The controller under a priced clock: limited by messages, then declaring everybody dead.
 use super::*;
-use crate::southbound::{PricedClock, overload};
+use crate::southbound::overload;
+use crate::southbound::tests::PricedClock;
 use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
 use ranlab_machines::southbound::{AgentInput, AgentOutput, Radio, SouthboundAgent, Ue, UeChange, UeEvent};
 

@@ -1,6 +1,7 @@
 //! The controller under a priced clock: the mechanisms of MARC's Table II on any machine.
 use super::*;
-use crate::southbound::{PricedClock, overload};
+use crate::southbound::overload;
+use crate::southbound::tests::PricedClock;
 use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 use ranlab_machines::southbound::{
     AgentEvent, AgentInput, AgentOutput, Radio, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,

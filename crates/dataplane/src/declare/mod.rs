@@ -60,8 +60,6 @@ impl Direction {
 /// One pipeline with everything it knows.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// The pipeline's name in configurations.
-    pub name: &'static str,
     /// What its elements look up.
     pub tables: Tables,
     /// What packets from [`Port::Access`] pass.
@@ -209,21 +207,6 @@ pub enum DropReason {
 impl DropReason {
     /// How many there are.
     pub const COUNT: usize = 11;
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Malformed,
-        Self::NotForUs,
-        Self::NotIp,
-        Self::Checksum,
-        Self::Fragment,
-        Self::NotTunnel,
-        Self::Miss,
-        Self::Denied,
-        Self::Metered,
-        Self::HopLimit,
-        Self::PathEnd,
-    ];
-
     /// Whether fakedrop sends such packets: those that are sound but match nothing.
     #[must_use]
     pub const fn is_unmatched(self) -> bool {

@@ -1,8 +1,8 @@
 //! Firewall: rules over the five-tuple with the structure that classbench's seeds have, and traffic that meets them.
-use super::{ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip};
+use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip};
 use crate::declare::{
-    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, Element, Event, Port, Prefix4,
-    Prefix6, Tables,
+    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, Element, Port, Prefix4, Prefix6,
+    Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, admit, classify};
@@ -133,7 +133,6 @@ impl Acl {
             self.decomposition.divide(elements)
         };
         Declaration {
-            name: "acl",
             tables: Tables { acls: vec![self.table()], ..Tables::default() },
             uplink: path(Port::Core),
             downlink: path(Port::Access),
@@ -186,12 +185,8 @@ impl Acl {
         self.rule_num.into()
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
     /// A packet that some rule matches, in either direction.
-    pub(super) fn frame(&self, _: Direction, flow: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
+    pub(super) fn frame(&self, (_, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let index = (flow % u64::from(self.rule_num)) as u32;
         let (rule, _) = self.rule(index);
         let mut host = |prefix: Prefix4| {

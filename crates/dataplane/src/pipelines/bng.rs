@@ -2,7 +2,7 @@
 use super::acl::rule6;
 use super::gateway::{self, Servers, Subscriber, Subscribers, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Decomposition, Direction, DropReason, Element,
     Encapsulation, Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables,
@@ -140,7 +140,6 @@ impl Bng {
         let by_key = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
         let by_address = (0..self.user).map(|u| (gateway::key_of(self.family, u), u)).collect();
         Declaration {
-            name: "bng",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_key }, ExactTable { entries: by_address }],
                 routes: vec![routes(self.server, self.nhop)],
@@ -196,13 +195,7 @@ impl Bng {
         u64::from(self.user) * u64::from(self.user_conn)
     }
 
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let index = (flow % self.table_entries(direction)) as u32;
         let user = index / self.user_conn;
         let server = gateway::any_server(self.family.is_ipv6(user), self.server, random);

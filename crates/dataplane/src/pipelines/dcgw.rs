@@ -2,10 +2,10 @@
 //! the published table; sizes and addresses follow its other gateways.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
-    NatId, NatKey, NatTable, Port, RouteId, Tables,
+    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NatId,
+    NatKey, NatTable, Port, RouteId, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
@@ -92,7 +92,6 @@ impl Dcgw {
         let by_vni = (0..self.vm).map(|m| (u64::from(m + 1), m)).collect();
         let by_address = (0..self.vm).map(|m| (gateway::key_of(self.family, m), m)).collect();
         Declaration {
-            name: "dcgw",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_vni }, ExactTable { entries: by_address }],
                 routes: vec![routes(self.server, self.nhop)],
@@ -116,17 +115,7 @@ impl Dcgw {
         u64::from(self.vm) * u64::from(self.vm_conn)
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let index = (flow % self.table_entries(direction)) as u32;
         let vm = index / self.vm_conn;
         let server = gateway::any_server(self.family.is_ipv6(vm), self.server, random);

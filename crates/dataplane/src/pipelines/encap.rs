@@ -2,10 +2,10 @@
 //! down. Only a row in the published table; sizes and addresses follow its other pipelines.
 use super::gateway::{self, Subscriber};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, Event, ExactId, ExactTable,
-    NextHop, Port, Tables,
+    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NextHop,
+    Port, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
@@ -84,7 +84,6 @@ impl Encap {
             Element::Deliver,
         ];
         Declaration {
-            name: "encap",
             tables: Tables {
                 exact: vec![
                     table(&|s| addressing::mac(FAR, s).to_u64(), &|s| s),
@@ -106,17 +105,7 @@ impl Encap {
         self.station.into()
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let station = (flow % u64::from(self.station.max(1))) as u32;
         let (user, server) = (random.index(1 << 16), random.index(1 << 16));
         let ports = (random.next() as u16, random.next() as u16);

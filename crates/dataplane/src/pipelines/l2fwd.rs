@@ -1,5 +1,5 @@
 //! Ethernet switch: destination MAC to port, one table for each direction.
-use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     Change, Declaration, Decomposition, Direction, DropReason, Element, Event, ExactId, ExactTable,
     Happening, NextHop, Port, Tables,
@@ -65,7 +65,6 @@ impl L2fwd {
         let path = |table| self.decomposition.divide(vec![Element::Bridge(ExactId(table)), Element::Deliver]);
         let next_hop = |port| NextHop { dst: None, src: None, port };
         Declaration {
-            name: "l2fwd",
             tables: Tables {
                 exact: vec![
                     table(UPSTREAM, self.upstream_table_size, Port::Core),
@@ -91,13 +90,7 @@ impl L2fwd {
         }
     }
 
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let (prefix, size) = self.side(direction);
         let mac = addressing::mac(prefix, (flow % u64::from(size.max(1))) as u32);
         let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);

@@ -1,5 +1,5 @@
 //! IP router: longest prefix to next hop, next hop to MAC addresses and port, one hop of life.
-use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     Change, Declaration, Decomposition, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId,
     Port, Prefix4, Prefix6, RouteId, RouteTable, Tables,
@@ -146,7 +146,6 @@ impl L3fwd {
             self.decomposition.divide(vec![admit, Element::Route(RouteId(table)), Element::Forward])
         };
         Declaration {
-            name: "l3fwd",
             tables: Tables {
                 routes: vec![table(Direction::Uplink, 0), table(Direction::Downlink, ups)],
                 next_hops: next_hops.collect(),
@@ -207,13 +206,7 @@ impl L3fwd {
         }
     }
 
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let size = self.side(direction).0.max(1);
         let prefix = self.prefix(direction, (flow % u64::from(size)) as u32);
         let mac = if direction == Direction::Uplink { self.downlink_mac } else { self.uplink_mac };

@@ -1,7 +1,7 @@
 //! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter for each user.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
 use crate::declare::{
     Change, Declaration, Decomposition, Direction, Element, Encapsulation, Event, ExactId, ExactTable,
     Happening, Port, RouteId, Tables, TunnelId, UserId,
@@ -126,7 +126,6 @@ impl Mgw {
         let downlink =
             vec![admit, Element::FindUserByDestination(BY_ADDRESS), Element::Meter, Element::Encap];
         Declaration {
-            name: "mgw",
             tables: Tables {
                 exact: vec![ExactTable { entries: by_teid }, ExactTable { entries: by_address }],
                 routes: vec![routes(self.server, self.nhop)],
@@ -156,13 +155,7 @@ impl Mgw {
         self.user.into()
     }
 
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let user = (flow % u64::from(self.user.max(1))) as u32;
         let server = random.index(self.server);
         let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };

@@ -127,20 +127,21 @@ impl Pipeline {
 
     /// A frame of flow `flow`; everything that the flow's number does not decide comes from its stream. The
     /// parameters have been checked.
-    pub(crate) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
-        each!(self, p => p.frame(direction, flow, random, bytes))
+    pub(crate) fn frame(&self, flow: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
+        each!(self, p => p.frame(flow, random, bytes))
     }
 
     /// What happens in a second of a run, in order.
     pub fn events(&self, second: u64) -> Result<Vec<Event>, ParameterError> {
         self.check()?;
-        Ok(each!(self, p => p.events(second)))
+        Ok(match self {
+            Self::L2fwd(p) => p.events(second),
+            Self::L3fwd(p) => p.events(second),
+            Self::Mgw(p) => p.events(second),
+            Self::Bng(p) => p.events(second),
+            // Nothing comes or goes.
+            _ => Vec::new(),
+        })
     }
 
     /// A fresh reference in the static state.
@@ -155,6 +156,9 @@ pub struct Oracle {
     fakedrop: bool,
     reference: Box<dyn Reference>,
 }
+
+/// A flow: its direction, and its number there.
+pub(crate) type Flow = (Direction, u64);
 
 /// What a pipeline's reference does.
 pub(crate) trait Reference {

@@ -1,10 +1,10 @@
 //! Address translation with a static population: private address and port to public ones, and back.
 use super::gateway::{self, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, TABLE_MAX, addressing};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Event, NatId, NatTable, NextHop, NextHopId,
-    Port, Prefix4, Prefix6, RouteId, RouteTable, Tables,
+    Declaration, Decomposition, Direction, DropReason, Element, NatId, NatTable, NextHop, NextHopId, Port,
+    Prefix4, Prefix6, RouteId, RouteTable, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
@@ -78,7 +78,6 @@ impl Nat {
             ipv6: self.has_ipv6().then_some((everywhere6, NextHopId(next_hop))).into_iter().collect(),
         };
         Declaration {
-            name: "nat",
             tables: Tables {
                 nats: vec![
                     NatTable {
@@ -148,17 +147,7 @@ impl Nat {
         self.checked_translations().unwrap_or(1).into()
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let (inside, outside) = self.pair((flow % self.table_entries(direction).max(1)) as u32);
         let server = gateway::any_server(inside.0.is_ipv6(), 1 << 16, random);
         let (from, to) = if direction == Direction::Uplink { (inside, server) } else { (server, outside) };

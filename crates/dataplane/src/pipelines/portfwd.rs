@@ -1,6 +1,6 @@
 //! Port forwarding: what enters one port leaves the other; the baseline of every comparison.
-use super::{ParameterError, Reference};
-use crate::declare::{Declaration, Decomposition, Direction, DropReason, Element, Event, Port, Tables};
+use super::{Flow, ParameterError, Reference};
+use crate::declare::{Declaration, Decomposition, Direction, DropReason, Element, Port, Tables};
 use crate::random::Random;
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
@@ -46,7 +46,6 @@ impl Portfwd {
     pub(super) fn build(&self) -> Declaration {
         let path = |port, source| self.decomposition.divide(vec![Element::Emit { port, source }]);
         Declaration {
-            name: "portfwd",
             tables: Tables::default(),
             uplink: path(Port::Core, self.mac_swap_upstream),
             downlink: path(Port::Access, self.mac_swap_downstream),
@@ -58,11 +57,7 @@ impl Portfwd {
         1
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
-    pub(super) fn frame(&self, _: Direction, _: u64, random: &mut Random, bytes: usize) -> Vec<u8> {
+    pub(super) fn frame(&self, _: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
         let (src, dst) = (address(random), address(random));
         let (src_port, dst_port) = (random.next() as u16, random.next() as u16);

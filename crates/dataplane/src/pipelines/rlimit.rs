@@ -1,10 +1,8 @@
 //! Rate limiter: a token bucket for each user, found by address; frames pass as they are.
 use super::gateway::{self, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{ParameterError, Reference, TABLE_MAX, addressing, bounded};
-use crate::declare::{
-    Declaration, Decomposition, Direction, Element, Event, ExactId, ExactTable, Port, Tables,
-};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use crate::declare::{Declaration, Decomposition, Direction, Element, ExactId, ExactTable, Port, Tables};
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, destination, source};
 use crate::trace::frames::Packet;
@@ -57,7 +55,6 @@ impl Rlimit {
             self.decomposition.divide(vec![admit, find, Element::Meter, Element::Emit { port, source: None }])
         };
         Declaration {
-            name: "rlimit",
             tables: Tables {
                 exact: vec![ExactTable { entries }],
                 users: (0..self.user)
@@ -75,17 +72,7 @@ impl Rlimit {
         self.user.into()
     }
 
-    pub(super) fn events(&self, _: u64) -> Vec<Event> {
-        Vec::new()
-    }
-
-    pub(super) fn frame(
-        &self,
-        direction: Direction,
-        flow: u64,
-        random: &mut Random,
-        bytes: usize,
-    ) -> Vec<u8> {
+    pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let index = (flow % u64::from(self.user.max(1))) as u32;
         let (user, server): (IpAddr, IpAddr) = if self.family.is_ipv6(index) {
             let user = addressing::host6(addressing::user6(index), random.next());

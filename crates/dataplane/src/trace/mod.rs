@@ -3,7 +3,6 @@
 //! A flow is what a pipeline's `frame` makes of the flow's own stream of random numbers; how many flows are active,
 //! how popular each is and how long its packets are is chosen here, apart from the size of any table.
 pub(crate) mod frames;
-mod pcap;
 mod sizes;
 
 pub use sizes::{Popularity, Sizes};
@@ -265,7 +264,7 @@ impl<'a> Plan<'a> {
             let size = self.traffic.sizes.pick(self.traffic.pkt_size, &mut random);
             // A flow's stream must differ from those of chunks: its seed is the complement.
             let mut of_flow = Random::stream(!seed, flow);
-            let frame = self.pipeline.frame(direction, flow, &mut of_flow, size.into());
+            let frame = self.pipeline.frame((direction, flow), &mut of_flow, size.into());
             out.push(direction.ingress(), &frame);
         }
     }

@@ -26,6 +26,7 @@ use ranlab_wire::gtpu::{
     GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
 };
 use rules::{Action, Entry, Mapping, Qer};
+use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
@@ -145,7 +146,7 @@ pub enum PlaneEvent {
 }
 
 /// What went through, and what did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PlaneCounters {
     /// Datagrams that came from base stations.
     pub n3_received: u64,
@@ -165,6 +166,7 @@ pub struct PlaneCounters {
     pub unsupported: u64,
     /// Events dropped because nobody fetched them.
     pub events_dropped: u64,
+    #[serde(skip)]
     dropped: [u64; Drop::ALL.len()],
 }
 

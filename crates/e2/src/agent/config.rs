@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// What an [`Agent`](super::Agent) is and how it behaves.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AgentConfig {
     /// The node's identity.
     pub node_id: GlobalE2NodeId,
@@ -36,6 +37,7 @@ impl AgentConfig {
 
 /// Bounds of an agent; at each the request is refused and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentLimits {
     /// Subscriptions of one controller; beyond, failure with cause `function-resource-limit`.
     pub subscriptions_per_controller: usize,
@@ -86,13 +88,7 @@ pub struct AgentTimers {
     pub reconnect_max: Duration,
 }
 
-impl AgentTimers {
-    /// With a change: `default().with(|it| it.field = value)`.
-    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-}
+changed_by!(AgentConfig, AgentLimits, AgentTimers);
 
 impl Default for AgentTimers {
     /// 5 s to connect, 3 s per procedure, 2 retries, reconnecting after 50 ms to 1 s.

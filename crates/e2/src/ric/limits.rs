@@ -5,6 +5,7 @@ use std::time::Duration;
 /// Bounds of a RIC. At each one the request at hand is refused (or, for indications, the oldest gives way), counted in
 /// [`RicCounters`] and visible in the snapshot; nothing else is affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Octets of a PDU; a longer one closes its connection.
     pub pdu_bytes: usize,
@@ -119,13 +120,7 @@ pub struct RicTimers {
     pub node_retention: Duration,
 }
 
-impl RicTimers {
-    /// With a change: `default().with(|it| it.field = value)`.
-    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-}
+changed_by!(Limits, RicTimers);
 
 impl Default for RicTimers {
     fn default() -> Self {

@@ -59,7 +59,7 @@ pub(super) struct Links {
     conns: HashMap<ConnId, Conn, BuildHasherDefault<IdHasher>>,
     outputs: VecDeque<RicOutput>,
     /// Connections marked for closing whose owner is not informed yet.
-    doomed: VecDeque<ConnId>,
+    doomed: VecDeque<(ConnId, String)>,
     counts: [usize; 2],
     /// Indications dropped on the way to peers that are gone.
     dropped_before: u64,
@@ -160,7 +160,7 @@ impl Links {
         self.dropped_before + self.conns.values().map(dropped).sum::<u64>()
     }
 
-    pub(super) fn take_doomed(&mut self) -> Option<ConnId> {
+    pub(super) fn take_doomed(&mut self) -> Option<(ConnId, String)> {
         self.doomed.pop_front()
     }
 
@@ -252,8 +252,8 @@ impl Links {
     pub(super) fn close(&mut self, id: ConnId, reason: String) {
         let Some(conn) = self.open_conn(id) else { return };
         conn.closing = true;
-        self.outputs.push_back(RicOutput::Close { conn: id, reason });
-        self.doomed.push_back(id);
+        self.outputs.push_back(RicOutput::Close { conn: id, reason: reason.clone() });
+        self.doomed.push_back((id, reason));
     }
 
     /// Answers undecodable bytes; closes the connection if it is not set up or has sent too many of them.

@@ -48,7 +48,7 @@ pub use procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use ran_db::{NodeKind, RanInfo};
 pub use snapshot::{ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot};
 
-use crate::{Frame, Time};
+use crate::{Frame, LinkLoss, Time};
 use bytes::Bytes;
 use iapp::{IAppRequest, Notice};
 use links::{Links, Role};
@@ -96,6 +96,8 @@ pub enum RicInput {
     Disconnected {
         /// Which.
         conn: ConnId,
+        /// Why, as the driver has seen it; nobody is told after [`RicOutput::Close`].
+        why: LinkLoss,
     },
     /// Time has passed.
     Wake,
@@ -131,7 +133,12 @@ pub enum RicEvent {
         restored: bool,
     },
     /// A node's connection is gone; the node is remembered for a while.
-    NodeLost(GlobalE2NodeId),
+    NodeLost {
+        /// Whose.
+        node: GlobalE2NodeId,
+        /// Why.
+        why: NodeLoss,
+    },
     /// A node is forgotten.
     NodeRemoved(GlobalE2NodeId),
     /// A base station became complete or incomplete.
@@ -162,7 +169,23 @@ pub enum RicEvent {
     Reply(NorthboundReply),
 }
 
+/// Why a node has no connection any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeLoss {
+    /// It was lost.
+    #[error(transparent)]
+    Lost(LinkLoss),
+    /// The RIC closed it.
+    #[error("closed: {0}")]
+    Closed(String),
+    /// It serves another node now.
+    #[error("its connection was set up for another node")]
+    Renamed,
+}
+
 /// How a RIC behaves.
+#[non_exhaustive]
 pub struct RicConfig {
     /// Its identity.
     pub ric_id: GlobalRicId,
@@ -178,6 +201,8 @@ pub struct RicConfig {
     /// Decides about xApps.
     pub policy: Box<dyn XappPolicy>,
 }
+
+changed_by!(RicConfig);
 
 impl std::fmt::Debug for RicConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -277,8 +302,8 @@ impl Ric {
         match input {
             RicInput::Received { conn, pdu } => self.received(now, conn, pdu),
             RicInput::Connected { conn, side, peer } => self.connected(now, conn, side, &peer),
-            RicInput::Disconnected { conn } => {
-                self.part(now, conn);
+            RicInput::Disconnected { conn, why } => {
+                self.part(now, conn, NodeLoss::Lost(why));
                 self.links.remove(conn);
             }
             RicInput::Wake => {}
@@ -364,8 +389,8 @@ impl Ric {
         }
         let mut calls = 0;
         loop {
-            while let Some(conn) = self.links.take_doomed() {
-                self.part(now, conn);
+            while let Some((conn, reason)) = self.links.take_doomed() {
+                self.part(now, conn, NodeLoss::Closed(reason));
             }
             while let Some(place) = self.freed.pop() {
                 self.next_turn(now, place);
@@ -403,8 +428,14 @@ impl Ric {
         }
     }
 
+    /// Closes a connection at once: whoever it belonged to parts with it.
+    fn shut(&mut self, now: Time, id: ConnId, reason: String) {
+        self.links.close(id, reason.clone());
+        self.part(now, id, NodeLoss::Closed(reason));
+    }
+
     /// A connection is gone: whoever it belonged to parts with it.
-    fn part(&mut self, now: Time, id: ConnId) {
+    fn part(&mut self, now: Time, id: ConnId, why: NodeLoss) {
         let Some(conn) = self.links.conn_mut(id) else { return };
         if let Some(at) = conn.handshake.take() {
             self.timers.cancel(at, Timer::Handshake(id));
@@ -413,7 +444,7 @@ impl Ric {
         conn.closing = true;
         match role {
             Role::New => {}
-            Role::Node(place) => self.node_lost(now, place),
+            Role::Node(place) => self.node_lost(now, place, why),
             Role::Xapp(place) => self.xapp_gone(now, place),
         }
     }

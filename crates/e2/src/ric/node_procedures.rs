@@ -337,8 +337,7 @@ impl Ric {
 
     /// The node parts for good.
     fn depart(&mut self, now: Time, id: ConnId, place: usize) {
-        self.links.close(id, "the node was removed".into());
-        self.part(now, id);
+        self.shut(now, id, "the node was removed".into());
         self.forget_node(place);
     }
 

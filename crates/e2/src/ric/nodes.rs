@@ -5,7 +5,7 @@ use super::requests::Requests;
 use super::subscription_table::SubscriptionTable;
 use super::turns::Turns;
 use super::words::{ack_item, ack_update, cause_in, transaction_in};
-use super::{ConnId, NodeKind, Notice, RanInfo, Ric, RicEvent, Timer};
+use super::{ConnId, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Timer};
 use crate::Time;
 use crate::peer::{OWN_FUNCTIONS, is_own};
 use bytes::Bytes;
@@ -218,8 +218,7 @@ impl Ric {
             let what = format!("{} is alive on another connection", request.node_id);
             return refuse(Cause::Misc(CauseMisc::Unspecified), TimeToWait::V10s, what);
         }
-        self.links.close(rival, format!("{} has set up again on another connection", request.node_id));
-        self.part(now, rival);
+        self.shut(now, rival, format!("{} has set up again on another connection", request.node_id));
         Ok(())
     }
 
@@ -253,7 +252,7 @@ impl Ric {
             && self.nodes.at(place).is_some_and(|n| n.info.id != node_id)
         {
             // The connection served another node until now.
-            self.node_lost(now, place);
+            self.node_lost(now, place, NodeLoss::Renamed);
         }
         let info = Arc::new(info);
         let known = self.nodes.find(&node_id);
@@ -306,7 +305,7 @@ impl Ric {
     }
 
     /// A node's connection is gone; the node is remembered.
-    pub(super) fn node_lost(&mut self, now: Time, place: usize) {
+    pub(super) fn node_lost(&mut self, now: Time, place: usize, why: NodeLoss) {
         self.node_stopped(place);
         let Some(node) = self.nodes.at_mut(place) else { return };
         let info = Arc::make_mut(&mut node.info);
@@ -317,7 +316,7 @@ impl Ric {
         node.retention = Some(at);
         self.timers.set(at, Timer::Retention { node: place });
         self.counters.nodes_lost += 1;
-        self.links.event(RicEvent::NodeLost(info.id));
+        self.links.event(RicEvent::NodeLost { node: info.id, why });
         self.tell_iapps(|| Notice::NodeChanged(info.clone()));
         let changed = self.ran_db.remove(&info.id);
         self.tell_ran(changed);

@@ -64,12 +64,15 @@ impl NodeFilter {
 
 /// An xApp's own bounds; the RIC's [`Limits`](super::Limits) hold besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct XappLimits {
     /// Subscriptions over all nodes.
     pub subscriptions: usize,
     /// Controls under way.
     pub requests: usize,
 }
+
+changed_by!(XappLimits);
 
 impl Default for XappLimits {
     /// No bounds beyond the RIC's.

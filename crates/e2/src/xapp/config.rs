@@ -8,6 +8,7 @@ use std::time::Duration;
 
 /// What an [`Xapp`](super::Xapp) is and how it behaves.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct XappConfig {
     /// Where the RIC is; the driver's business.
     pub address: String,
@@ -50,6 +51,7 @@ impl XappConfig {
 
 /// Bounds of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct XappLimits {
     /// Subscriptions at all nodes, at most 60,000 (request ids have 16 bits).
     pub subscriptions: usize,
@@ -118,13 +120,7 @@ pub struct XappTimers {
     pub reconnect_max: Duration,
 }
 
-impl XappTimers {
-    /// With a change: `default().with(|it| it.field = value)`.
-    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-}
+changed_by!(XappConfig, XappLimits, XappTimers);
 
 impl Default for XappTimers {
     fn default() -> Self {

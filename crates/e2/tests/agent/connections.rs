@@ -105,7 +105,7 @@ fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
 #[test]
 fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
     let delays = |seed| {
-        let mut config = AgentConfig { seed, ..config() };
+        let mut config = config().with(|it| it.seed = seed);
         config.timers.reconnect_max = 60 * S;
         let mut bench = Bench::new(Probe::agent(config).0);
         bench.add("a");
@@ -141,7 +141,7 @@ fn a_lost_connection_ends_its_subscriptions_and_a_new_one_starts_with_a_setup() 
 #[test]
 fn every_version_is_spoken() {
     for version in Version::ALL {
-        let agent = Probe::agent(AgentConfig { version, ..config() }).0;
+        let agent = Probe::agent(config().with(|it| it.version = version)).0;
         let mut bench = Bench::up(agent, version);
         let answers = bench.ask(C0, &subscription(1, 7, &[0, 100]));
         let [Message::RicSubscriptionResponse(m)] = &answers[..] else { panic!("{version}: {answers:?}") };
@@ -381,7 +381,7 @@ fn an_unanswered_removal_ends_all_the_same() {
     bench.pass(60 * S);
     assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
     // In v1.01 there is no such procedure.
-    let agent = Probe::agent(AgentConfig { version: Version::V1_01, ..config() }).0;
+    let agent = Probe::agent(config().with(|it| it.version = Version::V1_01)).0;
     let mut bench = Bench::up(agent, Version::V1_01);
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.drain();

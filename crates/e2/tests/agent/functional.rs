@@ -1,7 +1,6 @@
 //! Subscription, deletion, control, modification, query; indications under pressure.
 use crate::bench::*;
 use bytes::Bytes;
-use ranlab_e2::agent::*;
 use ranlab_wire::e2ap::*;
 use std::time::Duration;
 
@@ -143,7 +142,7 @@ fn a_function_may_ask_for_the_deletion_of_its_subscriptions() {
     assert_eq!((m.subscriptions.len(), m.subscriptions[0].request_id), (1, request_id(1)));
     assert_eq!(bench.agent.subscriptions(), 1);
     // v1.01 has no such message.
-    let agent = Probe::agent(AgentConfig { version: Version::V1_01, ..config() }).0;
+    let agent = Probe::agent(config().with(|it| it.version = Version::V1_01)).0;
     let mut bench = Bench::up(agent, Version::V1_01);
     bench.ask(C0, &subscription(1, 7, &[0]));
     assert!(bench.ask(C0, &control(7, &[3], None)).is_empty());

@@ -86,7 +86,7 @@ fn statistics_come_at_their_period_about_the_ues_of_the_asking_controller() {
 
 #[test]
 fn statistics_refuse_periods_out_of_range_and_anything_but_reports() {
-    let mut agent = Agent::new(AgentConfig { version: Version::V3_01, ..config() });
+    let mut agent = Agent::new(config().with(|it| it.version = Version::V3_01));
     agent.register(Box::new(PeriodicReport::of(&mac::Mac, Ues)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
     let mut bench = Bench::up(agent, Version::V3_01);
     let insert = ActionToBeSetup { kind: RicActionType::Insert, ..ActionToBeSetup::report(0) };

@@ -98,7 +98,7 @@ fn no_bytes_in_any_state_bring_an_agent_down() {
     let mut state = 7;
     for run in 0..200 {
         let version = Version::ALL[run % 3];
-        let mut bench = Bench::speaking(Probe::agent(AgentConfig { version, ..config() }).0, version);
+        let mut bench = Bench::speaking(Probe::agent(config().with(|it| it.version = version)).0, version);
         bench.add("tcp://a");
         for _ in 0..50 {
             let controller = ControllerId((random(&mut state) % 3) as u32);

@@ -2,8 +2,8 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
 
 use bytes::Bytes;
-use ranlab_e2::Time;
 use ranlab_e2::ric::*;
+use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl World {
     }
 
     pub fn disconnect(&mut self, conn: ConnId) {
-        self.ric.handle(self.now, RicInput::Disconnected { conn });
+        self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
         self.pump();
     }
 
@@ -106,7 +106,7 @@ impl World {
                 }
                 RicOutput::Close { conn, reason } => {
                     self.closed.insert(conn, reason);
-                    self.ric.handle(self.now, RicInput::Disconnected { conn });
+                    self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
                 }
                 RicOutput::Event(event) => self.events.push(event),
             }

@@ -38,8 +38,8 @@ fn a_process_is_metered_until_it_is_gone() {
     until(|| meter.sample().unwrap().cpu_s > 0.05);
     let sample = meter.sample().unwrap();
     assert_eq!((sample.processes, sample.threads), (1, 1));
-    assert!(sample.rss_bytes.unwrap() > 100_000 && sample.minor_faults.unwrap() > 0, "{sample:?}");
-    assert!(meter.pss_bytes().unwrap() > 0 && meter.alive() == [busy.0.id()]);
+    assert!(sample.rss_bytes > 100_000 && sample.faults > 0, "{sample:?}");
+    assert!(meter.pss_bytes().unwrap() > 0);
     let pid = busy.0.id();
     drop(busy);
     assert_eq!(meter.sample().unwrap_err().to_string(), format!("there is no process {pid}"));
@@ -64,7 +64,7 @@ fn all_processes_of_a_command_count_and_what_the_ended_used_is_kept() {
     drop(first);
     let after = meter.sample().unwrap();
     assert_eq!(after.processes, 1);
-    assert!(after.cpu_s >= before.cpu_s && after.minor_faults >= before.minor_faults, "{before:?} {after:?}");
+    assert!(after.cpu_s >= before.cpu_s && after.faults >= before.faults, "{before:?} {after:?}");
     drop(second);
     let error = meter.sample().unwrap_err().to_string();
     assert!(error.contains(&name), "{error}");
@@ -84,7 +84,6 @@ fn a_group_is_read_with_those_below_it() {
         .unwrap();
     let sample = meter.sample().unwrap();
     assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the group's own count wins");
-    assert_eq!((sample.cpu_user_s, sample.cpu_system_s), (Some(6.0), Some(3.0)));
     std::fs::remove_dir_all(&folder).unwrap();
     let error = meter.sample().unwrap_err().to_string();
     assert!(error.contains("is no control group"), "{error}");

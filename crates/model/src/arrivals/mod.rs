@@ -15,7 +15,7 @@ mod trace;
 pub use characteristics::{Channel, Characteristics};
 pub use law::{LAWS, Law, LawError, MAX_TIME};
 pub use population::{MAX_UES, Population, PopulationConfig};
-pub use profile::{Packets, Profile};
+pub use profile::Profile;
 pub use trace::{
     MAX_LINE_BYTES, MAX_TRACE_EVENTS, TraceError, TraceLine, TraceNames, parse_line, parse_trace,
 };

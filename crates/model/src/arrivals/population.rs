@@ -85,11 +85,6 @@ impl Population {
         Self { config, random, agenda, now: vec![None; ues], ends: vec![Duration::ZERO; ues] }
     }
 
-    /// When the next event is.
-    pub fn next_at(&self) -> Option<Duration> {
-        self.agenda.peek().map(|Reverse((at, ..))| *at)
-    }
-
     fn step(&mut self, at: Duration, ue: u32, next: Next) -> Option<Event> {
         let index = ue as usize;
         let what = match next {

@@ -435,8 +435,6 @@ fn longer(duration: &Duration, (least, most): (Ps, Ps)) -> Duration {
         Duration::Uniform { min_ps, max_ps } => {
             Duration::Uniform { min_ps: min_ps + least, max_ps: max_ps + most }
         }
-        // A measurement keeps its shape.
-        Duration::Measured(all) => Duration::Measured(all.iter().map(|ps| ps + (least + most) / 2).collect()),
     }
 }
 

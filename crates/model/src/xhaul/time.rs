@@ -70,8 +70,6 @@ pub enum Duration {
         /// The longest; not below `min_ps`.
         max_ps: Ps,
     },
-    /// One of these, ps, each equally likely: what a measurement found. Not empty.
-    Measured(Vec<Ps>),
 }
 
 impl Duration {
@@ -80,7 +78,6 @@ impl Duration {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { min_ps, .. } => *min_ps,
-            Self::Measured(all) => all.iter().copied().min().unwrap_or(0),
         }
     }
 
@@ -89,21 +86,18 @@ impl Duration {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { max_ps, .. } => *max_ps,
-            Self::Measured(all) => all.iter().copied().max().unwrap_or(0),
         }
     }
 
     /// Whether there is a value at all and no value is above `limit_ps`.
     pub(super) fn is_valid(&self, limit_ps: Ps) -> bool {
-        let some = !matches!(self, Self::Measured(all) if all.is_empty());
-        some && self.min_ps() <= self.max_ps() && self.max_ps() <= limit_ps
+        self.min_ps() <= self.max_ps() && self.max_ps() <= limit_ps
     }
 
     pub(super) fn sample(&self, random: &mut impl RngCore) -> Ps {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { min_ps, max_ps } => min_ps + random.next_u64() % (max_ps - min_ps + 1),
-            Self::Measured(all) => all[(random.next_u64() % all.len() as u64) as usize],
         }
     }
 }

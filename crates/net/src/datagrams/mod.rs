@@ -13,7 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// Datagrams of one batch at most.
 pub const MAX_BATCH: usize = 1024;
@@ -50,7 +50,7 @@ pub fn bind_datagrams(address: SocketAddr, options: DatagramOptions) -> io::Resu
     socket.set_recv_buffer_size(options.receive_bytes)?;
     socket.set_send_buffer_size(options.send_bytes)?;
     let int = |bytes| libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    // Without the privilege the usual bounds stay, which `receive_buffer` tells.
+    // Without the privilege the usual bounds stay.
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(options.receive_bytes));
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, int(options.send_bytes));
     if options.merge {
@@ -77,11 +77,6 @@ fn set(socket: &Socket, level: libc::c_int, option: libc::c_int, value: libc::c_
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The receive buffer that the kernel granted, in octets of its book-keeping.
-pub fn receive_buffer(socket: &UdpSocket) -> io::Result<usize> {
-    SockRef::from(socket).recv_buffer_size()
 }
 
 /// Waits until one of the descriptors is readable, or `timeout` has passed (nanoseconds count). At most 64 are looked at.

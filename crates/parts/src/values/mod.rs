@@ -39,6 +39,8 @@ pub struct Values {
     latest: BTreeMap<GlobalE2NodeId, Vec<Option<Latest>>>,
     /// Base stations that reported were too many to be kept.
     beyond: bool,
+    /// Whether reports are kept at all.
+    keeps: bool,
 }
 
 /// A model and its columns.
@@ -70,15 +72,19 @@ impl Values {
     /// Values of some models; of one UE alone if `ue` names it.
     pub fn new(models: &[&'static dyn Model], ue: Option<u32>) -> Self {
         let models = models.iter().map(|&model| Watched { model, columns: model.columns() }).collect();
-        Self { models, ue, functions: HashMap::new(), latest: BTreeMap::new(), beyond: false }
+        Self { models, ue, functions: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
+    }
+
+    /// Values that nobody looks at: reports are told apart and passed on, none is kept.
+    pub(crate) fn passing(models: &[&'static dyn Model]) -> Self {
+        Self { keeps: false, ..Self::new(models, None) }
     }
 
     /// Takes an event of an xApp. A report comes back, to be recorded or streamed.
     pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<Heard<'a>> {
         match event {
             XappEvent::NodeAdded { node } | XappEvent::NodeChanged { node } => {
-                let functions = xapp.read(|xapp| xapp.node(node).map(|info| info.functions.clone()));
-                self.learn(*node, &functions.unwrap_or_default());
+                self.ask(xapp, node);
                 None
             }
             XappEvent::NodeRemoved { node } => {
@@ -86,9 +92,19 @@ impl Values {
                 None
             }
             XappEvent::Indication { node, indication, .. } => {
+                // Of many nodes that come at once some events may be dropped, of which this one tells.
+                if !self.functions.contains_key(node) {
+                    self.ask(xapp, node);
+                }
                 self.hear(*node, indication.function, &indication.header, &indication.message)
             }
             _ => None,
+        }
+    }
+
+    fn ask(&mut self, xapp: &XappHandle, node: &GlobalE2NodeId) {
+        if let Some(functions) = xapp.read(|xapp| xapp.node(node).map(|info| info.functions.clone())) {
+            self.learn(*node, &functions);
         }
     }
 
@@ -116,7 +132,9 @@ impl Values {
         message: &'a Bytes,
     ) -> Option<Heard<'a>> {
         let (_, index) = *self.functions.get(&node)?.iter().find(|(id, _)| *id == function)?;
-        if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
+        if !self.keeps {
+            // Nobody looks.
+        } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
             let reports = self.latest.entry(node).or_default();
             reports.resize_with(self.models.len(), || None);
             if header.len().saturating_add(message.len()) <= REPORT_BYTES {

@@ -101,11 +101,6 @@ impl Recorder {
         Ok(())
     }
 
-    /// Rows written so far.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Hands on what can be read already.
     ///
     /// # Errors

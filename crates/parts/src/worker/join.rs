@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Numbers, ProcessReport, Report, WireReport};
+use ranlab_host::traffic::Carried;
+
+use super::{Numbers, ProcessReport, Report};
 
 /// Numbers that are the largest of all shares' and not their sum, by their endings.
 const LARGEST: [&str; 2] = ["_max", "set_up_us"];
@@ -66,9 +68,9 @@ fn processes(shares: Vec<&ProcessReport>) -> ProcessReport {
     }
 }
 
-fn wires(shares: Vec<WireReport>) -> WireReport {
-    let sum = |of: fn(&WireReport) -> u64| shares.iter().map(of).sum();
-    WireReport {
+fn wires(shares: Vec<Carried>) -> Carried {
+    let sum = |of: fn(&Carried) -> u64| shares.iter().map(of).sum();
+    Carried {
         connections: sum(|share| share.connections),
         sent_bytes: sum(|share| share.sent_bytes),
         received_bytes: sum(|share| share.received_bytes),
@@ -84,7 +86,7 @@ fn wires(shares: Vec<WireReport>) -> WireReport {
 mod tests {
     use super::*;
 
-    fn share(sent: f64, longest: f64, late: &[(u64, u64)], wire: Option<WireReport>) -> Report {
+    fn share(sent: f64, longest: f64, late: &[(u64, u64)], wire: Option<Carried>) -> Report {
         let numbers =
             [("sent", sent), ("delay_us_max", longest), ("set_up_us", longest), ("late_us_p99", 9.0)];
         Report {
@@ -99,7 +101,7 @@ mod tests {
 
     #[test]
     fn counts_add_the_largest_stays_the_largest_and_quantiles_come_from_joined_distributions_alone() {
-        let wire = Some(WireReport { sent_bytes: 7, ..WireReport::default() });
+        let wire = Some(Carried { sent_bytes: 7, ..Carried::default() });
         let one = share(10.0, 2.0, &[(1, 5), (3, 1)], wire);
         let all = reports(&[one.clone(), share(4.0, 1.5, &[(1, 2), (9, 1)], wire)]);
         assert_eq!(

@@ -21,6 +21,7 @@ mod serve;
 use std::collections::BTreeMap;
 
 use ranlab_campaign::rig::RigError;
+use ranlab_host::traffic::Carried;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +131,7 @@ pub struct Report {
     #[serde(default)]
     pub boot: Option<String>,
     /// What the worker's own TCP connections carried, the campaign's to it not counted; `None` if it has none.
-    pub wire: Option<WireReport>,
+    pub wire: Option<Carried>,
     /// Counters and the like.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
@@ -141,6 +142,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Sets numbers that the part counts.
+    pub(crate) fn put<const N: usize>(&mut self, numbers: [(&str, u64); N]) {
+        self.numbers.extend(numbers.map(|(name, value)| (name.to_owned(), value as f64)));
+    }
+
     /// A number that the part counts.
     ///
     /// # Errors
@@ -188,27 +194,6 @@ pub struct ProcessReport {
     pub threads: u64,
     /// (offset in s, CPU cores since the sample before, resident bytes), about each second.
     pub series: Vec<(f64, f64, u64)>,
-}
-
-/// What TCP connections carried in a window, as their holder sees it. Packets are segments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WireReport {
-    /// Connections at the end.
-    pub connections: u64,
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Bytes received.
-    pub received_bytes: u64,
-    /// Packets sent, pure acknowledgements included.
-    pub sent_packets: u64,
-    /// Packets received, pure acknowledgements included.
-    pub received_packets: u64,
-    /// Packets sent with data, retransmissions included.
-    pub sent_data_packets: u64,
-    /// Packets received with data.
-    pub received_data_packets: u64,
-    /// Packets sent again.
-    pub retransmits: u64,
 }
 
 /// What a machine did in a window.

@@ -44,12 +44,7 @@ impl Experiment for Two {
         stage.tool("load", "load.at", part(run, "load.nodes")?).map(drop)
     }
 
-    fn record(
-        &self,
-        _run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, _run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         recorder.scalar("sent", window.report("load")?.number("sent")?);
         Ok(Outcome::Degraded)
     }
@@ -80,7 +75,7 @@ fn up() -> Acts {
 }
 
 fn measure(rig: &mut Bench<Two>, run: &Run<'_>) -> (Result<Outcome, RigError>, Recording) {
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     let outcome = rig.measure(run, &mut recorder);
     (outcome, recorder.finish())
 }

@@ -23,7 +23,7 @@ fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<Str
     let lab = Lab::new("ranlab");
     let point = fake::point(&Bench::new(&lab, Pipeline), &[]);
     let window = fake::window(&lab, Side::Sut, ENGINE, fake::report(1.0, 1.0, numbers));
-    let mut recorder = Recorder::new(Duration::from_secs(1), Duration::ZERO);
+    let mut recorder = Recorder::default();
     let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
     (outcome, recorder.finish().metrics)
 }
@@ -72,7 +72,7 @@ fn an_engine_on_another_machine_is_measured() {
     let declared = rig.describe().metric_names();
     // A busy machine may take a whole window away.
     let found = (0..20).find(|_| {
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let outcome = rig.measure(&run, &mut recorder).unwrap();
         let metrics = recorder.finish().metrics;
         assert!(outcome.counts() && metrics.keys().all(|name| declared.contains(name)), "{metrics:?}");
@@ -83,7 +83,7 @@ fn an_engine_on_another_machine_is_measured() {
     // Another pipeline is another engine, as a search would ask for; one that cannot be is an error that says why.
     let mut other = point.clone();
     other.settings.insert("sut.cores".to_owned(), Value::Int(128));
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     let error = rig.measure(&fake::run(&other), &mut recorder).unwrap_err();
     assert!(
         matches!(&error, RigError::Environment(why) if why.contains("128 cores are asked for")),

@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{RigDescription, RigError, Run};
 use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::worker::Worker;
 use ranlab_parts::{AttachPart, Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
 
-use crate::harness::{Experiment, Side, Stage, Window};
+use crate::harness::{Experiment, Judged, Side, Stage, Window};
 use crate::keys;
 use describe::EXTERNAL;
 
@@ -63,12 +63,7 @@ impl Experiment for Upf {
         load(run, 0).map(|part| Some(Part::UpfLoad(Box::new(part))))
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let mut places = window.details::<UpfLoadReport>(LOAD)?.into_iter();
         let told = places.next().ok_or_else(|| RigError::Rig("there is no load".to_owned()))?;
         let told = places.fold(told, |mut all, more| {

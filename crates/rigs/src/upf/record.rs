@@ -170,7 +170,7 @@ mod tests {
         let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(10));
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         let outcome = record(&run, &mut recorder, report);
         (outcome, recorder.finish())
     }

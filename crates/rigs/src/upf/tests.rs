@@ -1,6 +1,7 @@
 use super::*;
 use crate::fake::{self, Acts, Log};
 use crate::harness::Bench;
+use ranlab_campaign::rig::Outcome;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
@@ -117,7 +118,7 @@ fn measured(
     let mut rig = rig();
     let point = fake::point(&rig, &set);
     let run = fake::run(&point);
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     let outcome = rig.measure(&run, &mut recorder);
     drop(rig);
     let asked = log.lock().unwrap().clone();

@@ -22,7 +22,7 @@ use ranlab_model::xhaul::{Plan, Ps, ScenarioError};
 use ranlab_parts::Part;
 use ranlab_parts::worker::Report;
 
-use crate::harness::{self, Experiment, Stage, Window};
+use crate::harness::{self, Experiment, Judged, Stage, Window};
 use setup::Setup;
 
 /// What the network of namespaces is to the rig, where the answer is live.
@@ -70,12 +70,7 @@ impl Experiment for Xhaul {
         }
     }
 
-    fn record(
-        &self,
-        run: &Run<'_>,
-        window: &Window<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Outcome, RigError> {
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let (setup, plan) = match planned(run)? {
             Planned::Runs(setup, plan) => (setup, plan),
             Planned::Beyond(times) => {

@@ -29,7 +29,7 @@ fn setup(set: &[(&str, Value)]) -> Result<Setup, RigError> {
 fn measure(set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
     let point = Point { index: 0, axes: Vec::new(), settings: settings(set) };
     let run = Run::new(&point, 0, 7, Duration::from_millis(20));
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     let mut rig = Bench::new(&Lab::new("ranlab"), Xhaul);
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     rig.tear_down();

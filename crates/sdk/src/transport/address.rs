@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::transport::registered;
+use super::registry::registered;
 
 /// The forms an address takes, for messages and help texts.
 pub const SCHEMES: &str =

@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
 use tokio::sync::mpsc;
 
-use super::Connection;
+use super::{Accept, AcceptError, Connection, Stream};
 
 /// One end of a [`duplex`]. Dropping it ends both directions: the peer reads what is left, then the end.
 #[derive(Debug)]
@@ -149,35 +149,34 @@ static NAMES: Mutex<Option<HashMap<String, mpsc::Sender<MemoryStream>>>> = Mutex
 
 /// The accepting side of a `mem://` name; frees the name when dropped.
 #[derive(Debug)]
-pub(super) struct MemoryListener {
+pub(super) struct MemoryArrivals {
     name: String,
     arrivals: Mutex<mpsc::Receiver<MemoryStream>>,
 }
 
-impl MemoryListener {
-    /// `None` if somebody listens at the name already.
-    pub(super) fn bind(name: &str) -> Option<Self> {
-        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        let names = names.get_or_insert_default();
-        if names.contains_key(name) {
-            return None;
-        }
-        let (sender, receiver) = mpsc::channel(BACKLOG);
-        names.insert(name.to_owned(), sender);
-        Some(Self { name: name.to_owned(), arrivals: Mutex::new(receiver) })
+/// `None` if somebody listens at the name already.
+pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    if names.contains_key(name) {
+        return None;
     }
+    let (sender, receiver) = mpsc::channel(BACKLOG);
+    names.insert(name.to_owned(), sender);
+    Some(MemoryArrivals { name: name.to_owned(), arrivals: Mutex::new(receiver) })
+}
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// `None` cannot happen while the listener lives, since the table keeps a sender; callers treat it as the end.
-    pub(super) fn poll_arrival(&self, cx: &mut Context<'_>) -> Poll<Option<MemoryStream>> {
-        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).poll_recv(cx)
+impl Accept for MemoryArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        // The table keeps a sender as long as the listener lives: there is no end.
+        let stream = ready!(arrivals.poll_recv(cx))
+            .ok_or_else(|| AcceptError::Io(io::ErrorKind::BrokenPipe.into()))?;
+        Poll::Ready(Ok((Stream::Memory(stream), format!("mem://{}", self.name))))
     }
 }
 
-impl Drop for MemoryListener {
+impl Drop for MemoryArrivals {
     fn drop(&mut self) {
         if let Some(names) = NAMES.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             names.remove(&self.name);

@@ -42,31 +42,33 @@
 //! ```
 
 mod address;
-mod builtin;
-mod connect;
+mod error;
 mod framer;
-mod listener;
 mod memory;
+mod open;
 mod options;
 mod proxy;
 mod read;
+mod registry;
 mod sctp;
 mod stream;
 pub mod suite;
-#[allow(clippy::module_inception)]
-mod transport;
+mod tcp;
+mod traits;
+mod unix;
 mod write;
 
 pub use address::{Address, AddressError, SCHEMES};
-pub use connect::{ConnectError, connect};
+pub use error::{AcceptError, BindError, ConnectError, Unsupported};
 pub use framer::{Framer, LengthPrefix, Messages, Unframed};
-pub use listener::{AcceptError, BindError, Listener};
 pub use memory::{MemoryStream, duplex};
+pub use open::connect;
 pub use options::SocketOptions;
 pub use proxy::{Passage, Proxy, ProxyError, Tap};
 pub use read::{FrameError, FrameReader, ReadOutcome};
+pub use registry::{RegisterError, register};
 pub use stream::Stream;
-pub use transport::{Accept, Attempt, Connection, RegisterError, Transport, register};
+pub use traits::{Accept, Attempt, Connection, Listener, Transport};
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
 
 /// The largest PDU accepted or sent unless a caller says otherwise, in bytes.
@@ -74,29 +76,3 @@ pub const MAX_PDU_BYTES: usize = 1 << 20;
 
 /// Bytes of the length in front of every frame.
 pub const LENGTH_BYTES: usize = 4;
-
-/// Why an address that parses cannot be used here.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unsupported {
-    /// The machine has no SCTP.
-    #[error(
-        "{0}; use tcp:// or unix:// between programs of ours, and shim:// towards a preloaded one (`make preload`)"
-    )]
-    NoSctp(#[source] ranlab_net::SctpUnavailable),
-    /// No transport is registered for it.
-    #[error("no transport is registered for its scheme")]
-    Unregistered,
-    /// TLS is not part of this build.
-    #[error("TLS is not built into this program yet; use tcp:// or unix://")]
-    Tls,
-}
-
-impl Unsupported {
-    fn of(address: &Address) -> Self {
-        match address {
-            Address::Tls { .. } => Self::Tls,
-            _ => Self::Unregistered,
-        }
-    }
-}

@@ -1,120 +1,89 @@
-//! Transports that keep messages apart: SCTP of the kernel, and what stands in for it where the kernel has none.
+//! `sctp://` and `shim://`, which keep messages apart: SCTP of the kernel, and what stands in for it where the kernel has none.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use ranlab_net::sctp::{self, E2AP_PPID};
+use ranlab_net::sctp_support;
 use ranlab_net::shim::{self, HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::lookup_host;
 
-use super::transport::{Attempt, Transport};
 use super::{
     Accept, AcceptError, Address, BindError, ConnectError, Connection, Framer, Listener, MAX_PDU_BYTES,
-    Messages, SocketOptions, Stream, Unsupported, connect, listener,
+    Messages, Stream, Unsupported,
 };
 
-/// `sctp://`
-#[derive(Debug)]
-pub(super) struct Sctp;
-
-/// `shim://`
-#[derive(Debug)]
-pub(super) struct Shim;
-
-impl Transport for Sctp {
-    fn scheme(&self) -> &str {
-        "sctp"
-    }
-    fn connect<'a>(
-        &'a self,
-        address: &'a Address,
-        _: &'a SocketOptions,
-    ) -> Attempt<'a, Stream, ConnectError> {
-        Box::pin(async move {
-            ranlab_net::sctp_support().map_err(|why| ConnectError::Unsupported {
-                address: address.clone(),
-                why: Unsupported::NoSctp(why),
-            })?;
-            let unknown = |source| ConnectError::UnknownHost { address: address.clone(), source };
-            let place = resolved(address).await.map_err(unknown)?;
-            let associated = async {
-                let link = awaited(sctp::Association::connect(place)?)?;
-                link.writable().await?.retain_ready();
-                match link.get_ref().0.take_error()? {
-                    Some(error) => Err(error),
-                    None => Ok(stream(Kernel { link, part: Mutex::default() })),
-                }
-            };
-            associated.await.map_err(|error| connect::explain(address, error))
-        })
-    }
-    fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
-        Box::pin(async move {
-            ranlab_net::sctp_support().map_err(|why| BindError::Unsupported {
-                address: address.clone(),
-                why: Unsupported::NoSctp(why),
-            })?;
-            let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
-            let place = resolved(address).await.map_err(unknown)?;
-            let bound = sctp::Listener::bind(place).and_then(awaited);
-            let arrivals = bound.map_err(|error| listener::explain(address, error))?;
-            let own = SockRef::from(&arrivals.get_ref().0).local_addr().ok().and_then(|own| own.as_socket());
-            let (host, port) = (place.ip().to_string(), own.unwrap_or(place).port());
-            Ok(Listener::new(Address::Sctp { host, port }, KernelArrivals(arrivals)))
-        })
-    }
+pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Stream, ConnectError> {
+    sctp_support().map_err(|why| ConnectError::unsupported(address, Unsupported::NoSctp(why)))?;
+    let unknown = |source| ConnectError::UnknownHost { address: address.clone(), source };
+    let place = resolved(place).await.map_err(unknown)?;
+    let associated = async {
+        let link = awaited(sctp::Association::connect(place)?)?;
+        link.writable().await?.retain_ready();
+        match link.get_ref().0.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(stream(Kernel { link, part: Mutex::default() })),
+        }
+    };
+    associated.await.map_err(|error| ConnectError::of(address, error))
 }
 
-async fn resolved(address: &Address) -> io::Result<SocketAddr> {
-    let Address::Sctp { host, port } = address else { return Err(io::ErrorKind::InvalidInput.into()) };
+pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<Listener, BindError> {
+    sctp_support().map_err(|why| BindError::unsupported(address, Unsupported::NoSctp(why)))?;
+    let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
+    let place = resolved(place).await.map_err(unknown)?;
+    let bound = sctp::Listener::bind(place).and_then(awaited);
+    let arrivals = bound.map_err(|error| BindError::of(address, error))?;
+    let own = SockRef::from(&arrivals.get_ref().0).local_addr().ok().and_then(|own| own.as_socket());
+    let (host, port) = (place.ip().to_string(), own.unwrap_or(place).port());
+    Ok(Listener::new(Address::Sctp { host, port }, KernelArrivals(arrivals)))
+}
+
+async fn resolved(place: (&str, u16)) -> io::Result<SocketAddr> {
     let nothing = || io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing");
-    lookup_host((host.as_str(), *port)).await?.next().ok_or_else(nothing)
+    lookup_host(place).await?.next().ok_or_else(nothing)
 }
 
-impl Transport for Shim {
-    fn scheme(&self) -> &str {
-        "shim"
-    }
-    fn connect<'a>(
-        &'a self,
-        address: &'a Address,
-        _: &'a SocketOptions,
-    ) -> Attempt<'a, Stream, ConnectError> {
-        Box::pin(async move {
-            let Address::Shim { folder, at } = address else { return Err(connect::not_mine(address)) };
-            let link = shim::Association::connect(folder, *at, None).and_then(awaited);
-            let link = link.map_err(|error| match error.kind() {
-                // Whose folder it is, or what mode it has.
-                io::ErrorKind::PermissionDenied => {
-                    ConnectError::Io { address: address.clone(), source: error }
-                }
-                _ => connect::explain(address, error),
-            })?;
-            Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
-        })
-    }
-    fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
-        Box::pin(async move {
-            let Address::Shim { folder, at } = address else { return Err(listener::not_mine(address)) };
-            let bound = shim::Listener::bind(folder, *at).and_then(awaited);
-            let arrivals = bound.map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied => BindError::Io { address: address.clone(), source: error },
-                _ => listener::explain(address, error),
-            })?;
-            let named = address.to_string();
-            Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
-        })
-    }
+/// Connects to a program with our library preloaded.
+pub(super) fn connect_preloaded(
+    address: &Address,
+    folder: &Path,
+    at: SocketAddr,
+) -> Result<Stream, ConnectError> {
+    let link = shim::Association::connect(folder, at, None).and_then(awaited);
+    let link = link.map_err(|error| match error.kind() {
+        // Whose folder it is, or what mode it has.
+        io::ErrorKind::PermissionDenied => ConnectError::Io { address: address.clone(), source: error },
+        _ => ConnectError::of(address, error),
+    })?;
+    Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
+}
+
+/// Listens for programs with our library preloaded.
+pub(super) fn listen_preloaded(
+    address: &Address,
+    folder: &Path,
+    at: SocketAddr,
+) -> Result<Listener, BindError> {
+    let bound = shim::Listener::bind(folder, at).and_then(awaited);
+    let arrivals = bound.map_err(|error| match error.kind() {
+        // Whose folder it is, or what mode it has.
+        io::ErrorKind::PermissionDenied => BindError::Io { address: address.clone(), source: error },
+        _ => BindError::of(address, error),
+    })?;
+    let named = address.to_string();
+    Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
 }
 
 /// What tokio waits for.
@@ -139,7 +108,7 @@ struct KernelArrivals(AsyncFd<Descriptor<sctp::Listener>>);
 impl Accept for KernelArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
         let (link, peer) =
-            ready!(poll_accepted(&self.0, cx, sctp::Listener::accept)).map_err(listener::refusal)?;
+            ready!(poll_accepted(&self.0, cx, sctp::Listener::accept)).map_err(AcceptError::of)?;
         let link = awaited(link).map_err(AcceptError::Io)?;
         let peer = peer.map_or_else(|| "sctp://?".to_owned(), |peer| format!("sctp://{peer}"));
         Poll::Ready(Ok((stream(Kernel { link, part: Mutex::default() }), peer)))
@@ -155,7 +124,7 @@ struct ShimArrivals {
 impl Accept for ShimArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
         let came = ready!(poll_accepted(&self.arrivals, cx, shim::Listener::accept));
-        let (link, process) = came.map_err(listener::refusal)?;
+        let (link, process) = came.map_err(AcceptError::of)?;
         let link = awaited(link).map_err(AcceptError::Io)?;
         let peer = format!("{} pid {process}", self.named);
         let carried = Carried { link, greeted: AtomicBool::new(false), ppid: AtomicU32::new(E2AP_PPID) };

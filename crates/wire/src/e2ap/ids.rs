@@ -1,226 +1,127 @@
 //! Identifiers of procedures and information elements (clause 9.3.7).
 
-/// Codes of the 16 elementary procedures.
-pub mod procedure {
-    /// E2 setup.
-    pub const E2_SETUP: u8 = 1;
-    /// Error indication.
-    pub const ERROR_INDICATION: u8 = 2;
-    /// Reset.
-    pub const RESET: u8 = 3;
-    /// Ric control.
-    pub const RIC_CONTROL: u8 = 4;
-    /// Ric indication.
-    pub const RIC_INDICATION: u8 = 5;
-    /// Ric service query.
-    pub const RIC_SERVICE_QUERY: u8 = 6;
-    /// Ric service update.
-    pub const RIC_SERVICE_UPDATE: u8 = 7;
-    /// Ric subscription.
-    pub const RIC_SUBSCRIPTION: u8 = 8;
-    /// Ric subscription delete.
-    pub const RIC_SUBSCRIPTION_DELETE: u8 = 9;
-    /// E2 node configuration update.
-    pub const E2_NODE_CONFIGURATION_UPDATE: u8 = 10;
-    /// E2 connection update.
-    pub const E2_CONNECTION_UPDATE: u8 = 11;
-    /// Ric subscription delete required.
-    pub const RIC_SUBSCRIPTION_DELETE_REQUIRED: u8 = 12;
-    /// E2 removal.
-    pub const E2_REMOVAL: u8 = 13;
-    /// Ric subscription modification.
-    pub const RIC_SUBSCRIPTION_MODIFICATION: u8 = 14;
-    /// Ric subscription modification required.
-    pub const RIC_SUBSCRIPTION_MODIFICATION_REQUIRED: u8 = 15;
-    /// Ric query.
-    pub const RIC_QUERY: u8 = 16;
+/// A line for each: name, code, and what it is.
+macro_rules! codes {
+    ($type:ty: $($name:ident = $code:literal $what:literal;)+) => {
+        $(#[doc = $what] pub const $name: $type = $code;)+
+    };
 }
 
-/// `Cause`.
-pub const CAUSE: u16 = 1;
-/// `CriticalityDiagnostics`.
-pub const CRITICALITY_DIAGNOSTICS: u16 = 2;
-/// `GlobalE2node-ID`.
-pub const GLOBAL_E2_NODE_ID: u16 = 3;
-/// `GlobalRIC-ID`.
-pub const GLOBAL_RIC_ID: u16 = 4;
-/// `RANfunctionID`.
-pub const RAN_FUNCTION_ID: u16 = 5;
-/// `RANfunctionID-Item`.
-pub const RAN_FUNCTION_ID_ITEM: u16 = 6;
-/// `RANfunctionIEcause-Item`.
-pub const RAN_FUNCTION_IE_CAUSE_ITEM: u16 = 7;
-/// `RANfunction-Item`.
-pub const RAN_FUNCTION_ITEM: u16 = 8;
-/// `RANfunctionsAccepted`.
-pub const RAN_FUNCTIONS_ACCEPTED: u16 = 9;
-/// `RANfunctionsAdded`.
-pub const RAN_FUNCTIONS_ADDED: u16 = 10;
-/// `RANfunctionsDeleted`.
-pub const RAN_FUNCTIONS_DELETED: u16 = 11;
-/// `RANfunctionsModified`.
-pub const RAN_FUNCTIONS_MODIFIED: u16 = 12;
-/// `RANfunctionsRejected`.
-pub const RAN_FUNCTIONS_REJECTED: u16 = 13;
-/// `RICaction-Admitted-Item`.
-pub const RIC_ACTION_ADMITTED_ITEM: u16 = 14;
-/// `RICactionID`.
-pub const RIC_ACTION_ID: u16 = 15;
-/// `RICaction-NotAdmitted-Item`.
-pub const RIC_ACTION_NOT_ADMITTED_ITEM: u16 = 16;
-/// `RICactions-Admitted`.
-pub const RIC_ACTIONS_ADMITTED: u16 = 17;
-/// `RICactions-NotAdmitted`.
-pub const RIC_ACTIONS_NOT_ADMITTED: u16 = 18;
-/// `RICaction-ToBeSetup-Item`.
-pub const RIC_ACTION_TO_BE_SETUP_ITEM: u16 = 19;
-/// `RICcallProcessID`.
-pub const RIC_CALL_PROCESS_ID: u16 = 20;
-/// `RICcontrolAckRequest`.
-pub const RIC_CONTROL_ACK_REQUEST: u16 = 21;
-/// `RICcontrolHeader`.
-pub const RIC_CONTROL_HEADER: u16 = 22;
-/// `RICcontrolMessage`.
-pub const RIC_CONTROL_MESSAGE: u16 = 23;
-/// `RICcontrolStatus`.
-pub const RIC_CONTROL_STATUS: u16 = 24;
-/// `RICindicationHeader`.
-pub const RIC_INDICATION_HEADER: u16 = 25;
-/// `RICindicationMessage`.
-pub const RIC_INDICATION_MESSAGE: u16 = 26;
-/// `RICindicationSN`.
-pub const RIC_INDICATION_SN: u16 = 27;
-/// `RICindicationType`.
-pub const RIC_INDICATION_TYPE: u16 = 28;
-/// `RICrequestID`.
-pub const RIC_REQUEST_ID: u16 = 29;
-/// `RICsubscriptionDetails`.
-pub const RIC_SUBSCRIPTION_DETAILS: u16 = 30;
-/// `TimeToWait`.
-pub const TIME_TO_WAIT: u16 = 31;
-/// `RICcontrolOutcome`.
-pub const RIC_CONTROL_OUTCOME: u16 = 32;
-/// `E2nodeComponentConfigUpdate`.
-pub const E2_NODE_COMPONENT_CONFIG_UPDATE: u16 = 33;
-/// `E2nodeComponentConfigUpdate-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_UPDATE_ITEM: u16 = 34;
-/// `E2nodeComponentConfigUpdateAck`.
-pub const E2_NODE_COMPONENT_CONFIG_UPDATE_ACK: u16 = 35;
-/// `E2nodeComponentConfigUpdateAck-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_UPDATE_ACK_ITEM: u16 = 36;
-/// `E2connectionSetup`.
-pub const E2_CONNECTION_SETUP: u16 = 39;
-/// `E2connectionSetupFailed`.
-pub const E2_CONNECTION_SETUP_FAILED: u16 = 40;
-/// `E2connectionSetupFailed-Item`.
-pub const E2_CONNECTION_SETUP_FAILED_ITEM: u16 = 41;
-/// `E2connectionUpdate-Item`.
-pub const E2_CONNECTION_UPDATE_ITEM: u16 = 43;
-/// `E2connectionUpdateAdd`.
-pub const E2_CONNECTION_UPDATE_ADD: u16 = 44;
-/// `E2connectionUpdateModify`.
-pub const E2_CONNECTION_UPDATE_MODIFY: u16 = 45;
-/// `E2connectionUpdateRemove`.
-pub const E2_CONNECTION_UPDATE_REMOVE: u16 = 46;
-/// `E2connectionUpdateRemove-Item`.
-pub const E2_CONNECTION_UPDATE_REMOVE_ITEM: u16 = 47;
-/// `TNLinformation`.
-pub const TNL_INFORMATION: u16 = 48;
-/// `TransactionID`.
-pub const TRANSACTION_ID: u16 = 49;
-/// `E2nodeComponentConfigAddition`.
-pub const E2_NODE_COMPONENT_CONFIG_ADDITION: u16 = 50;
-/// `E2nodeComponentConfigAddition-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_ADDITION_ITEM: u16 = 51;
-/// `E2nodeComponentConfigAdditionAck`.
-pub const E2_NODE_COMPONENT_CONFIG_ADDITION_ACK: u16 = 52;
-/// `E2nodeComponentConfigAdditionAck-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_ADDITION_ACK_ITEM: u16 = 53;
-/// `E2nodeComponentConfigRemoval`.
-pub const E2_NODE_COMPONENT_CONFIG_REMOVAL: u16 = 54;
-/// `E2nodeComponentConfigRemoval-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_REMOVAL_ITEM: u16 = 55;
-/// `E2nodeComponentConfigRemovalAck`.
-pub const E2_NODE_COMPONENT_CONFIG_REMOVAL_ACK: u16 = 56;
-/// `E2nodeComponentConfigRemovalAck-Item`.
-pub const E2_NODE_COMPONENT_CONFIG_REMOVAL_ACK_ITEM: u16 = 57;
-/// `E2nodeTNLassociationRemoval`.
-pub const E2_NODE_TNL_ASSOCIATION_REMOVAL: u16 = 58;
-/// `E2nodeTNLassociationRemoval-Item`.
-pub const E2_NODE_TNL_ASSOCIATION_REMOVAL_ITEM: u16 = 59;
-/// `RICsubscriptionToBeRemoved`.
-pub const RIC_SUBSCRIPTION_TO_BE_REMOVED: u16 = 60;
-/// `RICsubscription-withCause-Item`.
-pub const RIC_SUBSCRIPTION_WITH_CAUSE_ITEM: u16 = 61;
-/// `RICsubscriptionStartTime`.
-pub const RIC_SUBSCRIPTION_START_TIME: u16 = 62;
-/// `RICsubscriptionEndTime`.
-pub const RIC_SUBSCRIPTION_END_TIME: u16 = 63;
-/// `RICeventTriggerDefinitionToBeModified`.
-pub const RIC_EVENT_TRIGGER_DEFINITION_TO_BE_MODIFIED: u16 = 64;
-/// `RICactionsToBeRemovedForModification-List`.
-pub const RIC_ACTIONS_TO_BE_REMOVED_FOR_MODIFICATION: u16 = 65;
-/// `RICaction-ToBeRemovedForModification-Item`.
-pub const RIC_ACTION_TO_BE_REMOVED_FOR_MODIFICATION_ITEM: u16 = 66;
-/// `RICactionsToBeModifiedForModification-List`.
-pub const RIC_ACTIONS_TO_BE_MODIFIED_FOR_MODIFICATION: u16 = 67;
-/// `RICaction-ToBeModifiedForModification-Item`.
-pub const RIC_ACTION_TO_BE_MODIFIED_FOR_MODIFICATION_ITEM: u16 = 68;
-/// `RICactionsToBeAddedForModification-List`.
-pub const RIC_ACTIONS_TO_BE_ADDED_FOR_MODIFICATION: u16 = 69;
-/// `RICaction-ToBeAddedForModification-Item`.
-pub const RIC_ACTION_TO_BE_ADDED_FOR_MODIFICATION_ITEM: u16 = 70;
-/// `RICactionsRemovedForModification-List`.
-pub const RIC_ACTIONS_REMOVED_FOR_MODIFICATION: u16 = 71;
-/// `RICaction-RemovedForModification-Item`.
-pub const RIC_ACTION_REMOVED_FOR_MODIFICATION_ITEM: u16 = 72;
-/// `RICactionsFailedToBeRemovedForModification-List`.
-pub const RIC_ACTIONS_FAILED_TO_BE_REMOVED_FOR_MODIFICATION: u16 = 73;
-/// `RICaction-FailedToBeRemovedForModification-Item`.
-pub const RIC_ACTION_FAILED_TO_BE_REMOVED_FOR_MODIFICATION_ITEM: u16 = 74;
-/// `RICactionsModifiedForModification-List`.
-pub const RIC_ACTIONS_MODIFIED_FOR_MODIFICATION: u16 = 75;
-/// `RICaction-ModifiedForModification-Item`.
-pub const RIC_ACTION_MODIFIED_FOR_MODIFICATION_ITEM: u16 = 76;
-/// `RICactionsFailedToBeModifiedForModification-List`.
-pub const RIC_ACTIONS_FAILED_TO_BE_MODIFIED_FOR_MODIFICATION: u16 = 77;
-/// `RICaction-FailedToBeModifiedForModification-Item`.
-pub const RIC_ACTION_FAILED_TO_BE_MODIFIED_FOR_MODIFICATION_ITEM: u16 = 78;
-/// `RICactionsAddedForModification-List`.
-pub const RIC_ACTIONS_ADDED_FOR_MODIFICATION: u16 = 79;
-/// `RICaction-AddedForModification-Item`.
-pub const RIC_ACTION_ADDED_FOR_MODIFICATION_ITEM: u16 = 80;
-/// `RICactionsFailedToBeAddedForModification-List`.
-pub const RIC_ACTIONS_FAILED_TO_BE_ADDED_FOR_MODIFICATION: u16 = 81;
-/// `RICaction-FailedToBeAddedForModification-Item`.
-pub const RIC_ACTION_FAILED_TO_BE_ADDED_FOR_MODIFICATION_ITEM: u16 = 82;
-/// `RICactionsRequiredToBeModified-List`.
-pub const RIC_ACTIONS_REQUIRED_TO_BE_MODIFIED: u16 = 83;
-/// `RICaction-RequiredToBeModified-Item`.
-pub const RIC_ACTION_REQUIRED_TO_BE_MODIFIED_ITEM: u16 = 84;
-/// `RICactionsRequiredToBeRemoved-List`.
-pub const RIC_ACTIONS_REQUIRED_TO_BE_REMOVED: u16 = 85;
-/// `RICaction-RequiredToBeRemoved-Item`.
-pub const RIC_ACTION_REQUIRED_TO_BE_REMOVED_ITEM: u16 = 86;
-/// `RICactionsConfirmedForModification-List`.
-pub const RIC_ACTIONS_CONFIRMED_FOR_MODIFICATION: u16 = 87;
-/// `RICaction-ConfirmedForModification-Item`.
-pub const RIC_ACTION_CONFIRMED_FOR_MODIFICATION_ITEM: u16 = 88;
-/// `RICactionsRefusedToBeModified-List`.
-pub const RIC_ACTIONS_REFUSED_TO_BE_MODIFIED: u16 = 89;
-/// `RICaction-RefusedToBeModified-Item`.
-pub const RIC_ACTION_REFUSED_TO_BE_MODIFIED_ITEM: u16 = 90;
-/// `RICactionsConfirmedForRemoval-List`.
-pub const RIC_ACTIONS_CONFIRMED_FOR_REMOVAL: u16 = 91;
-/// `RICaction-ConfirmedForRemoval-Item`.
-pub const RIC_ACTION_CONFIRMED_FOR_REMOVAL_ITEM: u16 = 92;
-/// `RICactionsRefusedToBeRemoved-List`.
-pub const RIC_ACTIONS_REFUSED_TO_BE_REMOVED: u16 = 93;
-/// `RICaction-RefusedToBeRemoved-Item`.
-pub const RIC_ACTION_REFUSED_TO_BE_REMOVED_ITEM: u16 = 94;
-/// `RICqueryHeader`.
-pub const RIC_QUERY_HEADER: u16 = 95;
-/// `RICqueryDefinition`.
-pub const RIC_QUERY_DEFINITION: u16 = 96;
-/// `RICqueryOutcome`.
-pub const RIC_QUERY_OUTCOME: u16 = 97;
+/// Codes of the 16 elementary procedures.
+pub mod procedure {
+    codes! { u8:
+        E2_SETUP = 1 "E2 setup.";
+        ERROR_INDICATION = 2 "Error indication.";
+        RESET = 3 "Reset.";
+        RIC_CONTROL = 4 "Ric control.";
+        RIC_INDICATION = 5 "Ric indication.";
+        RIC_SERVICE_QUERY = 6 "Ric service query.";
+        RIC_SERVICE_UPDATE = 7 "Ric service update.";
+        RIC_SUBSCRIPTION = 8 "Ric subscription.";
+        RIC_SUBSCRIPTION_DELETE = 9 "Ric subscription delete.";
+        E2_NODE_CONFIGURATION_UPDATE = 10 "E2 node configuration update.";
+        E2_CONNECTION_UPDATE = 11 "E2 connection update.";
+        RIC_SUBSCRIPTION_DELETE_REQUIRED = 12 "Ric subscription delete required.";
+        E2_REMOVAL = 13 "E2 removal.";
+        RIC_SUBSCRIPTION_MODIFICATION = 14 "Ric subscription modification.";
+        RIC_SUBSCRIPTION_MODIFICATION_REQUIRED = 15 "Ric subscription modification required.";
+        RIC_QUERY = 16 "Ric query.";
+    }
+}
+
+codes! { u16:
+    CAUSE = 1 "`Cause`.";
+    CRITICALITY_DIAGNOSTICS = 2 "`CriticalityDiagnostics`.";
+    GLOBAL_E2_NODE_ID = 3 "`GlobalE2node-ID`.";
+    GLOBAL_RIC_ID = 4 "`GlobalRIC-ID`.";
+    RAN_FUNCTION_ID = 5 "`RANfunctionID`.";
+    RAN_FUNCTION_ID_ITEM = 6 "`RANfunctionID-Item`.";
+    RAN_FUNCTION_IE_CAUSE_ITEM = 7 "`RANfunctionIEcause-Item`.";
+    RAN_FUNCTION_ITEM = 8 "`RANfunction-Item`.";
+    RAN_FUNCTIONS_ACCEPTED = 9 "`RANfunctionsAccepted`.";
+    RAN_FUNCTIONS_ADDED = 10 "`RANfunctionsAdded`.";
+    RAN_FUNCTIONS_DELETED = 11 "`RANfunctionsDeleted`.";
+    RAN_FUNCTIONS_MODIFIED = 12 "`RANfunctionsModified`.";
+    RAN_FUNCTIONS_REJECTED = 13 "`RANfunctionsRejected`.";
+    RIC_ACTION_ADMITTED_ITEM = 14 "`RICaction-Admitted-Item`.";
+    RIC_ACTION_ID = 15 "`RICactionID`.";
+    RIC_ACTION_NOT_ADMITTED_ITEM = 16 "`RICaction-NotAdmitted-Item`.";
+    RIC_ACTIONS_ADMITTED = 17 "`RICactions-Admitted`.";
+    RIC_ACTIONS_NOT_ADMITTED = 18 "`RICactions-NotAdmitted`.";
+    RIC_ACTION_TO_BE_SETUP_ITEM = 19 "`RICaction-ToBeSetup-Item`.";
+    RIC_CALL_PROCESS_ID = 20 "`RICcallProcessID`.";
+    RIC_CONTROL_ACK_REQUEST = 21 "`RICcontrolAckRequest`.";
+    RIC_CONTROL_HEADER = 22 "`RICcontrolHeader`.";
+    RIC_CONTROL_MESSAGE = 23 "`RICcontrolMessage`.";
+    RIC_CONTROL_STATUS = 24 "`RICcontrolStatus`.";
+    RIC_INDICATION_HEADER = 25 "`RICindicationHeader`.";
+    RIC_INDICATION_MESSAGE = 26 "`RICindicationMessage`.";
+    RIC_INDICATION_SN = 27 "`RICindicationSN`.";
+    RIC_INDICATION_TYPE = 28 "`RICindicationType`.";
+    RIC_REQUEST_ID = 29 "`RICrequestID`.";
+    RIC_SUBSCRIPTION_DETAILS = 30 "`RICsubscriptionDetails`.";
+    TIME_TO_WAIT = 31 "`TimeToWait`.";
+    RIC_CONTROL_OUTCOME = 32 "`RICcontrolOutcome`.";
+    E2_NODE_COMPONENT_CONFIG_UPDATE = 33 "`E2nodeComponentConfigUpdate`.";
+    E2_NODE_COMPONENT_CONFIG_UPDATE_ITEM = 34 "`E2nodeComponentConfigUpdate-Item`.";
+    E2_NODE_COMPONENT_CONFIG_UPDATE_ACK = 35 "`E2nodeComponentConfigUpdateAck`.";
+    E2_NODE_COMPONENT_CONFIG_UPDATE_ACK_ITEM = 36 "`E2nodeComponentConfigUpdateAck-Item`.";
+    E2_CONNECTION_SETUP = 39 "`E2connectionSetup`.";
+    E2_CONNECTION_SETUP_FAILED = 40 "`E2connectionSetupFailed`.";
+    E2_CONNECTION_SETUP_FAILED_ITEM = 41 "`E2connectionSetupFailed-Item`.";
+    E2_CONNECTION_UPDATE_ITEM = 43 "`E2connectionUpdate-Item`.";
+    E2_CONNECTION_UPDATE_ADD = 44 "`E2connectionUpdateAdd`.";
+    E2_CONNECTION_UPDATE_MODIFY = 45 "`E2connectionUpdateModify`.";
+    E2_CONNECTION_UPDATE_REMOVE = 46 "`E2connectionUpdateRemove`.";
+    E2_CONNECTION_UPDATE_REMOVE_ITEM = 47 "`E2connectionUpdateRemove-Item`.";
+    TNL_INFORMATION = 48 "`TNLinformation`.";
+    TRANSACTION_ID = 49 "`TransactionID`.";
+    E2_NODE_COMPONENT_CONFIG_ADDITION = 50 "`E2nodeComponentConfigAddition`.";
+    E2_NODE_COMPONENT_CONFIG_ADDITION_ITEM = 51 "`E2nodeComponentConfigAddition-Item`.";
+    E2_NODE_COMPONENT_CONFIG_ADDITION_ACK = 52 "`E2nodeComponentConfigAdditionAck`.";
+    E2_NODE_COMPONENT_CONFIG_ADDITION_ACK_ITEM = 53 "`E2nodeComponentConfigAdditionAck-Item`.";
+    E2_NODE_COMPONENT_CONFIG_REMOVAL = 54 "`E2nodeComponentConfigRemoval`.";
+    E2_NODE_COMPONENT_CONFIG_REMOVAL_ITEM = 55 "`E2nodeComponentConfigRemoval-Item`.";
+    E2_NODE_COMPONENT_CONFIG_REMOVAL_ACK = 56 "`E2nodeComponentConfigRemovalAck`.";
+    E2_NODE_COMPONENT_CONFIG_REMOVAL_ACK_ITEM = 57 "`E2nodeComponentConfigRemovalAck-Item`.";
+    E2_NODE_TNL_ASSOCIATION_REMOVAL = 58 "`E2nodeTNLassociationRemoval`.";
+    E2_NODE_TNL_ASSOCIATION_REMOVAL_ITEM = 59 "`E2nodeTNLassociationRemoval-Item`.";
+    RIC_SUBSCRIPTION_TO_BE_REMOVED = 60 "`RICsubscriptionToBeRemoved`.";
+    RIC_SUBSCRIPTION_WITH_CAUSE_ITEM = 61 "`RICsubscription-withCause-Item`.";
+    RIC_SUBSCRIPTION_START_TIME = 62 "`RICsubscriptionStartTime`.";
+    RIC_SUBSCRIPTION_END_TIME = 63 "`RICsubscriptionEndTime`.";
+    RIC_EVENT_TRIGGER_DEFINITION_TO_BE_MODIFIED = 64 "`RICeventTriggerDefinitionToBeModified`.";
+    RIC_ACTIONS_TO_BE_REMOVED_FOR_MODIFICATION = 65 "`RICactionsToBeRemovedForModification-List`.";
+    RIC_ACTION_TO_BE_REMOVED_FOR_MODIFICATION_ITEM = 66 "`RICaction-ToBeRemovedForModification-Item`.";
+    RIC_ACTIONS_TO_BE_MODIFIED_FOR_MODIFICATION = 67 "`RICactionsToBeModifiedForModification-List`.";
+    RIC_ACTION_TO_BE_MODIFIED_FOR_MODIFICATION_ITEM = 68 "`RICaction-ToBeModifiedForModification-Item`.";
+    RIC_ACTIONS_TO_BE_ADDED_FOR_MODIFICATION = 69 "`RICactionsToBeAddedForModification-List`.";
+    RIC_ACTION_TO_BE_ADDED_FOR_MODIFICATION_ITEM = 70 "`RICaction-ToBeAddedForModification-Item`.";
+    RIC_ACTIONS_REMOVED_FOR_MODIFICATION = 71 "`RICactionsRemovedForModification-List`.";
+    RIC_ACTION_REMOVED_FOR_MODIFICATION_ITEM = 72 "`RICaction-RemovedForModification-Item`.";
+    RIC_ACTIONS_FAILED_TO_BE_REMOVED_FOR_MODIFICATION = 73 "`RICactionsFailedToBeRemovedForModification-List`.";
+    RIC_ACTION_FAILED_TO_BE_REMOVED_FOR_MODIFICATION_ITEM = 74 "`RICaction-FailedToBeRemovedForModification-Item`.";
+    RIC_ACTIONS_MODIFIED_FOR_MODIFICATION = 75 "`RICactionsModifiedForModification-List`.";
+    RIC_ACTION_MODIFIED_FOR_MODIFICATION_ITEM = 76 "`RICaction-ModifiedForModification-Item`.";
+    RIC_ACTIONS_FAILED_TO_BE_MODIFIED_FOR_MODIFICATION = 77 "`RICactionsFailedToBeModifiedForModification-List`.";
+    RIC_ACTION_FAILED_TO_BE_MODIFIED_FOR_MODIFICATION_ITEM = 78 "`RICaction-FailedToBeModifiedForModification-Item`.";
+    RIC_ACTIONS_ADDED_FOR_MODIFICATION = 79 "`RICactionsAddedForModification-List`.";
+    RIC_ACTION_ADDED_FOR_MODIFICATION_ITEM = 80 "`RICaction-AddedForModification-Item`.";
+    RIC_ACTIONS_FAILED_TO_BE_ADDED_FOR_MODIFICATION = 81 "`RICactionsFailedToBeAddedForModification-List`.";
+    RIC_ACTION_FAILED_TO_BE_ADDED_FOR_MODIFICATION_ITEM = 82 "`RICaction-FailedToBeAddedForModification-Item`.";
+    RIC_ACTIONS_REQUIRED_TO_BE_MODIFIED = 83 "`RICactionsRequiredToBeModified-List`.";
+    RIC_ACTION_REQUIRED_TO_BE_MODIFIED_ITEM = 84 "`RICaction-RequiredToBeModified-Item`.";
+    RIC_ACTIONS_REQUIRED_TO_BE_REMOVED = 85 "`RICactionsRequiredToBeRemoved-List`.";
+    RIC_ACTION_REQUIRED_TO_BE_REMOVED_ITEM = 86 "`RICaction-RequiredToBeRemoved-Item`.";
+    RIC_ACTIONS_CONFIRMED_FOR_MODIFICATION = 87 "`RICactionsConfirmedForModification-List`.";
+    RIC_ACTION_CONFIRMED_FOR_MODIFICATION_ITEM = 88 "`RICaction-ConfirmedForModification-Item`.";
+    RIC_ACTIONS_REFUSED_TO_BE_MODIFIED = 89 "`RICactionsRefusedToBeModified-List`.";
+    RIC_ACTION_REFUSED_TO_BE_MODIFIED_ITEM = 90 "`RICaction-RefusedToBeModified-Item`.";
+    RIC_ACTIONS_CONFIRMED_FOR_REMOVAL = 91 "`RICactionsConfirmedForRemoval-List`.";
+    RIC_ACTION_CONFIRMED_FOR_REMOVAL_ITEM = 92 "`RICaction-ConfirmedForRemoval-Item`.";
+    RIC_ACTIONS_REFUSED_TO_BE_REMOVED = 93 "`RICactionsRefusedToBeRemoved-List`.";
+    RIC_ACTION_REFUSED_TO_BE_REMOVED_ITEM = 94 "`RICaction-RefusedToBeRemoved-Item`.";
+    RIC_QUERY_HEADER = 95 "`RICqueryHeader`.";
+    RIC_QUERY_DEFINITION = 96 "`RICqueryDefinition`.";
+    RIC_QUERY_OUTCOME = 97 "`RICqueryOutcome`.";
+}

@@ -13,7 +13,7 @@
 pub mod v1;
 pub mod v2;
 
-use std::fmt;
+pub use crate::packet::{Mac, NotAMac};
 
 /// Octets that are no OpenEmpower, or a message that OpenEmpower cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,51 +73,6 @@ pub enum EmpowerError {
         /// The most.
         most: usize,
     },
-}
-
-/// An Ethernet address: the identity of a base station.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    /// The `index`th address of ours: locally administered, unicast, distinct for distinct indices.
-    pub fn local(index: u32) -> Self {
-        let [a, b, c, d] = index.to_be_bytes();
-        Self([0x02, 0x4d, a, b, c, d])
-    }
-}
-
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl fmt::Debug for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// The text is no Ethernet address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no Ethernet address; write six octets like 02:4d:00:00:00:01")]
-pub struct NotAMac(String);
-
-impl std::str::FromStr for Mac {
-    type Err = NotAMac;
-
-    fn from_str(text: &str) -> Result<Self, NotAMac> {
-        let wrong = || NotAMac(text.to_owned());
-        let mut octets = [0; 6];
-        let mut parts = text.split([':', '-']);
-        for octet in &mut octets {
-            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(wrong)?;
-            *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
-        }
-        if parts.next().is_none() { Ok(Self(octets)) } else { Err(wrong()) }
-    }
 }
 
 /// Reads big-endian numbers off the front of a slice.
@@ -195,19 +150,3 @@ macro_rules! layouts {
     (@write $value:expr, $out:ident, $ty:tt) => { $out.extend_from_slice(&$value.to_be_bytes()) };
 }
 use layouts;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_print_back_and_refusals_name_the_form() {
-        for text in ["02:4d:00:00:00:01", "ff:ff:ff:ff:ff:ff"] {
-            assert_eq!(text.parse::<Mac>().unwrap().to_string(), text);
-        }
-        assert_ne!(Mac::local(1), Mac::local(256));
-        for text in ["", "02:4d:00:00:00", "02:4d:00:00:00:1", "02:4d:00:00:00:01:02", "zz:4d:00:00:00:01"] {
-            assert!(text.parse::<Mac>().unwrap_err().to_string().contains("six octets"));
-        }
-    }
-}

@@ -14,6 +14,12 @@ impl Mac {
     /// To every station.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
+    /// The `index`th address of ours: locally administered, unicast, distinct for distinct indices.
+    pub fn local(index: u32) -> Self {
+        let [a, b, c, d] = index.to_be_bytes();
+        Self([0x02, 0x4d, a, b, c, d])
+    }
+
     /// The address as the low 48 bits of an integer, first octet highest.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
@@ -48,19 +54,23 @@ impl fmt::Debug for Mac {
     }
 }
 
-impl std::str::FromStr for Mac {
-    type Err = String;
+/// The text is no MAC address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no MAC address; write six octets like 02:4d:00:00:00:01")]
+pub struct NotAMac(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is no MAC address: six octets in hexadecimal, as in aa:22:bb:44:cc:66");
+impl std::str::FromStr for Mac {
+    type Err = NotAMac;
+
+    fn from_str(text: &str) -> Result<Self, NotAMac> {
+        let wrong = || NotAMac(text.to_owned());
         let mut octets = [0; 6];
-        let mut parts = text.split(':');
+        let mut parts = text.split([':', '-']);
         for octet in &mut octets {
-            let part = parts.next().filter(|p| p.len() <= 2).ok_or_else(wrong)?;
+            let part = parts.next().filter(|part| part.len() <= 2).ok_or_else(wrong)?;
             *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
         }
-        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(octets)) }
+        if parts.next().is_none() { Ok(Self(octets)) } else { Err(wrong()) }
     }
 }
 

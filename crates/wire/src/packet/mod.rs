@@ -11,7 +11,7 @@ mod transport;
 mod tunnel;
 
 pub use ethernet::{
-    Cooked, ETHERNET_BYTES, EtherType, Ethernet, Mac, VLAN_TAG_BYTES, VlanTag, write_ethernet,
+    Cooked, ETHERNET_BYTES, EtherType, Ethernet, Mac, NotAMac, VLAN_TAG_BYTES, VlanTag, write_ethernet,
 };
 pub use ip::{IPV4_BYTES, IPV6_BYTES, Ip, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Protocol};
 pub use sctp::{SCTP_BYTES, SCTP_DATA_BYTES, Sctp, SctpChunk, SctpData};

@@ -60,7 +60,7 @@ fn judged(
     controller: &Report,
     told: Told,
 ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
-    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let mut recorder = Recorder::default();
     let seen = Seen { nodes: 2.0, load, controller, told, incidents: Vec::new() };
     let outcome = seen.record(&mut recorder, None);
     (outcome, recorder.finish().metrics.into_iter().collect())
@@ -110,7 +110,7 @@ fn a_controller_that_never_had_the_load_is_not_overloaded() {
     assert!(!seen.had_load().unwrap());
     assert_eq!(of_load(&[("alive", 0.0), ("served", 1.0)]), Outcome::Overloaded, "half of them");
     let probed = |but: &[(&str, f64)], probe| {
-        let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+        let mut recorder = Recorder::default();
         let load = self::load(but);
         let seen =
             Seen { nodes: 2.0, load: &load, controller: &none, told: Told::Nothing, incidents: Vec::new() };
@@ -132,7 +132,7 @@ fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
         connections: 2,
     };
     let (report, none) = (load(&[]), Report::default());
-    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let mut recorder = Recorder::default();
     let incidents = vec![incident];
     let seen = Seen { nodes: 2.0, load: &report, controller: &none, told: Told::Nothing, incidents };
     assert_eq!(seen.record(&mut recorder, None), Ok(Outcome::Degraded));
@@ -177,10 +177,10 @@ fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
 
 #[test]
 fn a_base_station_that_is_not_served_is_recorded_as_long_as_it_was_waited_for() {
-    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let mut recorder = Recorder::default();
     assert!(Probe::Unserved.record(&mut recorder, Duration::from_secs(3)).is_some());
     assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
-    let mut recorder = Recorder::new(Duration::from_secs(2), Duration::ZERO);
+    let mut recorder = Recorder::default();
     assert!(Probe::Served(9e3, 4e3).record(&mut recorder, Duration::from_secs(3)).is_none());
     let metrics = recorder.finish().metrics;
     assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (9.0, 4.0));

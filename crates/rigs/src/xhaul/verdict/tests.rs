@@ -24,7 +24,7 @@ fn told(lines: &str) -> String {
     let mut runs = Vec::new();
     for (point, repeat) in plan.points.iter().flat_map(|point| [(point, 0), (point, 1)]) {
         let run = Run::new(point, repeat, 7, Duration::from_millis(20));
-        let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+        let mut recorder = Recorder::default();
         rig.prepare(&run).unwrap();
         let outcome = rig.measure(&run, &mut recorder).unwrap();
         runs.push(Finished {

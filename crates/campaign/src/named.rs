@@ -1,0 +1,28 @@
+//! Closed sets whose members have names.
+
+/// Declares such a set: members with the names that files and results have for them.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $set:ident { $($(#[$doc:meta])+ $member:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $set {
+            $($(#[$doc])+ #[serde(rename = $name)] $member,)+
+        }
+
+        impl $set {
+            /// All of them, in their order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$member),+];
+
+            /// As files and results spell it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$member => $name),+ }
+            }
+
+            /// The one of that name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|member| member.name() == name)
+            }
+        }
+    };
+}
+pub(crate) use named;

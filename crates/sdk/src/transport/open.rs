@@ -1,0 +1,48 @@
+//! From an address to a stream, or to a place where peers arrive.
+
+use super::registry::registered;
+use super::{
+    Address, BindError, ConnectError, Listener, SocketOptions, Stream, Unsupported, memory, sctp, tcp, unix,
+};
+
+/// Connects to `address` within `options.connect_timeout`, resolving names and trying each address found.
+pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Stream, ConnectError> {
+    let attempt = async {
+        match address {
+            Address::Tcp { host, port } => tcp::connect(address, (host, *port), options).await,
+            Address::Unix(path) => unix::connect(address, path, options).await,
+            Address::Memory(name) => memory::connect(name, options.local_buffer_bytes)
+                .map(Stream::Memory)
+                .ok_or_else(|| ConnectError::Refused { address: address.clone() }),
+            Address::Other { scheme, .. } if let Some(transport) = registered(scheme) => {
+                transport.connect(address, options).await
+            }
+            Address::Sctp { host, port } => sctp::connect(address, (host, *port)).await,
+            Address::Shim { folder, at } => sctp::connect_preloaded(address, folder, *at),
+            _ => Err(ConnectError::unsupported(address, Unsupported::of(address))),
+        }
+    };
+    let after = options.connect_timeout;
+    let late = |_| Err(ConnectError::TimedOut { address: address.clone(), after });
+    tokio::time::timeout(after, attempt).await.unwrap_or_else(late)
+}
+
+impl Listener {
+    /// Listens at `address`, and only there: whether that is loopback is the caller's choice. A Unix socket's
+    /// file that nobody listens on any more is replaced; any other file is left alone.
+    pub async fn bind(address: &Address, options: &SocketOptions) -> Result<Self, BindError> {
+        match address {
+            Address::Tcp { host, port } => tcp::listen(address, (host, *port), options).await,
+            Address::Unix(path) => unix::listen(address, path, options),
+            Address::Memory(name) => memory::listen(name)
+                .map(|arrivals| Self::new(address.clone(), arrivals))
+                .ok_or_else(|| BindError::InUse { address: address.clone() }),
+            Address::Other { scheme, .. } if let Some(transport) = registered(scheme) => {
+                transport.listen(address, options).await
+            }
+            Address::Sctp { host, port } => sctp::listen(address, (host, *port)).await,
+            Address::Shim { folder, at } => sctp::listen_preloaded(address, folder, *at),
+            _ => Err(BindError::unsupported(address, Unsupported::of(address))),
+        }
+    }
+}

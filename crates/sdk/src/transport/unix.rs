@@ -1,0 +1,120 @@
+//! `unix://`
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+use std::task::{Context, Poll, ready};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, SocketOptions, Stream};
+
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: i32 = 1024;
+
+pub(super) async fn connect(
+    address: &Address,
+    path: &Path,
+    options: &SocketOptions,
+) -> Result<Stream, ConnectError> {
+    let stream = UnixStream::connect(path).await.map_err(|error| ConnectError::of(address, error))?;
+    options.apply_local_buffers(&stream).map_err(|error| ConnectError::of(address, error))?;
+    Ok(Stream::Unix(stream))
+}
+
+#[derive(Debug)]
+struct UnixArrivals {
+    listener: UnixListener,
+    _file: SocketFile,
+    address: Address,
+    options: SocketOptions,
+}
+
+impl Accept for UnixArrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
+        let (stream, _) = ready!(self.listener.poll_accept(cx)).map_err(AcceptError::of)?;
+        self.options.apply_local_buffers(&stream).map_err(AcceptError::Io)?;
+        let process = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
+        let peer = match process {
+            Some(pid) => format!("{} pid {pid}", self.address),
+            None => self.address.to_string(),
+        };
+        Poll::Ready(Ok((Stream::Unix(stream), peer)))
+    }
+}
+
+pub(super) fn listen(address: &Address, path: &Path, options: &SocketOptions) -> Result<Listener, BindError> {
+    let bound = match bind_file(path, options) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            remove_if_stale(address, path)?;
+            bind_file(path, options)
+        }
+        other => other,
+    };
+    let (listener, file) = bound.map_err(|error| BindError::of(address, error))?;
+    let arrivals = UnixArrivals { listener, _file: file, address: address.clone(), options: options.clone() };
+    Ok(Listener::new(address.clone(), arrivals))
+}
+
+fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, SocketFile)> {
+    // Linux creates the file with the mode of the socket, less the umask: set it first, and at no moment can
+    // anybody connect who should not. The chmod afterwards gives back what the umask took.
+    let file = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
+    file.set_permissions(Permissions::from_mode(options.unix_mode & 0o777))?;
+    let socket = Socket::from(OwnedFd::from(file));
+    options.apply_local_buffers(&socket)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    let file = SocketFile::of(path)?;
+    fs::set_permissions(path, Permissions::from_mode(options.unix_mode & 0o777))?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(OwnedFd::from(socket).into())?;
+    Ok((listener, file))
+}
+
+/// Removes the file of a listener that died. Two programs that start at the same instant on one path may both
+/// see a stale file; the later one wins and the earlier one keeps a listener that nobody finds.
+fn remove_if_stale(address: &Address, path: &Path) -> Result<(), BindError> {
+    let address = || address.clone();
+    let metadata = fs::symlink_metadata(path).map_err(|error| BindError::of(&address(), error))?;
+    if !metadata.file_type().is_socket() {
+        return Err(BindError::NotASocket { address: address() });
+    }
+    match StdUnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|error| BindError::of(&address(), error))
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(BindError::Permission { address: address() })
+        }
+        _ => Err(BindError::InUse { address: address() }),
+    }
+}
+
+/// The file of a Unix listener, removed with it unless another has taken its place.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    device_and_inode: (u64, u64),
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), device_and_inode: (metadata.dev(), metadata.ino()) })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let now = fs::symlink_metadata(&self.path).map(|metadata| (metadata.dev(), metadata.ino()));
+        if now.is_ok_and(|now| now == self.device_and_inode) {
+            // Failing leaves a stale file, which the next listener replaces.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
