@@ -284,6 +284,47 @@ fn one_more_base_station_is_timed_after_the_window() {
     assert!(!measured(southbound::SdRan, &sd_ran(&[]), &none).1.contains_key("init_delay_ms"));
 }
 
+/// Two places with half of everything each; what went wrong at either is what went wrong.
+#[test]
+fn base_stations_of_an_sd_ran_at_two_places_are_one_load() {
+    let log = Log::default();
+    let [(_, controller), (_, mut half)] = sd_ran(&[]);
+    half.look.insert("alive", 1.0);
+    for (name, value) in &mut half.report.numbers {
+        *value = if name.ends_with("_max") { *value } else { *value / 2.0 };
+    }
+    let late = |us| {
+        [("taken_us", us), ("lateness_us", us)].map(|(name, us)| (name.to_owned(), vec![(us, 5)])).into()
+    };
+    half.report.distributions = late(10);
+    let mut other = half.clone();
+    other.report.distributions = late(900);
+    let hung_up = ranlab_parts::Incident {
+        what: ranlab_parts::SouthboundTrouble::StoppedReading,
+        at_s: 1.0,
+        for_s: 2.0,
+        over: true,
+        connections: 1,
+    };
+    (half.report.detail, other.report.detail) = (serde_json::json!([]), serde_json::json!([hung_up]));
+    let mut rig = Bench::new(&Lab::new("no-such-program"), southbound::SdRan);
+    let places = [half, other].map(|acts| fake::worker("load", acts, &log)).join(",");
+    let set = [
+        ("sut.at", Value::Text(fake::worker("sut", controller, &log))),
+        ("load.at", Value::Text(places)),
+        ("load.nodes", Value::Int(2)),
+        ("load.patience", Value::Span(Duration::ZERO)),
+    ];
+    let point = fake::point(&rig, &set);
+    let run = fake::run(&point);
+    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    assert_eq!(rig.measure(&run, &mut recorder), Ok(Outcome::Degraded));
+    let recording = recorder.finish();
+    let values = ["rx_messages_per_s", "nodes_alive_ratio", "lateness_us_p99", "tool.lateness_us_p99"];
+    assert_eq!(values.map(|name| recording.metrics[name]), [20.0, 1.0, 900.0, 900.0]);
+    assert!(recording.reason.contains("stopped reading"), "{}", recording.reason);
+}
+
 #[test]
 fn base_stations_that_do_not_all_come_up_are_what_is_measured() {
     let set = [

@@ -29,7 +29,7 @@ pub fn numbers(shares: &[Numbers]) -> Numbers {
     all
 }
 
-/// The report of all shares as that of one. The part's own report and the machine's are not joined here.
+/// The report of all shares as that of one. Own reports are one if they are lists; those of machines are not joined.
 pub fn reports(shares: &[Report]) -> Report {
     if let [one] = shares {
         return one.clone();
@@ -40,7 +40,10 @@ pub fn reports(shares: &[Report]) -> Report {
         counts.iter().for_each(|(value, count)| *all.entry(*value).or_default() += count);
     }
     let of_each: Vec<Numbers> = shares.iter().map(|share| share.numbers.clone()).collect();
+    let lists: Option<Vec<_>> = shares.iter().map(|share| share.detail.as_array()).collect();
+    let list = lists.map(|lists| lists.into_iter().flatten().cloned().collect());
     Report {
+        detail: list.map(serde_json::Value::Array).unwrap_or_default(),
         wall_s: shares.iter().map(|share| share.wall_s).fold(0.0, f64::max),
         process: shares.iter().map(|share| share.process.as_ref()).collect::<Option<_>>().map(processes),
         wire: shares.iter().map(|share| share.wire).collect::<Option<_>>().map(wires),
@@ -95,6 +98,7 @@ mod tests {
             wire,
             numbers: numbers.map(|(name, value)| (name.to_owned(), value)).into(),
             distributions: [("late_us".to_owned(), late.to_vec())].into(),
+            detail: serde_json::json!([sent]),
             ..Report::default()
         }
     }
@@ -109,6 +113,7 @@ mod tests {
             (14.0, 2.0, 2.0)
         );
         assert!(!all.numbers.contains_key("late_us_p99"), "the mean of two percentiles is none");
+        assert_eq!(all.detail, serde_json::json!([10.0, 4.0]));
         assert_eq!(all.distributions["late_us"], [(1, 7), (3, 1), (9, 1)]);
         assert_eq!((all.wall_s, all.wire.unwrap().sent_bytes), (2.0, 14));
         assert_eq!(all.process.map(|process| (process.cpu_s, process.rss_bytes)), Some((0.5, 6)));
