@@ -132,6 +132,7 @@ struct Counted {
     early: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
+    closed: bool,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
 }
@@ -164,7 +165,7 @@ impl Watcher {
             xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
         }
         let (indications, bytes, disconnects, early) = (0, 0, 0, 0);
-        let (ahead_us, arrived, speaks) = (part.ahead_us, None, None);
+        let (ahead_us, arrived, closed, speaks) = (part.ahead_us, None, false, None);
         let counted = Counted {
             values,
             latency_us,
@@ -174,6 +175,7 @@ impl Watcher {
             early,
             ahead_us,
             arrived,
+            closed,
             speaks,
             listener,
         };
@@ -278,7 +280,7 @@ impl Pace {
 
 impl Counted {
     fn take(&mut self, xapp: &XappHandle, event: &XappEvent) {
-        self.arrived = self.arrived.take().or_else(|| arrived(event));
+        self.arrived = self.arrived.take().or_else(|| arrived(event, &mut self.closed));
         let heard = self.values.take(xapp, event);
         match event {
             XappEvent::Indication { indication, .. } => {
@@ -304,21 +306,31 @@ impl Counted {
 
 /// Waits until an xApp that was started is set up. The words of who did not answer, if nobody did; an xApp itself tries for ever.
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
+    let mut closed = false;
     loop {
-        if let Some(outcome) = arrived(&xapp.next().await) {
+        if let Some(outcome) = arrived(&xapp.next().await, &mut closed) {
             return outcome;
         }
     }
 }
 
-/// Whether it is set up, or why it cannot be; `None` if this event tells neither.
-fn arrived(event: &XappEvent) -> Option<Result<(), String>> {
+/// Whether it is set up, or why it cannot be; `None` if this event tells neither. `closed`: somebody was there and left.
+fn arrived(event: &XappEvent, closed: &mut bool) -> Option<Result<(), String>> {
     match event {
         XappEvent::Ready { .. } => Some(Ok(())),
+        XappEvent::Disconnected {
+            why: DisconnectReason::Lost(LinkLoss::ClosedByPeer | LinkLoss::Broken(_)),
+            ..
+        } => {
+            *closed = true;
+            None
+        }
         XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
             if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
         {
-            Some(Err(why.to_string()))
+            let hint = "; before, it ended the connection at our setup, as FlexRIC 2.0 does at one that asks for node events: \
+                        --dialect flexric";
+            Some(Err(format!("{why}{}", if *closed { hint } else { "" })))
         }
         _ => None,
     }
@@ -381,5 +393,31 @@ impl Running for Watcher {
                 self.xapp.leave(LEAVE_WAIT).await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_sdk::transport::Listener;
+
+    #[test]
+    fn who_ends_itself_at_the_setup_is_told_of_with_what_it_would_take() {
+        ranlab_sdk::run(async {
+            let options = SocketOptions::default();
+            let at = |text: String| text.parse::<Address>().unwrap();
+            let listener = Listener::bind(&at("tcp://127.0.0.1:0".to_owned()), &options).await.unwrap();
+            let place = listener.address().to_string();
+            let xapp = XappHandle::start(XappConfig::new(place.clone()), options.clone());
+            // As a FlexRIC: it reads the setup and is no more.
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.readable().await.unwrap();
+            drop((stream, listener));
+            let told = joined(&xapp).await.unwrap_err();
+            assert!(told.contains(&place) && told.ends_with("--dialect flexric"), "{told}");
+            // Where nobody ever was, there is nothing to say of it.
+            let xapp = XappHandle::start(XappConfig::new(place.clone()), options);
+            assert_eq!(joined(&xapp).await.unwrap_err(), format!("nobody listens at {place}"));
+        });
     }
 }
