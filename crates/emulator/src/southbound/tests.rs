@@ -154,14 +154,22 @@ fn controllers_that_fail_are_told_apart_and_survived() {
 fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
     ranlab_sdk::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        for (told, shown) in [
-            (Southbound::EmpowerV1, Some("flexran-rtc")),
-            (Southbound::Mosaic, Some("flexran-rtc")),
-            (Southbound::Flexran, None),
+        // One that greets before it is greeted, as FlexRAN's does, to base stations that would have to.
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        let greets = listener.local_addr().unwrap();
+        let _controller = tokio::task::spawn_local(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(&[0, 0, 0, 13]).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        for (told, address, shown) in [
+            (Southbound::EmpowerV1, greets, Some("flexran-rtc")),
+            (Southbound::Mosaic, server.address(), Some("flexran-rtc")),
+            (Southbound::Flexran, server.address(), None),
         ] {
-            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, server.address(), 1, 0, 1));
+            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, address, 1, 0, 1));
             fleet.ramp_up().await;
-            until(|| fleet.report().received >= 5 || fleet.report().faults > 0).await;
+            until(|| fleet.report().alive == 1 || fleet.report().faults > 0).await;
             assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{told:?}");
         }
     });
