@@ -317,7 +317,7 @@ fn base_stations_of_an_sd_ran_at_two_places_are_one_load() {
     ];
     let point = fake::point(&rig, &set);
     let run = fake::run(&point);
-    let mut recorder = Recorder::new(run.duration, Duration::ZERO);
+    let mut recorder = Recorder::default();
     assert_eq!(rig.measure(&run, &mut recorder), Ok(Outcome::Degraded));
     let recording = recorder.finish();
     let values = ["rx_messages_per_s", "nodes_alive_ratio", "lateness_us_p99", "tool.lateness_us_p99"];
