@@ -12,6 +12,11 @@ impl Snr {
         self.0 as f32 / 256.0
     }
 
+    /// The nearest ratio to one in dB.
+    pub(crate) fn nearest(db: f64) -> Self {
+        Self((db * 256.0).round() as i32)
+    }
+
     const fn from_db(db: i32) -> Self {
         Self(db * 256)
     }

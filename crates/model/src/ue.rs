@@ -179,24 +179,36 @@ impl UeState {
 
     /// What its RLC receiver at the base station counts besides.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
-        let (pdus, bytes) = (self.ul.rlc_retx_pdus / 4, self.ul.rlc_retx_bytes / 4);
-        RlcReceptionStats {
+        RlcReceptionStats::of(&self.ul)
+    }
+
+    /// Its PDCP counters, which follow from RLC's.
+    pub fn pdcp(&self) -> PdcpStats {
+        PdcpStats::of(&self.dl, &self.ul)
+    }
+}
+
+impl RlcReceptionStats {
+    pub(crate) fn of(ul: &LinkStats) -> Self {
+        let (pdus, bytes) = (ul.rlc_retx_pdus / 4, ul.rlc_retx_bytes / 4);
+        Self {
             duplicate_pdus: pdus,
             duplicate_bytes: bytes,
             out_of_window_pdus: pdus / 4,
             out_of_window_bytes: bytes / 4,
             discarded_pdus: pdus,
             discarded_bytes: bytes,
-            buffered_pdus: u64::from(self.ul.partial_bytes > 0),
-            buffered_bytes: self.ul.partial_bytes,
+            buffered_pdus: u64::from(ul.partial_bytes > 0),
+            buffered_bytes: ul.partial_bytes,
         }
     }
+}
 
-    /// Its PDCP counters, which follow from RLC's.
-    pub fn pdcp(&self) -> PdcpStats {
-        let (tx_pdus, tx_pdu_bytes) = (self.dl.rlc_sdus_in, self.dl.rlc_sdu_bytes_in);
-        let (rx_pdus, rx_pdu_bytes) = (self.ul.rlc_sdus_out, self.ul.rlc_sdu_bytes_out);
-        PdcpStats {
+impl PdcpStats {
+    pub(crate) fn of(dl: &LinkStats, ul: &LinkStats) -> Self {
+        let (tx_pdus, tx_pdu_bytes) = (dl.rlc_sdus_in, dl.rlc_sdu_bytes_in);
+        let (rx_pdus, rx_pdu_bytes) = (ul.rlc_sdus_out, ul.rlc_sdu_bytes_out);
+        Self {
             tx_sdus: tx_pdus,
             tx_sdu_bytes: tx_pdu_bytes - tx_pdus * PDCP_HEADER_BYTES,
             tx_pdus,
@@ -205,9 +217,9 @@ impl UeState {
             rx_pdus,
             rx_pdu_bytes,
             rx_sn: last_sn(rx_pdus),
-            rx_out_of_order_pdus: self.ul.out_of_order_pdus,
-            rx_out_of_order_bytes: self.ul.out_of_order_bytes,
-            rx_reordering_pdus: self.ul.reordering_pdus,
+            rx_out_of_order_pdus: ul.out_of_order_pdus,
+            rx_out_of_order_bytes: ul.out_of_order_bytes,
+            rx_reordering_pdus: ul.reordering_pdus,
             rx_sdus: rx_pdus,
             rx_sdu_bytes: rx_pdu_bytes - rx_pdus * PDCP_HEADER_BYTES,
         }

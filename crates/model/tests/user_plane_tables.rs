@@ -1,4 +1,5 @@
 //! Transport blocks and channel quality against values from elsewhere; each table says from where.
+#![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use ranlab_model::user_plane::{
     Carrier, Direction, LTE_PRBS_MAX, McsTable, NrBlock, block_error_rate, lte_i_tbs_up, lte_tbs, nr_tbs,
 };

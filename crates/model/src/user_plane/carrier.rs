@@ -173,11 +173,8 @@ impl Carrier {
 
     /// The first slot from `slot` on in which a HARQ feedback or a grant can be sent in a direction.
     pub(crate) fn next(&self, slot: u64, direction: Direction) -> u64 {
-        let control = |slot: &u64| match (self.kind(*slot, direction), self.duplex) {
-            (SlotKind::Full, _) => true,
-            (_, Duplex::Fdd) => true,
-            _ => false,
-        };
+        let control =
+            |slot: &u64| self.duplex == Duplex::Fdd || self.kind(*slot, direction) == SlotKind::Full;
         (slot..slot + u64::from(TDD_SLOTS_MAX)).find(control).unwrap_or(slot)
     }
 

@@ -1,12 +1,51 @@
 //! The user plane of a cell, slot by slot: radio, scheduler, RLC, traffic control and the flows above.
+//!
+//! A [`Cell`] has a [`Carrier`] and UEs, each with a [`Channel`], an RLC bearer in each direction and flows. Slices
+//! divide the carrier ([`SliceSet`]), a [`UeScheduler`] divides a slice, [`TcCommand`]s shape what enters the bearer.
+//! Controllers see [`UeReport`], [`SliceStats`] and [`TcStats`] and say [`Command`]s.
+//!
+//! Slots are simulated one by one, packets one by one. Random numbers are counted, not drawn in turn (`random`), and
+//! functions that differ between machines are not used (`math`), so a run repeats to the last bit anywhere.
+mod apply;
 mod carrier;
+mod cell;
+mod channel;
+mod command;
+mod flow;
+mod histogram;
+mod leg;
 mod math;
 mod mcs;
+mod path_loss;
 mod random;
+mod read;
+mod rlc;
+mod slice;
 mod tbs_lte;
 mod tbs_nr;
+mod tc;
+mod ue;
+mod ue_scheduler;
 
 pub use carrier::{Carrier, CarrierError, Direction, Duplex, Rat};
+pub use cell::{Cell, CellConfig, CellError, EVENTS_MAX, UES_MAX, WIRE_US_MAX};
+pub use channel::{Channel, ChannelError, jakes};
+pub use command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal};
+pub use flow::{FiveTuple, FlowConfig, FlowError, FlowStats, PACKET_BYTES_MAX, RECEIVE_WINDOW_MAX, Traffic};
+pub use histogram::Histogram;
 pub use mcs::{CQI_MAX, MCS_MAX, McsTable, block_error_rate, lte_i_tbs_up};
+pub use path_loss::Environment;
+pub use rlc::{BUFFER_BYTES_MAX, BUFFER_SDUS_MAX, RlcConfig, RlcMode};
+pub use slice::{
+    DEADLINE_MAX, LABEL_MAX, SLICES_MAX, SliceAlgorithm, SliceError, SliceParams, SliceSet, SliceSpec,
+    SliceStats,
+};
 pub use tbs_lte::{LTE_PRBS_MAX, lte_tbs};
 pub use tbs_nr::{NrBlock, nr_tbs};
+pub use tc::{
+    Filter, Pacer, Policer, QUEUE_BYTES_MAX, QUEUE_PACKETS_MAX, QUEUES_MAX, QueueKind, QueueReport,
+    QueueStats, QueueView, RATE_KBPS_MAX, RULES_MAX, Rule, Shaper, StageRole, TcCommand, TcError,
+    TcScheduler, TcStage, TcStats,
+};
+pub use ue::{AttachError, FLOWS_MAX, Plmn, RrcEvent, RrcKind, Snssai, UeConfig, UeContext, UeReport};
+pub use ue_scheduler::UeScheduler;

@@ -1,0 +1,107 @@
+//! Commands to a cell are carried out, or refused without a trace.
+
+use super::carrier::Direction;
+use super::cell::Cell;
+use super::command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal};
+use super::leg::{Decision, Leg};
+use super::slice::{SliceError, SliceSet};
+use super::tc::{Tc, TcCommand};
+
+impl Cell {
+    /// Carries out a command, or refuses it and stays as it was.
+    pub fn command(&mut self, command: &Command) -> Result<(), Refusal> {
+        match command {
+            Command::Slices(direction, set) => self.set_slices(*direction, set.clone()),
+            Command::AddSlices(direction, slices) => {
+                let set = self.leg(*direction).slices.set.with(slices);
+                self.set_slices(*direction, set)
+            }
+            Command::DeleteSlices(direction, ids) => {
+                let set = self.leg(*direction).slices.set.without(ids)?;
+                self.set_slices(*direction, set)
+            }
+            Command::Associate(associations) => self.associate(associations),
+            Command::Tc(rnti, command) => self.command_tc(*rnti, command),
+            Command::Allocate(direction, slot, allocations) => self.allocate(*direction, *slot, allocations),
+        }
+    }
+
+    fn leg(&self, direction: Direction) -> &Leg {
+        if direction == Direction::Down { &self.down } else { &self.up }
+    }
+
+    fn leg_mut(&mut self, direction: Direction) -> &mut Leg {
+        if direction == Direction::Down { &mut self.down } else { &mut self.up }
+    }
+
+    fn set_slices(&mut self, direction: Direction, set: SliceSet) -> Result<(), Refusal> {
+        set.check(self.config.carrier.prbs)?;
+        let slices = self.slices(set.clone(), direction);
+        self.leg_mut(direction).set_slices(slices);
+        let kept = if direction == Direction::Down { &mut self.config.down } else { &mut self.config.up };
+        *kept = set;
+        Ok(())
+    }
+
+    fn associate(&mut self, associations: &[Association]) -> Result<(), Refusal> {
+        let place = |leg: &Leg, id: Option<u32>| {
+            id.map(|id| leg.slices.index(id).ok_or(SliceError::NoSlice(id))).transpose()
+        };
+        let places = associations.iter().map(|wanted| {
+            let ue = self.index(wanted.rnti).ok_or(Refusal::NoUe(wanted.rnti))?;
+            Ok((ue, place(&self.down, wanted.down)?, place(&self.up, wanted.up)?))
+        });
+        let places: Vec<_> = places.collect::<Result<_, Refusal>>()?;
+        for (ue, down, up) in places {
+            down.into_iter().for_each(|slice| self.down.associate(ue, slice));
+            up.into_iter().for_each(|slice| self.up.associate(ue, slice));
+        }
+        Ok(())
+    }
+
+    fn command_tc(&mut self, rnti: Option<u16>, command: &TcCommand) -> Result<(), Refusal> {
+        let now_us = self.now_us();
+        let only = rnti.map(|rnti| self.index(rnti).ok_or(Refusal::NoUe(rnti))).transpose()?;
+        let is_meant = |index: usize| only.is_none_or(|only| only == index);
+        // Either all of them take it or none.
+        for ue in self
+            .ues
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| is_meant(*index))
+            .filter_map(|(_, ue)| ue.as_ref())
+        {
+            match &ue.tc {
+                Some(tc) => tc.check(command)?,
+                None => Tc::new(now_us).check(command)?,
+            }
+        }
+        for (_, ue) in self.ues.iter_mut().enumerate().filter(|(index, _)| is_meant(*index)) {
+            let Some(ue) = ue else { continue };
+            ue.tc.get_or_insert_with(|| Box::new(Tc::new(now_us))).command(command, now_us)?;
+        }
+        Ok(())
+    }
+
+    fn allocate(&mut self, direction: Direction, slot: u64, wanted: &[Allocation]) -> Result<(), Refusal> {
+        let (now, prbs, mcs) = (self.slot(), self.config.carrier.prbs, self.config.carrier.table.highest());
+        if slot < now || slot > now + ALLOCATE_AHEAD_MAX {
+            return Err(Refusal::Deadline { slot, now });
+        }
+        let sum: u64 = wanted.iter().map(|one| u64::from(one.prbs)).sum();
+        let is_wrong = |one: &Allocation| one.prbs == 0 || one.mcs.is_some_and(|index| index > mcs);
+        if sum > u64::from(prbs) || wanted.iter().any(is_wrong) {
+            return Err(Refusal::Allocation { prbs, mcs });
+        }
+        if self.leg(direction).decisions.iter().any(|decision| decision.slot == slot) {
+            return Err(Refusal::Allocated(slot));
+        }
+        let place = |one: &Allocation| {
+            let ue = self.index(one.rnti).ok_or(Refusal::NoUe(one.rnti))?;
+            Ok((ue as u32, one.prbs, one.mcs))
+        };
+        let allocations = wanted.iter().map(place).collect::<Result<_, Refusal>>()?;
+        self.leg_mut(direction).decisions.push(Decision { slot, allocations });
+        Ok(())
+    }
+}

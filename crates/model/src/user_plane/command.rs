@@ -1,0 +1,83 @@
+//! What a controller may tell a cell, and why it may be refused. A refused command has changed nothing.
+
+use super::carrier::Direction;
+use super::slice::{SliceError, SliceSet, SliceSpec};
+use super::tc::{TcCommand, TcError};
+
+/// A command to a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Replaces algorithm, sharing and slices of a direction. UEs of slices that are gone join the first.
+    Slices(Direction, SliceSet),
+    /// Adds slices or replaces those of the same identity.
+    AddSlices(Direction, Vec<SliceSpec>),
+    /// Takes slices away; their UEs join the first.
+    DeleteSlices(Direction, Vec<u32>),
+    /// Moves UEs to slices.
+    Associate(Vec<Association>),
+    /// Changes the traffic control of a UE (by C-RNTI), or of all of them.
+    Tc(Option<u16>, TcCommand),
+    /// Says who has what in a slot, where the UE scheduler is `Remote`.
+    Allocate(Direction, u64, Vec<Allocation>),
+}
+
+/// A UE and its slices; none leaves a direction as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Association {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// Slice of the downlink.
+    pub down: Option<u32>,
+    /// Slice of the uplink.
+    pub up: Option<u32>,
+}
+
+/// PRBs for a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// PRBs, 1 to the carrier's.
+    pub prbs: u16,
+    /// MCS; none leaves it to the cell's link adaptation.
+    pub mcs: Option<u8>,
+}
+
+/// Allocations may come so many slots ahead.
+pub const ALLOCATE_AHEAD_MAX: u64 = 64;
+
+/// Why a command was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The slices cannot be so.
+    #[error(transparent)]
+    Slices(#[from] SliceError),
+    /// The traffic control cannot be so.
+    #[error(transparent)]
+    Tc(#[from] TcError),
+    /// No such UE in the cell.
+    #[error("there is no UE with C-RNTI {0}")]
+    NoUe(u16),
+    /// A decision that came too late, or too early.
+    #[error(
+        "slot {slot} cannot be allocated at slot {now}: 0 to {ALLOCATE_AHEAD_MAX} slots ahead are allowed"
+    )]
+    Deadline {
+        /// Slot of the allocation.
+        slot: u64,
+        /// The next slot of the cell.
+        now: u64,
+    },
+    /// Allocated already.
+    #[error("slot {0} has its allocation already")]
+    Allocated(u64),
+    /// More PRBs than there are, none, or an MCS that is not.
+    #[error("an allocation has 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
+    Allocation {
+        /// Of the carrier.
+        prbs: u16,
+        /// Highest of the table.
+        mcs: u8,
+    },
+}

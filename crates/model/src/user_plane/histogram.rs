@@ -1,0 +1,92 @@
+//! Distribution of durations with a bounded relative error.
+
+/// Values in µs: exact below 64, within 1/32 above.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    total: u64,
+    sum: u64,
+}
+
+/// Linear steps per power of two.
+const STEPS: u64 = 32;
+/// Values from 2^32 µs on are counted in the last bucket.
+const POWERS: u64 = 32;
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: vec![0; (STEPS * (POWERS - 4)) as usize], total: 0, sum: 0 }
+    }
+}
+
+impl Histogram {
+    pub(crate) fn record(&mut self, value: u64) {
+        let bucket = Self::bucket(value).min(self.counts.len() - 1);
+        self.counts[bucket] = self.counts[bucket].saturating_add(1);
+        self.total += 1;
+        self.sum += value;
+    }
+
+    fn bucket(value: u64) -> usize {
+        let power = u64::from(value.max(1).ilog2());
+        if power < 5 {
+            return value as usize;
+        }
+        ((power - 4) * STEPS + ((value >> (power - 5)) - STEPS)) as usize
+    }
+
+    /// Middle of a bucket.
+    fn middle(bucket: usize) -> u64 {
+        let (power, step) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
+        match power {
+            0 => step,
+            power => ((STEPS + step) << (power - 1)) + (1 << (power - 1)) / 2,
+        }
+    }
+
+    /// Values counted.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// Their mean, µs; none if there are none.
+    pub fn mean_us(&self) -> Option<u64> {
+        self.sum.checked_div(self.total)
+    }
+
+    /// The value that a share (0 to 1) of the values does not exceed, µs; none if there are none.
+    pub fn quantile_us(&self, share: f64) -> Option<u64> {
+        let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
+        let mut seen = 0;
+        self.counts.iter().enumerate().find_map(|(bucket, count)| {
+            seen += u64::from(*count);
+            (seen >= rank).then(|| Self::middle(bucket))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Histogram;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_value_is_found_again_within_a_thirty_second(value in 0_u64..1 << 31) {
+            let mut histogram = Histogram::default();
+            histogram.record(value);
+            let found = histogram.quantile_us(0.5).unwrap();
+            prop_assert!(found.abs_diff(value) * 32 <= value, "{value} became {found}");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_values() {
+        let mut histogram = Histogram::default();
+        assert_eq!((histogram.quantile_us(0.5), histogram.mean_us()), (None, None));
+        (1..=1000).for_each(|value| histogram.record(value * 100));
+        let near = |share, value: u64| histogram.quantile_us(share).unwrap().abs_diff(value) * 30 < value;
+        assert!(near(0.5, 50_000) && near(0.99, 99_000) && near(0.0, 100) && near(1.0, 100_000));
+        assert_eq!(histogram.mean_us(), Some(50_050));
+    }
+}

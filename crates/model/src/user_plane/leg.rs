@@ -1,0 +1,537 @@
+//! One direction of a cell's air: bearers, HARQ, and a slot's schedule.
+
+use super::carrier::{Carrier, Direction, HARQ_FEEDBACK_SLOTS, K2_SLOTS, Sizes, SlotKind};
+use super::channel::Link;
+use super::mcs::Decoder;
+use super::random::Stream;
+use super::rlc::{Packet, Piece, Rlc, RlcMode};
+use super::slice::{Grant, Slices};
+use super::ue_scheduler::UeScheduler;
+use crate::link::HARQ_ROUNDS;
+
+/// What the scheduler looks at in each slot, one of each UE beside the other.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hot {
+    /// Bytes of transport blocks that the base station knows to be wanted.
+    pub(crate) demand: u32,
+    /// Bytes of a slot with all PRBs; zero if the channel carries nothing.
+    pub(crate) rate: f32,
+    /// Bytes per slot of late.
+    pub(crate) mean: f32,
+    /// Bytes of this slot.
+    pub(crate) served: u32,
+    /// Weight of a slot in the mean.
+    pub(crate) forgetting: f32,
+    /// The slot of the last transport block, its lower bits.
+    pub(crate) stamp: u32,
+    /// HARQ processes that are free, and those whose block is to be sent again.
+    pub(crate) free: u16,
+    pub(crate) again: u16,
+    /// Index of the slice.
+    pub(crate) slice: u8,
+    pub(crate) mcs: u8,
+    pub(crate) cqi: u8,
+    pub(crate) live: bool,
+}
+
+/// A UE's bearer in this direction.
+#[derive(Debug)]
+pub(crate) struct Bearer {
+    serial: u32,
+    pub(crate) rlc: Rlc,
+    processes: [Process; PROCESSES_MAX],
+    decode: Stream,
+    /// Uplink: bytes granted since the start, and whether the base station knows or will know that more is wanted.
+    granted: u64,
+    asked: bool,
+    /// Uplink: the slot of the scheduling request within its period.
+    phase: u64,
+    /// The last transport block: slot, bytes, PRBs.
+    pub(crate) last: (u64, u32, u16),
+}
+
+const PROCESSES_MAX: usize = 16;
+
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    piece: Option<Piece>,
+    kind: SlotKind,
+    mcs: u8,
+    tries: u8,
+    prbs: u16,
+    sinr: f32,
+}
+
+impl Process {
+    const IDLE: Self = Self { piece: None, kind: SlotKind::None, mcs: 0, tries: 0, prbs: 0, sinr: 0.0 };
+}
+
+/// Something that happens in a later slot.
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    ue: u32,
+    serial: u32,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// A block is acknowledged.
+    Free(u8),
+    /// A block is not acknowledged.
+    Again(u8),
+    /// HARQ's last try has failed.
+    GaveUp(u8),
+    /// The receiver's status asks for a piece.
+    Missing(Piece),
+    /// Uplink: a buffer status report, and what was granted when it was made.
+    Report(u32, u64),
+    /// Uplink: the answer to a scheduling request.
+    Requested,
+}
+
+/// Events lie at most so many slots ahead.
+const WHEEL: u64 = 128;
+/// From a transport block to its retransmission at the earliest, slots: with [`HARQ_FEEDBACK_SLOTS`] eight.
+const FEEDBACK_TO_RETRANSMISSION: u64 = 4;
+/// RLC's status comes so much after HARQ gave up, µs.
+const STATUS_US: u64 = 10_000;
+/// From a scheduling request to the grant, slots.
+const REQUEST_TO_GRANT: u64 = 3;
+/// What a scheduling request is answered with, bytes.
+const REQUEST_BYTES: u32 = 96;
+/// UEs with a transport block in one slot, at most: what the control channel holds.
+const BLOCKS_MAX: u32 = 16;
+
+/// A slot, for one direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Air<'a> {
+    pub(crate) slot: u64,
+    /// When the slot ends, µs.
+    pub(crate) end_us: u64,
+    pub(crate) carrier: &'a Carrier,
+    pub(crate) kind: SlotKind,
+    pub(crate) sizes: &'a Sizes,
+    pub(crate) decoder: &'a Decoder,
+    pub(crate) links: &'a [Link],
+    /// On the downlink's SINR.
+    pub(crate) factor: f32,
+}
+
+/// A controller's word on a slot: UE (index), PRBs, MCS if it does not leave that to the cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) slot: u64,
+    pub(crate) allocations: Vec<(u32, u16, Option<u8>)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Leg {
+    direction: Direction,
+    pub(crate) hot: Vec<Hot>,
+    pub(crate) bearers: Vec<Bearer>,
+    pub(crate) slices: Slices,
+    pub(crate) decisions: Vec<Decision>,
+    wheel: Vec<Vec<Event>>,
+    grants: Vec<Grant>,
+    /// UEs that have blocks to be sent again.
+    pending: u32,
+    /// Results of the slot, for the cell to take.
+    pub(crate) delivered: Vec<(u32, Packet)>,
+    pub(crate) lost: Vec<(u32, Packet)>,
+    pub(crate) polled: Vec<u32>,
+}
+
+impl Leg {
+    pub(crate) fn new(direction: Direction, slices: Slices) -> Self {
+        Self {
+            direction,
+            hot: Vec::new(),
+            bearers: Vec::new(),
+            slices,
+            decisions: Vec::new(),
+            wheel: vec![Vec::new(); WHEEL as usize],
+            grants: Vec::new(),
+            pending: 0,
+            delivered: Vec::new(),
+            lost: Vec::new(),
+            polled: Vec::new(),
+        }
+    }
+
+    /// Puts a UE at an index that is free or the next.
+    pub(crate) fn insert(&mut self, ue: usize, rlc: Rlc, processes: u8, decode: Stream, phase: u64) {
+        let live = self.hot.iter().filter(|hot| hot.live);
+        // A newcomer begins with the mean of the others: it neither takes all nor waits.
+        let (sum, count) = live.fold((0.0, 0), |(sum, count), hot| (sum + hot.mean, count + 1));
+        let mean = if count > 0 { sum / count as f32 } else { 0.0 };
+        let free = (u32::from(u16::MAX) >> (16 - processes.min(16))) as u16;
+        let forgetting = self.slices.set.slices[0].scheduler.forgetting();
+        let hot = Hot { mean, free, forgetting, live: true, stamp: u32::MAX, ..Hot::default() };
+        let serial = self.bearers.get(ue).map_or(0, |old| old.serial + 1);
+        let bearer = Bearer {
+            serial,
+            rlc,
+            processes: [Process::IDLE; PROCESSES_MAX],
+            decode,
+            granted: 0,
+            asked: false,
+            phase,
+            last: (u64::MAX, 0, 0),
+        };
+        if ue < self.hot.len() {
+            (self.hot[ue], self.bearers[ue]) = (hot, bearer);
+        } else {
+            self.hot.push(hot);
+            self.bearers.push(bearer);
+        }
+    }
+
+    /// Takes a UE away; what its RLC held is handed out.
+    pub(crate) fn remove(&mut self, ue: usize) -> Vec<Packet> {
+        let hot = &mut self.hot[ue];
+        self.pending -= u32::from(hot.again != 0);
+        *hot = Hot::default();
+        self.bearers[ue].serial += 1;
+        let lost = &mut self.lost;
+        self.bearers[ue].rlc.reestablish(|packet| lost.push((ue as u32, packet)))
+    }
+
+    /// Puts slices to work; those of the same identity keep their UEs, UEs of others join the first.
+    pub(crate) fn set_slices(&mut self, mut slices: Slices) {
+        slices.keep(&self.slices);
+        for hot in &mut self.hot {
+            let id = self.slices.set.slices[usize::from(hot.slice)].id;
+            hot.slice = slices.index(id).unwrap_or(0);
+            hot.forgetting = slices.set.slices[usize::from(hot.slice)].scheduler.forgetting();
+        }
+        self.slices = slices;
+    }
+
+    pub(crate) fn associate(&mut self, ue: usize, slice: u8) {
+        self.hot[ue].slice = slice;
+        self.hot[ue].forgetting = self.slices.set.slices[usize::from(slice)].scheduler.forgetting();
+    }
+
+    /// A packet for RLC; given back if there is no room.
+    pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, slot: u64, sr_slots: u64) -> bool {
+        let bearer = &mut self.bearers[ue];
+        if !bearer.rlc.enqueue(packet) {
+            return false;
+        }
+        match self.direction {
+            Direction::Down => self.hot[ue].demand = bearer.rlc.demand(),
+            Direction::Up => self.request(ue, slot, sr_slots),
+        }
+        true
+    }
+
+    /// The UE sends a scheduling request if the base station does not know of its data.
+    fn request(&mut self, ue: usize, slot: u64, sr_slots: u64) {
+        let bearer = &mut self.bearers[ue];
+        if bearer.asked {
+            return;
+        }
+        bearer.asked = true;
+        let sr_slots = sr_slots.max(1);
+        let next = slot + 1;
+        let wait = (bearer.phase % sr_slots + sr_slots - next % sr_slots) % sr_slots;
+        self.later(slot, ue, next + wait + REQUEST_TO_GRANT + K2_SLOTS - slot, What::Requested);
+    }
+
+    fn later(&mut self, slot: u64, ue: usize, slots: u64, what: What) {
+        let at = slot + slots.clamp(1, WHEEL - 1);
+        let serial = self.bearers[ue].serial;
+        self.wheel[(at % WHEEL) as usize].push(Event { ue: ue as u32, serial, what });
+    }
+
+    /// Lets a slot pass.
+    pub(crate) fn pass(&mut self, air: &Air<'_>, sr_slots: u64) {
+        self.events(air, sr_slots);
+        if air.kind == SlotKind::None {
+            return;
+        }
+        let active = self.active();
+        if active != 0 || !self.slices.set.sharing {
+            self.schedule(active, air);
+        }
+        for hot in &mut self.hot {
+            hot.mean += hot.forgetting * (hot.served as f32 - hot.mean);
+            hot.served = 0;
+        }
+        self.decisions.retain(|decision| decision.slot > air.slot);
+    }
+
+    /// Slices with something to send, as bits.
+    fn active(&self) -> u32 {
+        self.hot.iter().fold(0, |active, hot| active | u32::from(hot.wants()) << hot.slice)
+    }
+
+    fn schedule(&mut self, active: u32, air: &Air<'_>) {
+        let mut grants = std::mem::take(&mut self.grants);
+        self.slices.grant(active, &mut grants);
+        let mut rest = 0;
+        for grant in &grants {
+            let is_active = active & (1 << grant.slice) != 0;
+            let granted = grant.prbs + grant.extra;
+            let (used, bytes) = if is_active { self.serve(grant.slice, granted, air) } else { (0, 0) };
+            self.slices.served(*grant, used, bytes);
+            rest += granted - used;
+        }
+        if rest > 0 && self.slices.shares_rest() {
+            // A UE has one transport block in a slot, so this is for those that had none.
+            for slice in 0..self.slices.set.slices.len() as u8 {
+                let (used, bytes) =
+                    if active & (1 << slice) != 0 { self.serve(slice, rest, air) } else { (0, 0) };
+                self.slices.served_rest(slice, used, bytes);
+                rest -= used;
+            }
+        }
+        self.grants = grants;
+    }
+
+    /// Gives PRBs to the UEs of a slice; returns what was used, and the bytes.
+    fn serve(&mut self, slice: u8, prbs: u16, air: &Air<'_>) -> (u16, u32) {
+        let (mut left, mut bytes) = (prbs, 0);
+        let stamp = air.slot as u32;
+        if self.pending > 0 {
+            for ue in 0..self.hot.len() {
+                if self.hot[ue].slice == slice && self.hot[ue].again != 0 && self.hot[ue].stamp != stamp {
+                    left -= self.retransmit(ue, left, air);
+                }
+            }
+        }
+        let scheduler = self.slices.set.slices[usize::from(slice)].scheduler;
+        if scheduler == UeScheduler::Remote {
+            return self.serve_remote(slice, left, air, prbs);
+        }
+        for _ in 0..BLOCKS_MAX {
+            if left == 0 {
+                break;
+            }
+            let turn = self.slices.turns[usize::from(slice)];
+            let ready =
+                |hot: &Hot| hot.slice == slice && hot.stamp != stamp && hot.free != 0 && hot.is_ready();
+            let Some(ue) = scheduler.pick(&self.hot, turn, ready) else { break };
+            self.slices.turns[usize::from(slice)] = ue as u32 + 1;
+            let (mcs, demand) = (self.hot[ue].mcs, self.hot[ue].demand);
+            let (fit, size) = air.sizes.fit(mcs, demand, left);
+            self.hot[ue].stamp = stamp;
+            if size > 0 && self.send(ue, mcs, (fit, size), air) {
+                left -= fit;
+                bytes += size;
+            }
+        }
+        (prbs - left, bytes)
+    }
+
+    /// What a controller has said on this slot.
+    fn serve_remote(&mut self, slice: u8, mut left: u16, air: &Air<'_>, prbs: u16) -> (u16, u32) {
+        let Some(at) = self.decisions.iter().position(|decision| decision.slot == air.slot) else {
+            self.slices.stats[usize::from(slice)].deadline_misses += 1;
+            return (prbs - left, 0);
+        };
+        let allocations = std::mem::take(&mut self.decisions[at].allocations);
+        let mut bytes = 0;
+        for (ue, wanted, mcs) in &allocations {
+            let Some(hot) = self.hot.get_mut(*ue as usize) else { continue };
+            let granted = left.min(*wanted);
+            let is_ready =
+                hot.slice == slice && hot.stamp != air.slot as u32 && hot.free != 0 && hot.is_ready();
+            let mcs = mcs.unwrap_or(hot.mcs);
+            let size = air.sizes.bytes(mcs, granted);
+            if is_ready && size > 0 {
+                hot.stamp = air.slot as u32;
+                if self.send(*ue as usize, mcs, (granted, size), air) {
+                    left -= granted;
+                    bytes += size;
+                }
+            }
+        }
+        self.decisions[at].allocations = allocations;
+        (prbs - left, bytes)
+    }
+
+    /// A new transport block; false if nothing fits into it.
+    fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &Air<'_>) -> bool {
+        let (hot, bearer) = (&mut self.hot[ue], &mut self.bearers[ue]);
+        let piece = bearer.rlc.transmit(bytes, air.end_us);
+        if piece.is_none() && self.direction == Direction::Down {
+            hot.demand = bearer.rlc.demand();
+            return false;
+        }
+        hot.served += bytes;
+        bearer.last = (air.slot, bytes, prbs);
+        let stats = &mut bearer.rlc.stats;
+        stats.tbs_bytes += u64::from(bytes);
+        stats.prbs += u64::from(prbs);
+        if bearer.rlc.polls() {
+            self.polled.push(ue as u32);
+        }
+        match self.direction {
+            Direction::Down => hot.demand = bearer.rlc.demand(),
+            Direction::Up => {
+                bearer.granted += u64::from(bytes);
+                hot.demand = hot.demand.saturating_sub(bytes);
+            }
+        }
+        let process = hot.free.trailing_zeros() as u8;
+        hot.free &= !(1 << process);
+        let (kind, tries, sinr) = (air.kind, 0, 0.0);
+        bearer.processes[usize::from(process)] = Process { piece, kind, mcs, tries, prbs, sinr };
+        self.transmit(ue, process, air);
+        true
+    }
+
+    /// A block once more, if it fits; returns its PRBs.
+    fn retransmit(&mut self, ue: usize, left: u16, air: &Air<'_>) -> u16 {
+        let hot = &mut self.hot[ue];
+        let process = hot.again.trailing_zeros() as u8;
+        let bearer = &mut self.bearers[ue];
+        let Process { prbs, kind, .. } = bearer.processes[usize::from(process)];
+        if prbs > left || kind != air.kind {
+            return 0;
+        }
+        hot.again &= !(1 << process);
+        hot.stamp = air.slot as u32;
+        self.pending -= u32::from(hot.again == 0);
+        bearer.processes[usize::from(process)].tries += 1;
+        bearer.rlc.stats.prbs += u64::from(prbs);
+        bearer.rlc.stats.retx_prbs += u64::from(prbs);
+        self.transmit(ue, process, air);
+        prbs
+    }
+
+    /// A block goes over the air, and its fate is decided; the base station or the UE learns of it later.
+    fn transmit(&mut self, ue: usize, process: u8, air: &Air<'_>) {
+        let bearer = &mut self.bearers[ue];
+        let block = &mut bearer.processes[usize::from(process)];
+        // Chase combining: the ratios add up.
+        block.sinr += air.links[ue].sinr * air.factor;
+        let decoded = air.decoder.decodes(block.mcs, block.sinr, bearer.decode.bits(air.slot));
+        let stats = &mut bearer.rlc.stats;
+        stats.harq[usize::from(block.tries)] += 1;
+        if block.tries == 0 {
+            let failed = if decoded { 0 } else { 1 << 16 };
+            stats.bler_q16 = (i64::from(stats.bler_q16) + (failed - i64::from(stats.bler_q16)) / 64) as u32;
+        }
+        let last = usize::from(block.tries) + 1 == HARQ_ROUNDS;
+        let what = match (decoded, last) {
+            (true, _) => What::Free(process),
+            (false, false) => What::Again(process),
+            (false, true) => What::GaveUp(process),
+        };
+        if decoded {
+            if let Some(piece) = block.piece.take() {
+                let delivered = &mut self.delivered;
+                bearer.rlc.arrived(piece, |packet| delivered.push((ue as u32, packet)));
+            }
+            if self.direction == Direction::Up {
+                let report = What::Report(bearer.rlc.demand(), bearer.granted);
+                self.later(air.slot, ue, 1 + K2_SLOTS, report);
+            }
+        }
+        let other = if self.direction == Direction::Down { Direction::Up } else { Direction::Down };
+        let heard = air.carrier.next(air.slot + HARQ_FEEDBACK_SLOTS, other);
+        self.later(air.slot, ue, heard + FEEDBACK_TO_RETRANSMISSION - air.slot, what);
+    }
+
+    fn events(&mut self, air: &Air<'_>, sr_slots: u64) {
+        let place = (air.slot % WHEEL) as usize;
+        if self.wheel[place].is_empty() {
+            return;
+        }
+        let mut events = std::mem::take(&mut self.wheel[place]);
+        for event in events.drain(..) {
+            if self.bearers[event.ue as usize].serial == event.serial {
+                self.happen(event.ue as usize, event.what, air, sr_slots);
+            }
+        }
+        // Nothing was put into this place meanwhile: events lie a slot ahead at least.
+        self.wheel[place] = events;
+    }
+
+    fn happen(&mut self, ue: usize, what: What, air: &Air<'_>, sr_slots: u64) {
+        let (hot, bearer) = (&mut self.hot[ue], &mut self.bearers[ue]);
+        match what {
+            What::Free(process) => hot.free |= 1 << process,
+            What::Again(process) => {
+                self.pending += u32::from(hot.again == 0);
+                hot.again |= 1 << process;
+            }
+            What::GaveUp(process) => {
+                hot.free |= 1 << process;
+                let piece = bearer.processes[usize::from(process)].piece.take();
+                let acknowledged = bearer.rlc.config().mode == RlcMode::Am;
+                match piece {
+                    Some(piece) if acknowledged => {
+                        let status = STATUS_US / air.carrier.slot_us();
+                        self.later(air.slot, ue, status, What::Missing(piece));
+                    }
+                    Some(piece) => self.give_up(ue, piece),
+                    None => {}
+                }
+                if self.direction == Direction::Up {
+                    self.ask_again(ue, air.slot, sr_slots);
+                }
+            }
+            What::Missing(piece) => {
+                self.give_up(ue, piece);
+                if self.direction == Direction::Up {
+                    self.ask_again(ue, air.slot, sr_slots);
+                }
+            }
+            What::Report(bytes, granted) => {
+                let since = (bearer.granted - granted).min(u64::from(u32::MAX)) as u32;
+                hot.demand = bytes.saturating_sub(since);
+                bearer.asked = hot.demand > 0;
+                if !bearer.asked {
+                    self.ask_again(ue, air.slot, sr_slots);
+                }
+            }
+            What::Requested => hot.demand = hot.demand.max(REQUEST_BYTES),
+        }
+    }
+
+    fn give_up(&mut self, ue: usize, piece: Piece) {
+        let (delivered, lost) = (&mut self.delivered, &mut self.lost);
+        let rlc = &mut self.bearers[ue].rlc;
+        rlc.gave_up(
+            piece,
+            |packet| delivered.push((ue as u32, packet)),
+            |packet| lost.push((ue as u32, packet)),
+        );
+        if self.direction == Direction::Down {
+            self.hot[ue].demand = rlc.demand();
+        }
+    }
+
+    /// The base station knows of nothing: if there is something, the UE asks.
+    fn ask_again(&mut self, ue: usize, slot: u64, sr_slots: u64) {
+        if self.bearers[ue].rlc.demand() > 0 && self.hot[ue].demand == 0 {
+            self.bearers[ue].asked = false;
+            self.request(ue, slot, sr_slots);
+        }
+    }
+
+    /// The base station's RLC owes the other side a status.
+    pub(crate) fn owe_status(&mut self, ue: u32) {
+        let owed = &mut self.bearers[ue as usize].rlc.owed_status;
+        *owed = (*owed + 1).min(4);
+    }
+
+    /// Whether nothing is under way and nothing waits.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending == 0 && self.hot.iter().all(|hot| hot.demand == 0)
+    }
+}
+
+impl Hot {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.demand > 0 && self.rate > 0.0 && self.live
+    }
+
+    fn wants(&self) -> bool {
+        self.again != 0 || self.is_ready()
+    }
+}

@@ -1,0 +1,108 @@
+//! What can be read of a cell.
+
+use super::carrier::{Direction, Duplex, SlotKind};
+use super::cell::Cell;
+use super::flow::FlowStats;
+use super::leg::Leg;
+use super::math::to_db;
+use super::mcs::McsTable;
+use super::slice::{SliceSet, SliceStats};
+use super::tc::{Tc, TcStats};
+use super::ue::UeReport;
+use crate::{LinkStats, RadioStats, Snr};
+
+impl Cell {
+    /// C-RNTIs of the UEs, in an order that does not change while they stay.
+    pub fn rntis(&self) -> impl Iterator<Item = u16> {
+        self.ues.iter().flatten().map(|ue| ue.identity.rnti)
+    }
+
+    /// All UEs.
+    pub fn reports(&self) -> impl Iterator<Item = UeReport> {
+        (0..self.ues.len()).filter_map(|index| self.report_at(index))
+    }
+
+    /// A UE.
+    pub fn report(&self, rnti: u16) -> Option<UeReport> {
+        self.index(rnti).and_then(|index| self.report_at(index))
+    }
+
+    fn report_at(&self, index: usize) -> Option<UeReport> {
+        let ue = self.ues[index].as_ref()?;
+        let (now, now_us) = (self.slot(), self.now_us());
+        let stats = |leg: &Leg, direction| {
+            let bearer = &leg.bearers[index];
+            let (slot, bytes, prbs) = bearer.last;
+            // The most recent slot that had this direction.
+            let recent = (0..20)
+                .map(|back| now.wrapping_sub(1 + back))
+                .find(|slot| self.config.carrier.kind(*slot, direction) != SlotKind::None);
+            let is_recent = recent == Some(slot);
+            let (curr_tbs_bytes, sched_prbs) =
+                if is_recent { (u64::from(bytes), u64::from(prbs)) } else { (0, 0) };
+            LinkStats { curr_tbs_bytes, sched_prbs, ..bearer.rlc.stats(now_us) }
+        };
+        let slice = |leg: &Leg| leg.slices.set.slices[usize::from(leg.hot[index].slice)].id;
+        Some(UeReport {
+            identity: ue.identity,
+            id: ue.config.id,
+            plmn: ue.config.plmn,
+            snssai: ue.config.snssai,
+            slice_down: slice(&self.down),
+            slice_up: slice(&self.up),
+            radio: self.radio(index),
+            dl: stats(&self.down, Direction::Down),
+            ul: stats(&self.up, Direction::Up),
+            rlc_failures: self.down.bearers[index].rlc.failures + self.up.bearers[index].rlc.failures,
+        })
+    }
+
+    fn radio(&self, index: usize) -> RadioStats {
+        let (down, up) = (&self.down.hot[index], &self.up.hot[index]);
+        let ratio =
+            |factor: f32| Snr::nearest(to_db(f64::from(self.links[index].sinr * factor)).clamp(-23.0, 40.0));
+        let second = |cqi| McsTable::Qam256.mcs_of_cqi(cqi).unwrap_or(0);
+        let pusch_snr = ratio(self.uplink_factor);
+        RadioStats {
+            pusch_snr,
+            pucch_snr: pusch_snr,
+            wb_cqi: down.cqi.max(1),
+            dl_mcs1: down.mcs,
+            ul_mcs1: up.mcs,
+            dl_mcs2: second(down.cqi),
+            ul_mcs2: second(up.cqi),
+            phr_db: (2 * (pusch_snr.0 >> 8) - 10).clamp(-23, 40) as i8,
+        }
+    }
+
+    /// Flows of a UE, in the order of its configuration.
+    pub fn flows(&self, rnti: u16) -> Option<Vec<&FlowStats>> {
+        let ue = self.ues[self.index(rnti)?].as_ref()?;
+        Some(ue.flows.iter().map(|flow| &flow.stats).collect())
+    }
+
+    /// Traffic control of a UE.
+    pub fn tc(&self, rnti: u16) -> Option<TcStats> {
+        let ue = self.ues[self.index(rnti)?].as_ref()?;
+        Some(ue.tc.as_ref().map_or_else(|| Tc::new(0).stats(), |tc| tc.stats()))
+    }
+
+    /// The slices of a direction and what they got.
+    pub fn slice_stats(&self, direction: Direction) -> (&SliceSet, &[SliceStats]) {
+        let leg = if direction == Direction::Down { &self.down } else { &self.up };
+        (&leg.slices.set, &leg.slices.stats)
+    }
+
+    /// PRBs that a direction has had since the start.
+    pub fn prbs_offered(&self, direction: Direction) -> u64 {
+        let kinds = |slots: std::ops::Range<u64>| {
+            slots.filter(|slot| self.config.carrier.kind(*slot, direction) != SlotKind::None).count() as u64
+        };
+        let period = match self.config.carrier.duplex {
+            Duplex::Fdd => 1,
+            Duplex::Tdd { down, up, .. } => u64::from(down) + 1 + u64::from(up),
+        };
+        let whole = self.slot() / period;
+        (whole * kinds(0..period) + kinds(0..self.slot() % period)) * u64::from(self.config.carrier.prbs)
+    }
+}

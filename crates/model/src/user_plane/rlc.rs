@@ -1,0 +1,348 @@
+//! RLC of a bearer, one direction: transmit buffer, segmentation, and what arrives in order at the other side.
+//!
+//! The SDUs of a bearer are a stream of bytes. A transport block carries a piece of it, HARQ says what became of the
+//! piece, and an SDU is delivered when all pieces before its end are decided: in acknowledged mode each piece arrives
+//! in the end, in unacknowledged mode an SDU with a lost piece is dropped. PDCP's reordering is thereby included.
+
+use std::collections::VecDeque;
+
+use crate::link::{LinkStats, MAC_HEADER_BYTES, RLC_HEADER_BYTES, RLC_STATUS_BYTES};
+
+/// RLC mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum RlcMode {
+    /// Unacknowledged: what HARQ gives up is lost.
+    Um,
+    /// Acknowledged: what HARQ gives up is retransmitted after the receiver's status.
+    #[default]
+    Am,
+}
+
+/// A bearer's RLC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RlcConfig {
+    /// Mode.
+    pub mode: RlcMode,
+    /// Bytes that wait for transmission, at most; an SDU beyond is dropped. 1500 to [`BUFFER_BYTES_MAX`].
+    pub buffer_bytes: u32,
+    /// SDUs that wait, at most: 1 to [`BUFFER_SDUS_MAX`].
+    pub buffer_sdus: u32,
+    /// Acknowledged mode: retransmissions of a piece before it is given up, 1 to 32.
+    pub retransmissions: u8,
+}
+
+/// Largest transmit buffer, bytes: five times OpenAirInterface's.
+pub const BUFFER_BYTES_MAX: u32 = 50_000_000;
+/// Largest transmit buffer, SDUs.
+pub const BUFFER_SDUS_MAX: u32 = 1 << 16;
+
+impl Default for RlcConfig {
+    /// Acknowledged mode with the 10 MB of OpenAirInterface.
+    fn default() -> Self {
+        Self { mode: RlcMode::Am, buffer_bytes: 10_000_000, buffer_sdus: 1 << 14, retransmissions: 16 }
+    }
+}
+
+/// A packet on its way. `flow` counts within the UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) flow: u16,
+    /// It answers another one: an acknowledgement or an echo.
+    pub(crate) answer: bool,
+    pub(crate) bytes: u32,
+    pub(crate) seq: u32,
+    /// An answer's number of packets answered.
+    pub(crate) count: u32,
+    /// When its sender (of an answer: the sender of what it answers) sent it, µs.
+    pub(crate) sent_us: u64,
+    /// When it entered the present queue, µs.
+    pub(crate) queued_us: u64,
+    /// What it waited in the queues of traffic control, µs.
+    pub(crate) tc_us: u32,
+    /// What it waited in RLC until its last byte left, µs.
+    pub(crate) rlc_us: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sdu {
+    /// Where the stream's bytes of it end.
+    end: u64,
+    packet: Packet,
+}
+
+/// A piece of the stream in a transport block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The transmission it belongs to, counted since the start.
+    flight: u64,
+    bytes: u32,
+    retransmissions: u8,
+}
+
+/// A transmission of new data whose pieces are not all decided.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    to: u64,
+    missing: u32,
+    lost: bool,
+}
+
+/// Undecided transmissions, at most; then new data waits, as with a full transmit window.
+const FLIGHTS_MAX: usize = 256;
+const HEADERS: u32 = (MAC_HEADER_BYTES + RLC_HEADER_BYTES) as u32;
+/// Segments carry their offset too (TS 38.322 §6.2.2.4).
+const OFFSET_BYTES: u32 = 2;
+/// Shorter segments are not worth their headers.
+const SEGMENT_MIN: u32 = 8;
+/// Transmitted PDUs per poll.
+const POLL_PDUS: u64 = 16;
+
+#[derive(Debug)]
+pub(crate) struct Rlc {
+    config: RlcConfig,
+    /// Not yet delivered, those that wait for transmission last.
+    sdus: VecDeque<Sdu>,
+    /// Index of the first SDU that is not transmitted completely.
+    unsent: usize,
+    /// Stream positions: transmitted up to here, ending here.
+    sent: u64,
+    end: u64,
+    flights: VecDeque<Flight>,
+    first_flight: u64,
+    again: VecDeque<Piece>,
+    tainted: bool,
+    pub(crate) owed_status: u32,
+    unpolled: u64,
+    pub(crate) stats: LinkStats,
+    /// Acknowledged mode gave up a piece: radio link failures.
+    pub(crate) failures: u64,
+}
+
+impl Rlc {
+    pub(crate) fn new(config: RlcConfig) -> Self {
+        Self {
+            config,
+            sdus: VecDeque::new(),
+            unsent: 0,
+            sent: 0,
+            end: 0,
+            flights: VecDeque::new(),
+            first_flight: 0,
+            again: VecDeque::new(),
+            tainted: false,
+            owed_status: 0,
+            unpolled: 0,
+            stats: LinkStats::default(),
+            failures: 0,
+        }
+    }
+
+    pub(crate) fn config(&self) -> RlcConfig {
+        self.config
+    }
+
+    /// Bytes that wait for their first transmission.
+    pub(crate) fn backlog(&self) -> u32 {
+        (self.end - self.sent) as u32
+    }
+
+    /// Bytes of transport blocks that would empty the buffer, nearly.
+    pub(crate) fn demand(&self) -> u32 {
+        if let Some(piece) = self.again.front() {
+            return piece.bytes + HEADERS + OFFSET_BYTES;
+        }
+        if self.end == self.sent || self.flights.len() >= FLIGHTS_MAX {
+            return 0;
+        }
+        let waiting = (self.sdus.len() - self.unsent) as u32;
+        self.backlog() + HEADERS * waiting + OFFSET_BYTES + self.status_bytes()
+    }
+
+    fn status_bytes(&self) -> u32 {
+        self.owed_status * (RLC_STATUS_BYTES + MAC_HEADER_BYTES) as u32
+    }
+
+    /// Takes a PDCP PDU, or drops it because the buffer is full.
+    pub(crate) fn enqueue(&mut self, packet: Packet) -> bool {
+        self.stats.rlc_sdus_in += 1;
+        self.stats.rlc_sdu_bytes_in += u64::from(packet.bytes);
+        let full = self.backlog() + packet.bytes > self.config.buffer_bytes;
+        if full || self.sdus.len() - self.unsent >= self.config.buffer_sdus as usize {
+            self.stats.rlc_dropped_sdus += 1;
+            self.stats.rlc_dropped_bytes += u64::from(packet.bytes);
+            return false;
+        }
+        self.end += u64::from(packet.bytes);
+        self.sdus.push_back(Sdu { end: self.end, packet });
+        true
+    }
+
+    /// Fills a transport block of `grant` bytes that ends at `now_us`; none if nothing fits.
+    pub(crate) fn transmit(&mut self, grant: u32, now_us: u64) -> Option<Piece> {
+        if let Some(piece) = self.again.pop_front() {
+            return self.transmit_again(piece, grant);
+        }
+        if self.flights.len() >= FLIGHTS_MAX {
+            return None;
+        }
+        let mut room = grant;
+        let statuses = self.owed_status.min(room / (RLC_STATUS_BYTES + MAC_HEADER_BYTES) as u32);
+        room -= statuses * (RLC_STATUS_BYTES + MAC_HEADER_BYTES) as u32;
+        let from = self.sent;
+        while room > HEADERS + OFFSET_BYTES && self.unsent < self.sdus.len() {
+            room = self.transmit_sdu(room, now_us);
+        }
+        if self.sent == from {
+            return None;
+        }
+        self.owed_status -= statuses;
+        self.stats.rlc_status_pdus += u64::from(statuses);
+        self.stats.rlc_status_bytes += u64::from(statuses) * RLC_STATUS_BYTES;
+        let bytes = (self.sent - from) as u32;
+        self.flights.push_back(Flight { to: self.sent, missing: bytes, lost: false });
+        let flight = self.first_flight + self.flights.len() as u64 - 1;
+        Some(Piece { flight, bytes, retransmissions: 0 })
+    }
+
+    /// One SDU or a segment; returns the room that is left.
+    fn transmit_sdu(&mut self, room: u32, now_us: u64) -> u32 {
+        let Some(sdu) = self.sdus.get_mut(self.unsent) else { return 0 };
+        let rest = (sdu.end - self.sent) as u32;
+        let is_tail = rest < sdu.packet.bytes;
+        let headers = HEADERS + if is_tail { OFFSET_BYTES } else { 0 };
+        let whole = rest + headers <= room;
+        // What remains of an SDU's header budget may be less than a segment is worth.
+        if !whole && room < HEADERS + OFFSET_BYTES + SEGMENT_MIN {
+            return 0;
+        }
+        let headers = if whole { headers } else { HEADERS + OFFSET_BYTES };
+        let payload = if whole { rest } else { room - headers };
+        self.sent += u64::from(payload);
+        let stats = &mut self.stats;
+        stats.rlc_pdus += 1;
+        stats.rlc_pdu_bytes += u64::from(payload + headers) - MAC_HEADER_BYTES;
+        stats.rlc_segmented_pdus += u64::from(is_tail || !whole);
+        self.unpolled += 1;
+        if whole {
+            let waited = now_us.saturating_sub(sdu.packet.queued_us);
+            sdu.packet.rlc_us = waited.min(u64::from(u32::MAX)) as u32;
+            stats.rlc_sdus_out += 1;
+            stats.rlc_sdu_bytes_out += u64::from(sdu.packet.bytes);
+            // An exponential average over about 16 SDUs, in 1/16 µs.
+            stats.time_to_tx_us_q4 += waited;
+            stats.time_to_tx_us_q4 -= stats.time_to_tx_us_q4 / 16;
+            self.unsent += 1;
+        }
+        room - payload - headers
+    }
+
+    fn transmit_again(&mut self, mut piece: Piece, grant: u32) -> Option<Piece> {
+        let room = grant.saturating_sub(HEADERS + OFFSET_BYTES);
+        if room < SEGMENT_MIN.min(piece.bytes) {
+            self.again.push_front(piece);
+            return None;
+        }
+        if room < piece.bytes {
+            self.again.push_front(Piece { bytes: piece.bytes - room, ..piece });
+            piece.bytes = room;
+        }
+        let bytes = u64::from(piece.bytes) + RLC_HEADER_BYTES + u64::from(OFFSET_BYTES);
+        self.stats.rlc_pdus += 1;
+        self.stats.rlc_pdu_bytes += bytes;
+        self.stats.rlc_retx_pdus += 1;
+        self.stats.rlc_retx_bytes += bytes;
+        self.stats.rlc_segmented_pdus += 1;
+        Some(piece)
+    }
+
+    /// Whether a poll is due, after which the receiver owes a status.
+    pub(crate) fn polls(&mut self) -> bool {
+        let due = self.config.mode == RlcMode::Am && self.unpolled >= POLL_PDUS;
+        if due {
+            self.unpolled = 0;
+        }
+        due
+    }
+
+    /// A piece arrived; what is complete and in order goes to `delivered`.
+    pub(crate) fn arrived(&mut self, piece: Piece, delivered: impl FnMut(Packet)) {
+        self.decide(piece, false, delivered, |_| ());
+    }
+
+    /// HARQ gave up a piece. In acknowledged mode it is transmitted again; otherwise, or too often, its SDUs are lost.
+    pub(crate) fn gave_up(
+        &mut self,
+        mut piece: Piece,
+        delivered: impl FnMut(Packet),
+        lost: impl FnMut(Packet),
+    ) {
+        if self.config.mode == RlcMode::Am && piece.retransmissions < self.config.retransmissions {
+            piece.retransmissions += 1;
+            self.again.push_back(piece);
+            return;
+        }
+        self.failures += u64::from(self.config.mode == RlcMode::Am);
+        self.decide(piece, true, delivered, lost);
+    }
+
+    fn decide(
+        &mut self,
+        piece: Piece,
+        failed: bool,
+        mut delivered: impl FnMut(Packet),
+        mut lost: impl FnMut(Packet),
+    ) {
+        // A piece of before a re-establishment is of a flight that is gone.
+        let Some(index) = piece.flight.checked_sub(self.first_flight) else { return };
+        let Some(flight) = self.flights.get_mut(index as usize) else { return };
+        flight.missing = flight.missing.saturating_sub(piece.bytes);
+        flight.lost |= failed;
+        while let Some(flight) = self.flights.front().copied().filter(|flight| flight.missing == 0) {
+            self.flights.pop_front();
+            self.first_flight += 1;
+            self.tainted |= flight.lost;
+            let mut boundary = false;
+            while self.unsent > 0 && self.sdus.front().is_some_and(|sdu| sdu.end <= flight.to) {
+                let Some(sdu) = self.sdus.pop_front() else { break };
+                self.unsent -= 1;
+                boundary = sdu.end == flight.to;
+                if self.tainted {
+                    lost(sdu.packet)
+                } else {
+                    delivered(sdu.packet)
+                }
+                self.tainted = flight.lost;
+            }
+            self.tainted &= !boundary;
+        }
+    }
+
+    /// Empties the buffers, as at a handover: what is not delivered is to be sent again (acknowledged mode), or what
+    /// was not transmitted (unacknowledged mode); the rest is lost.
+    pub(crate) fn reestablish(&mut self, mut lost: impl FnMut(Packet)) -> Vec<Packet> {
+        let sent = if self.config.mode == RlcMode::Am { 0 } else { self.unsent };
+        self.sdus.drain(..sent).for_each(|sdu| lost(sdu.packet));
+        self.first_flight += self.flights.len() as u64;
+        self.flights.clear();
+        self.again.clear();
+        self.tainted = false;
+        self.unsent = 0;
+        self.sent = self.end;
+        self.sdus.drain(..).map(|sdu| sdu.packet).collect()
+    }
+
+    /// Counters, with the present state of the buffer at `now_us` filled in.
+    pub(crate) fn stats(&self, now_us: u64) -> LinkStats {
+        let head = self.sdus.get(self.unsent);
+        let waited = head.map_or(0, |sdu| now_us.saturating_sub(sdu.packet.queued_us));
+        let begin = head.map_or(self.sent, |sdu| sdu.end - u64::from(sdu.packet.bytes));
+        LinkStats {
+            queue_sdus: (self.sdus.len() - self.unsent) as u64,
+            queue_bytes: u64::from(self.backlog()),
+            partial_bytes: self.sent - begin,
+            head_delay_us: waited.min(10_000_000),
+            reordering_pdus: u64::from(self.flights.len() > 1),
+            ..self.stats
+        }
+    }
+}

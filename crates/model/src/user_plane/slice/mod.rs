@@ -1,0 +1,394 @@
+//! The slice scheduler: which slice gets how many PRBs of a slot.
+
+mod edf;
+mod nvs;
+
+use super::ue_scheduler::UeScheduler;
+use edf::Edf;
+use nvs::Nvs;
+
+/// How slices share a direction of the carrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SliceAlgorithm {
+    /// One slice that has everything.
+    #[default]
+    None,
+    /// Each slice has its range of PRBs.
+    Static,
+    /// Network virtualization substrate (Kokku et al.): the slice that lags most has the whole slot.
+    Nvs,
+    /// Earliest deadline first: each slice has its PRBs before its deadline.
+    Edf,
+}
+
+/// What a slice is promised; the kind must fit the algorithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SliceParams {
+    /// NVS (and none): a share of the slots, above 0 to 1.
+    Capacity(f64),
+    /// NVS: a rate, as far as the channel is as good as the reference.
+    Rate {
+        /// Reserved, Mbit/s, above 0.
+        required_mbps: f64,
+        /// Of the whole carrier at the agreed channel, Mbit/s, not below what is required.
+        reference_mbps: f64,
+    },
+    /// Static: PRBs from the first to the last, both included, counted from 0.
+    Static {
+        /// First PRB.
+        first: u16,
+        /// Last PRB.
+        last: u16,
+    },
+    /// EDF: so many PRBs in each period.
+    Edf {
+        /// Period and deadline, slots, 1 to [`DEADLINE_MAX`].
+        deadline_slots: u32,
+        /// PRBs guaranteed in it.
+        guaranteed_prbs: u32,
+        /// PRBs that a return before the deadline may bring back.
+        max_replenish: u32,
+    },
+}
+
+/// A slice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceSpec {
+    /// Identity, unique in its direction.
+    pub id: u32,
+    /// Name.
+    pub label: String,
+    /// Promise.
+    pub params: SliceParams,
+    /// Who is served within.
+    pub scheduler: UeScheduler,
+}
+
+/// The slices of a direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceSet {
+    /// Algorithm.
+    pub algorithm: SliceAlgorithm,
+    /// Whether others may use what a slice leaves; else it is wasted.
+    pub sharing: bool,
+    /// The slices; UEs join the first.
+    pub slices: Vec<SliceSpec>,
+}
+
+impl Default for SliceSet {
+    /// No slicing, proportional fair.
+    fn default() -> Self {
+        let params = SliceParams::Capacity(1.0);
+        let scheduler = UeScheduler::default();
+        let slices = vec![SliceSpec { id: 0, label: "default".into(), params, scheduler }];
+        Self { algorithm: SliceAlgorithm::None, sharing: true, slices }
+    }
+}
+
+/// Slices of a direction, at most.
+pub const SLICES_MAX: usize = 16;
+/// Longest deadline, slots.
+pub const DEADLINE_MAX: u32 = 10_000;
+/// Longest label, bytes.
+pub const LABEL_MAX: usize = 64;
+/// Sums of shares may be above one by rounding.
+const TOLERANCE: f64 = 1e-6;
+
+/// Why slices were refused. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SliceError {
+    /// None, or too many.
+    #[error("a direction has 1 to {SLICES_MAX} slices (without an algorithm 1), not {0}")]
+    Count(usize),
+    /// Two of the same identity.
+    #[error("slice {0} is there twice")]
+    Twice(u32),
+    /// No such slice.
+    #[error("there is no slice {0}")]
+    NoSlice(u32),
+    /// The last one cannot go.
+    #[error("a direction keeps at least one slice")]
+    Last,
+    /// Parameters of another algorithm.
+    #[error("slice {id}: these parameters are not of the algorithm {algorithm:?}")]
+    Kind {
+        /// Slice.
+        id: u32,
+        /// Algorithm in force.
+        algorithm: SliceAlgorithm,
+    },
+    /// A number that is none or out of bounds.
+    #[error("slice {id}: {what} is {given}; {allowed} is allowed")]
+    Number {
+        /// Slice.
+        id: u32,
+        /// Which number.
+        what: &'static str,
+        /// Given.
+        given: f64,
+        /// Allowed.
+        allowed: &'static str,
+    },
+    /// More than the carrier.
+    #[error("the slices ask for {:.2} % of the carrier; 100 % is allowed", .0 * 100.0)]
+    Sum(f64),
+    /// PRBs of two slices overlap.
+    #[error("slices {0} and {1} have PRBs in common")]
+    Overlap(u32, u32),
+    /// A label that is too long.
+    #[error("slice {0}: a label has at most {LABEL_MAX} bytes")]
+    Label(u32),
+}
+
+impl SliceSet {
+    /// Whether the set can be put to work on a carrier.
+    pub fn check(&self, prbs: u16) -> Result<(), SliceError> {
+        let most = if self.algorithm == SliceAlgorithm::None { 1 } else { SLICES_MAX };
+        if !(1..=most).contains(&self.slices.len()) {
+            return Err(SliceError::Count(self.slices.len()));
+        }
+        let mut sum = 0.0;
+        for (at, slice) in self.slices.iter().enumerate() {
+            if self.slices[..at].iter().any(|other| other.id == slice.id) {
+                return Err(SliceError::Twice(slice.id));
+            }
+            if slice.label.len() > LABEL_MAX {
+                return Err(SliceError::Label(slice.id));
+            }
+            slice.scheduler.check().map_err(|(what, given, allowed)| slice.number(what, given, allowed))?;
+            sum += slice.share(self.algorithm, prbs)?;
+        }
+        match self.algorithm {
+            SliceAlgorithm::Static => self.check_overlap(),
+            _ if sum > 1.0 + TOLERANCE => Err(SliceError::Sum(sum)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_overlap(&self) -> Result<(), SliceError> {
+        for (at, slice) in self.slices.iter().enumerate() {
+            for other in &self.slices[..at] {
+                if let (SliceParams::Static { first: a, last: b }, SliceParams::Static { first: c, last: d }) =
+                    (slice.params, other.params)
+                    && a <= d
+                    && c <= b
+                {
+                    return Err(SliceError::Overlap(other.id, slice.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The set with slices added; those of the same identity are replaced.
+    pub fn with(&self, slices: &[SliceSpec]) -> Self {
+        let mut set = self.clone();
+        for slice in slices {
+            match set.slices.iter_mut().find(|old| old.id == slice.id) {
+                Some(old) => *old = slice.clone(),
+                None => set.slices.push(slice.clone()),
+            }
+        }
+        set
+    }
+
+    /// The set without some slices.
+    pub fn without(&self, ids: &[u32]) -> Result<Self, SliceError> {
+        if let Some(id) = ids.iter().find(|id| self.slices.iter().all(|slice| slice.id != **id)) {
+            return Err(SliceError::NoSlice(*id));
+        }
+        let mut set = self.clone();
+        set.slices.retain(|slice| !ids.contains(&slice.id));
+        if set.slices.is_empty() { Err(SliceError::Last) } else { Ok(set) }
+    }
+}
+
+impl SliceSpec {
+    fn number(&self, what: &'static str, given: f64, allowed: &'static str) -> SliceError {
+        SliceError::Number { id: self.id, what, given, allowed }
+    }
+
+    /// What it takes of the carrier.
+    fn share(&self, algorithm: SliceAlgorithm, prbs: u16) -> Result<f64, SliceError> {
+        match (algorithm, self.params) {
+            (SliceAlgorithm::None | SliceAlgorithm::Nvs, SliceParams::Capacity(share)) => {
+                let allowed = "above 0 to 1";
+                if share > 0.0 && share <= 1.0 {
+                    Ok(share)
+                } else {
+                    Err(self.number("the share", share, allowed))
+                }
+            }
+            (SliceAlgorithm::Nvs, SliceParams::Rate { required_mbps, reference_mbps }) => {
+                if !(required_mbps > 0.0 && required_mbps.is_finite()) {
+                    return Err(self.number(
+                        "the required rate in Mbit/s",
+                        required_mbps,
+                        "a number above 0",
+                    ));
+                }
+                if !(reference_mbps >= required_mbps && reference_mbps.is_finite()) {
+                    let allowed = "the required rate or more";
+                    return Err(self.number("the reference rate in Mbit/s", reference_mbps, allowed));
+                }
+                Ok(required_mbps / reference_mbps)
+            }
+            (SliceAlgorithm::Static, SliceParams::Static { first, last }) => {
+                if last < first || last >= prbs {
+                    return Err(self.number(
+                        "the last PRB",
+                        f64::from(last),
+                        "the first to the carrier's last",
+                    ));
+                }
+                Ok(f64::from(last - first + 1) / f64::from(prbs))
+            }
+            (SliceAlgorithm::Edf, SliceParams::Edf { deadline_slots, guaranteed_prbs, .. }) => {
+                if !(1..=DEADLINE_MAX).contains(&deadline_slots) {
+                    return Err(self.number(
+                        "the deadline in slots",
+                        f64::from(deadline_slots),
+                        "1 to 10000",
+                    ));
+                }
+                if guaranteed_prbs == 0 {
+                    return Err(self.number("the guarantee in PRBs", 0.0, "1 or more"));
+                }
+                Ok(f64::from(guaranteed_prbs) / f64::from(deadline_slots) / f64::from(prbs))
+            }
+            _ => Err(SliceError::Kind { id: self.id, algorithm }),
+        }
+    }
+}
+
+/// What a slice got since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SliceStats {
+    /// PRBs used.
+    pub prbs: u64,
+    /// PRBs reserved for it in a slot that it did not use; with static and EDF slices that share, others may have.
+    pub wasted_prbs: u64,
+    /// Slots in which it was granted PRBs.
+    pub slots: u64,
+    /// Bytes of transport blocks.
+    pub bytes: u64,
+    /// Slots with work for which no allocation had come (scheduler `Remote`).
+    pub deadline_misses: u64,
+}
+
+/// PRBs for a slice in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) slice: u8,
+    pub(crate) prbs: u16,
+    /// What others leave to it.
+    pub(crate) extra: u16,
+}
+
+/// The slices at work.
+#[derive(Debug)]
+pub(crate) struct Slices {
+    pub(crate) set: SliceSet,
+    pub(crate) stats: Vec<SliceStats>,
+    /// Whose turn it is (round robin), by slice: index of a UE.
+    pub(crate) turns: Vec<u32>,
+    prbs: u16,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    None,
+    Static,
+    Nvs(Nvs),
+    Edf(Edf),
+}
+
+impl Slices {
+    /// A set that was checked. `mbps_per_byte` turns bytes of a slot into Mbit/s; `slots` is how many slots a call
+    /// stands for.
+    pub(crate) fn new(set: SliceSet, prbs: u16, mbps_per_byte: f64, slots: u64) -> Self {
+        let state = match set.algorithm {
+            SliceAlgorithm::None => State::None,
+            SliceAlgorithm::Static => State::Static,
+            SliceAlgorithm::Nvs => State::Nvs(Nvs::new(&set.slices, mbps_per_byte, slots)),
+            SliceAlgorithm::Edf => State::Edf(Edf::new(&set.slices, prbs)),
+        };
+        let count = set.slices.len();
+        Self { set, stats: vec![SliceStats::default(); count], turns: vec![0; count], prbs, state }
+    }
+
+    /// The grants of a slot, into `out`, in the order of service; bit n of `active`: slice n has something to send.
+    pub(crate) fn grant(&mut self, active: u32, out: &mut Vec<Grant>) {
+        out.clear();
+        match &mut self.state {
+            State::None => out.push(Grant { slice: 0, prbs: self.prbs, extra: 0 }),
+            State::Static => {
+                for (slice, spec) in (0..).zip(&self.set.slices) {
+                    if let SliceParams::Static { first, last } = spec.params {
+                        out.push(Grant { slice, prbs: last - first + 1, extra: 0 });
+                    }
+                }
+            }
+            State::Nvs(nvs) => {
+                let chosen = nvs.choose(active, self.set.sharing);
+                out.extend(chosen.map(|slice| Grant { slice, prbs: self.prbs, extra: 0 }));
+            }
+            State::Edf(edf) => edf.grant(active, out),
+        }
+        if self.shares_rest() {
+            out.retain(|grant| active & (1 << grant.slice) != 0);
+            let granted: u16 = out.iter().map(|grant| grant.prbs).sum();
+            let spare = self.prbs - granted;
+            let count = out.len() as u16;
+            for (index, grant) in (0..).zip(out) {
+                grant.extra = spare / count + u16::from(index < spare % count);
+            }
+        }
+    }
+
+    /// Whether what is left of the grants may be used by others.
+    pub(crate) fn shares_rest(&self) -> bool {
+        self.set.sharing && matches!(self.state, State::Static | State::Edf(_))
+    }
+
+    /// A grant was used so far.
+    pub(crate) fn served(&mut self, grant: Grant, used: u16, bytes: u32) {
+        let stats = &mut self.stats[usize::from(grant.slice)];
+        stats.prbs += u64::from(used);
+        stats.bytes += u64::from(bytes);
+        stats.slots += u64::from(grant.prbs + grant.extra > 0);
+        stats.wasted_prbs += u64::from(grant.prbs.saturating_sub(used));
+        match &mut self.state {
+            State::Nvs(nvs) => nvs.served(grant.slice, bytes),
+            State::Edf(edf) => edf.served(grant.slice, used.min(grant.prbs)),
+            State::None | State::Static => {}
+        }
+    }
+
+    /// PRBs that others left were used.
+    pub(crate) fn served_rest(&mut self, slice: u8, used: u16, bytes: u32) {
+        let stats = &mut self.stats[usize::from(slice)];
+        stats.prbs += u64::from(used);
+        stats.bytes += u64::from(bytes);
+    }
+
+    /// The index of a slice.
+    pub(crate) fn index(&self, id: u32) -> Option<u8> {
+        self.set.slices.iter().position(|slice| slice.id == id).map(|index| index as u8)
+    }
+
+    /// Takes over counters (and turns) of slices of the same identity.
+    pub(crate) fn keep(&mut self, old: &Self) {
+        for (index, slice) in self.set.slices.iter().enumerate() {
+            if let Some(from) = old.index(slice.id) {
+                self.stats[index] = old.stats[usize::from(from)];
+                self.turns[index] = old.turns[usize::from(from)];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! NVS as the authors of FlexRIC run it: exponential averages of what slices got, and the slot to the one that lags.
+
+use super::{SliceParams, SliceSpec};
+
+/// Weight of a slot in the averages.
+const BETA: f64 = 0.001;
+/// A slice must lag more than the best so far by this.
+const MARGIN: f64 = 0.001;
+/// Coarse steps weigh more, but the averages keep some memory.
+const BETA_MAX: f64 = 0.05;
+
+#[derive(Debug)]
+pub(super) struct Nvs {
+    slices: Vec<Lag>,
+    beta: f64,
+    mbps_per_byte: f64,
+    /// Slices considered in this slot.
+    considered: u32,
+}
+
+#[derive(Debug)]
+struct Lag {
+    params: SliceParams,
+    /// Average share (capacity) or rate in Mbit/s.
+    average: f64,
+    /// Rate slices: Mbit/s in the slots they had, and its weight.
+    effective: f64,
+    beta_effective: f64,
+}
+
+impl Nvs {
+    pub(super) fn new(slices: &[SliceSpec], mbps_per_byte: f64, slots: u64) -> Self {
+        let beta = (BETA * slots as f64).min(BETA_MAX);
+        let lag = |slice: &SliceSpec| match slice.params {
+            // The average starts at what is due: no transient.
+            params @ SliceParams::Rate { required_mbps, reference_mbps } => Lag {
+                params,
+                average: required_mbps,
+                effective: reference_mbps,
+                beta_effective: (beta * reference_mbps / required_mbps).min(1.0),
+            },
+            params => {
+                let average = if let SliceParams::Capacity(share) = params { share } else { 1.0 };
+                Lag { params, average, effective: 0.0, beta_effective: 0.0 }
+            }
+        };
+        Self { slices: slices.iter().map(lag).collect(), beta, mbps_per_byte, considered: 0 }
+    }
+
+    /// The slice that has the slot. With sharing, slices without anything to send stand aside, and what they got so
+    /// far with them; without, only rate slices do, and a capacity slice wins its slots to waste them.
+    pub(super) fn choose(&mut self, active: u32, sharing: bool) -> Option<u8> {
+        self.considered = 0;
+        let mut best: Option<(usize, f64)> = None;
+        for (index, slice) in self.slices.iter().enumerate() {
+            let is_rate = matches!(slice.params, SliceParams::Rate { .. });
+            if active & (1 << index) == 0 && (sharing || is_rate) {
+                continue;
+            }
+            self.considered |= 1 << index;
+            let weight = slice.weight();
+            if best.is_none_or(|(_, most)| weight > most + MARGIN) {
+                best = Some((index, weight));
+            }
+        }
+        let chosen = best.map(|(index, _)| index as u8);
+        if chosen.is_none() {
+            self.considered = 0;
+        }
+        chosen
+    }
+
+    /// The slice that was chosen has sent so many bytes; the slot is over.
+    pub(super) fn served(&mut self, chosen: u8, bytes: u32) {
+        let rate = f64::from(bytes) * self.mbps_per_byte;
+        for (index, slice) in self.slices.iter_mut().enumerate() {
+            if self.considered & (1 << index) == 0 {
+                continue;
+            }
+            let is_chosen = index == usize::from(chosen);
+            let got = match (is_chosen, slice.params) {
+                (false, _) => 0.0,
+                (true, SliceParams::Rate { .. }) => {
+                    slice.effective += slice.beta_effective * (rate - slice.effective);
+                    rate
+                }
+                (true, _) => 1.0,
+            };
+            slice.average += self.beta * (got - slice.average);
+        }
+    }
+}
+
+impl Lag {
+    fn weight(&self) -> f64 {
+        let due = match self.params {
+            SliceParams::Capacity(share) => share,
+            SliceParams::Rate { required_mbps, reference_mbps } => {
+                required_mbps * (self.effective / reference_mbps).min(1.0)
+            }
+            SliceParams::Static { .. } | SliceParams::Edf { .. } => 0.0,
+        };
+        due / self.average.max(f64::MIN_POSITIVE)
+    }
+}

@@ -1,0 +1,463 @@
+//! Traffic control between SDAP and RLC: packets are classified into queues, policed, scheduled, shaped and paced.
+//! Everything can be changed while packets wait.
+
+mod classify;
+mod pacer;
+mod queue;
+mod rate;
+
+use super::flow::FiveTuple;
+use super::rlc::Packet;
+pub use classify::{Filter, Rule};
+use pacer::Bdp;
+pub use pacer::Pacer;
+use queue::Queue;
+pub use queue::{QUEUE_BYTES_MAX, QUEUE_PACKETS_MAX, QueueKind, QueueStats};
+use rate::Bucket;
+pub use rate::{Policer, RATE_KBPS_MAX, Shaper};
+
+/// Queues of a bearer, at most.
+pub const QUEUES_MAX: usize = 16;
+/// Rules of a bearer's classifier, at most.
+pub const RULES_MAX: usize = 64;
+/// Packets handed to RLC in one slot, at most.
+const PULL_MAX: usize = 512;
+
+/// Which queue sends next.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TcScheduler {
+    /// A packet of each in turn.
+    #[default]
+    RoundRobin,
+    /// The first in this order that has one; queues not named come last, by identity.
+    Priority(Vec<u32>),
+}
+
+/// A change of a bearer's traffic control.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TcCommand {
+    /// A new queue.
+    AddQueue {
+        /// Identity, not yet taken.
+        id: u32,
+        /// Management.
+        kind: QueueKind,
+    },
+    /// Another management for a queue; its packets stay.
+    ModifyQueue {
+        /// Which.
+        id: u32,
+        /// Management.
+        kind: QueueKind,
+    },
+    /// Takes a queue away; its packets and the rules towards it go to queue 0, which cannot be taken away.
+    DeleteQueue(u32),
+    /// A new rule at the end of the classifier.
+    AddRule(Rule),
+    /// Replaces the rule of the same identity.
+    ModifyRule(Rule),
+    /// Takes a rule away.
+    DeleteRule(u32),
+    /// Which queue sends next.
+    Scheduler(TcScheduler),
+    /// Sets or (none) removes a queue's shaper.
+    Shaper(u32, Option<Shaper>),
+    /// Sets or (none) removes a queue's policer.
+    Policer(u32, Option<Policer>),
+    /// How much is handed to RLC.
+    Pacer(Pacer),
+}
+
+/// Why a change was refused. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TcError {
+    /// There is no such queue.
+    #[error("there is no queue {0}")]
+    NoQueue(u32),
+    /// There is such a queue already.
+    #[error("there is a queue {0} already")]
+    QueueExists(u32),
+    /// Queue 0 is where unclassified packets go.
+    #[error("queue 0 takes what no rule matches and cannot be deleted")]
+    DefaultQueue,
+    /// There is no such rule.
+    #[error("there is no rule {0}")]
+    NoRule(u32),
+    /// There is such a rule already.
+    #[error("there is a rule {0} already")]
+    RuleExists(u32),
+    /// Too many.
+    #[error("a bearer has at most {QUEUES_MAX} queues and {RULES_MAX} rules")]
+    TooMany,
+    /// A number out of bounds.
+    #[error("{what} is {given}; {allowed} is allowed")]
+    Number {
+        /// Which one.
+        what: &'static str,
+        /// Given.
+        given: u32,
+        /// Allowed.
+        allowed: &'static str,
+    },
+    /// A queue that is named twice.
+    #[error("queue {0} stands twice in the order of priority")]
+    Twice(u32),
+}
+
+/// A queue as a stage sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueView {
+    /// Identity.
+    pub id: u32,
+    /// Counters.
+    pub stats: QueueStats,
+    /// Size of the first packet that waits, bytes; none if none waits or a shaper holds it back.
+    pub head_bytes: Option<u32>,
+}
+
+/// A pacer or scheduler of the user's own. It sees counters and sizes and says yes or no; what it says wrong (a queue
+/// without packets) counts as no.
+pub trait TcStage: std::fmt::Debug + Send {
+    /// As scheduler: index of the queue that sends next; none for no queue in this slot.
+    fn pick(&mut self, queues: &[QueueView], now_us: u64) -> Option<usize> {
+        let _ = now_us;
+        queues.iter().position(|queue| queue.head_bytes.is_some())
+    }
+
+    /// As pacer: whether a packet may go to RLC, whose bearer holds so many bytes.
+    fn admits(&mut self, packet_bytes: u32, bearer_bytes: u64, now_us: u64) -> bool {
+        let _ = (packet_bytes, bearer_bytes, now_us);
+        true
+    }
+}
+
+/// What a stage replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageRole {
+    /// The choice among queues.
+    Scheduler,
+    /// The amount handed to RLC.
+    Pacer,
+}
+
+/// Traffic control as it is set and what its queues have done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TcStats {
+    /// Classifier.
+    pub rules: Vec<Rule>,
+    /// Queues, queue 0 first.
+    pub queues: Vec<QueueReport>,
+    /// Scheduler.
+    pub scheduler: TcScheduler,
+    /// Pacer.
+    pub pacer: Pacer,
+    /// Packets that policers dropped.
+    pub policed_packets: u64,
+}
+
+/// A queue as it is set and what it has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueReport {
+    /// Identity.
+    pub id: u32,
+    /// Management.
+    pub kind: QueueKind,
+    /// Shaper.
+    pub shaper: Option<Shaper>,
+    /// Policer.
+    pub policer: Option<Policer>,
+    /// Counters.
+    pub stats: QueueStats,
+}
+
+/// Limits of a queue.
+#[derive(Debug, Default)]
+struct Limits {
+    shaper: Option<(Shaper, Bucket)>,
+    policer: Option<(Policer, Bucket, Option<Bucket>)>,
+}
+
+/// A bearer's traffic control.
+#[derive(Debug)]
+pub(crate) struct Tc {
+    rules: Vec<Rule>,
+    queues: Vec<(Queue, Limits)>,
+    scheduler: TcScheduler,
+    turn: usize,
+    pacer: Pacer,
+    bdp: Bdp,
+    stages: [Option<Box<dyn TcStage>>; 2],
+    policed: u64,
+    waiting: usize,
+    views: Vec<QueueView>,
+}
+
+impl Tc {
+    /// One FIFO queue, no rule, no pacing: packets pass as if it were not there.
+    pub(crate) fn new(now_us: u64) -> Self {
+        Self {
+            rules: Vec::new(),
+            queues: vec![(Queue::new(0, QueueKind::Fifo), Limits::default())],
+            scheduler: TcScheduler::RoundRobin,
+            turn: 0,
+            pacer: Pacer::Dummy,
+            bdp: Bdp::new(now_us),
+            stages: [None, None],
+            policed: 0,
+            waiting: 0,
+            views: Vec::new(),
+        }
+    }
+
+    /// Whether packets wait.
+    pub(crate) fn waits(&self) -> bool {
+        self.waiting > 0
+    }
+
+    pub(crate) fn load(&mut self, role: StageRole, stage: Option<Box<dyn TcStage>>) {
+        self.stages[role as usize] = stage;
+    }
+
+    pub(crate) fn stats(&self) -> TcStats {
+        let queue = |(queue, limits): &(Queue, Limits)| {
+            let (shaper, policer) = (limits.shaper.map(|s| s.0), limits.policer.map(|p| p.0));
+            QueueReport { id: queue.id, kind: queue.kind, shaper, policer, stats: queue.stats }
+        };
+        TcStats {
+            rules: self.rules.clone(),
+            queues: self.queues.iter().map(queue).collect(),
+            scheduler: self.scheduler.clone(),
+            pacer: self.pacer,
+            policed_packets: self.policed,
+        }
+    }
+
+    /// Takes a packet; false if it was dropped.
+    pub(crate) fn push(&mut self, tuple: &FiveTuple, packet: Packet, now_us: u64) -> bool {
+        let rule = self.rules.iter().find(|rule| rule.filter.matches(tuple));
+        let Some(mut index) = self.place(rule.map_or(0, |rule| rule.queue)) else { return false };
+        if let Some((policer, drops, deviates)) = &mut self.queues[index].1.policer {
+            if !drops.take(packet.bytes, now_us) {
+                self.policed += 1;
+                return false;
+            }
+            let within = deviates.as_mut().is_none_or(|bucket| bucket.take(packet.bytes, now_us));
+            if let (false, Some((queue, _))) = (within, policer.deviate) {
+                index = self.place(queue).unwrap_or(index);
+            }
+        }
+        let taken = self.queues[index].0.push(packet);
+        self.waiting += usize::from(taken);
+        taken
+    }
+
+    /// Hands packets on while the pacer lets it; `held` is what the bearer holds, bytes.
+    pub(crate) fn pull(
+        &mut self,
+        mut held: u64,
+        now_us: u64,
+        mut pass: impl FnMut(Packet) -> u32,
+        mut dropped: impl FnMut(Packet),
+    ) {
+        self.bdp.look(held, now_us);
+        for _ in 0..PULL_MAX {
+            if self.waiting == 0 {
+                return;
+            }
+            let Some(index) = self.pick(now_us) else { return };
+            let bytes = self.queues[index].0.head().map_or(0, |packet| packet.bytes);
+            if !self.admits(bytes, held, now_us) {
+                return;
+            }
+            let waiting = &mut self.waiting;
+            let packet = self.queues[index].0.pop(now_us, |packet| {
+                *waiting -= 1;
+                dropped(packet);
+            });
+            let Some(packet) = packet else { continue };
+            *waiting -= 1;
+            if let Some((_, bucket)) = &mut self.queues[index].1.shaper {
+                bucket.spend(packet.bytes);
+            }
+            self.bdp.passed(packet.bytes);
+            held += u64::from(pass(packet));
+            self.turn = index + 1;
+        }
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        self.queues.iter().position(|(queue, _)| queue.id == id)
+    }
+
+    fn admits(&mut self, bytes: u32, held: u64, now_us: u64) -> bool {
+        if let Some(stage) = &mut self.stages[StageRole::Pacer as usize] {
+            return stage.admits(bytes, held, now_us);
+        }
+        match self.pacer {
+            Pacer::Dummy => true,
+            Pacer::Bdp { cap_bytes, floor_bytes } => self.bdp.admits(bytes, cap_bytes, floor_bytes, now_us),
+        }
+    }
+
+    /// A queue with a packet that no shaper holds back.
+    fn pick(&mut self, now_us: u64) -> Option<usize> {
+        fn ready((queue, limits): &mut (Queue, Limits), now_us: u64) -> Option<u32> {
+            let bytes = queue.head()?.bytes;
+            limits.shaper.as_mut().is_none_or(|(_, bucket)| bucket.allows(bytes, now_us)).then_some(bytes)
+        }
+        let count = self.queues.len();
+        if let Some(stage) = &mut self.stages[StageRole::Scheduler as usize] {
+            self.views.clear();
+            self.views.extend(self.queues.iter_mut().map(|queue| {
+                let head_bytes = ready(queue, now_us);
+                QueueView { id: queue.0.id, stats: queue.0.stats, head_bytes }
+            }));
+            let views = &self.views;
+            return stage
+                .pick(views, now_us)
+                .filter(|index| views.get(*index).is_some_and(|q| q.head_bytes.is_some()));
+        }
+        match &self.scheduler {
+            TcScheduler::RoundRobin => {
+                let turn = self.turn;
+                (0..count)
+                    .map(|step| (turn + step) % count)
+                    .find(|i| ready(&mut self.queues[*i], now_us).is_some())
+            }
+            TcScheduler::Priority(order) => {
+                let rank = |id: u32| (order.iter().position(|other| *other == id).unwrap_or(order.len()), id);
+                let ready = self.queues.iter_mut().enumerate().filter_map(|(index, queue)| {
+                    let id = queue.0.id;
+                    ready(queue, now_us).map(|_| (rank(id), index))
+                });
+                ready.min().map(|(_, index)| index)
+            }
+        }
+    }
+
+    /// Makes a change, or none at all.
+    pub(crate) fn command(&mut self, command: &TcCommand, now_us: u64) -> Result<(), TcError> {
+        self.check(command)?;
+        self.apply(command, now_us);
+        Ok(())
+    }
+
+    /// Whether a change can be made.
+    pub(crate) fn check(&self, command: &TcCommand) -> Result<(), TcError> {
+        let queue = |id: u32| self.place(id).map(|_| ()).ok_or(TcError::NoQueue(id));
+        let rule = |id: u32| self.rules.iter().any(|rule| rule.id == id);
+        match command {
+            TcCommand::AddQueue { id, .. } if self.place(*id).is_some() => Err(TcError::QueueExists(*id)),
+            TcCommand::AddQueue { .. } if self.queues.len() >= QUEUES_MAX => Err(TcError::TooMany),
+            TcCommand::AddQueue { kind, .. } => check_kind(*kind),
+            TcCommand::ModifyQueue { id, kind } => queue(*id).and_then(|()| check_kind(*kind)),
+            TcCommand::DeleteQueue(0) => Err(TcError::DefaultQueue),
+            TcCommand::DeleteQueue(id) => queue(*id),
+            TcCommand::AddRule(new) if rule(new.id) => Err(TcError::RuleExists(new.id)),
+            TcCommand::AddRule(_) if self.rules.len() >= RULES_MAX => Err(TcError::TooMany),
+            TcCommand::AddRule(new) => queue(new.queue),
+            TcCommand::ModifyRule(new) if rule(new.id) => queue(new.queue),
+            TcCommand::DeleteRule(id) if rule(*id) => Ok(()),
+            TcCommand::ModifyRule(Rule { id, .. }) | TcCommand::DeleteRule(id) => Err(TcError::NoRule(*id)),
+            TcCommand::Scheduler(TcScheduler::RoundRobin) => Ok(()),
+            TcCommand::Scheduler(TcScheduler::Priority(order)) => {
+                order.iter().enumerate().try_for_each(|(at, id)| {
+                    if order[..at].contains(id) { Err(TcError::Twice(*id)) } else { queue(*id) }
+                })
+            }
+            TcCommand::Shaper(id, shaper) => queue(*id).and_then(|()| match shaper {
+                Some(shaper) => {
+                    check_rate(shaper.kbps)?;
+                    check_number("the window", shaper.window_ms, 1..=10_000, "1 to 10000 ms")
+                }
+                None => Ok(()),
+            }),
+            TcCommand::Policer(id, policer) => queue(*id).and_then(|()| {
+                let Some(policer) = policer else { return Ok(()) };
+                check_rate(policer.drop_kbps)?;
+                policer.deviate.map_or(Ok(()), |(to, kbps)| queue(to).and_then(|()| check_rate(kbps)))
+            }),
+            TcCommand::Pacer(Pacer::Dummy) => Ok(()),
+            TcCommand::Pacer(Pacer::Bdp { cap_bytes, floor_bytes }) => {
+                check_number("the cap", *cap_bytes, 1500..=10_000_000, "1500 to 10000000 bytes")?;
+                check_number("the floor", *floor_bytes, 1500..=*cap_bytes, "1500 bytes to the cap")
+            }
+        }
+    }
+
+    fn apply(&mut self, command: &TcCommand, now_us: u64) {
+        let limits = |queues: &mut [(Queue, Limits)], id: u32, set: &dyn Fn(&mut Limits)| {
+            queues.iter_mut().filter(|(queue, _)| queue.id == id).for_each(|(_, limits)| set(limits));
+        };
+        match command {
+            TcCommand::AddQueue { id, kind } => self.queues.push((Queue::new(*id, *kind), Limits::default())),
+            TcCommand::ModifyQueue { id, kind } => {
+                self.queues
+                    .iter_mut()
+                    .filter(|(queue, _)| queue.id == *id)
+                    .for_each(|(queue, _)| queue.set_kind(*kind));
+            }
+            TcCommand::DeleteQueue(id) => self.delete_queue(*id),
+            TcCommand::AddRule(rule) => self.rules.push(*rule),
+            TcCommand::ModifyRule(rule) => {
+                self.rules.iter_mut().filter(|old| old.id == rule.id).for_each(|old| *old = *rule);
+            }
+            TcCommand::DeleteRule(id) => self.rules.retain(|rule| rule.id != *id),
+            TcCommand::Scheduler(scheduler) => self.scheduler = scheduler.clone(),
+            TcCommand::Shaper(id, shaper) => limits(&mut self.queues, *id, &|limits| {
+                limits.shaper =
+                    shaper.map(|shaper| (shaper, Bucket::new(shaper.kbps, shaper.window_ms, now_us)));
+            }),
+            TcCommand::Policer(id, policer) => limits(&mut self.queues, *id, &|limits| {
+                limits.policer = policer.map(|policer| {
+                    let deviates = policer.deviate.map(|(_, kbps)| Bucket::police(kbps, now_us));
+                    (policer, Bucket::police(policer.drop_kbps, now_us), deviates)
+                });
+            }),
+            TcCommand::Pacer(pacer) => {
+                self.pacer = *pacer;
+                self.bdp = Bdp::new(now_us);
+            }
+        }
+    }
+
+    fn delete_queue(&mut self, id: u32) {
+        let Some(index) = self.place(id) else { return };
+        let (mut queue, _) = self.queues.remove(index);
+        for packet in queue.drain() {
+            // What queue 0 cannot hold any more is dropped there and counted there.
+            self.waiting -= usize::from(!self.queues[0].0.push(packet));
+        }
+        for rule in self.rules.iter_mut().filter(|rule| rule.queue == id) {
+            rule.queue = 0;
+        }
+        if let TcScheduler::Priority(order) = &mut self.scheduler {
+            order.retain(|other| *other != id);
+        }
+        for (_, limits) in &mut self.queues {
+            if let Some((policer, _, _)) = &mut limits.policer {
+                policer.deviate = policer.deviate.filter(|(to, _)| *to != id);
+            }
+        }
+    }
+}
+
+fn check_number(
+    what: &'static str,
+    given: u32,
+    range: std::ops::RangeInclusive<u32>,
+    allowed: &'static str,
+) -> Result<(), TcError> {
+    if range.contains(&given) { Ok(()) } else { Err(TcError::Number { what, given, allowed }) }
+}
+
+fn check_rate(kbps: u32) -> Result<(), TcError> {
+    check_number("the rate", kbps, 1..=RATE_KBPS_MAX, "1 to 10000000 kbit/s")
+}
+
+fn check_kind(kind: QueueKind) -> Result<(), TcError> {
+    let QueueKind::CoDel { target_us, interval_us } = kind else { return Ok(()) };
+    check_number("the target", target_us, 1..=1_000_000, "1 to 1000000 us")?;
+    check_number("the interval", interval_us, target_us..=1_000_000, "the target to 1000000 us")
+}

@@ -1,0 +1,224 @@
+//! A UE of a cell: who it is, what it does, and what the cell tells of it.
+
+use super::channel::{Channel, ChannelError};
+use super::flow::{Flow, FlowConfig, FlowError};
+use super::rlc::{BUFFER_BYTES_MAX, BUFFER_SDUS_MAX, Packet, RlcConfig};
+use super::tc::Tc;
+use crate::{LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity};
+
+/// A public land mobile network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Plmn {
+    /// Mobile country code, 0 to 999.
+    pub mcc: u16,
+    /// Mobile network code, 0 to 999.
+    pub mnc: u16,
+    /// Digits of the network code, 2 or 3.
+    pub mnc_digits: u8,
+}
+
+impl Default for Plmn {
+    /// The test network 001/01.
+    fn default() -> Self {
+        Self { mcc: 1, mnc: 1, mnc_digits: 2 }
+    }
+}
+
+/// Single network slice selection assistance information.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Snssai {
+    /// Slice and service type; 1 is eMBB.
+    pub sst: u8,
+    /// Slice differentiator, 24 bits.
+    pub sd: Option<u32>,
+}
+
+impl Default for Snssai {
+    fn default() -> Self {
+        Self { sst: 1, sd: None }
+    }
+}
+
+/// A UE that attaches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UeConfig {
+    /// Identity for random numbers and records: the same in all runs that are to be compared, unique.
+    pub id: u32,
+    /// Network selected.
+    pub plmn: Plmn,
+    /// Slice requested.
+    pub snssai: Snssai,
+    /// Channel.
+    pub channel: Channel,
+    /// RLC of the downlink.
+    pub rlc_down: RlcConfig,
+    /// RLC of the uplink.
+    pub rlc_up: RlcConfig,
+    /// Flows, at most [`FLOWS_MAX`].
+    pub flows: Vec<FlowConfig>,
+}
+
+/// Flows of a UE, at most.
+pub const FLOWS_MAX: usize = 64;
+
+impl UeConfig {
+    /// A UE with MCS 20 in every slot, OpenAirInterface's buffers and these flows.
+    pub fn fixed(id: u32, mcs: u8, flows: Vec<FlowConfig>) -> Self {
+        Self {
+            id,
+            plmn: Plmn::default(),
+            snssai: Snssai::default(),
+            channel: Channel::Fixed { mcs, bler: 0.0 },
+            rlc_down: RlcConfig::default(),
+            rlc_up: RlcConfig::default(),
+            flows,
+        }
+    }
+
+    pub(crate) fn check(&self, highest_mcs: u8) -> Result<(), AttachError> {
+        self.channel.check(highest_mcs)?;
+        if self.flows.len() > FLOWS_MAX {
+            return Err(AttachError::Flows(self.flows.len()));
+        }
+        for rlc in [self.rlc_down, self.rlc_up] {
+            let bytes = (1500..=BUFFER_BYTES_MAX).contains(&rlc.buffer_bytes);
+            let sdus = (1..=BUFFER_SDUS_MAX).contains(&rlc.buffer_sdus);
+            if !bytes || !sdus || !(1..=32).contains(&rlc.retransmissions) {
+                return Err(AttachError::Rlc);
+            }
+        }
+        let plmn = self.plmn.mcc <= 999 && self.plmn.mnc <= 999 && matches!(self.plmn.mnc_digits, 2 | 3);
+        if !plmn || self.snssai.sd.is_some_and(|sd| sd > 0xff_ffff) {
+            return Err(AttachError::Network);
+        }
+        Ok(self.flows.iter().try_for_each(FlowConfig::check)?)
+    }
+}
+
+/// Why a UE cannot attach.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// Its channel cannot be.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// A flow cannot be.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    /// Too many flows.
+    #[error("a UE has at most {FLOWS_MAX} flows, not {0}")]
+    Flows(usize),
+    /// RLC's limits.
+    #[error(
+        "RLC buffers 1500 to {BUFFER_BYTES_MAX} bytes and 1 to {BUFFER_SDUS_MAX} SDUs, with 1 to 32 retransmissions"
+    )]
+    Rlc,
+    /// PLMN or S-NSSAI.
+    #[error("a PLMN has codes of 0 to 999 (2 or 3 digits), a slice differentiator 24 bits")]
+    Network,
+    /// The cell is full.
+    #[error("the cell holds at most {0} UEs")]
+    Full(usize),
+    /// Such a UE is here already.
+    #[error("UE {0} is in the cell already")]
+    Here(u32),
+}
+
+/// What RRC has done, for controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RrcEvent {
+    /// When, µs.
+    pub at_us: u64,
+    /// What.
+    pub kind: RrcKind,
+    /// Identity of the UE for records.
+    pub ue: u32,
+    /// C-RNTI in this cell.
+    pub rnti: u16,
+    /// Network selected.
+    pub plmn: Plmn,
+    /// Slice requested.
+    pub snssai: Snssai,
+}
+
+/// See [`RrcEvent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RrcKind {
+    /// A UE has attached.
+    Attach,
+    /// A UE was released.
+    Release,
+    /// A UE has come from another cell.
+    HandoverIn,
+    /// A UE has left for another cell.
+    HandoverOut,
+}
+
+/// What a cell tells of a UE. The relations that [`crate::UeState`] names hold here too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UeReport {
+    /// Who it is at the radio and the tunnel.
+    pub identity: UeIdentity,
+    /// Identity for records.
+    pub id: u32,
+    /// Network selected.
+    pub plmn: Plmn,
+    /// Slice requested.
+    pub snssai: Snssai,
+    /// Slice of the downlink.
+    pub slice_down: u32,
+    /// Slice of the uplink.
+    pub slice_up: u32,
+    /// Channel.
+    pub radio: RadioStats,
+    /// Downlink.
+    pub dl: LinkStats,
+    /// Uplink.
+    pub ul: LinkStats,
+    /// Pieces that RLC gave up in acknowledged mode, both directions: radio link failures.
+    pub rlc_failures: u64,
+}
+
+impl UeReport {
+    /// PDCP's counters.
+    pub fn pdcp(&self) -> PdcpStats {
+        PdcpStats::of(&self.dl, &self.ul)
+    }
+
+    /// What the base station's RLC receiver counts besides.
+    pub fn rlc_reception(&self) -> RlcReceptionStats {
+        RlcReceptionStats::of(&self.ul)
+    }
+}
+
+/// A UE in a cell.
+#[derive(Debug)]
+pub(crate) struct Ue {
+    pub(crate) config: UeConfig,
+    pub(crate) identity: UeIdentity,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) tc: Option<Box<Tc>>,
+}
+
+/// A UE on its way to another cell.
+#[derive(Debug)]
+pub struct UeContext {
+    pub(crate) config: UeConfig,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) tc: Option<Box<Tc>>,
+    /// What RLC held, for the new cell: PDCP forwards it.
+    pub(crate) down: Vec<Packet>,
+    pub(crate) up: Vec<Packet>,
+}
+
+impl UeContext {
+    /// Its identity for records.
+    pub fn id(&self) -> u32 {
+        self.config.id
+    }
+
+    /// Replaces the channel before it arrives in the new cell.
+    pub fn set_channel(&mut self, channel: Channel) {
+        self.config.channel = channel;
+    }
+}

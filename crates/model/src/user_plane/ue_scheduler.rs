@@ -1,0 +1,134 @@
+//! The UE scheduler: who is next within a slice's PRBs.
+
+use super::leg::Hot;
+
+/// Who is served first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UeScheduler {
+    /// In turn.
+    RoundRobin,
+    /// By rate now over mean rate of late.
+    ProportionalFair {
+        /// Memory of the mean, slots, 2 to 1,000,000.
+        window_slots: u32,
+    },
+    /// By rate now.
+    MaxThroughput,
+    /// A controller says for each slot; without its word nobody.
+    Remote,
+}
+
+impl Default for UeScheduler {
+    fn default() -> Self {
+        Self::ProportionalFair { window_slots: 1000 }
+    }
+}
+
+impl UeScheduler {
+    pub(crate) fn check(self) -> Result<(), (&'static str, f64, &'static str)> {
+        match self {
+            Self::ProportionalFair { window_slots } if !(2..=1_000_000).contains(&window_slots) => {
+                Err(("the window in slots", f64::from(window_slots), "2 to 1000000"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Weight of a slot in the mean rates of its UEs.
+    pub(crate) fn forgetting(self) -> f32 {
+        match self {
+            Self::ProportionalFair { window_slots } => 1.0 / window_slots as f32,
+            // The mean breaks ties, so others keep one too.
+            _ => 1.0 / 1000.0,
+        }
+    }
+
+    /// The next of the UEs that are ready; `turn` is where the last round robin ended. Equal ones: the one with the
+    /// lower mean, then the lower index.
+    pub(crate) fn pick(self, ues: &[Hot], turn: u32, ready: impl Fn(&Hot) -> bool) -> Option<usize> {
+        match self {
+            Self::RoundRobin => {
+                let from = (turn as usize).min(ues.len());
+                let after = ues[from..].iter().position(&ready).map(|index| from + index);
+                after.or_else(|| ues[..from].iter().position(&ready))
+            }
+            Self::ProportionalFair { .. } => best(ues, ready, |ue| ue.rate / ue.mean.max(1e-3)),
+            Self::MaxThroughput => best(ues, ready, |ue| ue.rate),
+            Self::Remote => None,
+        }
+    }
+}
+
+fn best(ues: &[Hot], ready: impl Fn(&Hot) -> bool, metric: impl Fn(&Hot) -> f32) -> Option<usize> {
+    let mut best: Option<(usize, f32, f32)> = None;
+    for (index, ue) in ues.iter().enumerate() {
+        if !ready(ue) {
+            continue;
+        }
+        let value = metric(ue);
+        if best.is_none_or(|(_, most, mean)| value > most || (value == most && ue.mean < mean)) {
+            best = Some((index, value, ue.mean));
+        }
+    }
+    best.map(|(index, ..)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::user_plane::random::{Purpose, Stream};
+
+    /// Mean rates and shares of the slots of UEs whose rate is exponential with these means, and independent.
+    fn run(scheduler: UeScheduler, means: &[f64], slots: u64) -> Vec<(f64, f64)> {
+        let streams: Vec<Stream> =
+            (0..means.len()).map(|ue| Stream::new(5, Purpose::Fading, ue as u64)).collect();
+        let mut ues: Vec<Hot> =
+            means.iter().map(|mean| Hot { mean: *mean as f32, ..Hot::default() }).collect();
+        let mut got = vec![(0.0, 0.0); means.len()];
+        let mut turn = 0;
+        for slot in 0..slots {
+            for ((ue, stream), mean) in ues.iter_mut().zip(&streams).zip(means) {
+                ue.rate = (mean * stream.exponential(slot)) as f32;
+            }
+            let chosen = scheduler.pick(&ues, turn, |_| true).unwrap();
+            turn = chosen as u32 + 1;
+            got[chosen].0 += f64::from(ues[chosen].rate) / slots as f64;
+            got[chosen].1 += 1.0 / slots as f64;
+            for (index, ue) in ues.iter_mut().enumerate() {
+                let served = if index == chosen { ue.rate } else { 0.0 };
+                ue.mean += scheduler.forgetting() * (served - ue.mean);
+            }
+        }
+        got
+    }
+
+    #[test]
+    fn proportional_fair_gains_the_harmonic_number_over_round_robin() {
+        let window = UeScheduler::ProportionalFair { window_slots: 2000 };
+        for ues in [2, 4, 8, 16] {
+            let harmonic: f64 = (1..=ues).map(|k| 1.0 / f64::from(k)).sum();
+            let means = vec![100.0; ues as usize];
+            let total = |scheduler| run(scheduler, &means, 400_000).iter().map(|ue| ue.0).sum::<f64>();
+            let gain = total(window) / total(UeScheduler::RoundRobin);
+            assert!((gain / harmonic - 1.0).abs() < 0.02, "{ues} UEs: {gain} against {harmonic}");
+        }
+    }
+
+    #[test]
+    fn unequal_users_share_the_time_equally_if_rates_are_linear() {
+        let window = UeScheduler::ProportionalFair { window_slots: 2000 };
+        let got = run(window, &[1.0, 10.0], 400_000);
+        assert!(
+            (got[0].1 - 0.5).abs() < 0.01 && (got[0].0 - 0.75).abs() < 0.02 && (got[1].0 - 7.5).abs() < 0.2,
+            "{got:?}"
+        );
+    }
+
+    #[test]
+    fn the_maximum_starves_the_far_and_round_robin_nobody() {
+        let greedy = run(UeScheduler::MaxThroughput, &[1.0, 10.0], 200_000);
+        assert!((greedy[0].1 - 1.0 / 11.0).abs() < 0.005, "{greedy:?}");
+        let fair = run(UeScheduler::RoundRobin, &[1.0, 10.0], 200_000);
+        assert!((fair[0].1 - 0.5).abs() < 1e-9 && (fair[1].0 - 5.0).abs() < 0.1, "{fair:?}");
+    }
+}
