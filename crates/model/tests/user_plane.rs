@@ -449,3 +449,26 @@ const RECORDED: [[u64; 4]; 6] = [
     [2_606_420, 37_543, 63_317, 100],
     [2_745_348, 36_621, 67_384, 75],
 ];
+
+#[test]
+fn fluid_carries_what_slots_carry() {
+    const END: u64 = 600 * SECOND;
+    let random = Traffic::OnOff { kbps: 2_000, packet_bytes: 1200, on_ms: 200, off_ms: 600, random: true };
+    for (traffic, correlation) in [(Traffic::FullBuffer, 0.9), (Traffic::FullBuffer, 0.995), (random, 0.99)] {
+        let config = CellConfig { seed: 2, ..CellConfig::new(Carrier::lte(25)) };
+        let (mut slots, mut fluid) =
+            (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 100).unwrap());
+        for id in 0..6 {
+            let channel = Channel::Fading { mean_db: 8.0 + 2.0 * id as f32, correlation };
+            let ue = UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic.clone())]) };
+            slots.attach(ue.clone()).unwrap();
+            fluid.attach(&ue).unwrap();
+        }
+        slots.advance(END);
+        fluid.advance(END);
+        let in_slots: f64 = slots.rntis().map(|rnti| delivered(&slots, rnti, 0) as f64).sum();
+        let in_steps: f64 = (0..6).map(|ue| fluid.stats(ue, Direction::Down).unwrap().delivered).sum();
+        let off = 100.0 * (in_steps / in_slots - 1.0);
+        assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
+    }
+}
