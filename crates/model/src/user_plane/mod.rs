@@ -17,6 +17,7 @@ mod histogram;
 mod leg;
 mod math;
 mod mcs;
+mod network;
 mod path_loss;
 mod random;
 mod read;
@@ -36,6 +37,7 @@ pub use flow::{FiveTuple, FlowConfig, FlowError, FlowStats, PACKET_BYTES_MAX, RE
 pub use fluid::{FluidCell, FluidStats, STEP_SLOTS_MAX};
 pub use histogram::Histogram;
 pub use mcs::{CQI_MAX, MCS_MAX, McsTable, block_error_rate, lte_i_tbs_up};
+pub use network::{CELLS_MAX, MEASURE_US, Measured, Network, NetworkConfig, NetworkError};
 pub use path_loss::Environment;
 pub use rlc::{BUFFER_BYTES_MAX, BUFFER_SDUS_MAX, RlcConfig, RlcMode};
 pub use slice::{

@@ -1,0 +1,362 @@
+//! Cells in a plane and UEs that move among them: path loss, interference by load, and handover.
+
+use super::Direction;
+use super::cell::{Cell, CellConfig, CellError, Common};
+use super::channel::{Channel, jakes};
+use super::math::{exp, from_db, to_db};
+use super::path_loss::Environment;
+use super::random::{Purpose, Stream};
+use super::ue::{AttachError, UeConfig};
+
+/// Cells of a network, at most.
+pub const CELLS_MAX: usize = 256;
+/// Time between two measurements of a UE, µs; also the step in which cells advance together.
+pub const MEASURE_US: u64 = 100_000;
+/// Line of sight to a site is drawn anew after so many metres.
+const SIGHT_M: f64 = 50.0;
+/// Height of a UE, m.
+const UE_M: f64 = 1.5;
+/// Control channels are always on the air.
+const LOAD_MIN: f64 = 0.05;
+
+/// What a network is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkConfig {
+    /// Environment of all sites.
+    pub environment: Environment,
+    /// Carrier frequency, GHz, 0.5 to 6.
+    pub ghz: f64,
+    /// Power of a cell with antenna gain, dBm, 0 to 80.
+    pub power_dbm: f64,
+    /// Noise figure of a UE, dB, 0 to 20.
+    pub noise_figure_db: f64,
+    /// Sites with one cell each, m, 1 to [`CELLS_MAX`].
+    pub sites: Vec<(f64, f64)>,
+    /// UEs move between the origin and this corner, m.
+    pub area_m: (f64, f64),
+    /// Their speed, km/h, 0 to 500.
+    pub speed_kmh: f64,
+    /// A neighbour must be so much stronger (event A3), dB, 0 to 30.
+    pub hysteresis_db: f64,
+    /// For so long, ms; whole measurements.
+    pub time_to_trigger_ms: u32,
+    /// Each cell; the identities count upwards from its own.
+    pub cell: CellConfig,
+}
+
+/// Why a network cannot be, or a handover.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// The cells.
+    #[error(transparent)]
+    Cell(#[from] CellError),
+    /// A UE.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// A number out of bounds.
+    #[error("{what} is {given}; {allowed} is allowed")]
+    Number {
+        /// Which one.
+        what: &'static str,
+        /// Given.
+        given: f64,
+        /// Allowed.
+        allowed: &'static str,
+    },
+    /// No such UE.
+    #[error("there is no UE {0}")]
+    NoUe(u32),
+    /// No such cell.
+    #[error("there is no cell {0}")]
+    NoCell(usize),
+}
+
+impl NetworkConfig {
+    fn check(&self) -> Result<(), NetworkError> {
+        let number = |what, given: f64, range: std::ops::RangeInclusive<f64>, allowed| {
+            if range.contains(&given) { Ok(()) } else { Err(NetworkError::Number { what, given, allowed }) }
+        };
+        number("the frequency in GHz", self.ghz, 0.5..=6.0, "0.5 to 6")?;
+        number("the power in dBm", self.power_dbm, 0.0..=80.0, "0 to 80")?;
+        number("the noise figure in dB", self.noise_figure_db, 0.0..=20.0, "0 to 20")?;
+        number("the speed in km/h", self.speed_kmh, 0.0..=500.0, "0 to 500")?;
+        number("the hysteresis in dB", self.hysteresis_db, 0.0..=30.0, "0 to 30")?;
+        number("the number of sites", self.sites.len() as f64, 1.0..=CELLS_MAX as f64, "1 to 256")?;
+        let edges = [self.area_m.0, self.area_m.1]
+            .into_iter()
+            .chain(self.sites.iter().flat_map(|site| [site.0, site.1]));
+        edges.into_iter().try_for_each(|edge| number("a place in m", edge, -1e5..=1e5, "-100000 to 100000"))
+    }
+}
+
+/// A UE as it is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Its identity for records.
+    pub ue: u32,
+    /// Where it is, m.
+    pub place_m: (f64, f64),
+    /// Index of its cell, and its C-RNTI there.
+    pub cell: usize,
+    /// See [`cell`](Self::cell).
+    pub rnti: u16,
+    /// Mean SINR of the downlink, dB.
+    pub sinr_db: f64,
+    /// Handovers so far.
+    pub handovers: u32,
+}
+
+/// Cells and UEs.
+#[derive(Debug)]
+pub struct Network {
+    config: NetworkConfig,
+    cells: Vec<Cell>,
+    mobiles: Vec<Mobile>,
+    /// PRBs used in the downlink when last looked at, and the load since the time before.
+    used: Vec<(u64, f64)>,
+    noise_mw: f64,
+    measured: u64,
+}
+
+#[derive(Debug)]
+struct Mobile {
+    told: Measured,
+    target_m: (f64, f64),
+    waypoints: u64,
+    travelled_m: f64,
+    /// Shadowing in standard deviations, by site.
+    shadows: Vec<f64>,
+    /// Received power, mW, by site.
+    received: Vec<f64>,
+    /// Measurements for which a neighbour was stronger, and which.
+    stronger: (usize, u32),
+}
+
+impl Network {
+    /// A network without UEs.
+    pub fn new(config: NetworkConfig) -> Result<Self, NetworkError> {
+        config.check()?;
+        config.cell.check()?;
+        let common = Common::new(&config.cell.carrier);
+        let cell = |index: usize| {
+            let cell_id = config.cell.cell_id.wrapping_add(index as u16);
+            Cell::with(common.clone(), CellConfig { cell_id, ..config.cell.clone() })
+        };
+        let carrier = &config.cell.carrier;
+        let hertz = f64::from(carrier.prbs) * 180_000.0 * f64::from(1_u32 << carrier.numerology);
+        Ok(Self {
+            cells: (0..config.sites.len()).map(cell).collect(),
+            mobiles: Vec::new(),
+            used: vec![(0, LOAD_MIN); config.sites.len()],
+            noise_mw: from_db(-174.0 + to_db(hertz) + config.noise_figure_db),
+            measured: 0,
+            config,
+        })
+    }
+
+    /// A UE comes, somewhere, in the cell that it hears best. Its channel fades around a mean that follows its way.
+    pub fn attach(&mut self, ue: UeConfig) -> Result<usize, NetworkError> {
+        let stream = Stream::new(self.config.cell.seed, Purpose::Place, u64::from(ue.id));
+        let place_m = (self.config.area_m.0 * stream.unit(0), self.config.area_m.1 * stream.unit(1));
+        let sites = self.config.sites.len();
+        let told = Measured { ue: ue.id, place_m, cell: 0, rnti: 0, sinr_db: 0.0, handovers: 0 };
+        let mut mobile = Mobile {
+            told,
+            target_m: place_m,
+            waypoints: 0,
+            travelled_m: 0.0,
+            shadows: (0..sites).map(|site| self.shadow(ue.id, site).normals(0).0.into()).collect(),
+            received: vec![0.0; sites],
+            stronger: (0, 0),
+        };
+        self.listen(&mut mobile);
+        let cell = best(&mobile.received);
+        mobile.told.cell = cell;
+        mobile.told.sinr_db = self.sinr_db(&mobile);
+        let seconds = self.config.cell.carrier.slot_us() as f64 / 1e6;
+        let correlation =
+            jakes(self.config.speed_kmh.max(0.1), self.config.ghz, seconds).min(0.999_99) as f32;
+        let channel = Channel::Fading { mean_db: mobile.told.sinr_db.clamp(-30.0, 60.0) as f32, correlation };
+        mobile.told.rnti = self.cells[cell].attach(UeConfig { channel, ..ue })?;
+        self.mobiles.push(mobile);
+        Ok(cell)
+    }
+
+    /// Hands a UE over to a cell, as a controller may say.
+    pub fn hand_over(&mut self, ue: u32, target: usize) -> Result<(), NetworkError> {
+        if target >= self.cells.len() {
+            return Err(NetworkError::NoCell(target));
+        }
+        let index =
+            self.mobiles.iter().position(|mobile| mobile.told.ue == ue).ok_or(NetworkError::NoUe(ue))?;
+        if self.mobiles[index].told.cell != target {
+            self.move_to(index, target)?;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until `now_us`: cells advance together from measurement to measurement.
+    pub fn advance(&mut self, now_us: u64) {
+        loop {
+            let next = self.config.cell.start_us + (self.measured + 1) * MEASURE_US;
+            let until = next.min(now_us);
+            self.cells.iter_mut().for_each(|cell| cell.advance(until));
+            if next > now_us {
+                return;
+            }
+            self.measured += 1;
+            self.measure();
+        }
+    }
+
+    /// Cells, in the order of the sites.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// A cell, for commands. Time passes by [`advance`](Self::advance) only.
+    pub fn cell_mut(&mut self, index: usize) -> Option<&mut Cell> {
+        self.cells.get_mut(index)
+    }
+
+    /// Where the UEs are and how they hear, in the order of their coming.
+    pub fn measured(&self) -> impl Iterator<Item = &Measured> {
+        self.mobiles.iter().map(|mobile| &mobile.told)
+    }
+
+    fn measure(&mut self) {
+        for (cell, used) in self.cells.iter().zip(&mut self.used) {
+            let now: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.prbs).sum();
+            let slots = MEASURE_US as f64 / cell.config().carrier.slot_us() as f64;
+            let offered =
+                slots * f64::from(cell.config().carrier.prbs) * cell.config().carrier.share(Direction::Down);
+            // Slices that were replaced begin at zero again.
+            let load = now.saturating_sub(used.0) as f64 / offered;
+            *used = (now, load.clamp(LOAD_MIN, 1.0));
+        }
+        let mut mobiles = std::mem::take(&mut self.mobiles);
+        for mobile in &mut mobiles {
+            self.travel(mobile);
+            self.listen(mobile);
+            mobile.told.sinr_db = self.sinr_db(mobile);
+            self.cells[mobile.told.cell].set_mean_sinr(mobile.told.rnti, mobile.told.sinr_db);
+        }
+        self.mobiles = mobiles;
+        for index in 0..self.mobiles.len() {
+            if let Some(target) = self.wants(index) {
+                // A full neighbour refuses; the UE stays and asks again.
+                let _ = self.move_to(index, target);
+            }
+        }
+    }
+
+    /// Event A3.
+    fn wants(&mut self, index: usize) -> Option<usize> {
+        let (hysteresis, patience) = (from_db(self.config.hysteresis_db), self.config.time_to_trigger_ms);
+        let mobile = &mut self.mobiles[index];
+        let target = best(&mobile.received);
+        if mobile.received[target] <= mobile.received[mobile.told.cell] * hysteresis {
+            mobile.stronger = (0, 0);
+            return None;
+        }
+        let count = if mobile.stronger.0 == target { mobile.stronger.1 + 1 } else { 1 };
+        mobile.stronger = (target, count);
+        (u64::from(count) * MEASURE_US >= u64::from(patience) * 1000).then_some(target)
+    }
+
+    fn move_to(&mut self, index: usize, target: usize) -> Result<(), NetworkError> {
+        let Measured { ue, cell, rnti, .. } = self.mobiles[index].told;
+        if self.cells[target].rntis().count() >= super::UES_MAX {
+            return Err(AttachError::Full(super::UES_MAX).into());
+        }
+        let context = self.cells[cell].hand_over(rnti).ok_or(NetworkError::NoUe(ue))?;
+        let rnti = self.cells[target].admit(context)?;
+        let mobile = &mut self.mobiles[index];
+        mobile.told = Measured { cell: target, rnti, handovers: mobile.told.handovers + 1, ..mobile.told };
+        mobile.stronger = (0, 0);
+        let sinr_db = self.sinr_db(&self.mobiles[index]);
+        self.mobiles[index].told.sinr_db = sinr_db;
+        self.cells[target].set_mean_sinr(rnti, sinr_db);
+        Ok(())
+    }
+
+    /// A step of a random way: straight on to a random place, then to another one.
+    fn travel(&self, mobile: &mut Mobile) {
+        let mut step = self.config.speed_kmh / 3.6 * MEASURE_US as f64 / 1e6;
+        mobile.travelled_m += step;
+        let stream = Stream::new(self.config.cell.seed, Purpose::Waypoint, u64::from(mobile.told.ue));
+        while step > 0.0 {
+            let (x, y) = mobile.told.place_m;
+            let (dx, dy) = (mobile.target_m.0 - x, mobile.target_m.1 - y);
+            let far = (dx * dx + dy * dy).sqrt();
+            if far > step {
+                mobile.told.place_m = (x + dx / far * step, y + dy / far * step);
+                break;
+            }
+            step -= far;
+            mobile.told.place_m = mobile.target_m;
+            let next = (stream.unit(2 * mobile.waypoints), stream.unit(2 * mobile.waypoints + 1));
+            mobile.target_m = (self.config.area_m.0 * next.0, self.config.area_m.1 * next.1);
+            mobile.waypoints += 1;
+            if self.config.area_m == (0.0, 0.0) {
+                break;
+            }
+        }
+        let moved = self.config.speed_kmh / 3.6 * MEASURE_US as f64 / 1e6;
+        for site in 0..mobile.shadows.len() {
+            let sight = self.sees(mobile, site);
+            let memory = exp(-moved / self.config.environment.correlation_m(sight));
+            let draw = f64::from(self.shadow(mobile.told.ue, site).normals(self.measured).0);
+            mobile.shadows[site] =
+                memory * mobile.shadows[site] + (1.0 - memory * memory).max(0.0).sqrt() * draw;
+        }
+    }
+
+    fn shadow(&self, ue: u32, site: usize) -> Stream {
+        Stream::new(self.config.cell.seed, Purpose::Shadowing, u64::from(ue) << 16 | site as u64)
+    }
+
+    fn distance_m(&self, mobile: &Mobile, site: usize) -> f64 {
+        let (dx, dy) = (
+            self.config.sites[site].0 - mobile.told.place_m.0,
+            self.config.sites[site].1 - mobile.told.place_m.1,
+        );
+        (dx * dx + dy * dy).sqrt()
+    }
+
+    fn sees(&self, mobile: &Mobile, site: usize) -> bool {
+        let entity = u64::from(mobile.told.ue) << 16 | site as u64;
+        let stream = Stream::new(self.config.cell.seed, Purpose::LineOfSight, entity);
+        let probability = self.config.environment.line_of_sight(self.distance_m(mobile, site).max(1.0));
+        stream.unit((mobile.travelled_m / SIGHT_M) as u64) < probability
+    }
+
+    /// Received powers where the UE is.
+    fn listen(&self, mobile: &mut Mobile) {
+        for site in 0..self.config.sites.len() {
+            let sight = self.sees(mobile, site);
+            let environment = self.config.environment;
+            let loss = environment.path_loss_db(self.distance_m(mobile, site), UE_M, self.config.ghz, sight);
+            let shadow = mobile.shadows[site] * environment.shadowing_db(sight);
+            mobile.received[site] = from_db(self.config.power_dbm - loss + shadow);
+        }
+    }
+
+    fn sinr_db(&self, mobile: &Mobile) -> f64 {
+        let serving = mobile.told.cell;
+        let others = mobile.received.iter().zip(&self.used).enumerate().filter(|(site, _)| *site != serving);
+        let interference: f64 = others.map(|(_, (received, used))| received * used.1).sum();
+        to_db(mobile.received[serving] / (self.noise_mw + interference))
+    }
+}
+
+fn best(received: &[f64]) -> usize {
+    let mut best = 0;
+    for (site, power) in received.iter().enumerate() {
+        if *power > received[best] {
+            best = site;
+        }
+    }
+    best
+}
