@@ -7,6 +7,7 @@
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
+//! * [`kin`]: a program with whatever it starts.
 //! * [`cgroup`]: a share of a CPU for some threads of this process.
 //! * [`doctor`]: what is missing here, and what to do about it.
 //!
@@ -17,6 +18,7 @@ pub mod cgroup;
 mod clock;
 pub mod doctor;
 mod facts;
+pub mod kin;
 mod machine;
 pub mod netns;
 pub mod placement;
@@ -59,6 +61,12 @@ pub enum MeterError {
     NoCgroup {
         /// The directory asked for.
         path: PathBuf,
+    },
+    /// Nothing is left of what was started.
+    #[error("no process is left below {pid}")]
+    NothingBelow {
+        /// Below which process.
+        pid: u32,
     },
     /// The kernel's file cannot be read.
     #[error("cannot read {}: {source}", path.display())]

@@ -9,12 +9,7 @@ use std::io;
 /// # Errors
 /// There is no such process, or it is somebody else's.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
-    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0).ok_or(io::ErrorKind::InvalidInput)?;
-    // SAFETY: kill(2) takes two numbers; one above 0 names a single process and no group.
-    match unsafe { libc::kill(pid, libc::SIGTERM) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    send(pid, libc::SIGTERM, false)
 }
 
 /// Ends a whole group of processes at once (SIGKILL): a child that was started in a group of its own, and whatever it
@@ -23,10 +18,15 @@ pub fn ask_to_end(pid: u32) -> io::Result<()> {
 /// # Errors
 /// There is no such group, or it is somebody else's.
 pub fn kill_group(pid: u32) -> io::Result<()> {
-    // 0 would be our own group and -1 everybody.
+    send(pid, libc::SIGKILL, true)
+}
+
+/// Sends a signal to a process, or to the group that it leads.
+pub(crate) fn send(pid: u32, signal: libc::c_int, group: bool) -> io::Result<()> {
+    // 0 would be our own group, -1 everybody, and 1 is nobody's child.
     let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(io::ErrorKind::InvalidInput)?;
-    // SAFETY: kill(2) takes two numbers; one below -1 names a single group.
-    match unsafe { libc::kill(-pid, libc::SIGKILL) } {
+    // SAFETY: kill(2) takes two numbers; one above 1 names a single process, one below -1 a single group.
+    match unsafe { libc::kill(if group { -pid } else { pid }, signal) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

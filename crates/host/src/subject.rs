@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::{MeterError, ProcessMeter, ProcessSample, read};
+use crate::{MeterError, ProcessMeter, ProcessSample, kin, read};
 
 /// A system under test, as its user names it.
 #[derive(Debug, Clone)]
@@ -20,6 +20,11 @@ pub enum Subject {
     Command {
         /// Name of the program file, without its folder.
         name: String,
+    },
+    /// Every process below this one, not itself: its children, theirs, and orphans that it adopts.
+    Below {
+        /// Its identifier.
+        pid: u32,
     },
     /// Every process of a control group and of those below it.
     Cgroup {
@@ -117,6 +122,7 @@ impl SubjectMeter {
         match &self.subject {
             Subject::Process { pid } => Ok(vec![*pid]),
             Subject::Command { name } => Ok(running(name)),
+            Subject::Below { pid } => Ok(kin::below(*pid)),
             Subject::Cgroup { path } => {
                 let mut pids = Vec::new();
                 members(path, &mut pids)?;
@@ -130,6 +136,7 @@ impl SubjectMeter {
         match &self.subject {
             Subject::Process { pid } => Err(MeterError::NoProcess { pid: *pid }),
             Subject::Command { name } => Err(MeterError::NoCommand { command: name.clone() }),
+            Subject::Below { pid } => Err(MeterError::NothingBelow { pid: *pid }),
             Subject::Cgroup { .. } => Ok(()),
         }
     }

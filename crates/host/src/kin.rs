@@ -1,0 +1,181 @@
+//! A program with whatever it starts: found, asked to end, ended, also where it leaves its first process behind.
+//!
+//! A process that adopts orphans ([`adopt_orphans`]) has everything that it ever started below it, and only its own children
+//! are signalled here: their numbers stay theirs until they are waited for.
+#![allow(unsafe_code, reason = "system calls that std lacks")]
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::signal::send;
+
+/// Processes below one; a tree that is wider or deeper is cut.
+const KIN_MAX: usize = 4_096;
+
+/// What loses its parent becomes a child of this process, wherever it is below it (`PR_SET_CHILD_SUBREAPER`).
+///
+/// # Errors
+/// The kernel has no such thing (before Linux 3.4).
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: prctl(2) with numbers alone; it changes a flag of this process.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The process that this command starts is ended (SIGKILL) when the thread that starts it ends, however that ends.
+pub fn die_with_us(command: &mut Command) -> &mut Command {
+    let own = std::process::id();
+    // SAFETY: between fork and exec there are two system calls with numbers alone, which are async-signal-safe.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // We may have ended before the line above.
+            if u32::try_from(libc::getppid()) == Ok(own) {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
+        })
+    }
+}
+
+/// Everything below a process, its children first; not itself.
+pub fn below(pid: u32) -> Vec<u32> {
+    let mut all = children(pid);
+    let mut at = 0;
+    while at < all.len() && all.len() < KIN_MAX {
+        all.extend(children(all[at]));
+        at += 1;
+    }
+    all.truncate(KIN_MAX);
+    all
+}
+
+/// The children of a process, by each of its threads (`/proc/PID/task/TID/children`, Linux 4.2 and not everywhere), else by
+/// asking every process for its parent.
+fn children(pid: u32) -> Vec<u32> {
+    let mut pids = BTreeSet::new();
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        match std::fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => pids.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok())),
+            // The thread is gone, or the kernel was built without this.
+            Err(_) if thread.path().join("stat").exists() => return by_parent(pid),
+            Err(_) => {}
+        }
+    }
+    pids.into_iter().collect()
+}
+
+fn by_parent(parent: u32) -> Vec<u32> {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| stat(*pid).is_some_and(|(_, of)| of == parent)).collect()
+}
+
+/// State and parent of a process; `None`: it is not there. The name before them may hold anything.
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut words = text.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
+
+/// How a process stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It runs or waits.
+    Lives,
+    /// A signal has stopped it (SIGSTOP), or a debugger.
+    Stopped,
+    /// It has ended, waited for or not.
+    Gone,
+}
+
+/// How a process stands.
+pub fn standing(pid: u32) -> Standing {
+    match stat(pid) {
+        Some(('T' | 't', _)) => Standing::Stopped,
+        Some(('Z' | 'X' | 'x', _)) | None => Standing::Gone,
+        Some(_) => Standing::Lives,
+    }
+}
+
+/// The name that the kernel has for a process; empty: it is not there.
+pub fn name_of(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
+}
+
+/// Asks a child of this process to end, together with the group that it leads. A stopped one is woken.
+pub fn ask_child(pid: u32) {
+    for signal in [libc::SIGTERM, libc::SIGCONT] {
+        let _ = send(pid, signal, true).or_else(|_| send(pid, signal, false));
+    }
+}
+
+/// Ends the children of this process (SIGKILL), but for those, waits for them, and goes on with what they leave behind until
+/// nothing is left. `false`: something is left that cannot be ended.
+pub fn end_children(but: &BTreeSet<u32>) -> bool {
+    // Each round ends one generation at least.
+    for _ in 0..KIN_MAX {
+        let pids = own_children(but);
+        if pids.is_empty() {
+            return true;
+        }
+        pids.iter().for_each(|pid| drop(send(*pid, libc::SIGKILL, false)));
+        if !pids.iter().all(|pid| wait_for(*pid, 0)) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Waits for children of this process that have ended, but for those: whoever adopts orphans has to.
+pub fn bury(but: &BTreeSet<u32>) {
+    for pid in own_children(but) {
+        wait_for(pid, libc::WNOHANG);
+    }
+}
+
+/// The children of this process, ended ones included, but for those.
+pub fn own_children(but: &BTreeSet<u32>) -> Vec<u32> {
+    children(std::process::id()).into_iter().filter(|pid| !but.contains(pid)).collect()
+}
+
+fn wait_for(pid: u32, options: libc::c_int) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
+    let mut status = 0;
+    // SAFETY: waitpid(2) writes one number, to a place that outlives the call.
+    unsafe { libc::waitpid(pid, &raw mut status, options) >= 0 || *libc::__errno_location() == libc::ECHILD }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_below_a_process_is_found_and_stopped_ones_are_told() {
+        let mut shell = Command::new("sh").args(["-c", "sleep 60 & sleep 61 & wait"]).spawn().unwrap();
+        let all = loop {
+            let all = below(shell.id());
+            if all.len() == 2 {
+                break all;
+            }
+            std::thread::yield_now();
+        };
+        assert!(below(std::process::id()).contains(&shell.id()));
+        assert_eq!(by_parent(shell.id()).into_iter().collect::<BTreeSet<_>>(), all.iter().copied().collect());
+        send(all[0], libc::SIGSTOP, false).unwrap();
+        while standing(all[0]) != Standing::Stopped {
+            std::thread::yield_now();
+        }
+        assert_eq!((standing(all[1]), name_of(shell.id()).as_str()), (Standing::Lives, "sh"));
+        all.iter().for_each(|pid| send(*pid, libc::SIGKILL, false).unwrap());
+        shell.wait().unwrap();
+        assert_eq!(standing(shell.id()), Standing::Gone);
+    }
+}
