@@ -99,6 +99,14 @@ impl Recorder {
         outcome
     }
 
+    /// Something else to know of a repeat that is not `ok`.
+    pub fn also(&mut self, words: &str) {
+        if !self.reason.is_empty() {
+            self.reason.push_str("; ");
+        }
+        self.reason.push_str(words);
+    }
+
     /// Derives metrics: a series gives its mean, a distribution its percentiles. A scalar of the same name wins.
     pub fn finish(self) -> Recording {
         let mut metrics = BTreeMap::new();

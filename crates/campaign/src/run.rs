@@ -219,8 +219,16 @@ struct Job {
 
 /// The rig lives on a thread of its own, so that one that hangs does not take the campaign with it.
 struct Worker {
-    jobs: Sender<Job>,
+    jobs: Option<Sender<Job>>,
     replies: Receiver<Reply>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // A rig that is lost is not waited for longer than at a deadline.
+        while self.replies.recv_timeout(GRACE).is_ok() {}
+    }
 }
 
 impl Worker {
@@ -235,8 +243,11 @@ impl Worker {
                     return;
                 }
             }
+            // What stays up between repeats goes before the session's end is told.
+            drop(rig);
+            drop(outbox);
         });
-        Self { jobs, replies }
+        Self { jobs: Some(jobs), replies }
     }
 
     fn measure(
@@ -250,10 +261,11 @@ impl Worker {
         let started_unix_ms = u64::try_from(started.as_millis()).unwrap_or(u64::MAX);
         let begun = Instant::now();
         let stop = stop.with_deadline(begun + timeout);
-        let sent = self.jobs.send(Job { point: point.clone(), repeat, stop: stop.clone() });
+        let job = Job { point: point.clone(), repeat, stop: stop.clone() };
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
         let mut give_up = begun + timeout + GRACE;
         let reply = loop {
-            if sent.is_err() {
+            if !sent {
                 break None;
             }
             if stop.wished() {
