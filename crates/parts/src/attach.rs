@@ -1,9 +1,10 @@
 //! Something that runs already, as a part: it is metered and not touched.
 
-use ranlab_host::{Subject, SubjectMeter};
+use ranlab_host::{Subject, SubjectMeter, kin};
 
-use crate::worker::Trouble;
-use crate::{Running, config, environment, sut};
+use crate::watch::Watch;
+use crate::worker::{Report, Trouble};
+use crate::{Running, config, environment};
 
 config! {
     /// What runs already, by the first of these that is said; without any, nothing of it can be metered: it runs elsewhere.
@@ -20,20 +21,25 @@ config! {
 /// What runs already, as its meters know it.
 pub(crate) struct Attached {
     subject: Option<Subject>,
+    watch: Watch,
 }
 
 impl Attached {
     pub(crate) fn new(part: AttachPart) -> Result<Self, Trouble> {
-        let subject = match part {
-            AttachPart { pid: Some(pid), .. } => Some(Subject::Process { pid }),
-            AttachPart { command: Some(name), .. } => Some(Subject::Command { name }),
-            AttachPart { cgroup: Some(path), .. } => Some(Subject::Cgroup { path: path.into() }),
-            _ => None,
+        let (subject, name) = match part {
+            AttachPart { pid: Some(pid), .. } => {
+                (Some(Subject::Process { pid }), format!("{}, process {pid},", kin::name_of(pid)))
+            }
+            AttachPart { command: Some(name), .. } => (Some(Subject::Command { name: name.clone() }), name),
+            AttachPart { cgroup: Some(path), .. } => {
+                (Some(Subject::Cgroup { path: path.clone().into() }), path)
+            }
+            _ => (None, String::new()),
         };
         if let Some(subject) = &subject {
             SubjectMeter::new(subject.clone()).map_err(environment)?;
         }
-        Ok(Self { subject })
+        Ok(Self { watch: Watch::start(&name, subject.clone(), None, false), subject })
     }
 }
 
@@ -43,9 +49,14 @@ impl Running for Attached {
     }
 
     fn check(&mut self) -> Result<(), Trouble> {
-        match &self.subject {
-            Some(subject) => SubjectMeter::new(subject.clone()).map(|_| ()).map_err(sut),
-            None => Ok(()),
-        }
+        self.watch.check()
+    }
+
+    fn begin(&mut self) {
+        self.watch.begin();
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        report.stops = self.subject.is_some().then(|| self.watch.stops());
     }
 }

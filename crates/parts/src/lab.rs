@@ -15,12 +15,17 @@ pub struct Lab {
     pub ssh: PathBuf,
     /// The network namespace, made before, in which workers of this machine are started; none: this program's.
     pub netns: Option<String>,
+    /// Whether commands of a profile may be run.
+    pub commands: bool,
+    /// The folder that keeps what programs of others print; none: only their last lines are kept.
+    pub folder: Option<PathBuf>,
 }
 
 impl Lab {
     /// A laboratory whose parts on this machine are processes of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), ssh: PathBuf::from("ssh"), netns: None }
+        let (program, ssh) = (program.into(), PathBuf::from("ssh"));
+        Self { program, ssh, netns: None, commands: false, folder: None }
     }
 
     /// The same laboratory with its workers in another network namespace.

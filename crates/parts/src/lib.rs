@@ -17,12 +17,16 @@ mod gateway;
 mod lab;
 mod meters;
 mod monitor;
+mod output;
 mod peers;
 mod ping;
 mod ping_flexran;
 mod ping_iapp;
 mod pinger;
 mod pipeline;
+mod program;
+pub mod readback;
+mod ready;
 mod relay;
 mod rest_client;
 mod rest_controller;
@@ -35,6 +39,7 @@ mod tests_ran;
 mod upf;
 mod upf_load;
 pub mod values;
+mod watch;
 pub mod worker;
 mod xapp_slice;
 mod xapp_traffic;
@@ -61,6 +66,8 @@ pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
 pub use pinger::{PingReport, RoundTrip, control_bytes, indication_bytes};
 pub use pipeline::{Instructions, PipelinePart};
+pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span};
+pub use ready::port;
 pub use relay::{Language, RelayPart};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
 pub use rest_controller::{BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart};
@@ -90,6 +97,8 @@ pub enum Part {
     Ric(RicPart),
     /// Something that runs already and is only metered.
     Attach(AttachPart),
+    /// A program of somebody else, with the commands of its profile.
+    Program(Box<ProgramPart>),
     /// Base stations.
     Fleet(FleetPart),
     /// An xApp that takes statistics.
@@ -132,6 +141,7 @@ impl Part {
         match self {
             Self::Ric(part) => part,
             Self::Attach(part) => part,
+            Self::Program(part) => &**part,
             Self::Fleet(part) => part,
             Self::Monitor(part) => part,
             Self::Ping(part) => part,
@@ -152,6 +162,16 @@ impl Part {
         }
     }
 
+    /// How long it may take to serve.
+    pub(crate) fn start_wait(&self) -> Duration {
+        if let Self::Program(part) = self { part.start_wait() } else { START_WAIT }
+    }
+
+    /// How long it may take to be gone.
+    pub(crate) fn end_wait(&self) -> Duration {
+        if let Self::Program(part) = self { part.end_wait() } else { LEAVE_WAIT }
+    }
+
     /// Refuses what a stranger over TCP may not choose on this machine.
     fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
         let locals = self.described().locals();
@@ -165,6 +185,8 @@ impl Part {
     }
 }
 
+/// How long a part may take to serve.
+const START_WAIT: Duration = Duration::from_secs(60);
 /// How long taking leave may last.
 pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
@@ -173,6 +195,10 @@ pub(crate) trait Running {
     /// What is metered; `None` if it is not of this machine.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Process { pid: std::process::id() })
+    }
+    /// The process that is metered, if it is one.
+    fn pid(&self) -> Option<u32> {
+        if let Some(Subject::Process { pid }) = self.subject() { Some(pid) } else { None }
     }
     /// Where it listens.
     fn addresses(&self) -> BTreeMap<String, String> {
@@ -190,6 +216,10 @@ pub(crate) trait Running {
     fn begin(&mut self) {}
     /// It ends: numbers and distributions of the window.
     fn end(&mut self, _report: &mut Report) {}
+    /// Gives it a clean state for a further repeat.
+    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
     /// Takes leave of a system that does not clean up after it, within [`LEAVE_WAIT`].
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::ready(()))
@@ -221,6 +251,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
     Ok(match part {
         Part::Ric(part) => Box::new(Ric::start(&part).await?),
         Part::Attach(part) => Box::new(attach::Attached::new(part)?),
+        Part::Program(part) => Box::new(program::Program::start(*part).await?),
         Part::Fleet(part) => {
             let mut stations = Stations::new(&part)?;
             stations.ramp_up().await?;

@@ -161,6 +161,7 @@ fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_
         rss_peak_bytes: largest.unwrap_or(0),
         context_switches: after.context_switches.saturating_sub(before.context_switches),
         faults: after.faults.saturating_sub(before.faults),
+        processes: after.processes,
         threads: after.threads,
         pss_bytes: None,
         series,

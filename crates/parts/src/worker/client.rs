@@ -14,18 +14,16 @@ mod crew;
 pub use crew::Crew;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
-use crate::LEAVE_WAIT;
 use crate::child::{Child, lines};
 use crate::lab::{Host, Lab};
+use crate::{LEAVE_WAIT, START_WAIT};
 
 /// How long a worker may take to say who it is; ssh has to log in.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
 /// How long a question may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
-/// How long a part may take to serve.
-const START_WAIT: Duration = Duration::from_secs(60);
-/// How long a worker may take to end by itself.
-const END_WAIT: Duration = LEAVE_WAIT.saturating_add(Duration::from_secs(2));
+/// How long a worker may take to end by itself, beyond what its part may.
+const END_WAIT: Duration = Duration::from_secs(2);
 /// How long a worker that has closed its output may take to be gone.
 const LAST_WORDS_WAIT: Duration = Duration::from_secs(1);
 /// Between two looks at what may stop us.
@@ -47,6 +45,9 @@ pub struct Worker {
     pub clock_drift_us: f64,
     /// Where the part listens, and its process.
     pub ready: Ready,
+    /// How long its part may take to serve, and to be gone.
+    start_wait: Duration,
+    end_wait: Duration,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
     from: Receiver<io::Result<String>>,
@@ -87,8 +88,14 @@ impl Worker {
 
     /// Brings its part up.
     pub fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
-        self.ready = self.ask(&Request::Start { part: Box::new(part) }, START_WAIT, stop)?;
+        (self.start_wait, self.end_wait) = (part.start_wait(), part.end_wait());
+        self.ready = self.ask(&Request::Start { part: Box::new(part) }, self.start_wait, stop)?;
         Ok(())
+    }
+
+    /// Gives its part a clean state for a further repeat.
+    pub fn reset(&mut self, stop: &Stop) -> Result<(), RigError> {
+        self.ask(&Request::Reset, self.start_wait, stop)
     }
 
     /// The part's numbers now.
@@ -190,6 +197,8 @@ impl Worker {
             clock_error_us: 0.0,
             clock_drift_us: 0.0,
             ready: Ready::default(),
+            start_wait: START_WAIT,
+            end_wait: LEAVE_WAIT,
             child,
             to: Some(to),
             from,
@@ -330,11 +339,12 @@ impl Drop for Worker {
         if let Some(mut to) = self.to.take() {
             let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
         }
+        let patience = self.end_wait + END_WAIT;
         match &mut self.child {
-            Some(child) => drop(child.wait(END_WAIT)),
+            Some(child) => drop(child.wait(patience)),
             // Its answer says that the part is gone; behind one that is late for another question, the connection's end.
             None => {
-                let deadline = Instant::now() + END_WAIT;
+                let deadline = Instant::now() + patience;
                 let left = || deadline.saturating_duration_since(Instant::now());
                 while self.from.recv_timeout(left()).is_ok() && self.owing {}
             }

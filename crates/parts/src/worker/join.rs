@@ -66,6 +66,7 @@ fn processes(shares: Vec<&ProcessReport>) -> ProcessReport {
         rss_peak_bytes: sum(|share| share.rss_peak_bytes),
         context_switches: sum(|share| share.context_switches),
         faults: sum(|share| share.faults),
+        processes: sum(|share| share.processes),
         threads: sum(|share| share.threads),
         series: Vec::new(),
     }

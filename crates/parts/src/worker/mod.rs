@@ -10,6 +10,7 @@
 //! -> {"op":"look"}                        <- {"ok":{"alive":10.0, …}}
 //! -> {"op":"begin"}                       <- {"ok":null}
 //! -> {"op":"end"}                         <- {"ok":{"wall_s":10.0,"process":{…},"numbers":{…},"distributions":{…}}}
+//! -> {"op":"reset"}                       <- {"ok":null}
 //! -> {"op":"stop"}                        <- {"ok":null}
 //!                                         <- {"error":{"fault":"environment","what":"…"}}
 //! ```
@@ -51,6 +52,8 @@ pub enum Request {
     Begin,
     /// It ends: [`Report`].
     End,
+    /// A clean state for a further repeat.
+    Reset,
     /// Take the part down and end.
     Stop,
 }
@@ -132,6 +135,9 @@ pub struct Report {
     pub boot: Option<String>,
     /// What the worker's own TCP connections carried, the campaign's to it not counted; `None` if it has none.
     pub wire: Option<Carried>,
+    /// When something of a stranger's system was stopped by a signal; `None`: it is not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stops: Option<Vec<Stopped>>,
     /// Counters and the like.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
@@ -175,6 +181,17 @@ pub fn number(numbers: &Numbers, name: &str) -> Result<f64, RigError> {
     numbers.get(name).copied().ok_or_else(missing)
 }
 
+/// A process that was stopped by a signal within a window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Which.
+    pub who: String,
+    /// From when on, s into the window.
+    pub from_s: f64,
+    /// For how long of the window, s.
+    pub seconds: f64,
+}
+
 /// What a process used in a window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ProcessReport {
@@ -190,6 +207,9 @@ pub struct ProcessReport {
     pub context_switches: u64,
     /// Page faults in the window.
     pub faults: u64,
+    /// Processes at the end.
+    #[serde(default)]
+    pub processes: u64,
     /// Threads at the end.
     pub threads: u64,
     /// (offset in s, CPU cores since the sample before, resident bytes), about each second.

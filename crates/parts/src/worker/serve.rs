@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Once, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use ranlab_host::{Subject, thread_cpu_ns};
+use ranlab_host::thread_cpu_ns;
 use serde::Serialize;
+use tokio::sync::mpsc::Receiver;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
 use crate::child::next_line;
@@ -51,7 +52,7 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
 /// # Errors
 /// The output cannot be written.
 pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: Trust) -> io::Result<()> {
-    let (sink, mut lines) = tokio::sync::mpsc::channel::<io::Result<String>>(1);
+    let (sink, mut lines) = tokio::sync::mpsc::channel::<Line>(1);
     let cost = Rc::new(Cost::default());
     let spent_ns = cost.reader();
     std::thread::spawn(move || {
@@ -67,14 +68,19 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
     keep_panics();
     ranlab_sdk::run(async move {
         let mut bench = Bench { part: None, trust, cost: cost.clone() };
-        while let Some(line) = lines.recv().await {
+        let mut early = None;
+        while let Some(line) = next(&mut early, &mut lines).await {
             cost.begin();
             let line = line.map_err(|error| error.to_string());
             let request =
                 line.and_then(|line| serde_json::from_str(&line).map_err(|error| error.to_string()));
             let stop = matches!(request, Ok(Request::Stop));
             let reply = match request {
-                Ok(request) => bench.answer(request).await.unwrap_or_else(Reply::Error),
+                Ok(Request::Stop) => bench.answer(Request::Stop).await.unwrap_or_else(Reply::Error),
+                Ok(request) => match wanted(bench.answer(request), &mut early, &mut lines).await {
+                    Some(reply) => reply.unwrap_or_else(Reply::Error),
+                    None => break,
+                },
                 Err(error) => {
                     Reply::Error(Trouble { fault: Fault::Rig, what: format!("no request: {error}") })
                 }
@@ -91,6 +97,38 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
         }
         Ok(())
     })
+}
+
+/// A line of the input.
+type Line = io::Result<String>;
+
+/// The next line, one that came early before the others.
+async fn next(early: &mut Option<Line>, lines: &mut Receiver<Line>) -> Option<Line> {
+    match early.take() {
+        Some(line) => Some(line),
+        None => lines.recv().await,
+    }
+}
+
+/// An answer, given up (`None`) when nobody wants it any more: the input has ended, or says stop. What a part that is coming up
+/// has started by then goes with it.
+async fn wanted<T>(
+    answer: impl Future<Output = T>,
+    early: &mut Option<Line>,
+    lines: &mut Receiver<Line>,
+) -> Option<T> {
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut answer => return Some(answer),
+            line = lines.recv(), if early.is_none() => match line {
+                None => return None,
+                Some(Ok(line)) if matches!(serde_json::from_str(&line), Ok(Request::Stop)) => return None,
+                line => *early = line,
+            },
+        }
+    }
 }
 
 struct Bench {
@@ -129,11 +167,7 @@ impl Bench {
             }
             Request::Start { part } => {
                 let running = start(*part, self.trust).await?;
-                let (subject, addresses) = (running.subject(), running.addresses());
-                let pid = match &subject {
-                    Some(Subject::Process { pid }) => Some(*pid),
-                    _ => None,
-                };
+                let (subject, addresses, pid) = (running.subject(), running.addresses(), running.pid());
                 self.part =
                     Some(Held { running, meters: Meters::new(subject, self.cost.clone()), window: None });
                 ok(Ready { addresses, pid })
@@ -161,6 +195,12 @@ impl Bench {
                 let mut report = held.meters.end(begun.elapsed());
                 held.running.end(&mut report);
                 ok(report)
+            }
+            Request::Reset => {
+                let held = self.held()?;
+                sound(PANIC.get())?;
+                held.running.reset().await?;
+                ok(())
             }
             Request::Stop => {
                 if let Some(mut held) = self.part.take() {

@@ -36,9 +36,13 @@ impl Crew {
 
     /// Brings their parts up, all at once.
     pub fn bring_up(&mut self, parts: Vec<Part>, stop: &Stop) -> Result<(), RigError> {
+        let longest = parts.iter().map(Part::start_wait).max().unwrap_or(START_WAIT);
+        for (worker, part) in self.workers.iter_mut().zip(&parts) {
+            (worker.start_wait, worker.end_wait) = (part.start_wait(), part.end_wait());
+        }
         let mut parts = parts.into_iter().map(Box::new);
         let start = || parts.next().map(|part| Request::Start { part });
-        let ready: Vec<Ready> = self.each(start, START_WAIT, stop)?;
+        let ready: Vec<Ready> = self.each(start, longest, stop)?;
         self.workers.iter_mut().zip(ready).for_each(|(worker, ready)| worker.ready = ready);
         Ok(())
     }

@@ -1,0 +1,412 @@
+//! What a system says of itself over HTTP, as a number: by a JSON path (RFC 9535) or by a pattern in text.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json_path::JsonPath;
+
+/// Who answers later has not answered.
+const WAIT: Duration = Duration::from_secs(10);
+/// The same of a system that may not be up yet and is asked again.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Octets of an answer. A full dump of 50 base stations with 100 UEs is about 10 MB.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+/// What begins the part of a path that may select several nodes.
+const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Base stations that it knows and holds for alive.
+    Nodes,
+    /// Their UEs.
+    Ues,
+    /// Sessions, subscriptions and the like that it holds.
+    Sessions,
+    /// Messages that it has taken in.
+    Messages,
+    /// Packets that it has taken in.
+    Packets,
+    /// Octets that it has taken in.
+    Octets,
+}
+
+impl What {
+    /// All of them, with their names and what they are.
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::Nodes, "nodes", "base stations that the system knows, by its own words"),
+        (Self::Ues, "ues", "UEs that the system knows, by its own words"),
+        (Self::Sessions, "sessions", "sessions that the system holds, by its own words"),
+        (Self::Messages, "messages", "messages that the system has taken in, by its own words"),
+        (Self::Packets, "packets", "packets that the system has taken in, by its own words"),
+        (Self::Octets, "octets", "octets that the system has taken in, by its own words"),
+    ];
+}
+
+/// One number of a profile (`[[read_back]]`): where it stands, and how it is taken from there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadBack {
+    /// What it is.
+    pub what: What,
+    /// Where it stands: `http://…`.
+    pub url: String,
+    /// How many nodes this JSON path selects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub count: String,
+    /// The sum of the numbers that this JSON path selects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sum: String,
+    /// A regular expression: how often it matches, or with a group the sum of the numbers in it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pattern: String,
+    /// What is not there is 0, as of a system that leaves out empty lists.
+    #[serde(default)]
+    pub omitted: bool,
+    /// It counts since its start: what it counted within the window is meant.
+    #[serde(default)]
+    pub total: bool,
+    /// How several of one kind become one.
+    #[serde(default)]
+    pub combine: Combine,
+    /// Environment variable with user:password.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub login: String,
+}
+
+/// How several numbers of one kind become one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Combine {
+    /// They are added.
+    #[default]
+    Sum,
+    /// They must agree; the first counts.
+    Same,
+}
+
+/// How a number is taken from an answer.
+#[derive(Debug)]
+enum Take {
+    Count(JsonPath, String),
+    Sum(JsonPath, String),
+    Pattern(Regex),
+    /// A path of slashes, each step of which must be there: lists and objects at its end by their lengths, numbers added.
+    Sizes(Vec<JsonPath>, Vec<bool>),
+}
+
+/// What was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Readings {
+    /// The numbers.
+    pub numbers: BTreeMap<What, f64>,
+    /// Where numbers that must agree do not, a sentence each.
+    pub disagree: Vec<String>,
+    /// How long all answers took.
+    pub elapsed: Duration,
+}
+
+impl ReadBack {
+    /// A number by a path of slashes, as `sut.rest_nodes` has it: `/eNB_config/*/ues`; or by a JSON path that is counted.
+    pub fn by_path(what: What, url: &str, path: &str) -> Self {
+        Self {
+            what,
+            url: url.to_owned(),
+            count: path.to_owned(),
+            sum: String::new(),
+            pattern: String::new(),
+            omitted: false,
+            total: false,
+            combine: Combine::Sum,
+            login: String::new(),
+        }
+    }
+
+    /// Whether it can be asked for.
+    ///
+    /// # Errors
+    /// A sentence that names the key and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        // What a profile asks for is filled in later.
+        if !self.url.starts_with("http://") && !self.url.starts_with('{') {
+            return Err(format!("`url` \"{}\" does not begin with http://", self.url));
+        }
+        self.take().map(drop)
+    }
+
+    fn take(&self) -> Result<Take, String> {
+        match (&self.count[..], &self.sum[..], &self.pattern[..]) {
+            ("", "", pattern) if !pattern.is_empty() => {
+                Regex::new(pattern).map(Take::Pattern).map_err(|error| format!("`pattern`: {error}"))
+            }
+            (path, "", "") if path.starts_with('/') => sizes(path),
+            (path, "", "") if !path.is_empty() => Ok(Take::Count(json_path("count", path)?, path.to_owned())),
+            ("", path, "") if !path.is_empty() => Ok(Take::Sum(json_path("sum", path)?, path.to_owned())),
+            _ => Err("one of `count`, `sum` and `pattern` must say how the number is taken".to_owned()),
+        }
+    }
+
+    /// The URL with the login in it: no file keeps that.
+    fn address(&self) -> Result<String, String> {
+        let Some(rest) = self.url.strip_prefix("http://").filter(|_| !self.login.is_empty()) else {
+            return Ok(self.url.clone());
+        };
+        match std::env::var(&self.login) {
+            Ok(login) if login.contains(':') => Ok(format!("http://{login}@{rest}")),
+            _ => Err(format!("variable {} does not hold user:password", self.login)),
+        }
+    }
+}
+
+/// A question as one argument, `URL[=PATH]`: where a system tells what it knows, and what of it is counted: a path of slashes
+/// or a JSON path. Without one, all of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question(ReadBack);
+
+impl Question {
+    /// The system's answer.
+    ///
+    /// # Errors
+    /// It did not answer, or not with what the path names: in words, its address in them.
+    pub fn ask(&self) -> Result<f64, String> {
+        Ok(read(std::slice::from_ref(&self.0))?.numbers.values().sum())
+    }
+}
+
+impl std::str::FromStr for Question {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (url, path) = text.split_once('=').unwrap_or((text, "/"));
+        let question = ReadBack::by_path(What::Nodes, url, path);
+        question.check().map(|()| Self(question))
+    }
+}
+
+fn json_path(key: &str, path: &str) -> Result<JsonPath, String> {
+    let wrong = |error| {
+        format!(
+            "`{key}`: \"{path}\" is no path such as /eNB_config/*/ues or, as RFC 9535 has it, $[?@.state == 'online']: {error}"
+        )
+    };
+    JsonPath::parse(path).map_err(wrong)
+}
+
+/// The path after each of its steps, and whether that step is one member.
+fn sizes(path: &str) -> Result<Take, String> {
+    let (mut paths, mut members, mut text) = (vec![json_path("count", "$")?], vec![], "$".to_owned());
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        let quoted = step.replace('\\', "\\\\").replace('\'', "\\'");
+        let number = step.parse::<u32>().map(|index| format!(",{index}")).unwrap_or_default();
+        text.push_str(&if step == "*" { "[*]".to_owned() } else { format!("['{quoted}'{number}]") });
+        members.push(step != "*");
+        paths.push(json_path("count", &text)?);
+    }
+    Ok(Take::Sizes(paths, members))
+}
+
+/// Asks for all, each URL once.
+///
+/// # Errors
+/// A sentence that says which answer did not come, or what it does not hold.
+pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
+    let begun = Instant::now();
+    let mut answers: BTreeMap<String, String> = BTreeMap::new();
+    let mut readings = Readings::default();
+    for one in all {
+        let address = one.address()?;
+        let answer = match answers.get(&address) {
+            Some(answer) => answer,
+            None => {
+                let answer = get(&address, WAIT).map_err(|error| format!("{}: {error}", one.url))?;
+                answers.entry(address).or_insert(answer)
+            }
+        };
+        let number =
+            one.take()?.from(answer, one.omitted).map_err(|error| format!("{}: {error}", one.url))?;
+        match (readings.numbers.get_mut(&one.what), one.combine) {
+            (None, _) => drop(readings.numbers.insert(one.what, number)),
+            (Some(sum), Combine::Sum) => *sum += number,
+            (Some(first), Combine::Same) if *first != number => {
+                let other = format!("{} says {number} where the first says {first}", one.url);
+                readings.disagree.push(other);
+            }
+            (Some(_), Combine::Same) => {}
+        }
+    }
+    readings.elapsed = begun.elapsed();
+    Ok(readings)
+}
+
+/// Whether a URL answers with success, asked for a moment.
+pub(crate) fn ask(url: &str) -> Result<(), String> {
+    get(url, GLANCE).map(drop).map_err(|error| format!("{url}: {error}"))
+}
+
+fn get(url: &str, wait: Duration) -> Result<String, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(wait)).build().into();
+    // Who closes first keeps the port for a minute, and some servers cannot start again on one that is kept so: let it be us.
+    let mut response = agent
+        .get(url)
+        .header("connection", "keep-alive")
+        .call()
+        .map_err(|error| format!("it does not answer: {error}"))?;
+    let body = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).lossy_utf8(true).read_to_string();
+    body.map_err(|error| error.to_string())
+}
+
+impl Take {
+    fn from(&self, answer: &str, omitted: bool) -> Result<f64, String> {
+        if let Self::Pattern(pattern) = self {
+            return by_pattern(pattern, answer, omitted);
+        }
+        let json: Value =
+            serde_json::from_str(answer).map_err(|error| format!("the answer is no JSON: {error}"))?;
+        match self {
+            Self::Sizes(paths, members) => by_sizes(paths, members, &json).or(omitted.then_some(0.0)),
+            Self::Count(path, text) => {
+                let found = path.query(&json).len() as f64;
+                Some(found).filter(|found| *found > 0.0 || omitted || there(text, &json))
+            }
+            Self::Sum(path, text) => {
+                let numbers = path.query(&json).all();
+                let sum = numbers.iter().map(|number| number.as_f64()).sum::<Option<f64>>();
+                sum.filter(|_| !numbers.is_empty() || omitted || there(text, &json))
+            }
+            Self::Pattern(_) => None,
+        }
+        .ok_or_else(|| "the answer does not hold what was asked for".to_owned())
+    }
+}
+
+/// Whether the place is there where a path that found nothing looked: an empty list is 0, a missing one is no answer.
+fn there(path: &str, json: &Value) -> bool {
+    let end = OPEN.iter().filter_map(|open| path.find(open)).min().unwrap_or(path.len());
+    end < path.len() && JsonPath::parse(&path[..end]).is_ok_and(|place| !place.query(json).is_empty())
+}
+
+fn by_sizes(paths: &[JsonPath], members: &[bool], json: &Value) -> Option<f64> {
+    let found: Vec<_> = paths.iter().map(|path| path.query(json).all()).collect();
+    // Each of those before must have the member that a step names.
+    let whole =
+        members.iter().zip(found.windows(2)).all(|(member, pair)| !member || pair[0].len() == pair[1].len());
+    let size = |value: &&Value| match value {
+        Value::Array(all) => Some(all.len() as f64),
+        Value::Object(all) => Some(all.len() as f64),
+        other => other.as_f64(),
+    };
+    found.last().filter(|_| whole)?.iter().map(size).sum()
+}
+
+fn by_pattern(pattern: &Regex, answer: &str, omitted: bool) -> Result<f64, String> {
+    let all: Vec<_> = pattern.captures_iter(answer).collect();
+    if pattern.captures_len() == 1 {
+        return Ok(all.len() as f64);
+    }
+    if all.is_empty() && !omitted {
+        return Err(format!("nothing matches \"{pattern}\""));
+    }
+    let numbers = all.iter().map(|found| found.get(1)?.as_str().parse::<f64>().ok());
+    numbers.sum::<Option<f64>>().ok_or_else(|| format!("the group of \"{pattern}\" holds no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn by(key: &str, how: &str, answer: &str, omitted: bool) -> Result<f64, String> {
+        let empty =
+            ReadBack { count: String::new(), omitted, ..ReadBack::by_path(What::Nodes, "http://x", "") };
+        let one = match key {
+            "count" => ReadBack { count: how.to_owned(), ..empty },
+            "sum" => ReadBack { sum: how.to_owned(), ..empty },
+            _ => ReadBack { pattern: how.to_owned(), ..empty },
+        };
+        one.take()?.from(answer, omitted)
+    }
+
+    #[test]
+    fn paths_of_slashes_count_as_they_did() {
+        let at = |value: &Value, path: &str| by("count", path, &value.to_string(), false).ok();
+        let knows = json!({ "eNB_config": [{ "ues": 3, "cells": [1, 2] }, { "ues": 4, "cells": [1] }], "x": { "a": 1, "b": 2 } });
+        assert_eq!(at(&knows, "/eNB_config"), Some(2.0));
+        assert_eq!(at(&knows, "/eNB_config/*/ues"), Some(7.0));
+        assert_eq!(at(&knows, "/eNB_config/*/cells"), Some(3.0));
+        assert_eq!(at(&knows, "/eNB_config/1/ues"), Some(4.0));
+        assert_eq!(at(&knows, "/x/*"), Some(3.0));
+        assert_eq!(at(&knows, "/x"), Some(2.0));
+        assert_eq!(at(&knows, "/eNB_config/*/none"), None);
+        assert_eq!(at(&json!([]), "/*/ues"), Some(0.0));
+        // 5G-EmPOWER answers with the list itself.
+        let vbses = json!([{ "ues": [1, 2] }, { "ues": [3] }]);
+        assert_eq!((at(&vbses, "/"), at(&vbses, "/*/ues")), (Some(2.0), Some(3.0)));
+    }
+
+    #[test]
+    fn a_path_with_a_filter_counts_what_it_selects() {
+        let vbses =
+            json!([{ "state": "online" }, { "state": "disconnected" }, { "state": "online" }]).to_string();
+        assert_eq!(by("count", "$[?@.state == 'online']", &vbses, false), Ok(2.0));
+        assert_eq!(by("count", "$[?@.state == 'lost']", &vbses, false), Ok(0.0), "the list is there");
+        let config = r#"{"eNB_config":[{"UE":{"ueConfig":[{},{}]}},{"UE":{}}]}"#;
+        assert_eq!(by("count", "$.eNB_config[*].UE.ueConfig[*]", config, true), Ok(2.0));
+        assert_eq!(by("sum", "$.a[*].n", r#"{"a":[{"n":3},{"n":4.5}]}"#, false), Ok(7.5));
+    }
+
+    #[test]
+    fn what_is_left_out_is_zero_only_where_the_profile_says_so() {
+        let ues = "$.eNB_config[*].UE.ueConfig[*]";
+        assert_eq!(by("count", ues, "{}", true), Ok(0.0));
+        assert!(by("count", ues, "{}", false).unwrap_err().contains("does not hold"));
+        assert_eq!(by("count", ues, r#"{"eNB_config":[]}"#, false), Ok(0.0));
+        assert!(by("sum", "$.n", r#"{"n":"many"}"#, true).is_err(), "text is no number");
+        assert!(by("count", "$.a", "no JSON", true).unwrap_err().contains("no JSON"));
+    }
+
+    #[test]
+    fn text_is_counted_or_its_numbers_added() {
+        let text = "agent 1: 3 UEs\nagent 2: 5 UEs\n";
+        assert_eq!(by("pattern", "agent", text, false), Ok(2.0));
+        assert_eq!(by("pattern", r"(\d+) UEs", text, false), Ok(8.0));
+        assert_eq!(by("pattern", "nobody", text, false), Ok(0.0));
+        assert!(by("pattern", r"(\d+) cells", text, false).is_err());
+        assert_eq!(by("pattern", r"(\d+) cells", text, true), Ok(0.0));
+        assert!(by("pattern", r"agent (.*)", text, false).unwrap_err().contains("no number"));
+    }
+
+    #[test]
+    fn a_question_is_one_argument_and_an_answer_or_the_reason() {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answers = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{\"BS\": [{}, {}, {}]}").unwrap();
+        });
+        let question: Question = format!("{url}=/BS").parse().unwrap();
+        assert_eq!(question.ask(), Ok(3.0));
+        answers.join().unwrap();
+        let error = question.ask().unwrap_err();
+        assert!(error.contains(&url) && error.contains("does not answer"), "{error}");
+        assert!("127.0.0.1:9999=/".parse::<Question>().unwrap_err().contains("http://"));
+        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("no path"));
+    }
+
+    #[test]
+    fn a_wrong_one_is_named_with_what_is_allowed() {
+        let one = |count: &str| ReadBack::by_path(What::Ues, "http://127.0.0.1:1/", count);
+        assert!(one("").check().unwrap_err().contains("one of `count`, `sum` and `pattern`"));
+        assert!(one("eNB").check().unwrap_err().contains("RFC 9535"));
+        assert!(ReadBack { pattern: "(".to_owned(), ..one("") }.check().unwrap_err().contains("`pattern`"));
+        assert!(
+            ReadBack { url: "127.0.0.1:1".to_owned(), ..one("$") }.check().unwrap_err().contains("http://")
+        );
+        assert!(ReadBack { pattern: "x".to_owned(), ..one("$") }.check().is_err(), "two of them");
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether a program serves, by what can be seen without touching it.
+
+use crate::output::Output;
+use crate::program::ReadyWhen;
+use crate::readback;
+
+/// Tables of the kernel with a socket a line, and the state that one that waits for others has.
+const TABLES: [(&str, &[&str], Option<&str>); 2] = [
+    ("tcp", &["/proc/net/tcp", "/proc/net/tcp6"], Some("0A")),
+    ("udp", &["/proc/net/udp", "/proc/net/udp6"], None),
+];
+
+/// What is not yet as it is when the program serves; `None`: all is, but for a command.
+pub(crate) fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
+    if !when.line.is_empty() && !output.line_came() {
+        return Some(format!("no line of its output matches \"{}\"", when.line));
+    }
+    if let Some(port) = when.ports.iter().find(|port| !open(port)) {
+        return Some(format!("{port} is not open"));
+    }
+    if when.url.is_empty() {
+        return None;
+    }
+    readback::ask(&when.url).err()
+}
+
+/// A port that is open before the program is started: another one would be taken for it.
+pub(crate) fn taken(when: &ReadyWhen) -> Option<&String> {
+    when.ports.iter().find(|port| open(port))
+}
+
+/// Whether a port (`tcp:2210`) can be named.
+///
+/// # Errors
+/// The words after "must be".
+pub fn port(text: &str) -> Result<(&str, u16), String> {
+    let wrong = || "such as \"tcp:2210\", \"udp:8805\" or \"sctp:36421\"".to_owned();
+    let (kind, port) = text.split_once(':').ok_or_else(wrong)?;
+    match (["tcp", "udp", "sctp"].contains(&kind), port.parse()) {
+        (true, Ok(port)) => Ok((kind, port)),
+        _ => Err(wrong()),
+    }
+}
+
+fn open(text: &str) -> bool {
+    let Ok((kind, port)) = port(text) else { return false };
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    match TABLES.iter().find(|(own, ..)| *own == kind) {
+        Some((_, files, state)) => files.iter().any(|file| in_table(&read(file), port, *state)),
+        // proc(5) does not have it: endpoints, their local port in the sixth column.
+        None => read("/proc/net/sctp/eps")
+            .lines()
+            .any(|line| line.split_whitespace().nth(5) == Some(port.to_string().as_str())),
+    }
+}
+
+/// proc_pid_net(5): `sl local_address rem_address st`, ports in hexadecimal digits.
+fn in_table(table: &str, port: u16, state: Option<&str>) -> bool {
+    let ending = format!(":{port:04X}");
+    table.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let local = words.next().is_some_and(|local| local.ends_with(&ending));
+        local && state.is_none_or(|state| words.nth(1) == Some(state))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_port_is_seen_without_a_connection() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (tcp, udp) = (listener.local_addr().unwrap().port(), socket.local_addr().unwrap().port());
+        assert!(open(&format!("tcp:{tcp}")) && open(&format!("udp:{udp}")));
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "somebody connected");
+        drop((listener, socket));
+        assert!(!open(&format!("tcp:{tcp}")));
+        for wrong in ["2210", "tcp:", "dccp:1", "tcp:70000"] {
+            assert!(port(wrong).unwrap_err().contains("sctp:36421"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_connection_is_no_listener() {
+        let table = "  sl  local_address rem_address   st\n   0: 0100007F:08A2 0100007F:D4A8 01 0:0\n";
+        assert!(!in_table(table, 2210, Some("0A")));
+        assert!(in_table(&table.replace(" 01 ", " 0A "), 2210, Some("0A")));
+    }
+}

@@ -1,0 +1,176 @@
+//! A stranger's processes under watch: when one was stopped by a signal and for how long, and when the last one ended.
+
+use std::collections::BTreeMap;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_host::kin::{Standing, name_of, standing};
+use ranlab_host::{Subject, SubjectMeter};
+
+use crate::sut;
+use crate::worker::{Stopped, Trouble};
+
+/// Between two looks: so exact are the times that are told.
+const LOOK: Duration = Duration::from_millis(50);
+/// Looks until it is asked anew which processes there are.
+const RENEW: u32 = 20;
+/// Stops that are kept; later ones are left out.
+const STOPS_MAX: usize = 64;
+
+/// Looks at processes until it is dropped.
+pub(crate) struct Watch {
+    name: String,
+    seen: Arc<Mutex<Seen>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    begun: Instant,
+    window: Option<Instant>,
+}
+
+/// What the watch has seen.
+struct Seen {
+    /// The process that we started, until it was waited for.
+    main: Option<Child>,
+    launches: bool,
+    /// The end of the process that we started, or that it is gone.
+    how: String,
+    ended: Option<(Instant, String)>,
+    /// Stopped now, and since when.
+    stopped: BTreeMap<u32, (String, Instant)>,
+    stops: Vec<(String, Instant, Instant)>,
+}
+
+impl Watch {
+    /// Watches `subject`, called `name` in sentences; without one nothing can be seen. `main` is a process that we started. If
+    /// it `launches`, the system is what it leaves behind, and that is not there yet.
+    pub(crate) fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
+        let how = "is gone".to_owned();
+        let seen = Seen { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
+        let (seen, over) = (Arc::new(Mutex::new(seen)), Arc::new(AtomicBool::new(false)));
+        let thread = subject.map(|subject| {
+            let (seen, over) = (seen.clone(), over.clone());
+            std::thread::spawn(move || watch(&seen, &over, &subject))
+        });
+        Self { name: name.to_owned(), seen, over, thread, begun: Instant::now(), window: None }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The process that we started and that has not been waited for.
+    pub(crate) fn main_pid(&self) -> Option<u32> {
+        self.seen().main.as_ref().map(Child::id)
+    }
+
+    /// A window begins: times are told from here on.
+    pub(crate) fn begin(&mut self) {
+        self.window = Some(Instant::now());
+    }
+
+    /// Whether it lives; the error says who ended, how and when.
+    pub(crate) fn check(&self) -> Result<(), Trouble> {
+        let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
+        let when = match self.window {
+            Some(window) if at >= window => format!("{:.2} s into the window", (at - window).as_secs_f64()),
+            _ => format!("{:.2} s after it came up", (at - self.begun).as_secs_f64()),
+        };
+        Err(sut(format!("{} {how}, {when}", self.name)))
+    }
+
+    /// What was stopped by a signal since the window began.
+    pub(crate) fn stops(&self) -> Vec<Stopped> {
+        let (seen, now) = (self.seen(), Instant::now());
+        let Some(window) = self.window else { return Vec::new() };
+        let over = seen.stops.iter().map(|(who, from, to)| (who, *from, *to));
+        let still = seen.stopped.values().map(|(who, from)| (who, *from, now));
+        let within = over.chain(still).filter(|(_, _, to)| *to > window);
+        let told = within.map(|(who, from, to)| Stopped {
+            who: format!("{} ({who})", self.name),
+            from_s: from.saturating_duration_since(window).as_secs_f64(),
+            seconds: (to - from.max(window)).as_secs_f64(),
+        });
+        told.collect()
+    }
+
+    /// Ends the watch: the processes are the caller's alone from here on, and the one that we started if it still is there.
+    pub(crate) fn stop(&mut self) -> Option<Child> {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic in it is told by the worker.
+            let _ = thread.join();
+        }
+        self.seen().main.take()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.stop());
+    }
+}
+
+fn watch(seen: &Mutex<Seen>, over: &AtomicBool, subject: &Subject) {
+    let mut pids = Some(Vec::new());
+    for look in 0_u32.. {
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
+        let gone = |pid: &u32| standing(*pid) == Standing::Gone;
+        if look % RENEW == 0 || pids.as_ref().is_none_or(|pids| pids.iter().all(gone)) {
+            pids = alive(subject);
+        }
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.look(pids.as_deref());
+        if seen.ended.is_some() {
+            return;
+        }
+        drop(seen);
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Its processes; `None`: it is gone. A control group without any is one without work.
+fn alive(subject: &Subject) -> Option<Vec<u32>> {
+    let mut pids = SubjectMeter::new(subject.clone()).ok()?.alive();
+    pids.retain(|pid| standing(*pid) != Standing::Gone);
+    Some(pids).filter(|pids| !pids.is_empty() || matches!(subject, Subject::Cgroup { .. }))
+}
+
+impl Seen {
+    fn look(&mut self, pids: Option<&[u32]>) {
+        let now = Instant::now();
+        if let Some(Ok(Some(status))) = self.main.as_mut().map(Child::try_wait) {
+            self.main = None;
+            self.how = how_ended(status);
+            if !status.success() {
+                self.ended = Some((now, self.how.clone()));
+            }
+        }
+        if pids.is_none() && !self.launches && self.ended.is_none() {
+            self.ended = Some((now, self.how.clone()));
+        }
+        let pids = pids.unwrap_or_default();
+        for pid in pids {
+            if standing(*pid) == Standing::Stopped {
+                let who = || format!("{}, process {pid}", name_of(*pid));
+                self.stopped.entry(*pid).or_insert_with(|| (who(), now));
+            }
+        }
+        let over: Vec<u32> =
+            self.stopped.keys().copied().filter(|pid| standing(*pid) != Standing::Stopped).collect();
+        for (who, from) in over.iter().filter_map(|pid| self.stopped.remove(pid)) {
+            if self.stops.len() < STOPS_MAX {
+                self.stops.push((who, from, now));
+            }
+        }
+    }
+}
+
+/// `ended with signal 6`, `exited with code 1`.
+fn how_ended(status: ExitStatus) -> String {
+    crate::child::how_ended(status).replacen("it was killed by", "ended with", 1).replacen("it ", "", 1)
+}
