@@ -1,16 +1,18 @@
 //! Rig `e2-statistics`: base stations with UEs report statistics through a controller to an xApp.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
+use ranlab_campaign::value::Value;
 use ranlab_parts::worker::{Report, Worker};
 use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
 
 use crate::harness::{Experiment, Judged, Side, Stage, Window, copy, metric_of_places};
-use crate::{keys, noise, sut, wire};
+use crate::{keys, noise, readback, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -50,6 +52,10 @@ impl Experiment for Controller {
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
         keys::fleet(run, &loopback(E2_PORT), keys::setting(run, "sut.e2ap")?).map(Part::Fleet).map(Some)
+    }
+
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        sut::preview(settings)
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
@@ -116,6 +122,7 @@ fn metrics() -> Vec<Metric> {
     metrics.extend(wire::metrics("e2", "base stations"));
     metrics.extend(wire::metrics("e42", "the xApp"));
     metrics.push(metric_of_places());
+    metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics
 }

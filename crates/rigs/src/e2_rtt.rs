@@ -1,11 +1,13 @@
 //! Rig `e2-rtt`: round trips of pings through the service model HW, one hop (iApp) or two (xApp over the RIC).
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{
@@ -15,7 +17,7 @@ use ranlab_parts::{
 use ranlab_sdk::transport::Address;
 
 use crate::harness::{Experiment, Judged, Stage, Window, copy};
-use crate::{keys, noise, sut, wire};
+use crate::{keys, noise, readback, sut, wire};
 
 /// How long the base station may take to be up, and the first echo to come.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -141,6 +143,10 @@ impl Experiment for E2Rtt {
         }
     }
 
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        sut::preview(settings)
+    }
+
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let kind = Pinging::of(run)?;
         if run.text("load.encoding") == Some("flat") {
@@ -211,6 +217,7 @@ fn metrics() -> Vec<Metric> {
     metrics.extend(sut::metrics());
     metrics.extend(wire::metrics("e2", "the base station"));
     metrics.extend(wire::metrics("e42", "the xApp"));
+    metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics
 }

@@ -14,7 +14,7 @@ use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_parts::{Lab, Part};
 
-use crate::{keys, noise};
+use crate::{keys, noise, readback, stranger};
 use stage::{Up, divided};
 
 mod stage;
@@ -123,7 +123,7 @@ impl<E: Experiment> Rig for Bench<E> {
 
     /// A window that nobody records: what works in windows alone warms up, too.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        if self.up.0.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up() {
+        if self.up.placed.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up() {
             return Ok(());
         }
         self.up.window(&run.stop, run.warm_up).map(drop)
@@ -136,12 +136,17 @@ impl<E: Experiment> Rig for Bench<E> {
         if self.bring_up(run)? {
             self.warm_up(run)?;
         }
-        let parts = !self.up.0.is_empty();
+        let parts = !self.up.placed.is_empty();
+        let description = self.describe();
+        let reads = description.metric("rest_answered").is_some();
+        let before = if reads { stranger::before(run)? } else { None };
         let taken = if parts { self.up.window(&run.stop, run.duration)? } else { Vec::new() };
         let window = Window { lab: &self.lab, taken };
-        let description = self.describe();
         window.record(run, &description, recorder);
+        // Before anything else touches the system.
+        let unread = if reads { readback::record(run, recorder, before)? } else { None };
         let outcome = self.experiment.record(run, &window, recorder)?;
+        let outcome = stranger::judge(recorder, outcome, window.of(Side::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
         // A rig that measures no time has no keys for it.

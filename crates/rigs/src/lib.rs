@@ -26,6 +26,7 @@ pub mod peer;
 mod pipeline;
 mod readback;
 mod southbound;
+mod stranger;
 mod sut;
 #[cfg(test)]
 mod tests_ran;
@@ -39,8 +40,9 @@ use ranlab_campaign::rig::{Rig, RigDescription};
 
 use harness::Bench;
 pub use noise::{WHEN_NOISY, disturbances, mark_disturbed, remarks, warnings};
+pub use ranlab_parts::readback::Question;
 pub use ranlab_parts::{Host, HostError, Lab};
-pub use readback::Question;
+pub use stranger::{Planned, commands, notes};
 
 /// Every rig there is, in the order in which people meet them.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {

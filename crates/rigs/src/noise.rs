@@ -11,6 +11,8 @@ use ranlab_campaign::value::Value;
 use ranlab_parts::Host;
 use ranlab_parts::worker::Report;
 
+use crate::stranger;
+
 /// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
 pub const WHEN_NOISY: &str = "host.when_noisy";
 
@@ -142,7 +144,7 @@ pub fn disturbances(results: &Results) -> Vec<String> {
     steal.into_iter().chain(foreign).collect()
 }
 
-/// How exact the measurement was: load that was left out within its limit, and clocks.
+/// How exact the measurement was: load that was left out within its limit, clocks, and what is not to be believed.
 pub fn remarks(results: &Results) -> Vec<String> {
     if results.kept.is_some() {
         return Vec::new();
@@ -159,7 +161,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
             "Latencies between machines may be wrong by {worst:.0} us: so well are their clocks known to each other."
         )
     });
-    unsent.chain(clocks).collect()
+    unsent.chain(clocks).chain(stranger::remarks(results)).collect()
 }
 
 #[cfg(test)]

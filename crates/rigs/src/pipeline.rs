@@ -2,6 +2,7 @@
 //! a trace in memory and go nowhere, so that one core and no network card suffice; rates are packets for each second of
 //! CPU time of the cores that forward. Other tiers are other measurements and other rigs' business.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
@@ -13,7 +14,7 @@ use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
 use crate::harness::{self, Experiment, Judged, Stage, Window};
-use crate::{keys, noise};
+use crate::{keys, noise, stranger};
 use ranlab_parts::{Config, Part, PipelinePart, Plain};
 
 /// Engines that a scenario can name: ours, and those of the published figures.
@@ -23,6 +24,8 @@ const UNEVEN: f64 = 1.25;
 /// Cores of the published blade.
 const BLADE_CORES: f64 = 24.0;
 
+/// Why nobody else's engine can be put in.
+const NO_STRANGER: &str = "packets come from memory of the engine's own process and never leave it; rig upf loads a program over sockets";
 /// What the engine is to the rig.
 const ENGINE: &str = "packet engine";
 
@@ -42,6 +45,10 @@ impl Experiment for Pipeline {
             set_up: Duration::from_secs(2),
             starter: include_str!("starters/pipeline.toml"),
         }
+    }
+
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        stranger::refused(settings, NO_STRANGER)
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
@@ -191,6 +198,7 @@ fn keys() -> Vec<Key> {
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
     keys.push(keys::place("sut.at", "the packet engine"));
+    keys.push(stranger::refused_key(NO_STRANGER));
     keys.extend(keys! {
         ("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic").or("uplink");
         ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame as it reaches the user, without FCS").unit("B").or(64);

@@ -1,263 +1,205 @@
-//! What a controller says of itself over REST: the proof that it took in what it was sent.
+//! What a system under test says of itself over REST: the proof that it took in what it was sent.
 
-use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Metric, RigError, Run};
+use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::{keys, metrics};
-use serde_json::Value;
+use ranlab_parts::readback::{ReadBack, Readings, What, read};
 
-use crate::keys;
+use crate::{keys, stranger};
 
-/// A controller that answers later has not answered.
-const WAIT: Duration = Duration::from_secs(10);
-/// Octets of an answer. A full dump of 50 base stations with 100 UEs is about 10 MB.
-const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// In a path: every element of an array, every member of an object.
-const EACH: &str = "*";
-
+/// Asked besides a profile, or without one.
 pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
     keys! {
         ("sut.rest", Kind::Text, "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
-        ("sut.rest_nodes", Kind::Text, "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added").optional().when("sut.type", external);
+        ("sut.rest_nodes", Kind::Text, "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added; or a JSON path (RFC 9535) such as $[?@.state == 'online'], whose nodes are counted").optional().when("sut.type", external);
         ("sut.rest_ues", Kind::Text, "where their UEs are, e.g. /eNB_config/*/ues").optional().when("sut.type", external);
         ("sut.rest_login", Kind::Text, "environment variable that holds user:password for it").optional().when("sut.type", external);
     }
 }
 
 pub(crate) fn metrics() -> Vec<Metric> {
-    metrics! {
-        Scalar Higher "rest_answered" "" "1 if the controller answered over REST within 10 s";
-        Scalar Lower "rest_ms" "ms" "time until it had";
-        Scalar Higher "rest_nodes" "" "base stations that it knows, by its own words";
-        Scalar Higher "rest_ues" "" "UEs that it knows, by its own words";
+    use Better::Neither;
+    let scalar = |name: &str, unit: &str, better, comment: &str| {
+        Metric::new(name, unit, MetricKind::Scalar, better, comment)
+    };
+    let mut metrics = metrics! {
+        Scalar Higher "rest_answered" "" "1: the system told over REST what was asked for";
+        Scalar Lower "rest_ms" "ms" "how long that answer took";
+    };
+    for (_, name, comment) in What::ALL {
+        metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));
     }
-}
-
-/// A question to a system over REST, `URL[=PATTERN]`: where it tells what it knows, and what of it is counted. Without a
-/// pattern, all of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    url: String,
-    pattern: String,
-}
-
-impl Question {
-    /// The system's answer.
-    ///
-    /// # Errors
-    /// It did not answer within 10 s, or not with what the pattern names: in words, its address in them.
-    pub fn ask(&self) -> Result<f64, String> {
-        let Self { url, pattern } = self;
-        count(&ask(url)?, &steps(pattern)).ok_or_else(|| format!("{url} tells nothing at {pattern}"))
+    for (_, name, comment) in What::ALL.iter().skip(2) {
+        let comment = format!("the same in a second, where it counts them: {comment}");
+        metrics.push(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment));
     }
+    metrics
 }
 
-impl FromStr for Question {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (url, pattern) = text.split_once('=').unwrap_or((text, "/"));
-        if !url.starts_with("http://") {
-            return Err(format!("\"{url}\" does not begin with http://"));
-        }
-        if !pattern.starts_with('/') {
-            return Err(format!("\"{pattern}\" is no path: it begins with / as /eNB_config/*/ues does"));
-        }
-        Ok(Self { url: url.to_owned(), pattern: pattern.to_owned() })
-    }
-}
-
-/// Asks, if the scenario says where; false: it did not answer with what was asked for.
+/// What is to be read: by the scenario's own keys, else by the profile.
 ///
 /// # Errors
-/// The scenario's fault: an address or a path that is none, a variable that is not set.
-pub(crate) fn record(run: &Run<'_>, recorder: &mut Recorder) -> Result<bool, RigError> {
+/// The scenario's fault: an address or a path that is none.
+pub(crate) fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
     if run.value("sut.rest").is_none() {
-        return Ok(true);
+        return Ok(stranger::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
     }
-    let url = address(run)?;
-    let wanted: Vec<(&str, &str)> = [("rest_nodes", "sut.rest_nodes"), ("rest_ues", "sut.rest_ues")]
-        .into_iter()
-        .filter_map(|(metric, key)| Some((metric, run.text(key)?)))
-        .collect();
-    for (_, path) in &wanted {
-        if !path.starts_with('/') {
-            return Err(RigError::Rig(format!(
-                "\"{path}\" is no path: it begins with / as /eNB_config/*/ues does"
-            )));
+    let url = keys::text(run, "sut.rest")?;
+    let own = [(What::Nodes, "sut.rest_nodes"), (What::Ues, "sut.rest_ues")];
+    let all = own.into_iter().filter_map(|(what, key)| {
+        let login = run.text("sut.rest_login").unwrap_or_default().to_owned();
+        Some((key, ReadBack { login, ..ReadBack::by_path(what, url, run.text(key)?) }))
+    });
+    let checked = all.map(|(key, one)| match one.check() {
+        Ok(()) => Ok(one),
+        Err(why) if url.starts_with("http://") => Err(RigError::Rig(format!("`{key}`: {why}"))),
+        Err(why) => Err(RigError::Rig(format!("`sut.rest`: {why}"))),
+    });
+    checked.collect()
+}
+
+/// Asks, if anything is to be asked; the sentence says what was not answered, or does not agree.
+///
+/// # Errors
+/// As [`wanted`].
+pub(crate) fn record(
+    run: &Run<'_>,
+    recorder: &mut Recorder,
+    before: Option<(Instant, Readings)>,
+) -> Result<Option<String>, RigError> {
+    let wanted = wanted(run)?;
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let readings = read(&wanted);
+    recorder.scalar("rest_answered", f64::from(u8::from(readings.is_ok())));
+    let readings = match readings {
+        Ok(readings) => readings,
+        Err(why) => return Ok(Some(format!("the system under test did not answer over REST: {why}"))),
+    };
+    recorder.scalar("rest_ms", readings.elapsed.as_secs_f64() * 1e3);
+    let name = |what| What::ALL.iter().find(|(own, ..)| *own == what).map_or("", |(_, name, _)| name);
+    let mut unread = readings.disagree;
+    for (what, now) in readings.numbers {
+        let (metric, total) =
+            (format!("rest_{}", name(what)), wanted.iter().any(|one| one.what == what && one.total));
+        let then = before.as_ref().and_then(|(at, before)| Some((at.elapsed(), before.numbers.get(&what)?)));
+        match then {
+            Some((elapsed, then)) if total => {
+                recorder.scalar(&metric, now - then);
+                recorder.scalar(&format!("{metric}_per_s"), (now - then) / elapsed.as_secs_f64().max(1e-3));
+            }
+            None if total => unread.push(format!("`{metric}` could not be read before the window")),
+            _ => recorder.scalar(&metric, now),
         }
     }
-    let begun = Instant::now();
-    let answer = ask(&url).ok();
-    let elapsed = begun.elapsed();
-    let counts = answer.and_then(|answer| {
-        wanted
-            .iter()
-            .map(|(metric, path)| Some((*metric, count(&answer, &steps(path))?)))
-            .collect::<Option<Vec<_>>>()
-    });
-    recorder.scalar("rest_answered", f64::from(u8::from(counts.is_some())));
-    let Some(counts) = counts else { return Ok(false) };
-    recorder.scalar("rest_ms", elapsed.as_secs_f64() * 1e3);
-    counts.into_iter().for_each(|(metric, value)| recorder.scalar(metric, value));
-    Ok(true)
-}
-
-/// The address, with the login in it: no file keeps that.
-fn address(run: &Run<'_>) -> Result<String, RigError> {
-    let url = keys::text(run, "sut.rest")?;
-    let Some(rest) = url.strip_prefix("http://") else {
-        return Err(RigError::Rig(format!("`sut.rest` \"{url}\" does not begin with http://")));
-    };
-    let Some(name) = run.text("sut.rest_login") else { return Ok(url.to_owned()) };
-    match std::env::var(name) {
-        Ok(login) if login.contains(':') => Ok(format!("http://{login}@{rest}")),
-        _ => Err(RigError::Environment(format!(
-            "`sut.rest_login`: variable {name} does not hold user:password"
-        ))),
-    }
-}
-
-fn ask(url: &str) -> Result<Value, String> {
-    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(WAIT)).build().into();
-    let no_answer = |error: ureq::Error| format!("{url} does not answer: {error}");
-    let mut response = agent.get(url).call().map_err(no_answer)?;
-    let text =
-        response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().map_err(no_answer)?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("{url} answers with something else than JSON: {error}"))
-}
-
-/// How many there are at the end of these steps; `None`: they do not lead there.
-fn count(value: &Value, steps: &[&str]) -> Option<f64> {
-    let Some((step, rest)) = steps.split_first() else {
-        return match value {
-            Value::Array(all) => Some(all.len() as f64),
-            Value::Object(all) => Some(all.len() as f64),
-            other => other.as_f64(),
-        };
-    };
-    match value {
-        Value::Array(all) if *step == EACH => all.iter().map(|one| count(one, rest)).sum(),
-        Value::Object(all) if *step == EACH => all.values().map(|one| count(one, rest)).sum(),
-        Value::Array(all) => count(all.get(step.parse::<usize>().ok()?)?, rest),
-        other => count(other.get(step)?, rest),
-    }
-}
-
-/// The steps of a path; `/` alone is the whole answer.
-fn steps(path: &str) -> Vec<&str> {
-    path.split('/').filter(|step| !step.is_empty()).collect()
+    Ok((!unread.is_empty()).then(|| unread.join("; ")))
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::time::Duration;
 
     use ranlab_campaign::plan::Point;
-    use serde_json::json;
 
     use super::*;
 
-    /// A controller that gives one answer; what it was asked.
-    fn controller(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    /// A controller that gives these answers, one connection each; what it was asked.
+    fn controller(answers: &'static [&'static str]) -> (String, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut room = [0; 4096];
-            let read = stream.read(&mut room).unwrap();
-            stream.write_all(answer.as_bytes()).unwrap();
-            String::from_utf8_lossy(&room[..read]).into_owned()
+            let mut asked = String::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut room = [0; 4096];
+                let read = stream.read(&mut room).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
+                asked.push_str(&String::from_utf8_lossy(&room[..read]));
+            }
+            asked
         });
         (format!("http://{address}/stats_manager/enb_config"), asked)
     }
 
-    fn read_back(
-        settings: &[(&str, &str)],
-    ) -> (Result<bool, RigError>, std::collections::BTreeMap<String, f64>) {
+    type Metrics = std::collections::BTreeMap<String, f64>;
+
+    fn read_back(settings: &[(&str, &str)]) -> (Result<Option<String>, RigError>, Metrics) {
         let settings = settings.iter().map(|(path, value)| ((*path).to_owned(), (*value).into())).collect();
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
         let mut recorder = Recorder::default();
-        let result = record(&run, &mut recorder);
+        let result = stranger::before(&run).and_then(|before| record(&run, &mut recorder, before));
         (result, recorder.finish().metrics.into_iter().collect())
     }
 
     #[test]
-    fn what_it_knows_is_counted() {
-        let at = |value: &Value, path: &str| count(value, &steps(path));
-        let knows = json!({ "eNB_config": [{ "ues": 3, "cells": [1, 2] }, { "ues": 4, "cells": [1] }], "x": { "a": 1, "b": 2 } });
-        assert_eq!(at(&knows, "/eNB_config"), Some(2.0));
-        assert_eq!(at(&knows, "/eNB_config/*/ues"), Some(7.0));
-        assert_eq!(at(&knows, "/eNB_config/*/cells"), Some(3.0));
-        assert_eq!(at(&knows, "/eNB_config/1/ues"), Some(4.0));
-        assert_eq!(at(&knows, "/x/*"), Some(3.0));
-        assert_eq!(at(&knows, "/x"), Some(2.0));
-        assert_eq!(at(&knows, "/eNB_config/*/none"), None);
-        assert_eq!(at(&json!([]), "/*/ues"), Some(0.0));
-        // 5G-EmPOWER answers with the list itself.
-        let vbses = json!([{ "ues": [1, 2] }, { "ues": [3] }]);
-        assert_eq!((at(&vbses, "/"), at(&vbses, "/*/ues")), (Some(2.0), Some(3.0)));
-    }
-
-    #[test]
-    fn a_controller_is_asked_and_its_answer_recorded() {
+    fn a_controller_is_asked_once_and_its_answer_recorded() {
         let (url, asked) =
-            controller("HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\n{\"eNB_config\": [{\"ues\": 100}]} ");
+            controller(&["HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\n{\"eNB_config\": [{\"ues\": 100}]} "]);
         let (result, metrics) = read_back(&[
             ("sut.rest", &url),
-            ("sut.rest_nodes", "/eNB_config"),
+            ("sut.rest_nodes", "$.eNB_config[?@.ues > 7]"),
             ("sut.rest_ues", "/eNB_config/*/ues"),
         ]);
-        assert_eq!(result, Ok(true));
+        assert_eq!(result, Ok(None));
         assert_eq!((metrics["rest_answered"], metrics["rest_nodes"], metrics["rest_ues"]), (1.0, 1.0, 100.0));
         assert!(asked.join().unwrap().starts_with("GET /stats_manager/enb_config HTTP/1.1"));
     }
 
     #[test]
-    fn a_question_is_one_argument_and_an_answer_or_the_reason() {
-        let (url, asked) = controller("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{\"BS\": [{}, {}, {}]}");
-        let question: Question = format!("{url}=/BS").parse().unwrap();
-        assert_eq!(question.ask(), Ok(3.0));
-        asked.join().unwrap();
-        let error = question.ask().unwrap_err();
-        assert!(error.contains(&url) && error.contains("does not answer"), "{error}");
-        assert!("127.0.0.1:9999=/".parse::<Question>().unwrap_err().contains("http://"));
-        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("no path"));
+    fn what_is_no_answer_is_told_from_one() {
+        for (answer, why) in [
+            ("HTTP/1.1 500 Internal\r\nContent-Length: 0\r\n\r\n", "500"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":", "no JSON"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "does not hold"),
+            ("garbage", "http"),
+        ] {
+            let (url, asked) = controller(Box::leak(Box::new([answer])));
+            let (result, metrics) = read_back(&[("sut.rest", &url), ("sut.rest_nodes", "/eNB_config")]);
+            let said = result.unwrap().unwrap();
+            assert!(said.contains(why) && metrics["rest_answered"] == 0.0, "{answer}: {said}");
+            asked.join().unwrap();
+        }
+        assert_eq!(read_back(&[]).0, Ok(None));
+        let nobody = read_back(&[("sut.rest", "http://127.0.0.1:1/"), ("sut.rest_nodes", "/")]).0;
+        assert!(nobody.unwrap().unwrap().contains("http://127.0.0.1:1/"));
     }
 
     #[test]
-    fn what_is_no_answer_is_told_from_one() {
-        for answer in [
-            "HTTP/1.1 500 Internal\r\nContent-Length: 0\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":",
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
-            "garbage",
-        ] {
-            let (url, asked) = controller(answer);
-            let (result, metrics) = read_back(&[("sut.rest", &url), ("sut.rest_nodes", "/eNB_config")]);
-            assert_eq!((result, metrics["rest_answered"]), (Ok(false), 0.0), "{answer}");
-            asked.join().unwrap();
-        }
-        assert_eq!(read_back(&[]).0, Ok(true));
-        assert_eq!(read_back(&[("sut.rest", "http://127.0.0.1:1/")]).0, Ok(false));
+    fn a_counter_is_read_before_and_after() {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nmessages ";
+        let answers = [format!("{text}07"), format!("{text}19")].map(|answer| &*answer.leak());
+        let (url, asked) = controller(Box::leak(Box::new(answers)));
+        let file = std::env::temp_dir().join(format!("ranlab-readback-{}.toml", std::process::id()));
+        let profile = "name = 'x'\ntitle = 'x'\nversion = '1'\n[fill.rest]\nabout = 'its URL'\n\
+                       [[read_back]]\nwhat = 'messages'\nurl = '{rest}'\npattern = 'messages (\\d+)'\ntotal = true\n";
+        std::fs::write(&file, profile).unwrap();
+        let (result, metrics) =
+            read_back(&[("sut.peer", file.to_str().unwrap()), ("sut.fill", &format!("rest={url}"))]);
+        let _ = std::fs::remove_file(file);
+        assert_eq!(result, Ok(None));
+        assert_eq!(metrics["rest_messages"], 12.0);
+        assert!(metrics["rest_messages_per_s"] > 0.0);
+        asked.join().unwrap();
     }
 
     #[test]
     fn a_wrong_setting_is_named() {
         let (url, login) = ("http://127.0.0.1:1/", "RANLAB_TEST_NO_SUCH_VARIABLE");
         for (settings, named) in [
-            (&[("sut.rest", "127.0.0.1:9999")][..], "http://"),
-            (&[("sut.rest", url), ("sut.rest_ues", "eNB_config")], "no path"),
-            (&[("sut.rest", url), ("sut.rest_login", login)], login),
+            (&[("sut.rest", "127.0.0.1:9999"), ("sut.rest_ues", "/")][..], "http://"),
+            (&[("sut.rest", url), ("sut.rest_ues", "eNB_config")], "`sut.rest_ues`"),
         ] {
             let error = read_back(settings).0.unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
+        let unset = read_back(&[("sut.rest", url), ("sut.rest_ues", "/"), ("sut.rest_login", login)]).0;
+        assert!(unset.unwrap().unwrap().contains(login));
     }
 }

@@ -10,20 +10,20 @@ use std::time::Duration;
 use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
     AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Incident, Listen,
-    Part, Period, RibShare, RicPart, Seed, Share, SouthFleetPart, Southbound, loopback,
+    Part, Period, RibShare, RicPart, Seed, Setting, Share, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 
 use crate::harness::{Experiment, Judged, Stage, Window};
-use crate::{guides, keys, readback, sut};
+use crate::{guides, keys, readback, stranger, sut};
 use outcome::{Probe, Seen, Told};
 
 /// Version of E2AP between `ric` and its base stations.
@@ -48,9 +48,13 @@ fn is_ric(run: &Run<'_>) -> Result<bool, RigError> {
 }
 
 fn protocol(run: &Run<'_>) -> Result<Southbound, RigError> {
-    Ok(match (keys::text(run, "sut.type")?, run.value("sut.protocol")) {
-        ("empower", _) => Southbound::EmpowerV1,
-        ("external", Some(_)) => keys::setting(run, "sut.protocol")?,
+    Ok(match keys::text(run, "sut.type")? {
+        "empower" => Southbound::EmpowerV1,
+        "external" => {
+            let text = stranger::said(run, "sut.protocol", "flexran", |peer| &peer.dialect.southbound)?;
+            let wrong = |allowed| RigError::Rig(format!("`sut.protocol` must be {allowed}"));
+            Southbound::from_value(&text.as_str().into()).map_err(wrong)?
+        }
         _ => Southbound::Flexran,
     })
 }
@@ -67,7 +71,7 @@ fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
 fn controller(run: &Run<'_>) -> Result<Part, RigError> {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     Ok(match keys::text(run, "sut.type")? {
-        "external" => Part::Attach(AttachPart::read(run, "sut")?),
+        "external" => stranger::part(run)?,
         "empower" => {
             let part = EmpowerPart::read_but(run, "sut", &["period"])?;
             Part::Empower(EmpowerPart { listen: Some(listen), ..part })
@@ -133,7 +137,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
 fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, RigError> {
     match keys::text(run, "sut.type")? {
         "external" => {
-            let text = keys::text(run, "sut.address")?;
+            let text = stranger::said(run, "sut.address", "", |peer| &peer.addresses.southbound)?;
             let text = text.trim_start_matches("tcp://");
             let wrong = |error| RigError::Rig(format!("`sut.address`: {error}"));
             format!("tcp://{text}").parse().map_err(wrong)
@@ -203,12 +207,13 @@ fn sut_keys() -> Vec<Key> {
     let external = &["external"][..];
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already").or("flexran");
-        ("sut.address", Kind::Text, "IP:PORT of the controller").when("sut.type", external);
-        ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks").or("flexran").when("sut.type", external);
+        ("sut.address", Kind::Text, "IP:PORT of the controller, if its profile does not say it").optional().when("sut.type", external);
+        ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks, if its profile does not say it; without either: flexran").optional().when("sut.type", external);
     };
     keys.insert(1, keys::place("sut.at", "the controller"));
-    let pid = "its process on sut.at; without it nothing of it is metered";
-    let attach = AttachPart::keys("sut").only(&["pid"]).change("pid", said(pid)).when("sut.type", external);
+    keys.extend(stranger::keys("sut.type", external));
+    let pid = "its process on sut.at; without it, sut.command and sut.cgroup what its profile says is metered, else nothing";
+    let attach = AttachPart::keys("sut").change("pid", said(pid)).when("sut.type", external);
     keys.splice(2..2, reference_keys());
     keys.extend(attach.keys());
     keys.extend(readback::keys(external));
@@ -315,12 +320,7 @@ impl Experiment for SdRan {
             // Base stations of E2 tell of none.
             incidents: window.details::<Vec<Incident>>(FLEET).unwrap_or_default().concat(),
         };
-        let outcome = seen.record(recorder, probe.map(|probe| (probe, patience)))?;
-        let mute = Breach::said(!readback::record(run, recorder)?, "the controller did not answer over REST");
-        Ok(match outcome {
-            Outcome::Ok => recorder.judge([(Outcome::Degraded, mute)]),
-            outcome => outcome,
-        })
+        seen.record(recorder, probe.map(|probe| (probe, patience)))
     }
 
     fn verdict(&self, results: &Results) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Metric, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
@@ -15,8 +16,8 @@ use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 
 use crate::harness::Stage;
-use crate::keys;
 use crate::peer::Peer;
+use crate::{keys, stranger};
 
 /// Says what stands between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
@@ -29,12 +30,15 @@ pub(crate) fn keys() -> Vec<Key> {
         ("sut.encoding", Kind::choice(&["per", "flat"]), "of E2AP; flat (FlatBuffers) cannot be measured yet").or("per");
         ("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own);
         ("sut.listen", Kind::Text, "IP address that it listens at; not loopback if others are on other machines").or("127.0.0.1").when("sut.type", own);
-        ("sut.e2", Kind::Text, "its address for base stations").when("sut.type", external);
-        ("sut.e42", Kind::Text, "its address for xApps").when("sut.type", external);
-        ("sut.peer", Kind::Text, "its profile: ranlab, flexric, or a path to a file like peers/flexric.toml").or("ranlab").when("sut.type", external);
+        ("sut.e2", Kind::Text, "its address for base stations, if its profile does not say it").optional().when("sut.type", external);
+        ("sut.e42", Kind::Text, "its address for xApps, likewise").optional().when("sut.type", external);
     };
     keys.insert(4, keys::place("sut.at", "the controller"));
     keys.splice(1..1, e2ap.keys());
+    keys.extend(stranger::keys("sut.type", external).into_iter().map(|key| match key.path.as_str() {
+        "sut.peer" => key.or("ranlab"),
+        _ => key,
+    }));
     keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
     keys
 }
@@ -52,6 +56,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Scalar Lower "sut.context_switches_per_s" "1/s" "of all its threads";
         Scalar Lower "sut.faults_per_s" "1/s" "its page faults";
         Scalar Neither "sut.processes" "" "processes that it is made of";
+        Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a system that we did not write";
     }
 }
 
@@ -131,22 +136,34 @@ fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError>
 }
 
 fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
-    let peer = Peer::load(keys::text(run, "sut.peer")?).map_err(|error| RigError::Rig(error.to_string()))?;
-    let mut places = Vec::new();
-    for path in ["sut.e2", "sut.e42"] {
-        let text = keys::text(run, path)?;
+    let sut = doors(run)?;
+    stage.sut("controller", "sut.at", stranger::part(run)?)?;
+    Ok(sut)
+}
+
+/// Where an external controller serves.
+fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
+    let Some(peer) = stranger::peer(run)? else { return Err(keys::missing("sut.peer")) };
+    let address = |path: &str, of: fn(&Peer) -> &str| {
+        let text = stranger::said(run, path, "", of)?;
         let scheme = text.split_once("://").map_or("tcp", |(scheme, _)| scheme);
         if let Some(why) = peer.refuses(scheme) {
             return Err(RigError::Environment(why));
         }
-        places.push(keys::setting::<Address>(run, path)?);
-    }
-    stage.sut("controller", "sut.at", Part::Attach(AttachPart::read(run, "sut")?))?;
-    let dialect = if peer.dialect.e42 == "flexric" { Dialect::FlexRic } else { Dialect::Ranlab };
-    let (Some(e42), Some(e2)) = (places.pop(), places.pop()) else {
-        return Err(RigError::Rig("an external controller has two addresses".to_owned()));
+        text.parse::<Address>().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
     };
+    let e2 = address("sut.e2", |peer| &peer.addresses.e2)?;
+    let e42 = address("sut.e42", |peer| &peer.addresses.e42)?;
+    let dialect = if peer.dialect.e42 == "flexric" { Dialect::FlexRic } else { Dialect::Ranlab };
     Ok(Sut { e2, e42, dialect })
+}
+
+/// Why a point cannot be run: its controller is not met over such addresses.
+pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+    let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
+    let run = Run::new(&point, 0, 0, Duration::ZERO);
+    let external = run.text("sut.type") == Some("external");
+    external.then(|| doors(&run).err()).flatten().map(|error| Err(error.to_string()))
 }
 
 /// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.
@@ -171,7 +188,7 @@ pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Dur
     }
     recorder.scalar("sut.context_switches_per_s", sum(&|process| process.context_switches as f64 / wall_s));
     recorder.scalar("sut.faults_per_s", sum(&|process| process.faults as f64 / wall_s));
-    recorder.scalar("sut.processes", metered.len() as f64);
+    recorder.scalar("sut.processes", sum(&|process| process.processes.max(1) as f64));
     if let Some(machine) = metered[0].0.machine {
         recorder.scalar("sut.cpu_share", sum(&|process| process.cpu_s / wall_s) / machine.cpus.max(1) as f64);
     }

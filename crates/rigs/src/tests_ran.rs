@@ -135,7 +135,8 @@ fn two_relays_stand_around_the_ric_and_are_the_systems() {
 fn an_external_controller_is_met_as_its_profile_allows() {
     let places = statistics(&[], &[]);
     let with = |more: &[(&str, Value)]| {
-        let external = [("sut.type", "external".into()), ("sut.peer", "flexric".into())];
+        let external =
+            [("sut.type", "external".into()), ("sut.peer", "flexric".into()), ("sut.run", false.into())];
         measured(controller::Controller, &places, &[&external[..], more].concat()).0
     };
     let at = |e2: &str| [("sut.e2", e2.into()), ("sut.e42", "sctp://10.0.0.9:36422".into())];
@@ -144,7 +145,8 @@ fn an_external_controller_is_met_as_its_profile_allows() {
     assert!(matches!(&error, RigError::Environment(why) if why.contains("and not tcp")), "{error}");
     let error = with(&at("sctp://10.0.0.9")).unwrap_err().to_string();
     assert!(error.contains("`sut.e2`") && error.contains("HOST:PORT"), "{error}");
-    assert!(with(&[]).unwrap_err().to_string().contains("`sut.e2` is not set"));
+    let nowhere = with(&[("sut.peer", "ranlab".into())]).unwrap_err().to_string();
+    assert!(nowhere.contains("`sut.e2` is not set"), "{nowhere}");
 }
 
 /// Whoever pings, and the base station.

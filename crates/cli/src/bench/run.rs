@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// Say what would be measured, and measure nothing
     #[arg(long)]
     dry_run: bool,
+    /// Run the commands of a system's profile, which `bench check` shows
+    #[arg(long)]
+    allow_commands: bool,
     /// Begin anew; the campaign that is there is kept under another name
     #[arg(long)]
     fresh: bool,
@@ -48,9 +51,10 @@ pub(crate) struct Arguments {
 
 /// Runs a scenario, or goes on with it.
 pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let lab = lab()?;
+    let mut lab = lab()?;
     let (scenario, description) = arguments.reading.read(&lab)?;
     let plan = Plan::new(&scenario, &description);
+    let commands = super::scenario::commands(&plan)?;
     let folder = match &arguments.out {
         Some(folder) => folder.clone(),
         None => {
@@ -58,16 +62,23 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             default_folder(&arguments.reading.scenario, &here, arguments.reading.quick)
         }
     };
+    (lab.commands, lab.folder) = (arguments.allow_commands, std::path::absolute(&folder).ok());
     let rig = super::rig(&lab, &scenario.rig)?;
     if arguments.dry_run {
         let mut output = Output::new(format);
         output.text(&scenario.title)?;
         super::scenario::tell_plan(&mut output, &plan)?;
+        super::scenario::tell_commands(&mut output, &commands)?;
         super::scenario::preview(&plan, &*rig, &mut |line| output.text(line))?;
         output.text(format_args!("would be kept in {}", folder.display()))?;
         let expected_s = plan.expected().as_secs_f64();
         return output
             .finish(&json!({ "points": plan.points, "repeats": plan.repeats, "expected_s": expected_s }));
+    }
+    if !commands.is_empty() && !arguments.allow_commands {
+        let lines: Vec<_> = commands.iter().map(|command| format!("\n  {command}")).collect();
+        let why = "the scenario's profile runs commands; look at them, and allow them with --allow-commands:";
+        return Err(Failure::Usage(format!("{why}{}", lines.concat())));
     }
     super::scenario::preview(&plan, &*rig, &mut |line| {
         eprintln!("{line}");

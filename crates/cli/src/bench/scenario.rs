@@ -2,7 +2,7 @@
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{json_schema, starter, template};
-use ranlab_rigs::peer;
+use ranlab_rigs::{Planned, peer};
 use serde_json::json;
 
 use super::{Reading, about, lab};
@@ -72,15 +72,35 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
         output.text(format_args!("  {path:<28} {value}"))?;
     }
     tell_plan(&mut output, &plan)?;
+    let commands = commands(&plan)?;
+    tell_commands(&mut output, &commands)?;
+    ranlab_rigs::notes(&plan).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
-    output.finish(&json!({
+    let mut object = json!({
         "title": scenario.title,
         "rig": scenario.rig,
         "points": plan.points,
         "repeats": plan.repeats,
         "expected_s": plan.expected().as_secs_f64(),
         "scenario": scenario,
-    }))
+    });
+    if !commands.is_empty() {
+        object["commands"] = json!(commands);
+    }
+    output.finish(&object)
+}
+
+/// What the profiles of other systems would run; the scenario's or a profile's fault if that cannot be said.
+pub(super) fn commands(plan: &Plan) -> Result<Vec<Planned>, Failure> {
+    ranlab_rigs::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// What they would run.
+pub(super) fn tell_commands(output: &mut Output, commands: &[Planned]) -> Result<(), Failure> {
+    if !commands.is_empty() {
+        output.text("commands, run only with --allow-commands:")?;
+    }
+    commands.iter().try_for_each(|command| output.text(format_args!("  {command}")))
 }
 
 /// The points, and how long they will take.

@@ -7,7 +7,7 @@ use ranlab_parts::worker::{Crew, Numbers, Worker, join, number};
 use ranlab_parts::{Host, Lab, OVER, Part, SET_UP};
 
 use super::window::Taken;
-use crate::keys;
+use crate::{keys, stranger};
 
 /// How often it is checked that everything lives while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
@@ -30,9 +30,23 @@ pub(super) struct Placed {
     hosts: Vec<Host>,
     crew: Crew,
     configs: Vec<String>,
+    /// It stays between repeats, as its profile says.
+    stays: bool,
 }
 
 impl Placed {
+    /// Whether it is what is wanted there.
+    fn is(
+        &self,
+        side: Side,
+        role: &str,
+        hosts: &[Host],
+        part: &dyn Fn(&Worker) -> Part,
+    ) -> Result<bool, RigError> {
+        let same = self.side == side && self.role == role && self.hosts == hosts;
+        Ok(same && shares(&self.crew, part)?.iter().map(config).eq(self.configs.iter().cloned()))
+    }
+
     /// Looks while a window is open: a system under test that is gone has failed, whatever its worker calls that.
     fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
         self.crew.looks(stop).map_err(|error| match (self.side, error) {
@@ -68,7 +82,11 @@ impl Placed {
 
 /// The parts that are up, in order; the last one goes first, so that nobody is left without whom it talks to.
 #[derive(Default)]
-pub(super) struct Up(pub(super) Vec<Placed>);
+pub(super) struct Up {
+    pub(super) placed: Vec<Placed>,
+    /// Parts that stay until the campaign ends and that no run has placed now.
+    kept: Vec<Placed>,
+}
 
 impl Drop for Up {
     fn drop(&mut self) {
@@ -108,25 +126,43 @@ impl Stage<'_> {
     ) -> Result<&mut Worker, RigError> {
         let hosts = keys::places(self.run, at)?;
         let index = self.standing;
-        let stands = match self.up.0.get(index) {
-            Some(placed) if (placed.side, placed.role, &placed.hosts) == (side, role, &hosts) => {
-                shares(&placed.crew, part)?.iter().map(config).eq(placed.configs.iter().cloned())
-            }
-            _ => false,
+        let stands = match self.up.placed.get(index) {
+            Some(placed) => placed.is(side, role, &hosts, part)?,
+            None => false,
         };
         if !stands {
             self.up.cut(index);
             self.changed = true;
-            // Beside the key of a part's machine there may be that of its network namespace.
-            let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
-            let mut crew = Crew::meet(&lab, &hosts, role, &self.run.stop)?;
-            let shares = shares(&crew, part)?;
-            let configs = shares.iter().map(config).collect();
-            crew.bring_up(shares, &self.run.stop)?;
-            self.up.0.push(Placed { side, role, hosts, crew, configs });
+            let placed =
+                match self.up.again(role, |placed| placed.is(side, role, &hosts, part), &self.run.stop)? {
+                    Some(placed) => placed,
+                    None => self.anew(side, role, at, hosts, part)?,
+                };
+            self.up.placed.push(placed);
         }
         self.standing += 1;
-        self.up.0[index].crew.first()
+        self.up.placed[index].crew.first()
+    }
+
+    fn anew(
+        &self,
+        side: Side,
+        role: &'static str,
+        at: &str,
+        hosts: Vec<Host>,
+        part: &dyn Fn(&Worker) -> Part,
+    ) -> Result<Placed, RigError> {
+        // Beside the key of a part's machine there may be that of its network namespace.
+        let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
+        let mut crew = Crew::meet(&lab, &hosts, role, &self.run.stop)?;
+        let mut shares = shares(&crew, part)?;
+        let configs = shares.iter().map(config).collect();
+        let mut stays = false;
+        for (share, host) in shares.iter_mut().zip(&hosts) {
+            stays |= stranger::admit(share, &lab, host)?;
+        }
+        crew.bring_up(shares, &self.run.stop)?;
+        Ok(Placed { side, role, hosts, crew, configs, stays })
     }
 
     /// Waits until a part's numbers say so; not if nothing was brought up anew, because it was waited for then.
@@ -155,19 +191,39 @@ impl Stage<'_> {
 
 impl Up {
     pub(super) fn cut(&mut self, length: usize) {
-        while self.0.len() > length {
-            self.0.pop();
+        while self.placed.len() > length {
+            self.kept.extend(self.placed.pop().filter(|placed| placed.stays));
+        }
+    }
+
+    /// A part that was kept and is wanted again, given a clean state; `None`: there is none, or it has failed meanwhile, and
+    /// another one of its role has gone.
+    fn again(
+        &mut self,
+        role: &str,
+        like: impl Fn(&Placed) -> Result<bool, RigError>,
+        stop: &Stop,
+    ) -> Result<Option<Placed>, RigError> {
+        let Some(index) = self.kept.iter().position(|placed| placed.role == role) else { return Ok(None) };
+        let mut placed = self.kept.swap_remove(index);
+        if !like(&placed)? {
+            return Ok(None);
+        }
+        match placed.crew.first()?.reset(stop) {
+            Ok(()) => Ok(Some(placed)),
+            Err(RigError::Stopped) => Err(RigError::Stopped),
+            Err(_) => Ok(None),
         }
     }
 
     fn crew(&mut self, role: &str) -> Result<&mut Crew, RigError> {
-        let found = self.0.iter_mut().find(|placed| placed.role == role).map(|placed| &mut placed.crew);
+        let found = self.placed.iter_mut().find(|placed| placed.role == role).map(|placed| &mut placed.crew);
         found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
     }
 
     /// Opens a window on all parts, watches, and closes it: those that came last are measured by all others.
     pub(super) fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
-        self.0.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
+        self.placed.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
         match self.ending(stop)? {
             Some(index) => {
                 self.together(stop, index)?;
@@ -175,17 +231,17 @@ impl Up {
             }
             None => self.so_long(stop, length)?,
         }
-        let taken = self.0.iter_mut().rev().map(|placed| placed.end(stop));
+        let taken = self.placed.iter_mut().rev().map(|placed| placed.end(stop));
         let mut taken = taken.collect::<Result<Vec<_>, _>>()?;
         taken.reverse();
         // What ends with the window may have ended badly.
-        self.0.iter_mut().try_for_each(|placed| placed.crew.looks(stop).map(drop))?;
+        self.placed.iter_mut().try_for_each(|placed| placed.crew.looks(stop).map(drop))?;
         Ok(taken)
     }
 
     /// The part whose end is the window's.
     fn ending(&mut self, stop: &Stop) -> Result<Option<usize>, RigError> {
-        for (index, placed) in self.0.iter_mut().enumerate() {
+        for (index, placed) in self.placed.iter_mut().enumerate() {
             if placed.looks(stop)?.iter().any(|numbers| numbers.contains_key(OVER)) {
                 return Ok(Some(index));
             }
@@ -195,11 +251,11 @@ impl Up {
 
     /// Shares of a load that set up by themselves wait for each other, and begin again as one.
     fn together(&mut self, stop: &Stop, index: usize) -> Result<(), RigError> {
-        if self.0[index].looks(stop)?.iter().all(|numbers| !numbers.contains_key(SET_UP)) {
+        if self.placed[index].looks(stop)?.iter().all(|numbers| !numbers.contains_key(SET_UP)) {
             return Ok(());
         }
         self.until(stop, index, SET_UP)?;
-        self.0[index].crew.begin(stop)
+        self.placed[index].crew.begin(stop)
     }
 
     fn so_long(&mut self, stop: &Stop, length: Duration) -> Result<(), RigError> {
@@ -210,7 +266,7 @@ impl Up {
             if left <= CHECK {
                 return Ok(());
             }
-            self.0.iter_mut().try_for_each(|placed| placed.looks(stop).map(drop))?;
+            self.placed.iter_mut().try_for_each(|placed| placed.looks(stop).map(drop))?;
         }
     }
 
@@ -218,11 +274,11 @@ impl Up {
     fn until(&mut self, stop: &Stop, index: usize, name: &str) -> Result<(), RigError> {
         let begin = Instant::now();
         let mut checked = begin;
-        while !self.0[index].all(stop, name)? {
+        while !self.placed[index].all(stop, name)? {
             stop.sleep(SOON)?;
             if checked.elapsed() >= CHECK {
                 checked = Instant::now();
-                for placed in &mut self.0 {
+                for placed in &mut self.placed {
                     let (role, after) = (placed.role, begin.elapsed().as_secs_f64());
                     placed.looks(stop).map_err(|error| match error {
                         RigError::Sut(what) => {

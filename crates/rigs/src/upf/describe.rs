@@ -6,10 +6,14 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::{Config, UpfLoadPart, UpfPart};
 
 use crate::harness::metric_of_places;
-use crate::{keys, noise};
+use crate::{keys, noise, readback, stranger};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];
+/// Where a UPF of ours serves, and its habits, unless a scenario says otherwise: of another one its profile's come first.
+pub(super) const N4: &str = "127.8.0.8:8805";
+pub(super) const N3: &str = "127.8.0.8:2152";
+pub(super) const DIALECT: &str = "strict-rel17";
 /// The design of a UPF that runs already.
 pub(super) const EXTERNAL: &str = "external";
 const MODES: [&str; 7] = ["control", "blind", "sessions", "mixed", "handover", "paging", "qos"];
@@ -35,8 +39,8 @@ fn keys_of_upf() -> Vec<Key> {
     let own = |key: Key| key.when("sut.design", OWN);
     let mut keys = UpfPart::keys("sut")
         .change("design", design)
-        .or("n4", "127.8.0.8:8805")
-        .or("n3", "127.8.0.8:2152")
+        .or("n4", N4)
+        .or("n3", N3)
         .change("n3", n3)
         .each(&["install", "service", "scan"], own)
         .each(&["held_answers", "queue", "crash_after", "restart_after", "busy_poll"], |key| {
@@ -63,6 +67,7 @@ fn keys_of_upf() -> Vec<Key> {
             .optional()
             .when("sut.design", &[EXTERNAL]),
     ]);
+    keys.extend(stranger::keys("sut.design", &[EXTERNAL]));
     keys
 }
 
@@ -138,6 +143,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them";
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
+        Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a UPF that we did not write";
         Scalar Neither "tool.lateness_us_p99" "us" "how late requests left";
         Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
         Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();
@@ -153,6 +159,7 @@ pub(super) fn metrics() -> Vec<Metric> {
             .map(|kind| latency(format!("{kind}_us_service_p50"), "the same from its sending")),
     );
     metrics.push(metric_of_places());
+    metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics
 }

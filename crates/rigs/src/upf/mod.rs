@@ -13,10 +13,11 @@ use ranlab_campaign::rig::{RigDescription, RigError, Run};
 use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::worker::Worker;
-use ranlab_parts::{AttachPart, Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
+use ranlab_parts::{Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
 
 use crate::harness::{Experiment, Judged, Side, Stage, Window};
-use crate::keys;
+use crate::peer::Peer;
+use crate::{keys, stranger};
 use describe::EXTERNAL;
 
 const UPF: &str = "UPF";
@@ -109,7 +110,7 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
 /// The UPF as the point says, or what meters it.
 fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
-        return Ok(Part::Attach(AttachPart::read(run, "sut")?));
+        return stranger::part(run);
     }
     let mut part = UpfPart::read(run, "sut")?;
     (part.n4, part.n3) = (of_own(part.n4, own), of_own(part.n3, own));
@@ -130,7 +131,12 @@ fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
 /// The load as the point says.
 fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     let mut part = UpfLoadPart::read(run, "load")?;
-    (part.n4, part.n3) = (keys::parsed(run, "sut.n4")?, keys::parsed(run, "sut.n3")?);
+    let address = |path: &str, default, of: fn(&Peer) -> &str| {
+        let text = stranger::said(run, path, default, of)?;
+        text.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
+    };
+    part.n4 = address("sut.n4", describe::N4, |peer| &peer.addresses.n4)?;
+    part.n3 = address("sut.n3", describe::N3, |peer| &peer.addresses.n3)?;
     let mut network: SocketAddr = keys::parsed(run, "load.network")?;
     // One that runs already is where it is.
     if keys::text(run, "sut.design")? != EXTERNAL {
@@ -144,8 +150,8 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
             part.gnb = SocketAddr::from(([127, 10, own * 4, 1], part.gnb.port()));
         }
     }
-    let habits = keys::text(run, "sut.dialect")?;
-    part.set("dialect", &habits.into()).map_err(|error| RigError::Rig(error.to_string()))?;
+    let habits = stranger::said(run, "sut.dialect", describe::DIALECT, |peer| &peer.dialect.n4)?;
+    part.set("dialect", &habits.as_str().into()).map_err(|error| RigError::Rig(error.to_string()))?;
     part.n6 = match keys::text(run, "load.n6")? {
         "own" => Network::Ip { local: network, upf: n6_of(part.n3) },
         _ => keys::parsed(run, "load.n6")?,

@@ -8,7 +8,7 @@ use ranlab_campaign::value::Value;
 use ranlab_emulator::load::{LoadReport, N3Io};
 use ranlab_machines::n4::Dialect;
 use ranlab_parts::worker::Report;
-use ranlab_parts::{BitRate, Cpus, Lab, LoadArrivals, LoadMode, OVER, PacketRate, UpfDesign};
+use ranlab_parts::{AttachPart, BitRate, Cpus, Lab, LoadArrivals, LoadMode, OVER, PacketRate, UpfDesign};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn rig() -> Bench<Upf> {

@@ -23,8 +23,12 @@ use ranlab_parts::Part;
 use ranlab_parts::worker::Report;
 
 use crate::harness::{self, Experiment, Judged, Stage, Window};
+use crate::stranger;
 use setup::Setup;
 
+/// Why nobody else's network can be put in.
+const NO_STRANGER: &str =
+    "what is measured is a network of switches and links, which this rig makes, and no program";
 /// What the network of namespaces is to the rig, where the answer is live.
 const NETWORK: &str = "network";
 
@@ -104,6 +108,9 @@ impl Experiment for Xhaul {
 
     /// Rates, patterns, budgets and loads of a point.
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        if let Some(refused) = stranger::refused(settings, NO_STRANGER) {
+            return Some(refused);
+        }
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
         Some(match Setup::read(&Run::new(&point, 0, 0, Duration::ZERO)) {
             Ok(setup) => build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string()),

@@ -7,7 +7,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::{Config, XhaulPart, config};
 
-use crate::keys;
+use crate::{keys, stranger};
 
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];
@@ -234,6 +234,7 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
+        keys.insert(2, stranger::refused_key(super::NO_STRANGER));
         keys
     }
 }

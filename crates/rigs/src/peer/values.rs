@@ -1,0 +1,70 @@
+//! Texts of a profile with what a scenario says in them.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use super::Fill;
+
+/// What a profile asks for, and what was said.
+pub(super) struct Values<'a> {
+    pub(super) said: BTreeMap<String, String>,
+    pub(super) asked: &'a BTreeMap<String, Fill>,
+}
+
+/// Why a text cannot be filled in.
+pub(super) enum Unfit {
+    Unfilled { name: String, about: String },
+    Wrong(String),
+}
+
+impl Values<'_> {
+    /// The same with each `{name}` in its texts filled in.
+    pub(super) fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, Unfit> {
+        let wrong = |error: serde_json::Error| Unfit::Wrong(error.to_string());
+        let mut json = serde_json::to_value(of).map_err(wrong)?;
+        self.walk(&mut json)?;
+        serde_json::from_value(json).map_err(wrong)
+    }
+
+    fn walk(&self, json: &mut serde_json::Value) -> Result<(), Unfit> {
+        match json {
+            serde_json::Value::String(text) => *text = self.fill(text)?,
+            serde_json::Value::Array(all) => all.iter_mut().try_for_each(|one| self.walk(one))?,
+            serde_json::Value::Object(all) => all.values_mut().try_for_each(|one| self.walk(one))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `{name}` becomes its value; braces around anything else stay.
+    pub(super) fn fill(&self, text: &str) -> Result<String, Unfit> {
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_lowercase())
+                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        };
+        let (mut filled, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            filled.push_str(before);
+            match after.split_once('}').filter(|(name, _)| is_name(name)) {
+                Some((name, after)) => {
+                    filled.push_str(self.value(name, text)?);
+                    rest = after;
+                }
+                None => {
+                    filled.push('{');
+                    rest = after;
+                }
+            }
+        }
+        Ok(filled + rest)
+    }
+
+    fn value(&self, name: &str, text: &str) -> Result<&str, Unfit> {
+        match (self.said.get(name), self.asked.get(name)) {
+            (Some(value), _) => Ok(value),
+            (None, Some(fill)) => Err(Unfit::Unfilled { name: name.to_owned(), about: fill.about.clone() }),
+            (None, None) => Err(Unfit::Wrong(format!("`{{{name}}}` in \"{text}\" has no [fill.{name}]"))),
+        }
+    }
+}

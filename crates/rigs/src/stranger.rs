@@ -1,0 +1,279 @@
+//! A stranger as system under test, in any rig: its profile filled in, its commands, and what it says of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::{Breach, Outcome, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+use ranlab_parts::readback::Readings;
+use ranlab_parts::worker::Report;
+use ranlab_parts::{AttachPart, Config, Each, Host, Lab, MeterBy, Part, ReadyWhen};
+use serde::Serialize;
+
+use crate::peer::{Distrust, Peer, PeerError};
+use crate::readback;
+
+/// The key that names a profile.
+const PEER: &str = "sut.peer";
+/// The key that says what it asks for.
+const FILL: &str = "sut.fill";
+/// The key that says whether the profile's commands are run.
+const RUN: &str = "sut.run";
+/// How long something of the system was stopped by a signal, s.
+pub(crate) const STOPPED_S: &str = "sut.stopped_s";
+
+/// Names a profile, where another key has one of these values.
+pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
+    let peer = "its profile: a name that `bench list` shows, or a path to a file like those in peers/";
+    let fill = "what its profile asks for, each \"name=value\", e.g. \"folder=/opt/flexran-rtc\"";
+    vec![
+        Key::new(PEER, Kind::Text, peer).optional().when(path, values),
+        Key::new(
+            RUN,
+            Kind::Bool,
+            "whether its profile's commands are run; without this they are; false: it runs already",
+        )
+        .optional()
+        .when(path, values),
+        Key::new(FILL, Kind::List(Box::new(Kind::Text)), fill).optional().when(path, values),
+    ]
+}
+
+/// The key of a rig that takes no stranger, whose reason who names one is told.
+pub(crate) fn refused_key(why: &str) -> Key {
+    Key::new(PEER, Kind::Text, &format!("no profile can be measured here: {why}")).optional()
+}
+
+/// That reason, if a point names one.
+pub(crate) fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
+    settings
+        .contains_key(PEER)
+        .then(|| Err(format!("`{PEER}`: no profile can be measured by this rig: {why}")))
+}
+
+fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<Peer>, PeerError> {
+    let Some(name) = value(PEER).and_then(Value::text) else { return Ok(None) };
+    let said: Vec<&str> = match value(FILL) {
+        Some(Value::List(all)) => all.iter().filter_map(Value::text).collect(),
+        Some(Value::Text(one)) => vec![one],
+        _ => Vec::new(),
+    };
+    let peer = Peer::load(name)?;
+    let peer = if value(RUN) == Some(&Value::Bool(false)) { peer.running() } else { peer };
+    peer.filled(said).map(Some)
+}
+
+/// The profile that a run names, with everything filled in.
+pub(crate) fn peer(run: &Run<'_>) -> Result<Option<Peer>, RigError> {
+    loaded(|path| run.value(path)).map_err(|error| RigError::Rig(error.to_string()))
+}
+
+/// What the scenario says, unless it says no more than the default, and the profile does.
+pub(crate) fn said(
+    run: &Run<'_>,
+    path: &str,
+    default: &str,
+    of: impl Fn(&Peer) -> &str,
+) -> Result<String, RigError> {
+    let own = run.text(path).unwrap_or(default);
+    let profile =
+        peer(run)?.map(|peer| of(&peer).to_owned()).filter(|text| !text.is_empty() && own == default);
+    match profile.unwrap_or_else(|| own.to_owned()) {
+        said if said.is_empty() => {
+            Err(RigError::Rig(format!("`{path}` is not set, and no profile says it (`{PEER}`)")))
+        }
+        said => Ok(said),
+    }
+}
+
+/// What runs already, or what the profile's commands start.
+pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
+    let attach = AttachPart::read(run, "sut")?;
+    Ok(match peer(run)? {
+        Some(peer) => part_of(peer, attach),
+        None => Part::Attach(attach),
+    })
+}
+
+/// What the scenario says is metered comes before what the profile says.
+fn part_of(peer: Peer, attach: AttachPart) -> Part {
+    let mut program = peer.program();
+    if attach != AttachPart::default() {
+        let AttachPart { pid, command, cgroup } = attach;
+        program.meter = MeterBy { pid, command, cgroup: cgroup.map(Into::into), pid_file: None };
+    }
+    if peer.runs() || program.ready != ReadyWhen::default() || program.meter.pid_file.is_some() {
+        return Part::Program(Box::new(program));
+    }
+    let MeterBy { pid, command, cgroup, .. } = program.meter;
+    let cgroup = cgroup.map(|path| path.display().to_string());
+    Part::Attach(AttachPart { pid, command, cgroup })
+}
+
+/// Lets a program's commands be run if that is allowed, its output kept beside the campaign; whether it stays between repeats.
+pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
+    let Part::Program(program) = part else { return Ok(false) };
+    if !lab.commands && !program.commands().is_empty() {
+        let why = "the profile's commands may not be run: that takes `--allow-commands`";
+        return Err(RigError::Environment(why.to_owned()));
+    }
+    let folder = lab.folder.as_ref().filter(|_| *host == Host::Local);
+    program.log = folder.map(|folder| folder.join(format!("{}.log", program.name)));
+    Ok(program.run.each == Each::Campaign && !program.run.start.is_empty())
+}
+
+/// Readings of counters when a window begins; `None`: the system does not count.
+pub(crate) fn before(run: &Run<'_>) -> Result<Option<(Instant, Readings)>, RigError> {
+    let mut all = readback::wanted(run)?;
+    all.retain(|one| one.total);
+    if all.is_empty() {
+        return Ok(None);
+    }
+    // One that does not answer now is told afterwards.
+    Ok(ranlab_parts::readback::read(&all).ok().map(|readings| (Instant::now(), readings)))
+}
+
+/// What of a stranger speaks against a repeat: it was stopped, it does not answer, its answers do not agree.
+pub(crate) fn judge<'a>(
+    recorder: &mut Recorder,
+    outcome: Outcome,
+    reports: impl Iterator<Item = &'a Report>,
+    unread: Option<String>,
+) -> Outcome {
+    let watched: Vec<_> = reports.filter_map(|report| report.stops.as_ref()).collect();
+    let stops = || watched.iter().copied().flatten();
+    if !watched.is_empty() {
+        recorder.scalar(STOPPED_S, stops().map(|stop| stop.seconds).fold(0.0, f64::max));
+    }
+    let stopped = stops().map(|stop| {
+        let (who, seconds, from_s) = (&stop.who, stop.seconds, stop.from_s);
+        format!("{who} was stopped by a signal for {seconds:.1} s, from {from_s:.2} s into the window")
+    });
+    let against: Vec<String> = stopped.chain(unread).collect();
+    match outcome {
+        Outcome::Ok => {
+            recorder.judge(against.iter().map(|words| (Outcome::Degraded, Breach::said(true, words))))
+        }
+        outcome => {
+            against.iter().for_each(|words| recorder.also(words));
+            outcome
+        }
+    }
+}
+
+/// What a reader has to know of the profiles in use, a sentence each: metrics that are not to be believed, and that a system
+/// does not tell what it took in.
+pub(crate) fn remarks(results: &Results) -> Vec<String> {
+    let points = results.points.iter().map(|point| &point.point.settings);
+    let named =
+        points.filter_map(|settings| Some((settings.get(PEER)?.text()?, settings.contains_key("sut.rest"))));
+    let mut told = Vec::new();
+    for (name, asked) in named.collect::<BTreeSet<_>>() {
+        // One that is not there any more can say nothing.
+        let Ok(peer) = Peer::load(name) else { continue };
+        let of = format!("{} {}", peer.title, peer.version);
+        if peer.read_back.is_empty() && !asked {
+            told.push(format!("{of} is not asked what it took in: that is known by its answers alone."));
+        }
+        let runs = || results.points.iter().flat_map(|point| &point.runs);
+        let recorded = |one: &&Distrust| runs().any(|run| run.recording.metrics.contains_key(&one.metric));
+        for Distrust { metric, why } in peer.distrust.iter().filter(recorded) {
+            told.push(format!("`{metric}` is not to be believed of {of}: {why}."));
+        }
+    }
+    told
+}
+
+/// A command of a profile, as it will be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// The profile.
+    pub peer: String,
+    /// The machine.
+    pub at: String,
+    /// What for: `start`, `ready`, `reset`, `stop`.
+    pub name: &'static str,
+    /// When it is run.
+    pub when: &'static str,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Its working folder; none: that of the campaign.
+    pub folder: Option<String>,
+    /// What is added to the environment.
+    pub environment: Vec<String>,
+}
+
+impl std::fmt::Display for Planned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}: `{}` {}: {:?}", self.peer, self.at, self.name, self.when, self.argv)?;
+        if let Some(folder) = &self.folder {
+            write!(f, " in {folder}")?;
+        }
+        if self.environment.is_empty() { Ok(()) } else { write!(f, " with {}", self.environment.join(" ")) }
+    }
+}
+
+/// The commands that a plan runs, each once.
+///
+/// # Errors
+/// A profile cannot be used, or its commands would have to be run by a worker that is reached over TCP.
+pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
+    let mut all: Vec<Planned> = Vec::new();
+    for point in &plan.points {
+        let Some(peer) = loaded(|path| point.settings.get(path))? else { continue };
+        let at = point.settings.get("sut.at").and_then(Value::text).unwrap_or("local").to_owned();
+        let program = peer.program();
+        for (name, argv) in program.commands() {
+            if at.starts_with("tcp://") {
+                return Err(PeerError::OverTcp { peer: peer.name, at });
+            }
+            let planned = Planned {
+                peer: peer.name.clone(),
+                at: at.clone(),
+                name,
+                when: when(name, program.run.each, program.run.start.is_empty()),
+                argv: argv.to_vec(),
+                folder: program.run.folder.as_ref().map(|folder| folder.display().to_string()),
+                environment: program
+                    .run
+                    .environment
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect(),
+            };
+            if !all.contains(&planned) {
+                all.push(planned);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What users of the profiles in a plan should know, a sentence each.
+pub fn notes(plan: &Plan) -> Vec<String> {
+    let peers = plan.points.iter().filter_map(|point| Peer::load(point.settings.get(PEER)?.text()?).ok());
+    let told: BTreeSet<String> = peers
+        .flat_map(|peer| peer.notes.into_iter().map(move |note| format!("{}: {note}", peer.name)))
+        .collect();
+    told.into_iter().collect()
+}
+
+fn when(name: &str, each: Each, runs_already: bool) -> &'static str {
+    match (name, each) {
+        ("ready", _) => "again and again until it succeeds, after each of the others",
+        ("reset", _) if runs_already => "before each repeat",
+        ("reset", Each::Campaign) => "before each repeat but the first",
+        ("reset", Each::Repeat) => "never, since it is started for each repeat",
+        ("start", Each::Campaign) => "once",
+        ("start", Each::Repeat) => "before each repeat",
+        (_, Each::Campaign) => "at the end",
+        (_, Each::Repeat) => "after each repeat",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use std::time::Duration;
+
+use ranlab_campaign::metric::{Better, Metric, MetricKind};
+use ranlab_campaign::plan::Point;
+use ranlab_campaign::record::Recording;
+use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_parts::worker::Stopped;
+use ranlab_parts::{Commands, Host, Lab, ProgramPart};
+
+use super::*;
+use crate::fake::{self, Acts, Log};
+use crate::harness::{Bench, Experiment, Stage, Window};
+
+/// A program that is started so often, and nothing else.
+struct Program(Each);
+
+impl Experiment for Program {
+    fn describe(&self) -> RigDescription {
+        let metrics = vec![Metric::new(STOPPED_S, "s", MetricKind::Scalar, Better::Lower, "of the tests")];
+        RigDescription {
+            name: "program".to_owned(),
+            aliases: Vec::new(),
+            comment: "of the tests".to_owned(),
+            keys: vec![crate::keys::place("sut.at", "the system")],
+            metrics,
+            needs: Vec::new(),
+            set_up: Duration::ZERO,
+            starter: "",
+        }
+    }
+
+    fn bring_up(&self, _run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let run = Commands { start: vec!["strange".to_owned()], each: self.0, ..Commands::default() };
+        let part = ProgramPart { name: "strange".to_owned(), run, ..ProgramPart::default() };
+        stage.sut("system", "sut.at", Part::Program(Box::new(part))).map(drop)
+    }
+
+    fn record(&self, _: &Run<'_>, _: &Window<'_>, _: &mut Recorder) -> Result<Outcome, RigError> {
+        Ok(Outcome::Ok)
+    }
+}
+
+fn rig(each: Each, commands: bool, acts: Acts) -> (Bench<Program>, Point, Log) {
+    let (log, lab) = (Log::default(), Lab { commands, ..Lab::new("no-such-program") });
+    let rig = Bench::new(&lab, Program(each));
+    let point = fake::point(&rig, &[("sut.at", Value::Text(fake::worker("system", acts, &log)))]);
+    (rig, point, log)
+}
+
+fn asked(log: &Log) -> Vec<String> {
+    std::mem::take(&mut log.lock().unwrap())
+}
+
+#[test]
+fn a_program_that_stays_is_reset_and_goes_with_the_campaign_and_another_one_with_the_repeat() {
+    let (mut rig, point, log) = rig(Each::Campaign, true, Acts::default());
+    let run = fake::run(&point);
+    for _ in 0..3 {
+        rig.prepare(&run).unwrap();
+        rig.tear_down();
+    }
+    assert_eq!(asked(&log), ["system start", "system reset", "system reset"]);
+    drop(rig);
+    assert_eq!(asked(&log), ["system stop"]);
+
+    let (mut rig, point, log) = self::rig(Each::Repeat, true, Acts::default());
+    for _ in 0..2 {
+        rig.prepare(&fake::run(&point)).unwrap();
+        rig.tear_down();
+    }
+    assert_eq!(asked(&log), ["system start", "system stop", "system start", "system stop"]);
+}
+
+#[test]
+fn no_command_is_run_that_nobody_allowed() {
+    let (mut rig, point, log) = rig(Each::Repeat, false, Acts::default());
+    let error = rig.prepare(&fake::run(&point)).unwrap_err();
+    assert!(matches!(&error, RigError::Environment(why) if why.contains("--allow-commands")), "{error}");
+    assert!(!asked(&log).contains(&"system start".to_owned()));
+}
+
+#[test]
+fn a_program_that_was_stopped_is_told_by_name_and_time() {
+    let stop = Stopped { who: "strange (python3, process 7)".to_owned(), from_s: 0.51, seconds: 1.25 };
+    for (stops, outcome) in [(vec![stop], Outcome::Degraded), (Vec::new(), Outcome::Ok)] {
+        let mut report = fake::report(0.5, 1.0, &[]);
+        report.stops = Some(stops);
+        let (mut rig, point, _) = rig(Each::Repeat, true, Acts { report, ..Acts::default() });
+        let run = fake::run(&point);
+        rig.prepare(&run).unwrap();
+        let mut recorder = Recorder::default();
+        assert_eq!(rig.measure(&run, &mut recorder), Ok(outcome));
+        let Recording { metrics, reason, .. } = recorder.finish();
+        assert_eq!(metrics[STOPPED_S] > 0.0, outcome == Outcome::Degraded);
+        assert!(
+            outcome == Outcome::Ok
+                || reason
+                    .contains("process 7) was stopped by a signal for 1.2 s, from 0.51 s into the window"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn a_worker_over_tcp_takes_no_command() {
+    let place: Host = fake::real().parse().unwrap();
+    let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
+    let part = Part::Program(Box::new(ProgramPart { run, ..ProgramPart::default() }));
+    let stop = ranlab_campaign::rig::Stop::never();
+    let worker = ranlab_parts::worker::Worker::start(&Lab::new("x"), &place, "system", part, &stop);
+    let error = worker.err().unwrap().to_string();
+    assert!(error.contains("`start` names something of the worker's machine"), "{error}");
+}
+
+/// A scenario of a rig with this profile, and the commands that it would run.
+fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
+    let rigs = crate::descriptions(&Lab::new("x"));
+    let text = format!("title = 't'\nrig = '{rig}'\n[sut]\n{sut}\n");
+    let scenario = Scenario::parse(&text, "t.toml", &Overrides::default(), &rigs).unwrap();
+    let description = rigs.iter().find(|description| description.is(rig)).unwrap();
+    let commands = commands(&Plan::new(&scenario, description))?;
+    Ok(commands.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn every_rig_that_meets_strangers_shows_what_their_profiles_run() {
+    for (rig, sut) in [
+        ("sd-ran", "type = 'external'\npeer = 'flexran-rtc'\nfill = ['folder=/x']"),
+        ("e2-statistics", "type = 'external'\npeer = 'flexric'\nfill = ['program=/x']"),
+        ("e2-rtt", "type = 'external'\npeer = 'flexric'\nfill = ['program=/x']"),
+        ("upf", "design = 'external'\npeer = 'open5gs'\nfill = ['program=/x', 'config=/y']"),
+    ] {
+        let all = planned(rig, sut).unwrap();
+        assert!(
+            all.len() == 1 && all[0].contains("at local: `start` before each repeat: ["),
+            "{rig}: {all:?}"
+        );
+        assert_eq!(planned(rig, &format!("{sut}\nrun = false")).unwrap(), [""; 0], "{rig}");
+        let error = planned(rig, &format!("{sut}\nat = 'tcp://h:1'")).unwrap_err();
+        assert!(matches!(error, PeerError::OverTcp { .. }), "{rig}: {error}");
+    }
+    let error = planned("sd-ran", "type = 'external'\npeer = 'flexran-rtc'").unwrap_err();
+    assert!(error.to_string().contains("asks for `folder`"), "{error}");
+}
+
+#[test]
+fn a_rig_that_takes_no_stranger_says_why() {
+    for name in ["pipeline", "xhaul"] {
+        let rig = crate::by_name(&Lab::new("x"), name).unwrap();
+        let point = fake::point(&*rig, &[(PEER, "open5gs".into())]);
+        let why = rig.preview(&point.settings).unwrap().unwrap_err();
+        assert!(why.contains("`sut.peer`: no profile can be measured by this rig: "), "{name}: {why}");
+    }
+}
+
+#[test]
+fn what_the_scenario_does_not_say_is_as_the_profile_has_it() {
+    let said = |default: &str, set: &[(&str, Value)]| {
+        let settings = set.iter().map(|(path, value)| ((*path).to_owned(), value.clone())).collect();
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        said(&fake::run(&point), "sut.n4", default, |peer| &peer.addresses.n4)
+    };
+    let open5gs = ("sut.peer", Value::from("open5gs"));
+    let running = ("sut.run", Value::Bool(false));
+    let at = |text: &str| ("sut.n4", Value::from(text));
+    let default = "127.8.0.8:8805";
+    assert_eq!(said(default, &[at(default)]).unwrap(), default);
+    let of_profile = said(default, &[at(default), open5gs.clone(), running.clone()]);
+    assert_eq!(of_profile.unwrap(), "127.0.0.7:8805");
+    assert_eq!(said(default, &[at("10.0.0.1:8805"), open5gs, running]).unwrap(), "10.0.0.1:8805");
+    let error = said("", &[]).unwrap_err().to_string();
+    assert!(error.contains("`sut.n4` is not set, and no profile says it"), "{error}");
+}
