@@ -409,6 +409,25 @@ mod tests {
         assert_eq!(fit.flags, [UslFlag::PeakExtrapolated]);
     }
 
+    /// TIPSY, §V-C: the parameters and n_max of Figure 12 as printed.
+    #[test]
+    fn tipsys_printed_peaks_against_the_formula() {
+        let ovs = check_printed(0.002, 0.001, 0.008, 0.001, 10.0);
+        assert!((ovs.formula.unwrap() - 11.17).abs() < 0.01);
+        assert_eq!(
+            (ovs.agrees, ovs.within_rounding),
+            (false, true),
+            "11 by the formula; rounding of κ reaches 10"
+        );
+        let bess = check_printed(0.32, 0.01, 0.007, 0.001, 9.0);
+        assert!((bess.formula.unwrap() - 9.86).abs() < 0.01 && bess.agrees);
+        let lagopus = check_printed(1.09, 0.01, 0.020, 0.001, 2.0);
+        assert_eq!((lagopus.formula, lagopus.agrees), (None, false), "σ above 1 has no peak");
+        let eswitch = check_printed(0.06, 0.01, 0.016, 0.001, 5.0);
+        assert!((eswitch.formula.unwrap() - 7.66).abs() < 0.01);
+        assert_eq!((eswitch.agrees, eswitch.within_rounding), (false, false), "the link's cap, not the law");
+    }
+
     #[test]
     fn a_known_cap_is_left_out_and_said() {
         let law = Usl { lambda: 6.1, sigma: 0.02, kappa: 0.004 };

@@ -1,5 +1,4 @@
 //! `ranlab xapp`: xApps that measure, and samples that control.
-use ranlab_sdk::XappHandle;
 
 use crate::exit::Failure;
 use crate::output::Format;
@@ -36,9 +35,4 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
         Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
     }
-}
-
-/// An xApp tries for ever; a typing error should not: waits until it is set up or finds nobody.
-async fn joined(xapp: &XappHandle) -> Result<(), Failure> {
-    ranlab_parts::joined(xapp).await.map_err(Failure::Environment)
 }

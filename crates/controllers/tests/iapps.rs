@@ -9,7 +9,7 @@ use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::mac::MacUe;
 use ranlab_wire::e2sm::pdcp::Pdcp;
 use ranlab_wire::e2sm::rlc::RlcBearer;
-use ranlab_wire::e2sm::{Model, RowKey, SmError, Value, hw, mac, plain, rlc};
+use ranlab_wire::e2sm::{Model, RowKey, SmError, Value, mac, plain, rlc};
 use ranlab_wire::e42;
 use std::time::Duration;
 

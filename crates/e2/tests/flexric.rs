@@ -516,7 +516,7 @@ fn our_ric_shows_itself_to_an_xapp_of_ours_that_began_as_with_strangers() {
     let mut w = World::new();
     w.agent(1);
     let conn = w.connect(Side::E42);
-    let mut xapp = Xapp::new(XappConfig { dialect: Dialect::Auto, ..XappConfig::new("ric") });
+    let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.dialect = Dialect::Auto));
     let mut events = Vec::new();
     xapp.handle(w.now, XappInput::Wake);
     for _ in 0..10 {

@@ -65,11 +65,11 @@ impl World {
             Some(a) if connected => a.handle(self.now, AgentInput::Connected { controller: C0 }),
             Some(a) => a.handle(
                 self.now,
-                AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer },
+                AgentInput::Disconnected { controller: C0, why: LinkLoss::ClosedByPeer },
             ),
             None if connected => self.xapp.handle(self.now, XappInput::Connected),
             None => {
-                self.xapp.handle(self.now, XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer })
+                self.xapp.handle(self.now, XappInput::Disconnected { why: LinkLoss::ClosedByPeer })
             }
         }
     }

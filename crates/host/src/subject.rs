@@ -118,6 +118,11 @@ impl SubjectMeter {
         self.alive.keys().map(|(pid, _)| of(*pid)).sum()
     }
 
+    /// Identifiers of the processes that were alive at the last sample.
+    pub fn alive(&self) -> Vec<u32> {
+        self.alive.keys().map(|(pid, _)| *pid).collect()
+    }
+
     fn pids(&self) -> Result<Vec<u32>, MeterError> {
         match &self.subject {
             Subject::Process { pid } => Ok(vec![*pid]),

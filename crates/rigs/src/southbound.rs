@@ -10,7 +10,7 @@ use std::time::Duration;
 use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_model::arrivals::{Law, Profile};
