@@ -10,6 +10,7 @@ use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId};
 use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 /// How often a base station that does not know better is asked what happened.
@@ -73,8 +74,8 @@ impl Listener {
             }
         }
         for event in there.iter().filter(|event| sees(ues, event.rnti)) {
-            if !self.told.contains_key(&event.rnti) {
-                self.told.insert(event.rnti, event.clone());
+            if let Entry::Vacant(untold) = self.told.entry(event.rnti) {
+                untold.insert(event.clone());
                 news.push(event.clone());
             }
         }
