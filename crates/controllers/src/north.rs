@@ -6,7 +6,7 @@ use ranlab_e2::ric::{
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::{Encoding, Octets};
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -20,18 +20,16 @@ pub(crate) struct Fault {
     detail: String,
     /// The base station's own reason.
     reason: Option<&'static str>,
-    /// Methods, if the one asked for is not there.
-    allow: Option<&'static str>,
 }
 
 impl Fault {
     pub(crate) fn new(status: u16, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), reason: None, allow: None }
+        Self { status, detail: detail.into(), reason: None }
     }
 
     /// There is no such method here; there are these.
-    pub(crate) fn method(allow: &'static str) -> Self {
-        Self { allow: Some(allow), ..Self::new(405, format!("allowed here: {allow}")) }
+    pub(crate) fn method(allow: &str) -> Self {
+        Self::new(405, format!("allowed here: {allow}"))
     }
 
     /// What is wrong, in a sentence.
@@ -61,9 +59,6 @@ impl Fault {
         if let Some(reason) = self.reason {
             body["reason"] = reason.into();
         }
-        if let Some(allow) = self.allow {
-            body["allow"] = allow.into();
-        }
         NorthboundReply { token: request_token, status: self.status, body: body.to_string().into() }
     }
 }
@@ -80,7 +75,7 @@ impl From<Refusal> for Fault {
             Reason::Exists | Reason::Overcommitted | Reason::InUse => 409,
             Reason::Invalid | Reason::TooMany | Reason::NotSupported => 422,
         };
-        Self { status, detail: refusal.detail, reason: Some(refusal.reason.name()), allow: None }
+        Self { status, detail: refusal.detail, reason: Some(refusal.reason.name()) }
     }
 }
 
@@ -116,6 +111,11 @@ pub(crate) fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T
         let status = if error.is_data() { 422 } else { 400 };
         Fault::new(status, format!("the body: {error}"))
     })
+}
+
+/// A member that may be left out, but is no `null`: the description says so.
+pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 /// A value as a reply.

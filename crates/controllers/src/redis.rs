@@ -1,4 +1,8 @@
 //! A bus over a Redis server: `PUBLISH` and `SUBSCRIBE`, each from a thread of its own, for Redis may keep them waiting.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an adapter to a server, in real time, with threads of its own"
+)]
 
 use crate::bus::Bus;
 use bytes::Bytes;

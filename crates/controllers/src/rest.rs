@@ -3,6 +3,8 @@
 //! A web page of somebody else shall not command base stations through its visitor's browser: a request names this
 //! server in its `Host`, by an address or a name that was allowed (no name of the attacker's that leads here), has no
 //! other origin, and says that its body is JSON, which no form can.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
 use crate::bus::Bus;
 use crate::desk::{self, Desk, problem};
 use crate::http::{Answer, Question, ask, replied};
@@ -46,6 +48,33 @@ pub struct RestConfig {
 struct Served {
     desk: Desk<RicHandle>,
     config: RestConfig,
+    routes: Routes,
+}
+
+/// Which methods are described for which paths.
+struct Routes(Vec<(String, String)>);
+
+impl Routes {
+    /// From a description in OpenAPI.
+    fn described(openapi: &str) -> Self {
+        let described: serde_json::Value = serde_json::from_str(openapi).unwrap_or_default();
+        let paths = described["paths"].as_object().into_iter().flatten();
+        let methods = |item: &serde_json::Value| {
+            let all = ["get", "put", "delete"].into_iter().filter(|method| !item[method].is_null());
+            all.map(str::to_uppercase).collect::<Vec<_>>().join(", ")
+        };
+        Self(paths.map(|(path, item)| (path.clone(), methods(item))).collect())
+    }
+
+    /// The methods of a path; `None` if there is no such path.
+    fn of(&self, path: &str) -> Option<&str> {
+        let fits = |pattern: &str| {
+            let (pattern, path) = (pattern.split('/'), path.split('/'));
+            pattern.clone().count() == path.clone().count()
+                && pattern.zip(path).all(|(wanted, is)| wanted.starts_with('{') || wanted == is)
+        };
+        self.0.iter().find(|(pattern, _)| fits(pattern)).map(|(_, methods)| methods.as_str())
+    }
 }
 
 /// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
@@ -54,7 +83,8 @@ struct Served {
 /// It cannot listen there.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
-    let served = Arc::new(Served { desk: Desk::open(ric), config });
+    let routes = Routes::described(config.openapi);
+    let served = Arc::new(Served { desk: Desk::open(ric), config, routes });
     desk::serve(Router::new().fallback(handle).with_state(served), address).await
 }
 
@@ -74,30 +104,29 @@ async fn respond(
 ) -> Result<Response, Response> {
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
+    let wanted = match *method {
+        Method::GET | Method::HEAD => Some(Wanted::Get),
+        Method::PUT => Some(Wanted::Put),
+        Method::DELETE => Some(Wanted::Delete),
+        _ => None,
+    };
+    let name = if wanted == Some(Wanted::Get) { "GET" } else { method.as_str() };
+    if let Some(allow) = served.routes.of(uri.path())
+        && !allow.split(", ").any(|allowed| allowed == name)
+    {
+        return Err(not_allowed(allow));
+    }
     match uri.path() {
-        "/healthz" if method == Method::GET => return Ok(json("{\"status\":\"ok\"}")),
-        "/openapi.json" if method == Method::GET => return Ok(json(config.openapi)),
-        "/v1/events" if method == Method::GET && config.events.is_some() => {
-            return config.events.as_ref().map_or_else(|| Err(not_found()), events);
-        }
-        "/healthz" | "/openapi.json" | "/v1/events" => return Err(not_allowed("GET")),
+        "/healthz" => return Ok(json("{\"status\":\"ok\"}")),
+        "/openapi.json" => return Ok(json(config.openapi)),
+        "/v1/events" => return config.events.as_ref().map_or_else(|| Err(not_found()), events),
         _ => {}
     }
     let path = uri.path().strip_prefix("/v1/").ok_or_else(not_found)?;
-    let wanted = match *method {
-        Method::GET => Wanted::Get,
-        Method::PUT => Wanted::Put,
-        Method::DELETE => Wanted::Delete,
-        Method::HEAD => Wanted::Get,
-        _ => return Err(not_allowed("GET, PUT, DELETE")),
-    };
+    let wanted = wanted.ok_or_else(not_found)?;
     let body = if wanted == Wanted::Put { checked_body(headers, body).await? } else { Bytes::new() };
     let question = Question { iapp: config.iapp.to_owned(), method: wanted, path: path.to_owned(), body };
     match ask(&served.desk, question).await? {
-        Answer::Reply(reply) if reply.status == 405 => {
-            let problem: serde_json::Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            Err(allowing(replied(reply), problem["allow"].as_str().unwrap_or_default()))
-        }
         Answer::Reply(reply) => Ok(replied(reply)),
         Answer::NoSuch(_) => Err(problem(StatusCode::NOT_FOUND, "the controller is not there")),
         Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
@@ -113,15 +142,11 @@ fn not_found() -> Response {
 }
 
 fn not_allowed(allow: &str) -> Response {
-    let refused = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allow}"));
-    allowing(refused, allow)
-}
-
-fn allowing(mut response: Response, allow: &str) -> Response {
+    let mut refused = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allow}"));
     if let Ok(allow) = allow.parse() {
-        response.headers_mut().insert(header::ALLOW, allow);
+        refused.headers_mut().insert(header::ALLOW, allow);
     }
-    response
+    refused
 }
 
 /// A `Host` without its port; brackets of IPv6 are taken off.

@@ -88,6 +88,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         // JSON of something else.
         (422, slice("1"), r#"{"capacity": "NaN"}"#),
         (422, slice("1"), r#"{"capacity": null}"#),
+        (422, slice("1"), r#"{"capacity": 0.1, "deadline": null}"#),
         (422, slice("1"), r#"{"capacity": -0.1}"#),
         (422, slice("1"), r#"{"capacity": 0}"#),
         (422, slice("1"), r#"{"capacity": 1e-9}"#),

@@ -105,6 +105,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (422, format!("{bearer}/filters/2"), r#"{"queue": 1, "source": "10.0.0.256"}"#),
         (422, format!("{bearer}/filters/2"), r#"{"queue": 1, "destination_port": 70000}"#),
         (422, format!("{bearer}/filters/2"), "{}"),
+        (422, format!("{bearer}/filters/2"), r#"{"queue": 1, "source": null}"#),
         (422, format!("{bearer}/scheduler"), r#"{"type": "fair"}"#),
         (422, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": []}"#),
         (422, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": [1, 1]}"#),

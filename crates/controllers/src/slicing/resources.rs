@@ -1,5 +1,5 @@
 //! Slices as JSON.
-use crate::north::Fault;
+use crate::north::{Fault, given};
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm::rrc::{RrcEvent, Snssai};
 use ranlab_wire::e2sm::slice::{
@@ -31,7 +31,7 @@ fn yes() -> bool {
 #[serde(deny_unknown_fields)]
 pub struct SliceResource {
     /// Its number; in a path that names it, it may be left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub id: Option<u16>,
     /// For people.
     #[serde(default)]
@@ -40,16 +40,16 @@ pub struct SliceResource {
     #[serde(default)]
     pub scheduler: SchedulerName,
     /// A share of the carrier, above 0 up to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub capacity: Option<f64>,
     /// A rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub rate: Option<RateResource>,
     /// Resource blocks of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub prbs: Option<PrbResource>,
     /// Resource blocks within a time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub deadline: Option<DeadlineResource>,
 }
 
@@ -82,7 +82,7 @@ pub struct DeadlineResource {
     /// Resource blocks.
     pub prbs: u32,
     /// What a return before the deadline may bring back; as many as `prbs` unless said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub max_replenish: Option<u32>,
 }
 
@@ -268,10 +268,10 @@ impl Default for PolicyResource {
 #[serde(deny_unknown_fields)]
 pub struct RuleResource {
     /// The network that the UE selected, `MCC.MNC`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub plmn: Option<String>,
     /// A slice that it asked for, `SST` or `SST-SD`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub snssai: Option<String>,
     /// Where it belongs.
     pub slice: SliceResource,

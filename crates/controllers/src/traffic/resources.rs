@@ -1,5 +1,5 @@
 //! Bearers as JSON.
-use crate::north::Fault;
+use crate::north::{Fault, given};
 use ranlab_wire::e2sm::traffic::{
     BdpPacer, BearerTraffic, Codel, DEFAULT_CAPACITY_BYTES, Discipline, Filter, Pacer, Queue, QueueScheduler,
     RateLimit,
@@ -16,13 +16,13 @@ pub struct QueueResource {
     #[serde(default = "capacity")]
     pub capacity_bytes: u32,
     /// Drops by the time that packets wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub codel: Option<CodelResource>,
     /// What leaves it faster waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub shaper: Option<RateResource>,
     /// What comes faster is dropped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub policer: Option<RateResource>,
 }
 
@@ -70,19 +70,19 @@ fn burst() -> u32 {
 #[serde(deny_unknown_fields)]
 pub struct FilterResource {
     /// Source address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub source: Option<Ipv4Addr>,
     /// Destination address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub destination: Option<Ipv4Addr>,
     /// Source port.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub source_port: Option<u16>,
     /// Destination port.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub destination_port: Option<u16>,
     /// Protocol, as IANA numbers them: 6 is TCP, 17 UDP.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub protocol: Option<u8>,
     /// Where what matches goes.
     pub queue: u8,

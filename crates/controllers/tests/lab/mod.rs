@@ -64,14 +64,14 @@ impl Lab {
             while let Some(output) = self.ric.poll() {
                 quiet = false;
                 match output {
-                    RicOutput::Transmit(conn) => self.to_station(conn),
+                    RicOutput::Transmit(conn) => self.carry_down(conn),
                     RicOutput::Event(RicEvent::Reply(reply)) => self.replies.push(reply),
                     RicOutput::Close { .. } => panic!("the RIC closes: {output:?}"),
                     RicOutput::Event(_) => {}
                 }
             }
             for n in 0..self.stations.len() {
-                quiet &= self.from_station(n);
+                quiet &= self.carry_up(n);
             }
             if quiet {
                 return;
@@ -79,7 +79,7 @@ impl Lab {
         }
     }
 
-    fn to_station(&mut self, conn: ConnId) {
+    fn carry_down(&mut self, conn: ConnId) {
         let frames: VecDeque<Bytes> =
             std::iter::from_fn(|| self.ric.transmit(self.now, conn)).map(|frame| frame.to_bytes()).collect();
         for pdu in frames {
@@ -89,7 +89,7 @@ impl Lab {
     }
 
     /// Whether it had nothing to say.
-    fn from_station(&mut self, n: usize) -> bool {
+    fn carry_up(&mut self, n: usize) -> bool {
         let (conn, mut quiet) = (ConnId(n as u64 + 1), true);
         while let Some(output) = self.stations[n].agent.poll() {
             quiet = false;
