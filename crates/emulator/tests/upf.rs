@@ -320,3 +320,19 @@ fn a_blind_load_answers_the_heartbeats_of_the_upf() {
     assert_eq!((report.control.completed, report.control.left_behind), (200, 0));
     assert_eq!(server.stop().unwrap().sessions, 0);
 }
+
+/// After a request that got lost, sessions have other names than were guessed.
+#[test]
+fn a_blind_load_takes_down_what_it_guessed_wrongly() {
+    let mock = MockSettings { loss_permille: 50, ..MockSettings::default() };
+    // A release would end its sessions, but it answers none.
+    let server = upf_of(15, Design::CpOffload, mock, Dialect::EUPF);
+    let mode = Mode::Blind { delay: Duration::from_micros(500), sessions: 200 };
+    let retransmission = Retransmission { t1: Duration::from_millis(500), n1: 0 };
+    let report = go(&LoadConfig { dialect: Dialect::EUPF, retransmission, ..config(15, mode) });
+    let control = &report.control;
+    assert!(control.completed < 100 && control.causes[&65] > 0, "{control:?}");
+    assert!(control.requests_acknowledged < control.requests_offered, "{control:?}");
+    assert_eq!((control.left_behind, control.releases_unanswered), (0, 1), "{control:?}");
+    assert_eq!(server.stop().unwrap().sessions, 0);
+}

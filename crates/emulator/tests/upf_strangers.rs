@@ -4,10 +4,10 @@
 use ranlab_emulator::load::*;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile, Upf, UpfInput, UpfOutput, UpfSettings};
-use ranlab_wire::pfcp::{Header, SessionReportRequest, encode, message_type};
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use ranlab_wire::pfcp::{Header, Message, SessionReportRequest, decode, encode, message_type};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ type Habit = Box<dyn FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send>;
 
 /// Only the control half: packets are not what is looked at here.
 struct Stranger {
+    /// Of every establishment that came.
+    ues: Arc<Mutex<Vec<Ipv4Addr>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<usize>>,
 }
@@ -29,6 +31,8 @@ impl Stranger {
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let ues = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&ues);
         let settings =
             UpfSettings { max_sessions, ..UpfSettings::new(at(test, 8, 0).ip(), Dialect::STRICT_REL17) };
         let thread = std::thread::spawn(move || {
@@ -37,7 +41,10 @@ impl Stranger {
             while !stopped.load(Relaxed) {
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
                 match socket.recv_from(&mut room) {
-                    Ok((len, from)) => upf.handle(now, UpfInput::Received(from, &room[..len])),
+                    Ok((len, from)) => {
+                        seen.lock().unwrap().extend(ue(&room[..len]));
+                        upf.handle(now, UpfInput::Received(from, &room[..len]));
+                    }
                     Err(_) => upf.handle(now, UpfInput::Wake),
                 }
                 while let Some(output) = upf.poll() {
@@ -50,13 +57,22 @@ impl Stranger {
             }
             upf.sessions()
         });
-        Self { stop, thread: Some(thread) }
+        Self { ues, stop, thread: Some(thread) }
     }
 
     /// Sessions that it still has.
     fn stop(mut self) -> usize {
         self.stop.store(true, Relaxed);
         self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+fn ue(datagram: &[u8]) -> Option<Ipv4Addr> {
+    match decode(datagram).ok()?.0.message {
+        Message::SessionEstablishmentRequest(request) => {
+            request.create_pdrs.iter().find_map(|pdr| pdr.pdi.ue_ip_addresses.first()?.addresses.v4)
+        }
+        _ => None,
     }
 }
 
@@ -67,7 +83,12 @@ fn at(test: u8, host: u8, port: u16) -> SocketAddr {
 /// So many sessions come and go in a closed loop; no packets.
 fn load(test: u8, cycles: u64, t1: Duration) -> Result<LoadReport, LoadError> {
     let (begin, duration) = (Loop::Closed { window: 8 }, Duration::from_secs(60));
-    let config = LoadConfig {
+    let mode = Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live: 0 };
+    run(&config(test, t1, mode), &AtomicBool::new(false))
+}
+
+fn config(test: u8, t1: Duration, mode: Mode) -> LoadConfig {
+    LoadConfig {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
         smf: at(test, 1, 8805),
@@ -92,9 +113,8 @@ fn load(test: u8, cycles: u64, t1: Duration) -> Result<LoadReport, LoadError> {
         upf_pid: None,
         anew: false,
         distributions: false,
-        mode: Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live: 0 },
-    };
-    run(&config, &AtomicBool::new(false))
+        mode,
+    }
 }
 
 /// A busy machine is no fault of anybody here.
@@ -229,5 +249,48 @@ fn one_that_takes_longer_than_anybody_waits_completes_nothing() {
     let establishments = &report.control.requests["establishment"];
     assert_eq!((establishments.ok, establishments.late + establishments.lost), (0, 3), "{establishments:?}");
     assert_eq!((report.control.completed, report.control.failed), (0, 3));
+    upf.stop();
+}
+
+#[test]
+fn one_that_stops_answering_is_told_with_the_time() {
+    let mut answers = 0;
+    let habit = move |answer: Vec<u8>| {
+        answers += 1;
+        if answers > 100 { Vec::new() } else { vec![answer] }
+    };
+    let upf = Stranger::start(9, 1_000, None, Box::new(habit));
+    let report = load(9, 200, Duration::from_millis(500)).unwrap();
+    balanced(&report);
+    let silence = report.silence.unwrap();
+    assert!(!silence.ended && silence.for_s >= 0.5, "{silence:?}");
+    assert!(
+        report.warnings.iter().any(|warning| warning.starts_with("the UPF stopped answering")),
+        "{report:?}"
+    );
+    assert_eq!(report.unexplained, 0);
+    upf.stop();
+}
+
+/// A user plane whose tables go by tunnel and UE would lose the older session.
+#[test]
+fn a_session_that_may_still_be_there_has_its_tunnel_and_ue_for_itself() {
+    let mut deletions = 0;
+    let habit = move |answer: Vec<u8>| {
+        deletions += u64::from(kind(&answer) == message_type::SESSION_DELETION_RESPONSE);
+        if kind(&answer) == message_type::SESSION_DELETION_RESPONSE && deletions <= 20 {
+            return Vec::new();
+        }
+        vec![answer]
+    };
+    let upf = Stranger::start(10, 1_000, None, Box::new(habit));
+    let report = load(10, 100, Duration::from_millis(300)).unwrap();
+    balanced(&report);
+    assert_eq!((report.control.failed, report.control.left_behind), (20, 0), "{:?}", report.control);
+    let mut ues = upf.ues.lock().unwrap().clone();
+    assert_eq!(ues.len(), 100);
+    ues.sort_unstable();
+    let alone = ues.chunk_by(|a, b| a == b).filter(|uses| uses.len() == 1).count();
+    assert!(alone >= 20, "{alone} of {ues:?}");
     upf.stop();
 }

@@ -79,8 +79,8 @@ pub use south_controller::{EmpowerPart, FlexranPart, SouthController, SouthContr
 pub use south_fleet::{Events, SouthFleet, SouthFleetPart};
 pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
 pub use upf_load::{
-    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate, SET_UP,
-    UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
+    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate,
+    PacketsReached, SET_UP, UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
 };
 pub use xapp_slice::{SliceXappPart, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};

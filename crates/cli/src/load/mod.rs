@@ -102,6 +102,12 @@ fn load(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
     if let Some(died_s) = report.upf_died_s {
         return Err(Failure::Check(format!("the UPF's process ended {died_s:.2} s into the run")));
     }
+    if let Some(silence) = report.silence.filter(|silence| !silence.ended) {
+        return Err(Failure::Check(silence.to_string()));
+    }
+    if report.is_without_load() {
+        return Err(Failure::Check("nothing was sent: there was no load".to_owned()));
+    }
     if report.unexplained > 0 {
         return Err(Failure::Check(format!("{} requests or responses are unexplained", report.unexplained)));
     }
@@ -143,6 +149,19 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
         found.cycles_per_s,
         Calibration::TURNS
     ))?;
+    for packets in &found.packets {
+        output.text(format_args!(
+            "packets flat out by {}: {} threads, {:>4} sessions, {:>4} octets: {:>9.0}/s accepted ({:.0} Mbit/s), {:.0} per CPU-second, {:.1} % refused",
+            packets.io,
+            packets.threads,
+            packets.sessions,
+            packets.octets,
+            packets.accepted_per_s,
+            packets.accepted_bps / 1e6,
+            packets.per_cpu_s,
+            packets.refused_ratio * 100.0
+        ))?;
+    }
     output.finish(found)
 }
 
@@ -163,7 +182,7 @@ mod tests {
     }
 
     const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
-         arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink octets \
+         arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink flat-out octets \
          reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run";
 
     #[test]

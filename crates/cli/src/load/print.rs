@@ -1,5 +1,5 @@
 //! A load's report for people.
-use ranlab_emulator::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
+use ranlab_emulator::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
 
 use crate::exit::Failure;
 use crate::output::Output;
@@ -27,7 +27,7 @@ pub(super) fn report(
     }
     control(output, &report.control)?;
     for step in &report.steps {
-        packets(output, step, &report.mode)?;
+        packets(output, step, report)?;
     }
     if let Some(frames) = &report.af_xdp {
         output.text(format_args!(
@@ -73,6 +73,10 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
         control.answers_per_s,
         control.wall_s
     ))?;
+    output.text(format_args!(
+        "  offered {} requests ({} sessions due); accepted by the kernel {}; acknowledged by the UPF {}",
+        control.requests_offered, control.due, control.requests_accepted, control.requests_acknowledged
+    ))?;
     for (kind, of_kind) in &control.requests {
         output.text(format_args!(
             "  {kind:<14} {:>9} sent = {} ok + {} retransmitted + {} rejected + {} late + {} lost + {} pending; {} duplicate",
@@ -112,17 +116,11 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
     output.text(format_args!("  generator lag  {}", times(control.lag_us.as_ref())))
 }
 
-fn packets(output: &mut Output, step: &StepSummary, mode: &str) -> Result<(), Failure> {
+fn packets(output: &mut Output, step: &StepSummary, report: &LoadReport) -> Result<(), Failure> {
     if let Some((direction, offered, allowed)) = step.qos {
-        let got = step.uplink.as_ref().or(step.downlink.as_ref()).map_or(0.0, |side| side.received_bps);
-        let expected = offered.min(allowed);
-        let verdict = if (got / expected - 1.0).abs() <= 0.02 {
-            "as allowed"
-        } else if got > allowed * 1.02 {
-            "NOT POLICED"
-        } else {
-            "less than allowed"
-        };
+        let side = step.uplink.as_ref().or(step.downlink.as_ref()).cloned().unwrap_or_default();
+        let got = side.received_bps;
+        let verdict = policed(direction, offered, allowed, &side);
         output.text(format_args!(
             "{direction:?}: offered {:.2} Mbit/s, maximum {:.2}, received {:.2} (inner IP packets): {verdict}",
             offered / 1e6,
@@ -143,15 +141,21 @@ fn packets(output: &mut Output, step: &StepSummary, mode: &str) -> Result<(), Fa
             round_trip.n
         ))?;
     }
-    if step.handovers > 0 && mode == "paging" {
-        output.text(format_args!("  {} sessions fell idle", step.handovers))?;
+    if step.handovers > 0 && report.mode == "paging" {
+        output.text(format_args!(
+            "  {} times a session fell idle; the UPF reported waiting packets {} times",
+            step.handovers, report.control.reports[0]
+        ))?;
     } else if step.handovers > 0 {
         output.text(format_args!(
-            "  {} handovers, {} end markers, {} packets still into the old tunnel, interruption {}",
+            "  {} handovers, {} end markers, {} packets still into the old tunnel, interruption {}{}",
             step.handovers,
             step.end_markers,
             step.old_tunnel,
-            times(step.interruption_us.as_ref())
+            times(step.interruption_us.as_ref()),
+            step.spacing_us.map_or_else(String::new, |us| format!(
+                "; a session's packets are {us:.0} us apart, so none is told more closely"
+            ))
         ))?;
     }
     if step.error_indications > 0 {
@@ -160,23 +164,67 @@ fn packets(output: &mut Output, step: &StepSummary, mode: &str) -> Result<(), Fa
     Ok(())
 }
 
+/// What a UPF made of a maximum; some count what is outside the user's packet: Ethernet, in uplink IP, UDP and GTP-U too.
+fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary) -> &'static str {
+    let headers = if direction == Direction::Uplink { 58.0 } else { 14.0 };
+    let octets = side.received_bps / 8.0 / side.received_pps.max(1e-9);
+    let near = |allowed: f64| (side.received_bps / offered.min(allowed) - 1.0).abs() <= 0.02;
+    if near(allowed) {
+        "as allowed"
+    } else if side.received_bps > allowed * 1.02 {
+        "NOT POLICED"
+    } else if near(allowed * octets / (octets + headers)) {
+        "as allowed, headers outside the user's packet counted"
+    } else {
+        "less than allowed"
+    }
+}
+
 fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Failure> {
     output.text(format_args!(
-        "{name}: {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} duplicate, {} overtaken; delay {}",
+        "{name}: {} offered, {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} unseen, {} duplicate, {} overtaken; delay {}",
+        side.offered,
         side.sent,
         side.offered_pps,
         side.received,
         side.received_pps,
         side.received_bps / 1e6,
         side.lost,
+        side.unseen,
         side.duplicates,
         side.reordered,
         times(side.delay_us.as_ref())
     ))?;
-    match side.asked_back.filter(|asked| *asked < side.sent && side.received <= *asked) {
+    match side.asked_back.filter(|_| side.unseen > 0) {
         Some(asked) => output.text(format_args!(
-            "  seen only where they are reflected: {asked} packets asked for it; the data network's own count tells the rest"
+            "  seen only where they are reflected: {asked} packets asked for it; the data network's own count tells of the {} unseen",
+            side.unseen
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_upf_that_counts_headers_polices_as_well() {
+        let verdict = |direction, offered: f64, got: f64, octets: f64| {
+            let (received_bps, received_pps) = (got * 1e6, got * 1e6 / 8.0 / octets);
+            let side = DataSummary { received_bps, received_pps, ..DataSummary::default() };
+            policed(direction, offered * 1e6, 10e6, &side)
+        };
+        use Direction::{Downlink, Uplink};
+        assert_eq!(verdict(Uplink, 7.0, 6.99, 1_000.0), "as allowed");
+        assert_eq!(verdict(Uplink, 12.0, 11.98, 1_000.0), "NOT POLICED");
+        // As eUPF does.
+        for (way, offered, got, octets) in
+            [(Uplink, 12.0, 9.46, 1_000.0), (Downlink, 12.0, 9.87, 1_000.0), (Uplink, 7.0, 6.35, 100.0)]
+        {
+            assert!(verdict(way, offered, got, octets).starts_with("as allowed"), "{got}");
+        }
+        assert_eq!(verdict(Downlink, 12.0, 7.49, 100.0), "less than allowed");
+        assert_eq!(verdict(Uplink, 7.0, 0.0, 100.0), "less than allowed");
     }
 }

@@ -12,11 +12,12 @@ use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
 use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
+use super::silence::Silence;
 use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::pin;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
+use ranlab_machines::n4::{Counts, Kind, SessionId, SmfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
 use std::io;
 use std::sync::Arc;
@@ -42,6 +43,11 @@ pub(super) struct Bench<'a> {
     config: &'a LoadConfig,
     gate: &'a Gate,
     process: Option<Process>,
+    began: Time,
+    /// Whether a packet came back: somebody reflects.
+    reflected: bool,
+    /// See [`Self::made`]: before what is measured began.
+    before: [u64; 3],
     flows: Arc<Flows>,
     /// Of each data thread; with the thread while a step runs.
     carriers: Vec<Carrier>,
@@ -105,7 +111,20 @@ impl<'a> Bench<'a> {
         for one in &mut cycles {
             one.n4.associate(ASSOCIATION)?;
         }
-        Ok(Self { config, gate, process, flows, carriers, network, cycles, steps: 0 })
+        let began = N4::now();
+        Ok(Self {
+            config,
+            gate,
+            process,
+            began,
+            reflected: false,
+            before: [0; 3],
+            flows,
+            carriers,
+            network,
+            cycles,
+            steps: 0,
+        })
     }
 
     fn plan(&self, smf: usize) -> CyclePlan {
@@ -123,7 +142,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Another run number for each step: packets of the one before are strangers.
-    fn shared(&mut self, all_sessions: bool) -> Arc<Shared> {
+    fn shared(&mut self, all_sessions: bool, reflect_every: u64) -> Arc<Shared> {
         self.steps += 1;
         let config = self.config;
         Arc::new(Shared {
@@ -134,6 +153,7 @@ impl<'a> Bench<'a> {
             threads: config.threads,
             all_sessions,
             qfi: config.profile.qfi,
+            reflect_every,
             pin: config.pin.clone(),
             go: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -148,7 +168,7 @@ impl<'a> Bench<'a> {
         if self.flows.live(0).is_none() {
             return Err(self.sessions_missing(1));
         }
-        let shared = self.shared(true);
+        let shared = self.shared(true, 1);
         let thread = self.flows.gnb(0) % self.config.threads;
         // What comes back may come to any of them.
         let mut gnbs = self.gnb_threads(&shared, None)?;
@@ -176,14 +196,19 @@ impl<'a> Bench<'a> {
         }
         self.carriers = gnbs.into_iter().map(GnbThread::into_carrier).collect();
         self.cycles[0].delete_all(&plan)?;
-        self.cycles[0].restart_report();
+        self.measure_from_here();
         if let Some(network) = &mut self.network {
             network.take_report();
         }
         match smoke {
-            Smoke { uplink: Some(false), .. } => Err(LoadError::Smoke("uplink")),
-            Smoke { downlink: Some(false), .. } => Err(LoadError::Smoke("downlink")),
-            smoke => Ok(smoke),
+            Smoke { uplink: Some(false), .. } => Err(LoadError::Smoke { way: "uplink", ue: self.config.ue }),
+            Smoke { downlink: Some(false), .. } => {
+                Err(LoadError::Smoke { way: "downlink, though through uplink", ue: self.config.ue })
+            }
+            smoke => {
+                self.reflected = smoke.uplink == Some(true);
+                Ok(smoke)
+            }
         }
     }
 
@@ -216,6 +241,7 @@ impl<'a> Bench<'a> {
     /// Establishes sessions that stay, shared out among the SMFs, and reports how that went.
     fn set_up(&mut self, sessions: usize, stop: &AtomicBool) -> Result<Option<ControlSummary>, LoadError> {
         if sessions == 0 {
+            self.measure_from_here();
             return Ok(None);
         }
         let smfs = self.config.smfs;
@@ -230,7 +256,7 @@ impl<'a> Bench<'a> {
         if kept < sessions && !stop.load(Relaxed) {
             return Err(self.sessions_missing(sessions));
         }
-        self.cycles.iter_mut().for_each(Cycles::restart_report);
+        self.measure_from_here();
         Ok(Some(summary))
     }
 
@@ -258,11 +284,31 @@ impl<'a> Bench<'a> {
         Ok(self.summary(begin.elapsed(), cpus.iter().sum()))
     }
 
+    /// Requests made so far, of these the ones that the kernel did not take, and those answered.
+    fn made(&self) -> [u64; 3] {
+        let mut sum = [0; 3];
+        for N4 { smf, unsent, .. } in self.cycles.iter().map(|one| &one.n4) {
+            sum[0] += smf.ledger().total(|counts| counts.sent);
+            sum[1] += unsent;
+            sum[2] += smf.ledger().total(Counts::answered);
+        }
+        sum
+    }
+
+    /// What came before is no part of what is measured.
+    fn measure_from_here(&mut self) {
+        self.cycles.iter_mut().for_each(Cycles::restart_report);
+        self.before = self.made();
+    }
+
     fn summary(&self, wall: Duration, cpu: Duration) -> ControlSummary {
         let mut report = CycleReport::default();
         self.cycles.iter().for_each(|one| report.add(&one.report));
         let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger().clone()).collect();
-        control(&report, &ledgers, wall, cpu)
+        let mut summary = control(&report, &ledgers, wall, cpu);
+        let (now, before) = (self.made(), self.before);
+        summary.account(now[0] - before[0], now[1] - before[1], now[2] - before[2]);
+        summary
     }
 
     /// Deletes sessions and releases associations, and tells what the UPF did not confirm. A dead one is left in peace.
@@ -277,6 +323,13 @@ impl<'a> Bench<'a> {
         }
         self.ledgers(summary);
         Ok(())
+    }
+
+    /// The UPF's silence at the socket where it was longest, one that lasts first.
+    pub(super) fn silence(&self) -> Option<Silence> {
+        let (now, patience) = (N4::now(), self.config.retransmission.t1);
+        let told = self.cycles.iter().filter_map(|one| one.n4.hearing.told(now, self.began, patience));
+        told.max_by(|a, b| b.ended.cmp(&a.ended).then(a.for_s.total_cmp(&b.for_s)))
     }
 
     pub(super) fn control(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
@@ -345,6 +398,7 @@ impl<'a> Bench<'a> {
             Ok(())
         })?;
         step.handovers = handovers;
+        step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
         report.steps.push(step);
         report.control = self.summary(begin.elapsed(), Duration::ZERO);
         self.take_down(&mut report.control)?;
@@ -466,7 +520,7 @@ impl<'a> Bench<'a> {
         all_sessions: bool,
         during: impl FnOnce(&mut Self) -> Result<(), LoadError>,
     ) -> Result<StepSummary, LoadError> {
-        let shared = self.shared(all_sessions);
+        let shared = self.shared(all_sessions, up.map_or(0, |traffic| traffic.reflect_every));
         let mut network = self.network.take();
         if let Some(network) = &mut network {
             network.set_step(shared.run, down);
@@ -499,7 +553,9 @@ impl<'a> Bench<'a> {
             seen_by_network = Some(report);
         }
         result?;
-        Ok(summarise(&gnb, seen_by_network.as_ref(), seconds, up, down, self.config))
+        let reflected = self.reflected;
+        let sides = Sides { gnb: &gnb, network: seen_by_network.as_ref(), reflected, seconds };
+        Ok(summarise(&sides, up, down, self.config))
     }
 
     pub(super) fn qos(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
@@ -531,14 +587,12 @@ impl<'a> Bench<'a> {
 }
 
 fn summarise(
-    gnb: &DataReport,
-    network: Option<&NetworkReport>,
-    seconds: f64,
+    sides: &Sides<'_>,
     up: Option<Traffic>,
     down: Option<Traffic>,
     config: &LoadConfig,
 ) -> StepSummary {
-    let sides = Sides { gnb, network, seconds };
+    let Sides { gnb, network, seconds, .. } = *sides;
     let octets = up.map_or(0, |traffic| least_of(traffic.octets, config.ue.is_ipv6()));
     StepSummary {
         qos: None,
@@ -548,6 +602,7 @@ fn summarise(
         downlink: sides.downlink(down.map(|traffic| traffic.packets_per_s)),
         interruption_us: gnb.interruption.summary(),
         handovers: 0,
+        spacing_us: None,
         end_markers: gnb.end_markers,
         old_tunnel: gnb.old_tunnel,
         error_indications: gnb.error_indications,

@@ -10,10 +10,12 @@ use super::meter::Times;
 use super::n4::N4;
 use super::outcome::ByKind;
 use super::report::{ControlSummary, kind_name, request};
+use super::take_down;
 use super::{LoadConfig, LoadError, UePool, nth};
-use ranlab_machines::n4::{Change, Counts, SessionSpec, SessionTemplates, Tunnel};
+use ranlab_machines::n4::{Change, Counts, Kind, SessionSpec, SessionTemplates, Tunnel};
 use ranlab_net::{monotonic_ns, thread_cpu_time};
 use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode, message_type};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -21,6 +23,8 @@ use std::time::Duration;
 const MAX_SESSIONS: usize = MAX_SEQUENCE as usize / 3 - 8;
 /// Far from the numbers that the association has used.
 const SEQUENCE_DISTANCE: u32 = 1 << 10;
+/// Times that the two sessions are asked for that tell how the UPF names them: one lost request is not the end.
+const LEARNING: u64 = 4;
 /// Messages that may be sent before receiving gets its turn.
 const TURN: usize = 64;
 
@@ -45,6 +49,9 @@ struct Blind<'a> {
     /// Our tunnel of session 0, and what stands above our sessions' numbers.
     first_teid: u32,
     cp_seids: u64,
+    /// Sessions that were accepted, by the UPF's names, and those whose deletion was.
+    established: Vec<u64>,
+    deleted: BTreeSet<u64>,
     /// The UPF's name of session 0.
     first_seid: u64,
     /// From one session's name to the next one's.
@@ -55,15 +62,15 @@ pub(super) fn run(
     config: &LoadConfig,
     delay: Duration,
     sessions: u64,
-    mut cycles: Vec<Cycles>,
+    cycles: &mut [Cycles],
+    lives: &dyn Fn() -> bool,
     stop: &AtomicBool,
 ) -> Result<ControlSummary, LoadError> {
     let given = usize::try_from(sessions).unwrap_or(usize::MAX);
     if !(1..=MAX_SESSIONS).contains(&given) {
         return Err(LoadError::Bounds { what: "sessions", given, least: 1, most: MAX_SESSIONS });
     }
-    let cycles = cycles.first_mut().ok_or(LoadError::Panicked)?;
-    let n4 = &mut cycles.n4;
+    let n4 = &mut cycles.first_mut().ok_or(LoadError::Panicked)?.n4;
     let templates = n4.smf.templates().clone();
     let first_sequence = fresh::sequence();
     let mut blind = Blind {
@@ -78,6 +85,8 @@ pub(super) fn run(
         summary: ControlSummary::default(),
         first_teid: fresh::first_teid(),
         cp_seids: u64::from(fresh::generation()) << 32,
+        established: Vec::new(),
+        deleted: BTreeSet::new(),
         first_seid: 0,
         step: 1,
     };
@@ -109,7 +118,14 @@ pub(super) fn run(
     }
     blind.summary.lag_us = lag.summary();
     blind.summary.generator_cpu_s = (thread_cpu_time() - cpu).as_secs_f64();
-    Ok(blind.finish(sending_ns))
+    let mut summary = blind.finish(sending_ns);
+    if lives() {
+        summary.left_behind = blind.take_down()?;
+        for one in cycles {
+            summary.releases_unanswered += u64::from(!one.release()?);
+        }
+    }
+    Ok(summary)
 }
 
 impl Blind<'_> {
@@ -127,23 +143,23 @@ impl Blind<'_> {
         let sequence = self.first_sequence.wrapping_sub(before) & MAX_SEQUENCE;
         let mut out = Vec::new();
         self.establishment(0, sequence, &mut out);
-        let mut asked = 0;
-        let begin_ns = monotonic_ns();
-        self.n4.send_raw(&out)?;
-        while monotonic_ns() - begin_ns < patience_ns {
+        let (begin_ns, mut sendings) = (monotonic_ns(), 0);
+        while monotonic_ns() - begin_ns < patience_ns * LEARNING {
+            if monotonic_ns() - begin_ns >= patience_ns * sendings {
+                self.n4.send_raw(&out)?;
+                sendings += 1;
+            }
             let mut seid = None;
             self.n4.receive_answers(&mut |datagram| {
                 let response = Response::read(datagram).filter(|response| response.sequence == sequence);
                 seid = seid.or_else(|| response.and_then(|response| response.up_seid));
             })?;
             if let Some(seid) = seid {
-                self.templates.write_deletion((sequence + 1) & MAX_SEQUENCE, seid, &mut out);
-                self.n4.send_raw(&out)?;
                 // Its answer is taken before counting begins.
-                while asked < 1_000 && self.n4.receive_answers(&mut |_| {})? == 0 {
-                    asked += 1;
-                    std::thread::sleep(Duration::from_millis(1));
-                }
+                let patience = self.config.retransmission.t1;
+                let after = (sequence + 1) & MAX_SEQUENCE;
+                let left = take_down::delete_by_name(self.n4, &self.templates, &[seid], after, patience)?;
+                self.established.extend((left > 0).then_some(seid));
                 return Ok(seid);
             }
             std::thread::sleep(Duration::from_micros(200));
@@ -195,6 +211,8 @@ impl Blind<'_> {
 
     fn receive(&mut self) -> Result<(), LoadError> {
         let Self { n4, first_sequence, sent, counts, latency, service, summary, .. } = self;
+        let (established, deleted) = (&mut self.established, &mut self.deleted);
+        let (first_seid, step) = (self.first_seid, self.step);
         n4.receive_answers(&mut |datagram| {
             // Nobody here has anything to say to a report; it is no response either.
             if datagram.get(1) == Some(&message_type::SESSION_REPORT_REQUEST) {
@@ -223,6 +241,15 @@ impl Blind<'_> {
             counts.pending -= 1;
             if cause.is_accepted() {
                 counts.ok += 1;
+                match kind {
+                    Kind::Establishment => {
+                        established.extend(Response::read(datagram).and_then(|response| response.up_seid));
+                    }
+                    Kind::Deletion => {
+                        deleted.insert(first_seid.wrapping_add(step.wrapping_mul((number / 3) as u64)));
+                    }
+                    _ => {}
+                }
             } else {
                 counts.rejected += 1;
                 *summary.causes.entry(cause.0).or_default() += 1;
@@ -233,7 +260,15 @@ impl Blind<'_> {
         Ok(())
     }
 
-    fn finish(mut self, sending_ns: u64) -> ControlSummary {
+    /// Deletes what is still there, under its true name; what stays behind.
+    fn take_down(&mut self) -> Result<u64, LoadError> {
+        self.established.retain(|seid| !self.deleted.contains(seid));
+        let sequence = self.first_sequence.wrapping_add(self.sent.len() as u32) & MAX_SEQUENCE;
+        let patience = self.config.retransmission.t1;
+        Ok(take_down::delete_by_name(self.n4, &self.templates, &self.established, sequence, patience)?)
+    }
+
+    fn finish(&mut self, sending_ns: u64) -> ControlSummary {
         let sessions = self.sent.len() as u64 / 3;
         for (kind, counts) in CYCLE.into_iter().zip(&mut self.counts) {
             counts.lost = std::mem::take(&mut counts.pending);
@@ -244,12 +279,12 @@ impl Blind<'_> {
         let answered: u64 = self.counts.iter().map(Counts::answered).sum();
         let explained: u64 = self.counts.iter().map(|counts| counts.answered() + counts.duplicate).sum();
         let deletions = &self.counts[2];
-        let mut summary = self.summary;
+        let mut summary = std::mem::take(&mut self.summary);
         summary.wall_s = sending_ns as f64 / 1e9;
-        summary.started = sessions;
+        (summary.due, summary.started) = (sessions, sessions);
+        summary.account(self.sent.len() as u64, self.n4.unsent, answered);
         // A cycle whose end was confirmed; no more is known of it.
         summary.completed = deletions.ok;
-        summary.left_behind = self.counts[0].ok.saturating_sub(deletions.ok);
         summary.failed = sessions - deletions.ok.min(sessions);
         summary.cycles_per_s = deletions.ok as f64 / summary.wall_s.max(1e-9);
         summary.answers_per_s = answered as f64 / summary.wall_s.max(1e-9);
@@ -261,7 +296,7 @@ impl Blind<'_> {
 }
 
 /// Type, number and cause of a response: quickly where it is a usual one, decoded where it has more (usage reports).
-fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
+pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     if let Some(response) = Response::read(datagram) {
         return Some((response.message_type, response.sequence, response.cause.unwrap_or(Cause::ACCEPTED)));
     }

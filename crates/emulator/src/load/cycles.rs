@@ -8,7 +8,7 @@ use ranlab_machines::Time;
 use ranlab_machines::n4::{Change, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel};
 use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -64,7 +64,10 @@ pub struct Cycles {
     /// First uplink TEID of ours, where the SMF chooses.
     teid_base: u32,
     running: Table,
-    free: Vec<usize>,
+    /// Taken from the back.
+    free: VecDeque<usize>,
+    /// Numbers whose last session may still be at the UPF: another one with its tunnel and its UE would get into its way.
+    doubtful: BTreeSet<usize>,
     ends: BinaryHeap<Reverse<(Time, u64)>>,
     /// What has come of it so far.
     pub report: CycleReport,
@@ -85,7 +88,8 @@ impl Cycles {
             gnbs,
             teid_base,
             running: Table::default(),
-            free: Vec::new(),
+            free: VecDeque::new(),
+            doubtful: BTreeSet::new(),
             ends: BinaryHeap::new(),
             report: CycleReport::default(),
             began: N4::now(),
@@ -117,7 +121,9 @@ impl Cycles {
     /// ends it early.
     pub fn run(&mut self, plan: &CyclePlan, stop: &dyn Fn() -> bool) -> io::Result<()> {
         ranlab_net::exact_timers();
-        self.free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none()).collect();
+        let free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none());
+        let (doubtful, good): (Vec<_>, Vec<_>) = free.partition(|n| self.doubtful.contains(n));
+        self.free = doubtful.into_iter().chain(good).collect();
         let mut schedule = match plan.begin {
             Loop::Open(arrivals) => Some(Schedule::new(arrivals, plan.seed, plan.sender)),
             Loop::Rounds { sessions, period } => {
@@ -148,12 +154,20 @@ impl Cycles {
                     break;
                 }
                 started += 1;
+                self.report.due += 1;
                 if schedule.is_some() {
                     due = due_at(&mut schedule);
                 }
             }
             self.end_held(now)?;
             self.n4.flush()?;
+            if !more && !stop() {
+                // What the schedule still had, and nobody got round to.
+                while plan.cycles.is_none_or(|most| started < most) && due.is_some_and(|due| due < end) {
+                    (started, due) = (started + 1, due_at(&mut schedule));
+                    self.report.due += 1;
+                }
+            }
             if !more && (self.running.len() == self.running.in_phase(Phase::Kept) || self.given_up(end)) {
                 return Ok(());
             }
@@ -178,7 +192,7 @@ impl Cycles {
 
     /// Begins a session; `false` if that is not possible now.
     fn begin(&mut self, now: Time, intended: Time, keep: bool) -> bool {
-        let Some(flow) = self.free.pop() else {
+        let Some(flow) = self.free.pop_back() else {
             self.report.refused += 1;
             return false;
         };
@@ -196,7 +210,7 @@ impl Cycles {
             }
             Err(_) => {
                 self.report.refused += 1;
-                self.free.push(flow);
+                self.free.push_back(flow);
                 false
             }
         }
@@ -223,7 +237,7 @@ impl Cycles {
                 }
                 Err(_) => {
                     let again = u64::from(!cycle.failed);
-                    self.forget(id, |report| report.failed += again);
+                    self.forget(id, false, |report| report.failed += again);
                 }
             }
         }
@@ -262,7 +276,7 @@ impl Cycles {
         self.report.restarts += 1;
         let gone: Vec<u64> = self.running.iter().map(|cycle| cycle.id).collect();
         for id in gone {
-            self.forget(id, |report| report.restarted += 1);
+            self.forget(id, true, |report| report.restarted += 1);
         }
     }
 
@@ -314,7 +328,7 @@ impl Cycles {
     pub(super) fn forget_closing(&mut self) {
         let closing = self.running.iter().filter(|cycle| cycle.phase == Phase::Closing);
         for id in closing.map(|cycle| cycle.id).collect::<Vec<_>>() {
-            self.forget(id, |_| {});
+            self.forget(id, false, |_| {});
         }
     }
 
@@ -340,7 +354,7 @@ impl Cycles {
                 let now = N4::now();
                 if self.n4.smf.modify(now, now, id, change).is_err() {
                     self.report.refused += 1;
-                    self.forget(id.0, |report| report.failed += 1);
+                    self.forget(id.0, false, |report| report.failed += 1);
                 }
             }
             (Kind::Modification, true) if cycle.keep => {
@@ -373,10 +387,18 @@ impl Cycles {
                 if !cycle.failed {
                     self.completed(cycle, done.ended);
                 }
-                self.forget(id.0, |_| {});
+                self.forget(id.0, true, |_| {});
             }
-            (Kind::Deletion, false) if cycle.failed => self.forget(id.0, |_| {}),
-            _ => self.forget(id.0, |report| report.failed += 1),
+            (kind, _) => {
+                let gone = match done.outcome {
+                    Outcome::Rejected(cause) => {
+                        kind == Kind::Establishment || cause == Cause::CONTEXT_NOT_FOUND
+                    }
+                    _ => false,
+                };
+                let counted = kind == Kind::Deletion && cycle.failed;
+                self.forget(id.0, gone, |report| report.failed += u64::from(!counted));
+            }
         }
     }
 
@@ -422,10 +444,17 @@ impl Cycles {
         }
     }
 
-    fn forget(&mut self, id: u64, count: impl FnOnce(&mut CycleReport)) {
+    /// No longer looks after a session, which is `gone` from the UPF as well, or may not be.
+    fn forget(&mut self, id: u64, gone: bool, count: impl FnOnce(&mut CycleReport)) {
         if let Some(cycle) = self.running.remove(id) {
             self.flows.set_live(cycle.flow, false);
-            self.free.push(cycle.flow);
+            if gone {
+                self.doubtful.remove(&cycle.flow);
+                self.free.push_back(cycle.flow);
+            } else {
+                self.doubtful.insert(cycle.flow);
+                self.free.push_front(cycle.flow);
+            }
             count(&mut self.report);
         }
     }

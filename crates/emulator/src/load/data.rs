@@ -72,6 +72,8 @@ pub(super) struct Shared {
     /// Every thread sends for every session, not for its own part.
     pub(super) all_sessions: bool,
     pub(super) qfi: u8,
+    /// See [`Traffic::reflect_every`].
+    pub(super) reflect_every: u64,
     pub(super) pin: Vec<usize>,
     /// Packets flow.
     pub(super) go: AtomicBool,
@@ -87,6 +89,8 @@ pub struct DataReport {
     pub unsent: u64,
     /// Packets that were due when no session was live.
     pub idle: u64,
+    /// Of those that came back reflected, how many had not asked for it.
+    pub unasked: u64,
     /// Uplink packets that came back reflected, by stream.
     pub reflected: Vec<Tally>,
     /// Downlink packets that the data network made, by session.
@@ -128,6 +132,7 @@ impl DataReport {
         self.sent.iter_mut().zip(&other.sent).for_each(|(mine, more)| *mine += more);
         self.reflected.iter_mut().zip(&other.reflected).for_each(|(mine, more)| mine.add(more));
         self.downlink.iter_mut().zip(&other.downlink).for_each(|(mine, more)| mine.add(more));
+        self.unasked += other.unasked;
         self.unsent += other.unsent;
         self.idle += other.idle;
         self.downlink_octets += other.downlink_octets;
@@ -359,6 +364,8 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
         && let Some(tally) = report.reflected.get_mut(probe.stream as usize)
     {
         tally.take(probe.number);
+        let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
+        report.unasked += u64::from(!asked);
         report.round_trip.record(since_ns);
     }
 }
@@ -383,6 +390,7 @@ mod tests {
             threads,
             all_sessions,
             qfi: 9,
+            reflect_every: 2,
             pin: Vec::new(),
             go: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -437,15 +445,17 @@ mod tests {
         for datagram in [
             g_pdu(teid, probe(DOWNLINK, 0)),
             g_pdu(teid, probe(REFLECTED, 0)),
+            g_pdu(teid, probe(REFLECTED, 1)),
             g_pdu(teid, probe(0, 1)),
             g_pdu(teid, Probe { stream: 99, ..probe(DOWNLINK, 1) }),
         ] {
             take(&shared, &mut report, 400, &datagram);
         }
-        assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 1, 1));
+        assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 2, 1));
+        assert_eq!(report.unasked, 1, "every second one asked for it");
         assert_eq!(
             (report.downlink_octets, report.round_trip.count(), report.downlink_delay.count()),
-            (56, 1, 1)
+            (56, 2, 1)
         );
         for stranger in [
             g_pdu(teid, Probe { run: RUN + 1, ..probe(DOWNLINK, 2) }),
@@ -502,14 +512,14 @@ mod tests {
         (sum.sent, other.sent) = (vec![1, 0, 2, 0], vec![0, 3, 0, 4]);
         other.reflected[3].take(0);
         other.downlink[1].take(0);
-        (other.unsent, other.idle, other.strangers, other.old_tunnel) = (1, 2, 3, 4);
+        (other.unsent, other.idle, other.strangers, other.old_tunnel, other.unasked) = (1, 2, 3, 4, 8);
         (other.end_markers, other.error_indications, other.downlink_octets) = (5, 6, 7);
         (other.cpu, sum.cpu) = (Duration::from_secs(1), Duration::from_secs(2));
         other.lag.record(1);
         sum.add(&other);
         assert_eq!(sum.sent, [1, 3, 2, 4]);
         assert_eq!((sum.reflected[3].received, sum.downlink[1].received, sum.lag.count()), (1, 1, 1));
-        assert_eq!((sum.unsent, sum.idle, sum.strangers, sum.old_tunnel), (1, 2, 3, 4));
+        assert_eq!((sum.unsent, sum.idle, sum.strangers, sum.old_tunnel, sum.unasked), (1, 2, 3, 4, 8));
         assert_eq!((sum.end_markers, sum.error_indications, sum.downlink_octets), (5, 6, 7));
         assert_eq!(sum.cpu, Duration::from_secs(3));
     }

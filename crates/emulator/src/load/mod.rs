@@ -29,6 +29,7 @@ mod probe;
 mod process;
 mod report;
 mod run;
+mod silence;
 mod sizes;
 mod table;
 mod take_down;
@@ -51,6 +52,7 @@ pub use probe::{PROBE_BYTES, Probe, least_packet, reflect, write_packet};
 pub use process::Process;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
 pub use run::{data_network, run, run_when_told};
+pub use silence::Silence;
 pub use sizes::capacity;
 pub use tally::Tally;
 
@@ -289,9 +291,14 @@ pub enum LoadError {
     },
     /// A direction does not work although every request was accepted.
     #[error(
-        "the smoke packet did not come through {0}: the UPF accepted the rules and does not forward; is --ue within its pool, --server where its routes lead, and --dialect its own?"
+        "the smoke packet of the UE {ue} did not come through {way}: the UPF accepted the rules and does not forward; is {ue} (--ue) within the UPF's pool, does the data network have a route for it, is --server where the UPF's routes lead, and --dialect its own?"
     )]
-    Smoke(&'static str),
+    Smoke {
+        /// Which.
+        way: &'static str,
+        /// Of which UE.
+        ue: IpAddr,
+    },
     /// A socket failed.
     #[error("a socket failed: {0}")]
     Io(#[from] io::Error),

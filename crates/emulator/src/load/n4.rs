@@ -1,6 +1,7 @@
 //! The SMF on a socket.
 use super::LoadError;
 use super::cycles::REST;
+use super::silence::Hearing;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 use ranlab_net::{DatagramOptions, ReceiveBatch, Rest, SendBatch, bind_datagrams, monotonic_ns};
@@ -51,6 +52,7 @@ pub struct N4 {
     pub unsent: u64,
     /// Datagrams from somebody else than the UPF.
     pub strangers: u64,
+    pub(super) hearing: Hearing,
 }
 
 impl N4 {
@@ -80,6 +82,7 @@ impl N4 {
             trace: None,
             unsent: 0,
             strangers: 0,
+            hearing: Hearing::default(),
         })
     }
 
@@ -95,7 +98,7 @@ impl N4 {
 
     /// Receives and sends what there is, without waiting; whether anything came.
     pub fn pump(&mut self) -> io::Result<bool> {
-        let Self { smf, socket, upf, received, trace, own, strangers, .. } = self;
+        let Self { smf, socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket)?;
         // The kernel's time of arrival: what waits for this thread is not the UPF's delay.
         for (from, datagram, at_ns) in received.stamped() {
@@ -106,6 +109,7 @@ impl N4 {
             if let Some(trace) = trace {
                 note(trace, at_ns, from, *own, datagram);
             }
+            hearing.hears(Time::from_nanos(at_ns));
             smf.handle(Time::from_nanos(at_ns), SmfInput::Received(datagram));
         }
         let now = Self::now();
@@ -125,6 +129,7 @@ impl N4 {
                     if let Some(trace) = &mut self.trace {
                         note(trace, monotonic_ns(), self.own, self.upf, &datagram);
                     }
+                    self.hearing.sends(Self::now(), &datagram);
                     if self.to_send.is_full() {
                         self.send()?;
                     }
@@ -158,6 +163,7 @@ impl N4 {
 
     /// Queues octets that the machine knows nothing about, for [`send_queued`](Self::send_queued).
     pub(super) fn queue_raw(&mut self, octets: &[u8]) {
+        self.hearing.sends(Self::now(), octets);
         if !self.to_send.copy(Some(self.upf), octets) {
             self.unsent += 1;
         }
@@ -190,10 +196,11 @@ impl N4 {
 
     /// Receives what there is past the machine; how many.
     pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Self { socket, upf, received, trace, own, strangers, .. } = self;
+        let Self { socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket)?;
         for (from, datagram) in received.datagrams() {
             if from == *upf {
+                hearing.hears(Self::now());
                 if let Some(trace) = trace {
                     note(trace, monotonic_ns(), from, *own, datagram);
                 }

@@ -5,6 +5,8 @@ use ranlab_machines::n4::Kind;
 /// What became of the cycles.
 #[derive(Debug, Clone, Default)]
 pub struct CycleReport {
+    /// Sessions that were due, begun or not; in a closed loop, those that were begun.
+    pub due: u64,
     /// Sessions that were begun.
     pub started: u64,
     /// Sessions that were established, got their tunnel and, unless kept, ended as asked.
@@ -76,6 +78,7 @@ pub struct Second {
 impl CycleReport {
     /// Adds another sender's report.
     pub fn add(&mut self, other: &Self) {
+        self.due += other.due;
         self.started += other.started;
         self.completed += other.completed;
         self.failed += other.failed;
@@ -112,6 +115,7 @@ mod tests {
 
     fn report(seconds: &[u64]) -> CycleReport {
         let mut report = CycleReport {
+            due: 11,
             started: 10,
             completed: 7,
             failed: 2,
@@ -133,7 +137,7 @@ mod tests {
     fn senders_are_added_up_but_a_restart_that_all_saw_is_one() {
         let mut sum = report(&[1, 2, 3]);
         sum.add(&report(&[10]));
-        assert_eq!((sum.started, sum.completed, sum.failed, sum.restarted), (20, 14, 4, 2));
+        assert_eq!((sum.due, sum.started, sum.completed, sum.failed, sum.restarted), (22, 20, 14, 4, 2));
         assert_eq!((sum.refused, sum.restarts, sum.live_peak), (8, 1, 16));
         assert_eq!((sum.data_reports, sum.usage_reports), (10, 12));
         assert_eq!((sum.latency.of(Kind::Deletion).count(), sum.latency.of(Kind::Report).count()), (2, 0));

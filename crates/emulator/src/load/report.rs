@@ -4,6 +4,7 @@ use super::frames::AfXdpSummary;
 use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
+use super::silence::Silence;
 use super::tally::Tally;
 use ranlab_machines::n4::{Counts, Kind, Ledger};
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,8 @@ pub struct RequestSummary {
 pub struct ControlSummary {
     /// What was measured over, seconds.
     pub wall_s: f64,
+    /// Sessions due by the schedule, begun or not; in a closed loop, those begun.
+    pub due: u64,
     /// Sessions begun.
     pub started: u64,
     /// Sessions that went as they should.
@@ -93,6 +96,13 @@ pub struct ControlSummary {
     pub cycles_per_s: f64,
     /// Requests answered in a second, over the whole time.
     pub answers_per_s: f64,
+    /// Requests that were to be made in the time that is measured, those of sessions that were due and not begun counted as one
+    /// each: the offered load.
+    pub requests_offered: u64,
+    /// Of these, the ones that the own kernel took, further sendings not counted.
+    pub requests_accepted: u64,
+    /// Of these, the ones that the UPF answered, whatever it said.
+    pub requests_acknowledged: u64,
     /// Requests of each kind.
     pub requests: BTreeMap<String, RequestSummary>,
     /// Refusals and late answers by cause.
@@ -140,6 +150,7 @@ pub(super) fn control(
 ) -> ControlSummary {
     let mut summary = ControlSummary {
         wall_s: wall.as_secs_f64(),
+        due: reports.due,
         started: reports.started,
         completed: reports.completed,
         failed: reports.failed,
@@ -179,6 +190,21 @@ pub(super) fn control(
     summary.answers_per_s = measured as f64 / wall_s;
     summary.answers_per_cpu_s = if cpu.is_zero() { 0.0 } else { answers as f64 / cpu.as_secs_f64() };
     summary
+}
+
+impl ControlSummary {
+    /// How far requests came: of those made, the kernel had no room for some.
+    pub(super) fn account(&mut self, made: u64, unsent: u64, answered: u64) {
+        self.requests_offered = made + self.due.saturating_sub(self.started);
+        self.requests_accepted = made.saturating_sub(unsent);
+        self.requests_acknowledged = answered;
+    }
+
+    /// Requests that were made and that the own kernel did not take.
+    pub fn requests_refused(&self) -> u64 {
+        let made = self.requests_offered.saturating_sub(self.due.saturating_sub(self.started));
+        made.saturating_sub(self.requests_accepted)
+    }
 }
 
 fn add(sum: &mut Counts, more: &Counts) {
@@ -229,14 +255,19 @@ fn drift(seconds: &[Second]) -> Option<[f64; 2]> {
 /// Packets of one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataSummary {
-    /// Packets that left; what the own kernel refused is not among them.
+    /// Packets that were due, whether they left or not: the offered load. Flat out, those that were tried.
+    pub offered: u64,
+    /// Packets that left: the own kernel accepted them.
     pub sent: u64,
     /// Numbers that arrived, each once.
     pub received: u64,
-    /// Numbers that did not.
+    /// Numbers that did not, of those that somebody looked for.
     pub lost: u64,
+    /// Packets that nobody looked for: no data network of ours was there, and they had not asked to be reflected, or nobody
+    /// reflects.
+    pub unseen: u64,
     /// Where no data network of ours sees what arrives: packets that asked to be reflected, which alone most reflectors send
-    /// back. The others count as lost unless they come back too.
+    /// back.
     pub asked_back: Option<u64>,
     /// Packets whose number had come before.
     pub duplicates: u64,
@@ -264,9 +295,25 @@ pub struct DataSummary {
     pub strangers: u64,
 }
 
+impl DataSummary {
+    /// What was due, but for what no session was live for.
+    fn offer(&mut self, seconds: f64) {
+        let asked = self.asked_pps.map_or(0, |rate| (rate * seconds) as u64).saturating_sub(self.idle);
+        self.offered = asked.max(self.sent + self.unsent);
+    }
+
+    /// Packets lost of those that somebody looked for; `None`: there were none.
+    pub fn lost_ratio(&self) -> Option<f64> {
+        let looked_for = self.sent - self.unseen.min(self.sent);
+        (looked_for > 0).then(|| self.lost as f64 / looked_for as f64)
+    }
+}
+
 pub(super) struct Sides<'a> {
     pub(super) gnb: &'a DataReport,
     pub(super) network: Option<&'a NetworkReport>,
+    /// Whether the smoke packet came back: somebody reflects.
+    pub(super) reflected: bool,
     pub(super) seconds: f64,
 }
 
@@ -282,8 +329,18 @@ impl Sides<'_> {
         // Numbers of a stream go from 0 on.
         let asked = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };
         let asked_back = self.gnb.sent.iter().map(asked).sum();
-        summary.asked_back = self.network.is_none().then_some(asked_back);
+        if self.network.is_none() {
+            let looked_for = match summary.received {
+                _ if self.gnb.unasked > 0 => summary.sent,
+                0 if !self.reflected => 0,
+                received => received.max(asked_back),
+            };
+            summary.asked_back = Some(asked_back);
+            summary.unseen = summary.sent.saturating_sub(looked_for);
+            summary.lost = (summary.sent - summary.unseen).saturating_sub(summary.received);
+        }
         summary.idle = self.gnb.idle;
+        summary.offer(self.seconds);
         summary.delay_us = delay.summary();
         summary.lag_us = self.gnb.lag.summary();
         summary.strangers = self.network.map_or(0, |network| network.strangers);
@@ -296,6 +353,7 @@ impl Sides<'_> {
         let mut summary = self.count(&network.sent, &self.gnb.downlink, network.unsent, asked_pps);
         summary.received_bps = self.gnb.downlink_octets as f64 * 8.0 / self.seconds.max(1e-9);
         summary.idle = network.idle;
+        summary.offer(self.seconds);
         summary.delay_us = self.gnb.downlink_delay.summary();
         summary.lag_us = network.lag.summary();
         summary.strangers = self.gnb.strangers;
@@ -343,6 +401,8 @@ pub struct StepSummary {
     pub interruption_us: Option<Summary>,
     /// Handovers asked for; in mode paging, sessions that fell idle.
     pub handovers: u64,
+    /// Between two packets to one session, microseconds: no interruption is told more closely.
+    pub spacing_us: Option<f64>,
     /// End markers that came.
     pub end_markers: u64,
     /// Packets that came into a tunnel after the handover was asked for.
@@ -373,6 +433,8 @@ pub struct LoadReport {
     /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run. A release that goes
     /// unanswered is told apart.
     pub unexplained: u64,
+    /// How long the UPF said nothing although it was asked, if that is worth telling.
+    pub silence: Option<Silence>,
     /// When the UPF's process ended, seconds into the run, if it did.
     pub upf_died_s: Option<f64>,
     /// Whether requests and packets left when they were to.
@@ -382,6 +444,12 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
+    /// Whether nothing was sent that was to be measured.
+    pub fn is_without_load(&self) -> bool {
+        let mut sides = self.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
+        if self.steps.is_empty() { self.control.started == 0 } else { sides.all(|side| side.sent == 0) }
+    }
+
     /// Adds the verdicts about the run itself.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
@@ -389,6 +457,10 @@ impl LoadReport {
         let pending: u64 = asked.map(|(_, of_kind)| of_kind.pending).sum();
         if let Some(died_s) = self.upf_died_s {
             self.warnings.push(format!("the UPF's process ended {died_s:.2} s into the run"));
+        }
+        self.warnings.extend(self.silence.map(|silence| silence.to_string()));
+        if self.is_without_load() {
+            self.warnings.push("nothing was sent: there was no load".to_owned());
         }
         // The dead need not answer.
         let pending = if self.upf_died_s.is_none() { pending } else { 0 };
@@ -404,7 +476,25 @@ impl LoadReport {
                 .push("the account of requests does not balance: this is a fault of ranlab".to_owned());
             self.unexplained += 1;
         }
-        let mut lags = vec![("requests", control.lag_us.as_ref())];
+        let refused = control.requests_offered.saturating_sub(control.requests_accepted);
+        if refused > 0 {
+            self.warnings.push(format!(
+                "{refused} requests that were due never left: the generator could not send them"
+            ));
+        }
+        self.judge_schedule();
+        if let Some([_, latency]) = self.control.drift
+            && latency > 1.5
+        {
+            self.warnings
+                .push(format!("latency grew by a factor of {latency:.2} from the first third to the last"));
+        }
+        self.judge_frames();
+    }
+
+    /// Whether everything left when it was due.
+    fn judge_schedule(&mut self) {
+        let mut lags = vec![("requests", self.control.lag_us.as_ref())];
         for step in &self.steps {
             lags.push(("uplink packets", step.uplink.as_ref().and_then(|side| side.lag_us.as_ref())));
             lags.push(("downlink packets", step.downlink.as_ref().and_then(|side| side.lag_us.as_ref())));
@@ -434,13 +524,6 @@ impl LoadReport {
                 ));
             }
         }
-        if let Some([_, latency]) = control.drift
-            && latency > 1.5
-        {
-            self.warnings
-                .push(format!("latency grew by a factor of {latency:.2} from the first third to the last"));
-        }
-        self.judge_frames();
     }
 
     /// What AF_XDP lost, or left to the kernel.

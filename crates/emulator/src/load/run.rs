@@ -32,6 +32,8 @@ pub fn run_when_told(config: &LoadConfig, stop: &AtomicBool, gate: &Gate) -> Res
     });
     match (result, config.upf_pid.zip(died)) {
         (Ok(mut report), died) => {
+            // The dead are not silent.
+            report.silence = report.silence.filter(|_| died.is_none());
             report.upf_died_s = died.map(|(_, after)| after.as_secs_f64());
             report.judge();
             if !config.distributions {
@@ -56,16 +58,18 @@ fn load(
     if config.smoke {
         report.smoke = bench.smoke()?;
     }
+    let lives = || process.is_none_or(Process::lives);
     match &config.mode {
         Mode::Control { .. } => bench.control(stop, &mut report)?,
         Mode::Blind { delay, sessions } => {
-            report.control = blind::run(config, *delay, *sessions, std::mem::take(&mut bench.cycles), stop)?
+            report.control = blind::run(config, *delay, *sessions, &mut bench.cycles, &lives, stop)?;
         }
         Mode::Sessions { .. } | Mode::Mixed { .. } | Mode::Handover { .. } | Mode::Paging { .. } => {
             bench.packets(stop, &mut report)?;
         }
         Mode::Qos { .. } => bench.qos(stop, &mut report)?,
     }
+    report.silence = bench.silence();
     report.af_xdp = bench.af_xdp();
     Ok(report)
 }

@@ -12,6 +12,8 @@ pub(super) const MAX_DATAGRAM: usize = MAX_PACKET + GpduTemplate::MAX_LEN;
 pub(super) const QOS_OCTETS: usize = 1_000;
 /// Packets that one turn sends at most, before receiving gets its turn.
 pub(super) const TURN: usize = 64;
+/// Numbers of sessions beside those in use, for when a session is lost whose number nobody should use again soon.
+const SPARE: usize = 256;
 /// Descriptors that are waited for at most.
 pub(super) const WAITED: usize = 64;
 
@@ -25,8 +27,8 @@ pub fn capacity(config: &LoadConfig) -> usize {
     match config.mode {
         Mode::Control { begin, live, .. } => {
             let coming = match begin {
-                Loop::Closed { window } => window,
-                Loop::Rounds { sessions, .. } => 2 * sessions,
+                Loop::Closed { window } => window + SPARE,
+                Loop::Rounds { sessions, .. } => 2 * sessions + SPARE,
                 // As many as a thousandth of the most can wait for answers; with holds, what the rate makes.
                 Loop::Open(_) => open_capacity(config),
             };
@@ -36,7 +38,7 @@ pub fn capacity(config: &LoadConfig) -> usize {
         Mode::Sessions { sessions, .. } | Mode::Handover { sessions, .. } => sessions,
         Mode::Paging { sessions, .. } | Mode::Qos { sessions, .. } => sessions,
         // A round's last answers come after the next one's first.
-        Mode::Mixed { fixed, dynamic, .. } => fixed + 2 * dynamic,
+        Mode::Mixed { fixed, dynamic, .. } => fixed + 2 * dynamic + SPARE,
     }
 }
 
@@ -61,13 +63,13 @@ mod tests {
 
     #[test]
     fn each_mode_has_room_for_its_sessions_and_those_on_their_way() {
-        assert_eq!(control(Loop::Closed { window: 64 }, Duration::ZERO, 100), 165);
-        assert_eq!(control(Loop::Rounds { sessions: 10, period: SECOND }, Duration::ZERO, 0), 21);
+        assert_eq!(control(Loop::Closed { window: 64 }, Duration::ZERO, 100), 165 + SPARE);
+        assert_eq!(control(Loop::Rounds { sessions: 10, period: SECOND }, Duration::ZERO, 0), 21 + SPARE);
         let sessions = |mode| capacity(&config(mode));
         assert_eq!(sessions(Mode::Blind { delay: SECOND, sessions: 1_000_000 }), 1);
         assert_eq!(sessions(Mode::Paging { sessions: 7, rate: 1.0, duration: SECOND }), 7);
         let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND, round: SECOND, lead: SECOND };
-        assert_eq!(sessions(mixed), 25, "a round's last come after the next one's first");
+        assert_eq!(sessions(mixed), 25 + SPARE, "a round's last come after the next one's first");
     }
 
     #[test]

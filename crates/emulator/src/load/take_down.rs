@@ -1,7 +1,10 @@
 //! The end of a run: sessions are deleted, the association is released, and what stays behind is told.
+use super::blind;
 use super::cycles::{CyclePlan, Cycles, REST};
 use super::n4::N4;
-use ranlab_machines::n4::{Kind, Refused};
+use ranlab_machines::n4::{Kind, Refused, SessionTemplates};
+use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE};
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -17,6 +20,47 @@ const SILENT: u64 = WINDOW;
 const PASSES: usize = 3;
 /// How long a release may take.
 const RELEASE: Duration = Duration::from_secs(5);
+
+/// Deletes sessions that no machine of ours knows, by the UPF's names, each asked for N1 times more if that goes unanswered for
+/// `patience`; how many may stay behind.
+pub(super) fn delete_by_name(
+    n4: &mut N4,
+    templates: &SessionTemplates,
+    seids: &[u64],
+    first_sequence: u32,
+    patience: Duration,
+) -> io::Result<u64> {
+    let numbers = (first_sequence..).map(|number| number & MAX_SEQUENCE);
+    let all: Vec<(u32, u64)> = numbers.zip(seids.iter().copied()).collect();
+    let (mut stay, mut out) = (0, Vec::new());
+    for (turn, some) in all.chunks(WINDOW as usize).enumerate() {
+        let mut open: BTreeMap<u32, u64> = some.iter().copied().collect();
+        for _ in 0..=N1 {
+            for (sequence, seid) in &open {
+                templates.write_deletion(*sequence, *seid, &mut out);
+                n4.queue_raw(&out);
+            }
+            n4.send_queued()?;
+            let end = Instant::now() + patience;
+            while !open.is_empty() && Instant::now() < end {
+                n4.receive_answers(&mut |datagram| {
+                    if let Some((_, sequence, cause)) = blind::read(datagram)
+                        && (cause.is_accepted() || cause == Cause::CONTEXT_NOT_FOUND)
+                    {
+                        open.remove(&sequence);
+                    }
+                })?;
+                n4.rest(N4::now() + REST)?;
+            }
+        }
+        stay += open.len();
+        if open.len() == some.len() {
+            // It has gone: nobody is asked about the rest.
+            return Ok((stay + all.len().saturating_sub((turn + 1) * WINDOW as usize)) as u64);
+        }
+    }
+    Ok(stay as u64)
+}
 
 impl Cycles {
     /// Deletes every session that lives, and waits for the answers; sessions that stay behind, as far as is known.

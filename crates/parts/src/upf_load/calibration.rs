@@ -1,9 +1,11 @@
 //! What this machine can do at best, and the generator beside it.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use ranlab_emulator::load::{BareLoop, LoadConfig, LoadError, Loop, Mode, bare_loop, run};
+use ranlab_emulator::load::{
+    BareLoop, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic, bare_loop, run,
+};
 use ranlab_emulator::upf::{InMemory, in_memory};
 use serde::Serialize;
 
@@ -12,6 +14,12 @@ use super::UpfLoad;
 /// Each is measured so often; the medians count.
 const TURNS: usize = Calibration::TURNS;
 const TURN: Duration = Duration::from_secs(2);
+/// How long packets of one shape are sent.
+const MOMENT: Duration = Duration::from_millis(500);
+/// Shapes that are tried.
+const MOST_THREADS: usize = 8;
+const SESSIONS: [usize; 3] = [1, 100, 1_000];
+const OCTETS: [usize; 3] = [64, 512, 1_400];
 /// Sessions that come and go without sockets.
 const CYCLES: u64 = 1 << 20;
 
@@ -26,8 +34,31 @@ pub struct Calibration {
     pub ratio: f64,
     /// Sessions in a second of wall time.
     pub cycles_per_s: f64,
+    /// Base stations' packets flat out: threads by sessions by octets, by each way of I/O that was asked for.
+    pub packets: Vec<PacketsReached>,
     /// Our UPF without sockets: sessions recognised by their octets, with 500,000 that live, and each decoded.
     pub in_memory: [Option<InMemory>; 3],
+}
+
+/// What base stations send at most, so set up: the published emulator's estimator, without a delay between batches to set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PacketsReached {
+    /// The way of I/O, as it is written.
+    pub io: String,
+    /// Threads that send.
+    pub threads: usize,
+    /// Sessions that they send for in turn.
+    pub sessions: usize,
+    /// Octets of a user's IP packet.
+    pub octets: usize,
+    /// Packets that the kernel accepted, in a second.
+    pub accepted_per_s: f64,
+    /// Of the user's IP packets, bits in a second.
+    pub accepted_bps: f64,
+    /// Packets that it refused, of those offered.
+    pub refused_ratio: f64,
+    /// Packets accepted for each second of the threads' CPU time.
+    pub per_cpu_s: f64,
 }
 
 impl Calibration {
@@ -47,6 +78,62 @@ impl UpfLoad {
     }
 }
 
+/// Packets of every shape flat out, each for a moment: by sockets, and by the other way if that was asked for.
+fn packets(config: &LoadConfig, stop: &AtomicBool) -> Result<Vec<PacketsReached>, LoadError> {
+    let mut ways = vec![N3Io::Sockets];
+    ways.extend((config.n3_io != N3Io::Sockets).then(|| config.n3_io.clone()));
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let mut reached = Vec::new();
+    for io in ways {
+        for threads in (0..).map(|n| 1 << n).take_while(|threads| *threads <= most) {
+            for sessions in SESSIONS {
+                for octets in OCTETS {
+                    if stop.load(Relaxed) {
+                        return Ok(reached);
+                    }
+                    reached.push(flat_out(config, &io, threads, sessions, octets, stop)?);
+                }
+            }
+        }
+    }
+    Ok(reached)
+}
+
+fn flat_out(
+    config: &LoadConfig,
+    io: &N3Io,
+    threads: usize,
+    sessions: usize,
+    octets: usize,
+    stop: &AtomicBool,
+) -> Result<PacketsReached, LoadError> {
+    let uplink = Traffic { packets_per_s: f64::INFINITY, octets, reflect_every: 0 };
+    let config = LoadConfig {
+        n3_io: io.clone(),
+        threads,
+        gnbs: config.gnbs.max(threads),
+        uplink: Some(uplink),
+        downlink: None,
+        network: Network::None,
+        mode: Mode::Sessions { sessions, duration: MOMENT },
+        ..config.clone()
+    };
+    let report = run(&config, stop)?;
+    let step = report.steps.first();
+    let side = step.and_then(|step| step.uplink.clone()).unwrap_or_default();
+    let cpu_s = step.map_or(0.0, |step| step.generator_cpu_s).max(1e-9);
+    Ok(PacketsReached {
+        io: io.to_string(),
+        threads,
+        sessions,
+        octets,
+        accepted_per_s: side.offered_pps,
+        accepted_bps: side.offered_pps * octets as f64 * 8.0,
+        refused_ratio: side.unsent as f64 / side.offered.max(1) as f64,
+        per_cpu_s: side.sent as f64 / cpu_s,
+    })
+}
+
 fn calibration(config: &LoadConfig, window: usize, stop: &AtomicBool) -> Result<Calibration, LoadError> {
     let turns = (0..TURNS as u32).map(|n| turn(config, window, n, stop));
     let mut turns = turns.collect::<Result<Vec<_>, _>>()?;
@@ -61,6 +148,7 @@ fn calibration(config: &LoadConfig, window: usize, stop: &AtomicBool) -> Result<
         generator_per_cpu_s,
         ratio: generator_per_cpu_s / bare.per_cpu_s.max(1.0),
         cycles_per_s: median(&|turn| turn.cycles_per_s).cycles_per_s,
+        packets: packets(config, stop)?,
         in_memory: [
             in_memory(CYCLES, 0, true),
             in_memory(CYCLES, 500_000, true),
@@ -81,4 +169,32 @@ fn turn(config: &LoadConfig, window: usize, n: u32, stop: &AtomicBool) -> Result
     let config = LoadConfig { run: config.run.wrapping_add(n), ..config.clone() };
     let control = run(&config, stop)?.control;
     Ok(Turn { bare, generator_per_cpu_s: control.answers_per_cpu_s, cycles_per_s: control.cycles_per_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Upf, UpfLoadPart, UpfPart};
+    use ranlab_emulator::upf::N6;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn packets_flat_out_are_those_that_the_kernel_accepted() {
+        let at = |host, port| SocketAddr::from(([127, 62, 17, host], port));
+        let (n4, n3) = (at(8, 8805), at(8, 2152));
+        let upf = Upf::start(&UpfPart { n4, n3, n6: N6::Sink, ..UpfPart::default() }).unwrap();
+        let smf = Some(at(1, 8805));
+        let load =
+            UpfLoad::new(&UpfLoadPart { n4, n3, smf, gnb: at(20, 2152), ..UpfLoadPart::default() }).unwrap();
+        let config = LoadConfig { smoke: false, ..load.config };
+        let reached = flat_out(&config, &N3Io::Sockets, 3, 10, 512, &AtomicBool::new(false)).unwrap();
+        drop(upf);
+        assert_eq!(
+            (reached.io.as_str(), reached.threads, reached.sessions, reached.octets),
+            ("sockets", 3, 10, 512)
+        );
+        assert!(reached.accepted_per_s > 0.0 && reached.per_cpu_s > 0.0, "{reached:?}");
+        assert_eq!(reached.accepted_bps, reached.accepted_per_s * 4_096.0);
+        assert!((0.0..1.0).contains(&reached.refused_ratio), "{reached:?}");
+    }
 }

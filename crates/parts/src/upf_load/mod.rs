@@ -22,7 +22,7 @@ use crate::settings::choices;
 use crate::worker::Trouble;
 use crate::{config, rig};
 
-pub use calibration::Calibration;
+pub use calibration::{Calibration, PacketsReached};
 pub(crate) use run::Loading;
 pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
@@ -148,6 +148,8 @@ config! {
         uplink: Option<PacketRate> = None;
         /// downlink packets in a second of all sessions together, or max
         downlink: Option<PacketRate> = None;
+        /// packets as fast as they go instead of at a rate: what this machine can send, or a UPF carry
+        flat_out: bool = false;
         /// octets of a user's IP packet
         octets: usize = 100;
         /// every so many uplink packets one is to be reflected; 0: none
@@ -186,12 +188,8 @@ impl UpfLoadPart {
         {
             return Err(rig(format!("`{name}` is {rate}, which is not above 0")));
         }
-        if self.io != N3Io::Sockets
-            && (self.role == LoadRole::DataNetwork || self.mode == LoadMode::Calibrate)
-        {
-            return Err(rig(
-                "`io` af-xdp is for base stations, which neither the role data-network nor the mode calibrate has",
-            ));
+        if self.io != N3Io::Sockets && self.role == LoadRole::DataNetwork {
+            return Err(rig("`io` af-xdp is for base stations, which the role data-network has not"));
         }
         let server = match self.n6 {
             Network::Routed(address) => address,
@@ -203,7 +201,7 @@ impl UpfLoadPart {
         }
         let traffic = |rate: Option<PacketRate>| {
             rate.map(|PacketRate(packets_per_s)| Traffic {
-                packets_per_s,
+                packets_per_s: if self.flat_out { f64::INFINITY } else { packets_per_s },
                 octets: self.octets,
                 reflect_every: self.reflect_every,
             })

@@ -33,7 +33,7 @@ impl From<LoadError> for Trouble {
             | LoadError::Profile
             | LoadError::Panicked => Fault::Rig,
             LoadError::Sessions { .. }
-            | LoadError::Smoke(_)
+            | LoadError::Smoke { .. }
             | LoadError::Died { .. }
             | LoadError::NoAssociation { .. } => Fault::Sut,
             _ => Fault::Environment,

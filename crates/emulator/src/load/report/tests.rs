@@ -8,7 +8,7 @@ fn what_is_sent_is_received_lost_or_refused() {
     let mut network = NetworkReport { uplink: vec![Tally::default(); 2], ..Default::default() };
     (0..8).chain([3]).for_each(|n| network.uplink[0].take(n));
     (0..5).for_each(|n| network.uplink[1].take(n));
-    let sides = Sides { gnb: &gnb, network: Some(&network), seconds: 2.0 };
+    let sides = Sides { gnb: &gnb, network: Some(&network), reflected: false, seconds: 2.0 };
     let up = sides.uplink(Some(7.0), 100, 3);
     assert_eq!(
         (up.asked_back, Sides { network: None, ..sides }.uplink(None, 100, 3).asked_back),
@@ -31,8 +31,10 @@ fn drift_compares_the_first_third_with_the_last() {
 
 #[test]
 fn a_late_generator_says_so() {
-    let mut report =
-        LoadReport { control: ControlSummary { balanced: true, ..Default::default() }, ..Default::default() };
+    let mut report = LoadReport {
+        control: ControlSummary { balanced: true, started: 1, ..Default::default() },
+        ..Default::default()
+    };
     let mut times = crate::load::Times::default();
     times.record(5_000_000);
     report.control.lag_us = times.summary();
@@ -42,8 +44,10 @@ fn a_late_generator_says_so() {
 }
 
 fn judged(change: impl FnOnce(&mut LoadReport)) -> LoadReport {
-    let mut report =
-        LoadReport { control: ControlSummary { balanced: true, ..Default::default() }, ..Default::default() };
+    let mut report = LoadReport {
+        control: ControlSummary { balanced: true, started: 1, ..Default::default() },
+        ..Default::default()
+    };
     change(&mut report);
     report.judge();
     report
@@ -75,7 +79,8 @@ fn every_request_has_an_end_but_a_release_and_those_to_the_dead() {
 #[test]
 fn what_a_reader_has_to_know_is_said() {
     let side = |change: fn(&mut DataSummary)| {
-        let mut side = DataSummary { asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
+        let mut side =
+            DataSummary { sent: 1, asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
         change(&mut side);
         judged(|report| report.steps.push(StepSummary { downlink: Some(side), ..Default::default() }))
     };
@@ -122,7 +127,7 @@ fn several_smfs_requests_are_one_account() {
 #[test]
 fn where_nobody_looks_nothing_is_received() {
     let gnb = DataReport::new(1, 1);
-    let sides = Sides { gnb: &gnb, network: None, seconds: 0.0 };
+    let sides = Sides { gnb: &gnb, network: None, reflected: false, seconds: 0.0 };
     let up = sides.uplink(Some(f64::INFINITY), 100, 0);
     assert_eq!((up.asked_back, up.asked_pps, up.received, up.lost), (Some(0), None, 0, 0));
     assert!(
@@ -131,4 +136,58 @@ fn where_nobody_looks_nothing_is_received() {
     );
     let network = NetworkReport { sent: vec![0], ..Default::default() };
     assert!(Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(), "none was sent");
+}
+
+#[test]
+fn what_nobody_looks_for_is_unseen_and_not_lost() {
+    let seen = |came: u64, unasked: u64, reflected: bool| {
+        let mut gnb = DataReport::new(1, 1);
+        (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
+        (0..came).for_each(|n| gnb.reflected[0].take(n));
+        let sides = Sides { gnb: &gnb, network: None, reflected, seconds: 1.0 };
+        let up = sides.uplink(Some(4_001.0), 100, 40);
+        assert_eq!((up.offered, up.sent, up.asked_back), (4_001, 4_001, Some(101)));
+        assert_eq!(up.sent, up.received + up.lost + up.unseen, "{up:?}");
+        (up.received, up.lost, up.unseen, up.lost_ratio())
+    };
+    // A data network apart that reflects what asks for it.
+    assert_eq!(seen(101, 0, true), (101, 0, 3_900, Some(0.0)));
+    assert_eq!(seen(91, 0, true), (91, 10, 3_900, Some(10.0 / 101.0)));
+    assert_eq!(seen(0, 0, true), (0, 101, 3_900, Some(1.0)), "the smoke packet came back");
+    // One that reflects everything, and one that reflects nothing.
+    assert_eq!(seen(4_000, 3_900, true), (4_000, 1, 0, Some(1.0 / 4_001.0)));
+    assert_eq!(seen(0, 0, false), (0, 0, 4_001, None));
+}
+
+#[test]
+fn offered_accepted_and_acknowledged_are_numbers_of_their_own() {
+    let mut summary = ControlSummary { due: 50, started: 40, ..Default::default() };
+    summary.account(100, 20, 70);
+    let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
+    assert_eq!((account, summary.requests_refused()), ((110, 80, 70), 20));
+    let told = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
+    assert!(told.warnings.iter().any(|warning| warning.starts_with("30 requests that were due never left")));
+    let side = DataSummary { sent: 80, unsent: 5, idle: 10, asked_pps: Some(50.0), ..Default::default() };
+    let offered = |seconds| {
+        let mut side = side.clone();
+        side.offer(seconds);
+        side.offered
+    };
+    assert_eq!((offered(2.0), offered(1.0)), (90, 85), "what no session was live for was not offered");
+}
+
+#[test]
+fn a_load_that_sent_nothing_and_a_upf_that_says_nothing_are_told() {
+    let nothing = judged(|report| report.control.started = 0);
+    assert!(nothing.is_without_load() && nothing.warnings[0].contains("there was no load"));
+    let packets = |sent| {
+        let side = Some(DataSummary { sent, ..Default::default() });
+        judged(|report| report.steps.push(StepSummary { uplink: side, ..Default::default() }))
+    };
+    assert_eq!((packets(0).is_without_load(), packets(1).is_without_load()), (true, false));
+    let silent = |ended| {
+        judged(|report| report.silence = Some(Silence { at_s: 3.21, for_s: 10.0, ended })).warnings.remove(0)
+    };
+    assert_eq!(silent(false), "the UPF stopped answering 3.21 s into the run");
+    assert_eq!(silent(true), "the UPF said nothing for 10.00 s from 3.21 s on");
 }

@@ -1,0 +1,108 @@
+//! How long a UPF says nothing although it was asked.
+use ranlab_machines::Time;
+use ranlab_wire::pfcp::message_type;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What is shorter is not told of one that spoke again.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// The UPF said nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Silence {
+    /// When it was asked first without an answer, seconds into the run.
+    pub at_s: f64,
+    /// For so long, seconds.
+    pub for_s: f64,
+    /// Whether it spoke again; otherwise it stopped answering.
+    pub ended: bool,
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at_s, for_s, ended } = self;
+        if *ended {
+            write!(f, "the UPF said nothing for {for_s:.2} s from {at_s:.2} s on")
+        } else {
+            write!(f, "the UPF stopped answering {at_s:.2} s into the run")
+        }
+    }
+}
+
+/// What is asked and heard at one socket.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hearing {
+    /// The first request since something was heard.
+    asked: Option<Time>,
+    /// The longest time that a request waited until anything was heard, with when it was sent.
+    longest: Option<(Duration, Time)>,
+}
+
+impl Hearing {
+    /// Something leaves. Answers and releases, which not every UPF answers, ask for nothing.
+    pub(super) fn sends(&mut self, now: Time, datagram: &[u8]) {
+        use message_type::*;
+        let asks = [
+            HEARTBEAT_REQUEST,
+            SESSION_ESTABLISHMENT_REQUEST,
+            SESSION_MODIFICATION_REQUEST,
+            SESSION_DELETION_REQUEST,
+        ];
+        if datagram.get(1).is_some_and(|kind| asks.contains(kind)) {
+            self.asked.get_or_insert(now);
+        }
+    }
+
+    /// Something came from the UPF.
+    pub(super) fn hears(&mut self, now: Time) {
+        if let Some(asked) = self.asked.take() {
+            self.longest = self.longest.max(Some((now.since(asked), asked)));
+        }
+    }
+
+    /// The silence worth telling: the one that lasts, if it is as long as a request waits, or else the longest.
+    pub(super) fn told(&self, now: Time, begin: Time, patience: Duration) -> Option<Silence> {
+        let told = |(length, asked): (Duration, Time), ended| Silence {
+            at_s: asked.since(begin).as_secs_f64(),
+            for_s: length.as_secs_f64(),
+            ended,
+        };
+        let lasts = self.asked.map(|asked| (now.since(asked), asked));
+        let lasts = lasts.filter(|(length, _)| *length >= patience).map(|silence| told(silence, false));
+        lasts.or_else(|| {
+            self.longest.filter(|(length, _)| *length >= LEAST).map(|silence| told(silence, true))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn a_silence_begins_with_a_question_and_ends_with_whatever_is_heard() {
+        let (ask, patience) = ([0x21, 50], LEAST / 2);
+        let mut hearing = Hearing::default();
+        let told = |hearing: &Hearing, now| hearing.told(at(now), at(1_000), patience);
+        hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);
+        hearing.sends(at(1_000), &[0x20, message_type::ASSOCIATION_RELEASE_REQUEST]);
+        assert_eq!(told(&hearing, 60_000), None, "nobody was asked");
+        hearing.sends(at(2_000), &ask);
+        hearing.sends(at(2_900), &ask);
+        hearing.hears(at(2_999));
+        assert_eq!(told(&hearing, 60_000), None, "that is slow, not silent");
+        hearing.sends(at(3_000), &ask);
+        assert_eq!(told(&hearing, 3_400), None);
+        assert_eq!(told(&hearing, 3_500), Some(Silence { at_s: 2.0, for_s: 0.5, ended: false }));
+        hearing.hears(at(13_000));
+        assert_eq!(told(&hearing, 60_000), Some(Silence { at_s: 2.0, for_s: 10.0, ended: true }));
+        hearing.sends(at(14_000), &ask);
+        hearing.hears(at(15_000));
+        assert_eq!(told(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest");
+    }
+}
