@@ -329,7 +329,7 @@ impl<'a> Bench<'a> {
     pub(super) fn silence(&self) -> Option<Silence> {
         let (now, patience) = (N4::now(), self.config.retransmission.t1);
         let told = self.cycles.iter().filter_map(|one| one.n4.hearing.told(now, self.began, patience));
-        told.max_by(|a, b| b.ended.cmp(&a.ended).then(a.for_s.total_cmp(&b.for_s)))
+        told.reduce(Silence::worse)
     }
 
     pub(super) fn control(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {

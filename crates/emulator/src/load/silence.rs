@@ -19,6 +19,14 @@ pub struct Silence {
     pub ended: bool,
 }
 
+impl Silence {
+    /// The one that matters more: one that did not end, then the longer one.
+    pub(super) fn worse(self, other: Self) -> Self {
+        let key = |one: &Self| (!one.ended, one.for_s);
+        if key(&other) > key(&self) { other } else { self }
+    }
+}
+
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at_s, for_s, ended } = self;
@@ -82,6 +90,14 @@ mod tests {
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn of_two_silences_one_that_lasts_matters_more_then_the_longer() {
+        let silence = |for_s, ended| Silence { at_s: 1.0, for_s, ended };
+        let (short, long, lasts) = (silence(1.0, true), silence(9.0, true), silence(2.0, false));
+        assert_eq!([short.worse(long), long.worse(short)], [long; 2]);
+        assert_eq!([lasts.worse(long), long.worse(lasts)], [lasts; 2]);
     }
 
     #[test]

@@ -86,6 +86,7 @@ const AS_THE_VERB: &[&str] = &[
     "round",
     "lead",
     "delay",
+    "flat_out",
     "reflect_every",
     "t1",
     "n1",
@@ -119,6 +120,14 @@ pub(super) fn metrics() -> Vec<Metric> {
         |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);
     let mut metrics = metrics! {
         Scalar Higher "sessions_per_s" "1/s" "whole cycles: establishment, modification, deletion";
+        Scalar Neither "sessions_due_per_s" "1/s" "sessions that were due: the load that was offered";
+        Scalar Neither "sessions_begun_per_s" "1/s" "of these, those that were begun";
+        Scalar Neither "requests_offered_per_s" "1/s" "requests that were due in the time measured";
+        Scalar Neither "requests_accepted_per_s" "1/s" "of these, those that the load's own kernel took";
+        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, those that the UPF answered";
+        Series Higher "sessions_completed_rate" "1/s" "whole cycles of each second of the run";
+        Series Neither "sessions_live" "" "at the end of each second of the run";
+        Scalar Lower "upf_silent_s" "s" "the longest time that the UPF said nothing although it was asked, from 1 s on";
         Scalar Higher "answers_per_s" "1/s" "requests answered";
         Scalar Lower "sessions_failed_ratio" "" "sessions of which a request was rejected or lost";
         Scalar Lower "requests_lost_ratio" "" "requests never answered";
@@ -132,9 +141,14 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Higher "set_up_per_s" "1/s" "sessions set up before, in a second";
         Scalar Higher "uplink_pps" "1/s" "packets that arrived from UEs";
         Scalar Higher "uplink_mbps" "Mbit/s" "of their IP packets";
-        Scalar Lower "uplink_lost_ratio" "" "of packets sent";
+        Scalar Neither "uplink_offered_pps" "1/s" "packets from UEs that were due";
+        Scalar Neither "uplink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
+        Scalar Lower "uplink_unseen_ratio" "" "of packets sent, those that nobody looked for";
+        Scalar Lower "uplink_lost_ratio" "" "of packets sent that somebody looked for";
         Scalar Higher "downlink_pps" "1/s" "packets that arrived at base stations";
         Scalar Higher "downlink_mbps" "Mbit/s" "of their IP packets";
+        Scalar Neither "downlink_offered_pps" "1/s" "packets to UEs that were due";
+        Scalar Neither "downlink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
         Scalar Lower "downlink_lost_ratio" "" "of packets sent";
         Scalar Lower "round_trip_us_p50" "us" "of reflected packets, from the intended time";
         Scalar Lower "round_trip_us_p99" "us" "likewise";
@@ -146,6 +160,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a UPF that we did not write";
         Scalar Neither "tool.lateness_us_p99" "us" "how late requests left";
         Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
+        Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent for each second of the load's CPU time";
         Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();
     };
     for kind in ["establishment", "modification", "deletion", "cycle"] {

@@ -1,5 +1,7 @@
 //! What a load's report makes of a repeat.
 
+use std::time::Duration;
+
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, Run};
 use ranlab_emulator::load::{DataSummary, LoadReport, StepSummary, Summary};
@@ -15,9 +17,17 @@ const KINDS: [&str; 3] = ["establishment", "modification", "deletion"];
 pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport) -> Outcome {
     let control = &report.control;
     latencies(recorder, report);
+    seconds(recorder, run, report);
+    let per_s = |count: u64| count as f64 / control.wall_s.max(1e-9);
     for (name, value) in [
         ("sessions_per_s", Some(control.cycles_per_s)),
         ("answers_per_s", Some(control.answers_per_s)),
+        ("sessions_due_per_s", Some(per_s(control.due))),
+        ("sessions_begun_per_s", Some(per_s(control.started))),
+        ("requests_offered_per_s", Some(per_s(control.requests_offered))),
+        ("requests_accepted_per_s", Some(per_s(control.requests_accepted))),
+        ("requests_acknowledged_per_s", Some(per_s(control.requests_acknowledged))),
+        ("upf_silent_s", Some(report.silence.map_or(0.0, |silence| silence.for_s))),
         ("unexplained", Some(report.unexplained as f64)),
         ("sessions_left_behind", Some(control.left_behind as f64)),
         ("live_sessions", Some(control.live_peak as f64)),
@@ -40,7 +50,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     recorder.scalar("sessions_failed_ratio", failed_ratio);
     let packets_lost: u64 = report.steps.iter().map(|step| packets(recorder, step)).sum();
     let sides = report.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
-    let worst = sides.map(lost_share).fold(lost_ratio.max(failed_ratio), f64::max);
+    let worst = sides.filter_map(DataSummary::lost_ratio).fold(lost_ratio.max(failed_ratio), f64::max);
     recorder.scalar("loss_ratio", worst);
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     // A closed loop has no schedule to be late for.
@@ -49,14 +59,38 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     let late =
         Breach::above("tool.lateness_us_p99", control.lag_us.as_ref().map_or(0.0, |lag| lag.p99), LATE_US)
             .or_else(|| Breach::said(!report.on_schedule, "the load fell behind its schedule"));
+    // Only what left can have been too much for it.
+    let refused = control.requests_refused().min(lost);
+    let overloaded =
+        Breach::above("requests_lost_ratio", (lost - refused) as f64 / (sent - refused).max(1) as f64, 0.5);
     recorder.judge([
+        (Outcome::Invalid, Breach::said(report.is_without_load(), "nothing was sent: there was no load")),
         (Outcome::Invalid, late.filter(|_| open && noise::refused(run))),
-        (Outcome::Overloaded, Breach::above("requests_lost_ratio", lost_ratio, 0.5)),
+        (Outcome::Overloaded, overloaded),
+        (Outcome::Overloaded, silent(report, false)),
+        (Outcome::Degraded, silent(report, true)),
         (Outcome::Degraded, Breach::above("requests_lost_ratio", lost_ratio, 0.0)),
         (Outcome::Degraded, Breach::above("sessions_failed_ratio", failed_ratio, 0.0)),
         (Outcome::Degraded, Breach::above("sessions_left_behind", control.left_behind as f64, 0.0)),
         (Outcome::Degraded, Breach::above("packets lost", packets_lost as f64, 0.0)),
     ])
+}
+
+/// A silence of the UPF, one that ended or one that did not.
+fn silent(report: &LoadReport, ended: bool) -> Option<Breach> {
+    let silence = report.silence.filter(|silence| silence.ended == ended)?;
+    Breach::said(true, &silence.to_string())
+}
+
+/// What became of sessions second by second; a last one that is not whole has no rate.
+fn seconds(recorder: &mut Recorder, run: &Run<'_>, report: &LoadReport) {
+    for (n, second) in report.control.seconds.iter().enumerate() {
+        let at = Duration::from_secs(n as u64 + 1);
+        if at <= run.duration {
+            recorder.sample("sessions_completed_rate", at, second.cycles as f64);
+            recorder.sample("sessions_live", at, second.live as f64);
+        }
+    }
 }
 
 /// The share of what was due, packets of a direction or sessions, that was not sent, the worst.
@@ -66,7 +100,10 @@ fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
         steps.flat_map(|step| [&step.uplink, &step.downlink].map(|side| (step.seconds, side.as_ref())));
     let packets = sides.filter_map(|(seconds, side)| Some(packets_unsent(seconds, side?)));
     let sessions = sessions_due(run).map(|due| 1.0 - report.control.started as f64 / due.max(1.0));
-    packets.chain(sessions).fold(0.0, f64::max)
+    let control = &report.control;
+    let refused = control.requests_offered.saturating_sub(control.requests_accepted) as f64;
+    let requests = refused / control.requests_offered.max(1) as f64;
+    packets.chain(sessions).chain([requests]).fold(0.0, f64::max)
 }
 
 /// Sessions that an open loop must have begun at least; `None`: there is no schedule that says so.
@@ -89,10 +126,6 @@ fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     let asked = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
     let due = asked.max(sent + side.unsent as f64);
     (due - sent) / due.max(1.0)
-}
-
-fn lost_share(side: &DataSummary) -> f64 {
-    side.lost as f64 / side.sent.max(1) as f64
 }
 
 fn put(recorder: &mut Recorder, name: &str, value: Option<f64>) {
@@ -126,12 +159,22 @@ fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
         let Some(side) = side else { continue };
         recorder.scalar(&format!("{name}_pps"), side.received_pps);
         recorder.scalar(&format!("{name}_mbps"), side.received_bps / 1e6);
-        recorder.scalar(&format!("{name}_lost_ratio"), lost_share(side));
+        let per_s = |count: u64| count as f64 / step.seconds.max(1e-9);
+        recorder.scalar(&format!("{name}_offered_pps"), per_s(side.offered));
+        recorder.scalar(&format!("{name}_accepted_pps"), per_s(side.sent));
+        put(recorder, &format!("{name}_lost_ratio"), side.lost_ratio());
+        if name == "uplink" {
+            recorder.scalar("uplink_unseen_ratio", side.unseen as f64 / side.sent.max(1) as f64);
+        }
         lost += side.lost;
     }
     for (name, times) in [("round_trip", &step.round_trip_us), ("interruption", &step.interruption_us)] {
         put(recorder, &format!("{name}_us_p50"), times.as_ref().map(|times| times.p50));
         put(recorder, &format!("{name}_us_p99"), times.as_ref().map(|times| times.p99));
+    }
+    let sent: u64 = [&step.uplink, &step.downlink].into_iter().flatten().map(|side| side.sent).sum();
+    if step.generator_cpu_s > 0.0 {
+        recorder.scalar("tool.packets_per_cpu_s", sent as f64 / step.generator_cpu_s);
     }
     if step.handovers > 0 {
         recorder.scalar("end_markers_per_handover", step.end_markers as f64 / step.handovers as f64);
@@ -145,8 +188,7 @@ mod tests {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::record::Recording;
     use ranlab_campaign::value::Value;
-    use ranlab_emulator::load::RequestSummary;
-    use std::time::Duration;
+    use ranlab_emulator::load::{RequestSummary, Second, Silence};
 
     fn side(sent: u64, unsent: u64, idle: u64) -> DataSummary {
         DataSummary { sent, unsent, idle, asked_pps: Some(500.0), ..DataSummary::default() }
@@ -246,5 +288,60 @@ mod tests {
         assert_eq!(metric("end_markers_per_handover"), 0.75);
         assert!(!recording.metrics.contains_key("downlink_pps"), "nobody asked for any");
         assert_eq!(recorded("qos", "closed", &report).0, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_load_that_sent_nothing_is_none() {
+        let none = LoadReport { on_schedule: true, ..LoadReport::default() };
+        let (outcome, recording) = recorded("control", "closed", &none);
+        assert_eq!(outcome, Outcome::Invalid);
+        assert!(recording.reason.contains("there was no load"), "{}", recording.reason);
+    }
+
+    #[test]
+    fn a_upf_is_overloaded_only_by_what_left() {
+        let mut report = sound();
+        report.control.requests.insert("establishment".to_owned(), requests(100, 60));
+        (report.control.requests_offered, report.control.requests_accepted) = (100, 100);
+        assert_eq!(recorded("control", "closed", &report).0, Outcome::Overloaded);
+        // Of those lost, 40 were never its.
+        report.control.requests_accepted = 60;
+        let (outcome, recording) = recorded("control", "closed", &report);
+        assert_eq!((outcome, recording.metrics["tool.unsent_ratio"]), (Outcome::Degraded, 0.4));
+        assert_eq!(recording.metrics["requests_lost_ratio"], 0.6);
+    }
+
+    #[test]
+    fn a_silence_is_a_reason_with_its_time() {
+        let silent = |ended| {
+            let silence = Some(Silence { at_s: 3.25, for_s: 4.0, ended });
+            let (outcome, recording) = recorded("control", "closed", &LoadReport { silence, ..sound() });
+            (outcome, recording.reason, recording.metrics["upf_silent_s"])
+        };
+        let stopped = "the UPF stopped answering 3.25 s into the run".to_owned();
+        assert_eq!(silent(false), (Outcome::Overloaded, stopped, 4.0));
+        let paused = "the UPF said nothing for 4.00 s from 3.25 s on".to_owned();
+        assert_eq!(silent(true), (Outcome::Degraded, paused, 4.0));
+    }
+
+    #[test]
+    fn offered_accepted_and_seen_have_names_of_their_own_and_seconds_are_a_series() {
+        let mut report = sound();
+        let second = |cycles, live| Second { cycles, live, ..Second::default() };
+        report.control.seconds = vec![second(5, 50), second(3, 80)];
+        (report.control.wall_s, report.control.due) = (2.0, 10);
+        report.control.started = 8;
+        let side = DataSummary { offered: 100, sent: 90, received: 8, lost: 1, unseen: 81, ..side(90, 0, 0) };
+        report.steps.push(StepSummary { seconds: 2.0, uplink: Some(side), ..StepSummary::default() });
+        let (_, recording) = recorded("sessions", "closed", &report);
+        let metrics = &recording.metrics;
+        let names =
+            ["sessions_due_per_s", "sessions_begun_per_s", "uplink_offered_pps", "uplink_accepted_pps"];
+        assert_eq!(names.map(|name| metrics[name]), [5.0, 4.0, 50.0, 45.0]);
+        assert_eq!((metrics["uplink_lost_ratio"], metrics["uplink_unseen_ratio"]), (1.0 / 9.0, 0.9));
+        assert_eq!(
+            recording.series["sessions_live"].iter().map(|(_, live)| *live).collect::<Vec<_>>(),
+            [50.0, 80.0]
+        );
     }
 }

@@ -13,6 +13,7 @@ impl LoadReport {
         // Each has the same steps, unless one was stopped.
         self.steps.iter_mut().zip(&other.steps).for_each(|(mine, more)| mine.join(more));
         self.unexplained += other.unexplained;
+        optional(&mut self.silence, other.silence.as_ref(), |mine, more| *mine = mine.worse(*more));
         self.upf_died_s = self.upf_died_s.into_iter().chain(other.upf_died_s).reduce(f64::min);
         self.on_schedule &= other.on_schedule;
         for warning in &other.warnings {
@@ -69,7 +70,7 @@ impl ControlSummary {
     fn join(&mut self, other: &Self) {
         let answers = |one: &Self| one.answers_per_cpu_s * one.generator_cpu_s;
         let answers = answers(self) + answers(other);
-        add!(self, other: started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
+        add!(self, other: due, requests_offered, requests_accepted, requests_acknowledged, started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
             malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
         self.wall_s = self.wall_s.max(other.wall_s);
         // Every place sees the same restart.
@@ -106,6 +107,7 @@ impl StepSummary {
     fn join(&mut self, other: &Self) {
         add!(self, other: handovers, end_markers, old_tunnel, error_indications, generator_cpu_s);
         self.seconds = self.seconds.max(other.seconds);
+        self.spacing_us = self.spacing_us.or(other.spacing_us);
         if let (Some((_, offered, allowed)), Some((_, more, further))) = (&mut self.qos, other.qos) {
             (*offered, *allowed) = (*offered + more, *allowed + further);
         }
@@ -118,7 +120,7 @@ impl StepSummary {
 
 impl DataSummary {
     fn join(&mut self, other: &Self) {
-        add!(self, other: sent, received, lost, duplicates, reordered, streams_disturbed, unsent, idle, offered_pps,
+        add!(self, other: offered, sent, received, lost, unseen, duplicates, reordered, streams_disturbed, unsent, idle, offered_pps,
             received_pps, received_bps, strangers);
         optional(&mut self.asked_back, other.asked_back.as_ref(), |mine, more| *mine += more);
         optional(&mut self.asked_pps, other.asked_pps.as_ref(), |mine, more| *mine += more);
@@ -221,6 +223,12 @@ mod tests {
         };
         joined.join(&late);
         joined.join(&late);
+        (joined.control.due, joined.control.requests_accepted) = (7, 20);
+        joined.steps[0].uplink.get_or_insert_default().unseen = 4;
+        let twice = joined.clone();
+        joined.join(&twice);
+        assert_eq!((joined.control.due, joined.control.requests_accepted), (14, 40));
+        assert_eq!(joined.steps[0].uplink.as_ref().map(|side| side.unseen), Some(8));
         assert_eq!((joined.on_schedule, joined.upf_died_s, joined.warnings.len()), (false, Some(1.0), 1));
     }
 
