@@ -555,7 +555,7 @@ impl<'a> Bench<'a> {
         result?;
         let reflected = self.reflected;
         let sides = Sides { gnb: &gnb, network: seen_by_network.as_ref(), reflected, seconds };
-        Ok(summarise(&sides, up, down, self.config))
+        Ok(sides.step(up, down, self.config.ue.is_ipv6()))
     }
 
     pub(super) fn qos(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
@@ -583,30 +583,6 @@ impl<'a> Bench<'a> {
         report.control = self.summary(begin.elapsed(), Duration::ZERO);
         self.take_down(&mut report.control)?;
         Ok(())
-    }
-}
-
-fn summarise(
-    sides: &Sides<'_>,
-    up: Option<Traffic>,
-    down: Option<Traffic>,
-    config: &LoadConfig,
-) -> StepSummary {
-    let Sides { gnb, network, seconds, .. } = *sides;
-    let octets = up.map_or(0, |traffic| least_of(traffic.octets, config.ue.is_ipv6()));
-    StepSummary {
-        qos: None,
-        seconds,
-        uplink: up.map(|traffic| sides.uplink(Some(traffic.packets_per_s), octets, traffic.reflect_every)),
-        round_trip_us: gnb.round_trip.summary(),
-        downlink: sides.downlink(down.map(|traffic| traffic.packets_per_s)),
-        interruption_us: gnb.interruption.summary(),
-        handovers: 0,
-        spacing_us: None,
-        end_markers: gnb.end_markers,
-        old_tunnel: gnb.old_tunnel,
-        error_indications: gnb.error_indications,
-        generator_cpu_s: (gnb.cpu + network.map_or(Duration::ZERO, |network| network.cpu)).as_secs_f64(),
     }
 }
 

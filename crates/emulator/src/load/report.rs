@@ -1,10 +1,11 @@
 //! What a load has found, in figures.
-use super::data::DataReport;
+use super::data::{DataReport, Traffic};
 use super::frames::AfXdpSummary;
 use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
 use super::silence::Silence;
+use super::sizes::least_of;
 use super::tally::Tally;
 use ranlab_machines::n4::{Counts, Kind, Ledger};
 use serde::{Deserialize, Serialize};
@@ -318,6 +319,24 @@ pub(super) struct Sides<'a> {
 }
 
 impl Sides<'_> {
+    /// What came of a step with these packets asked for.
+    pub(super) fn step(&self, up: Option<Traffic>, down: Option<Traffic>, ipv6: bool) -> StepSummary {
+        let Self { gnb, network, seconds, .. } = *self;
+        let octets = up.map_or(0, |traffic| least_of(traffic.octets, ipv6));
+        StepSummary {
+            seconds,
+            uplink: up.map(|traffic| self.uplink(Some(traffic.packets_per_s), octets, traffic.reflect_every)),
+            round_trip_us: gnb.round_trip.summary(),
+            downlink: self.downlink(down.map(|traffic| traffic.packets_per_s)),
+            interruption_us: gnb.interruption.summary(),
+            end_markers: gnb.end_markers,
+            old_tunnel: gnb.old_tunnel,
+            error_indications: gnb.error_indications,
+            generator_cpu_s: (gnb.cpu + network.map_or(Duration::ZERO, |network| network.cpu)).as_secs_f64(),
+            ..StepSummary::default()
+        }
+    }
+
     /// Uplink: at the data network where one of ours is, at the base station otherwise, reflected.
     pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
