@@ -63,14 +63,11 @@ impl World {
     fn tell(&mut self, peer: usize, connected: bool) {
         match self.agents.get_mut(peer) {
             Some(a) if connected => a.handle(self.now, AgentInput::Connected { controller: C0 }),
-            Some(a) => a.handle(
-                self.now,
-                AgentInput::Disconnected { controller: C0, why: LinkLoss::ClosedByPeer },
-            ),
-            None if connected => self.xapp.handle(self.now, XappInput::Connected),
-            None => {
-                self.xapp.handle(self.now, XappInput::Disconnected { why: LinkLoss::ClosedByPeer })
+            Some(a) => {
+                a.handle(self.now, AgentInput::Disconnected { controller: C0, why: LinkLoss::ClosedByPeer })
             }
+            None if connected => self.xapp.handle(self.now, XappInput::Connected),
+            None => self.xapp.handle(self.now, XappInput::Disconnected { why: LinkLoss::ClosedByPeer }),
         }
     }
 
