@@ -37,7 +37,9 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
             *places = defaults(name, port)?;
         }
     }
-    part.http.map(warn_of_open);
+    if let Some(listening) = part.http {
+        warn_of_open(listening);
+    }
     let ric = Ric::start(&part).await?;
     attend(&ric, arguments.duration, format, |report| {
         if report.refused > 0 && report.nodes as u64 >= part.max_nodes {

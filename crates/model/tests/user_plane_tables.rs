@@ -4,6 +4,8 @@ use ranlab_model::user_plane::{
     Carrier, Direction, LTE_PRBS_MAX, McsTable, NrBlock, block_error_rate, lte_i_tbs_up, lte_tbs, nr_tbs,
 };
 
+/// Table, MCS, PRBs, symbols, DMRS elements, overhead, layers; the size.
+type Drawn = (u8, u8, u16, u8, u8, u8, u8, u32);
 /// NR by table, MCS, PRBs, symbols, DMRS elements, layers. All but the last four rows are agreed upon by py3gpp 0.6.0,
 /// NeoRadium 0.5.3 and exact rational arithmetic; the last four are exact ties (TS 38.214 §5.1.3.2 rounds upwards),
 /// where both libraries round to even and say 94248.
@@ -20,9 +22,9 @@ const NR: [(u8, u8, u16, u8, u8, u8, u32); 27] = [
     (1, 11, 224, 13, 12, 2, 96264), (1, 11, 112, 13, 12, 4, 96264), (1, 11, 192, 8, 12, 4, 96264),
 ];
 
-/// NR by table, MCS, PRBs, symbols, DMRS elements, overhead, layers: drawn at random, computed by py3gpp 0.6.0.
+/// NR, drawn at random and computed by py3gpp 0.6.0.
 #[rustfmt::skip]
-const PY3GPP: [(u8, u8, u16, u8, u8, u8, u8, u32); 39] = [
+const PY3GPP: [Drawn; 39] = [
     (2, 15, 273, 6, 12, 12, 2, 102416), (1, 13, 79, 5, 6, 6, 1, 7296), (2, 26, 133, 12, 6, 0, 3, 393272),
     (1, 19, 79, 2, 6, 12, 1, 1480), (2, 19, 106, 5, 12, 6, 3, 67584), (2, 25, 5, 7, 12, 0, 4, 9992),
     (2, 18, 2, 6, 6, 6, 1, 576), (1, 15, 24, 6, 12, 12, 3, 8192), (2, 2, 51, 13, 12, 12, 1, 4032),

@@ -267,7 +267,7 @@ impl Take {
         let json: Value =
             serde_json::from_str(answer).map_err(|error| format!("the answer is no JSON: {error}"))?;
         match self {
-            Self::Sizes(paths, members) => by_sizes(paths, members, &json).or(omitted.then_some(0.0)),
+            Self::Sizes(paths, members) => by_sizes(paths, members, &json).or_else(|| omitted.then_some(0.0)),
             Self::Count(path, text) => {
                 let found = path.query(&json).len() as f64;
                 Some(found).filter(|found| *found > 0.0 || omitted || there(text, &json))

@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(patients.hear(&message(10_000), 10_000), []);
         let bearer = ("gnb 505.01 1".to_owned(), 1, 1);
         for _ in 0..TRIES {
-            assert_eq!(patients.hear(&message(10_001), 10_000), [bearer.clone()]);
+            assert_eq!(patients.hear(&message(10_001), 10_000), std::slice::from_ref(&bearer));
             patients.treated(bearer.clone(), false);
         }
         assert_eq!(patients.hear(&message(10_001), 10_000), []);

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`hw`] | HW, id 140 | report, insert, control, policy: echoes and measures |
 //! | [`stats`] | statistics models and any other periodic report | report |
-//! | [`slice`] | SLICE, id 137 | report, control: how the carrier is shared |
+//! | [`mod@slice`] | SLICE, id 137 | report, control: how the carrier is shared |
 //! | [`traffic`] | TRAFFIC, id 138 | report, control: queues, filters and pacer of a bearer |
 //! | [`rrc`] | RRC, id 136 | report: who attaches, leaves and is handed over |
 //! | [`association`] | id 139 | control: which controllers the agent has, and which UEs they see |

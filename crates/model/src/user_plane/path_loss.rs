@@ -137,9 +137,11 @@ fn rural_shadow(space: f64, ue: f64, ghz: f64) -> f64 {
 mod tests {
     use super::Environment::{self, Rma, Uma, Umi};
 
+    type Row = (f64, [(f64, f64, f64); 3]);
+
     /// Distance; then for UMa and UMi at 3.5 GHz and RMa at 0.7 GHz: loss in sight, without, probability of sight.
     /// UMa is `aimm-simulator` 2.0.3's to 0.02 dB, the rest of a second implementation of the formulas.
-    const ROWS: [(f64, [(f64, f64, f64); 3]); 4] = [
+    const ROWS: [Row; 4] = [
         (50.0, [(77.21, 92.51, 0.6494), (79.09, 94.18, 0.5196), (65.17, 69.28, 0.9608)]),
         (100.0, [(83.14, 103.04, 0.3477), (85.31, 104.64, 0.2310), (70.22, 78.69, 0.9139)]),
         (200.0, [(89.57, 114.46, 0.1280), (91.61, 115.23, 0.0935), (76.17, 89.66, 0.8270)]),

@@ -143,7 +143,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
         let ours = of_own(part.n4, 1) != part.n4;
         (part.n4, part.n3, network) = (of_own(part.n4, own), of_own(part.n3, own), of_own(network, own));
         if ours {
-            part.smf.get_or_insert(SocketAddr::from(([127, 9, own, 1], part.n4.port())));
+            part.smf.get_or_insert_with(|| SocketAddr::from(([127, 9, own, 1], part.n4.port())));
         }
         if ours && run.value("load.gnb").is_none() {
             // Four times as many: there may be a thousand.
