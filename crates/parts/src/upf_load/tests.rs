@@ -184,12 +184,13 @@ fn shares_of_a_load_are_disjoint_and_sum_up() {
         (3.0, 5_000.0)
     );
     assert_eq!(two[1].downlink, None);
-    // Identities go on where the place before ended: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs.
+    // Identities go on where the place before ended: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs and the 256 numbers
+    // that rest.
     assert_eq!(two.iter().map(|one| one.smfs).collect::<Vec<_>>(), [2, 3]);
     let (smf, gnb, ue) = (two[1].smf.unwrap(), two[1].gnb, two[1].ue);
     assert_eq!(
         [smf.to_string(), gnb.to_string(), ue.to_string()],
-        ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.0.8"]
+        ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.1.8"]
     );
     assert_ne!(two[0].run, two[1].run);
     // Without packets of its own a data network has one server, with them each place has one.
