@@ -318,6 +318,9 @@ pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
 fn arrived(event: &XappEvent, closed: &mut bool) -> Option<Result<(), String>> {
     match event {
         XappEvent::Ready { .. } => Some(Ok(())),
+        XappEvent::SetupFailed { cause: Some(cause), .. } => {
+            Some(Err(format!("the RIC refuses this xApp: {cause}")))
+        }
         XappEvent::Disconnected {
             why: DisconnectReason::Lost(LinkLoss::ClosedByPeer | LinkLoss::Broken(_)),
             ..

@@ -47,7 +47,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let teller = told.clone();
     let hear = move |heard: &Heard<'_>, received_us| teller.borrow_mut().hear(heard, received_us);
     let watcher = Watcher::showing(part, arguments.ue, Box::new(hear))?;
-    watcher.joined().await.map_err(Failure::Environment)?;
+    tokio::select! {
+        joined = watcher.joined() => joined.map_err(Failure::Environment)?,
+        () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
+    }
     let (mut before, mut shown) = (0, false);
     let watched = live::each_second(arguments.duration, |seconds| {
         let report = watcher.report();
