@@ -150,7 +150,7 @@ impl<E: Experiment> Rig for Bench<E> {
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
         // A rig that measures no time has no keys for it.
-        let judged = parts && description.keys.iter().any(|key| key.path == noise::WHEN_NOISY);
+        let judged = parts && description.keys.iter().any(|key| key.path == keys::WHEN_NOISY);
         let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
         Ok(noisy.unwrap_or(outcome))
     }

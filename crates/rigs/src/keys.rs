@@ -8,10 +8,12 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
-use crate::noise;
 use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, Section, Seed, Setting};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
+
+/// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
+pub const WHEN_NOISY: &str = "host.when_noisy";
 
 /// Where a part runs.
 pub(crate) fn place(path: &str, what: &str) -> Key {
@@ -51,7 +53,7 @@ pub(crate) fn fleet(run: &Run<'_>, connect: &Address, e2ap: Version) -> Result<F
 /// What the measurement does on a machine that others use too.
 pub(crate) fn host() -> Vec<Key> {
     keys! {
-        (noise::WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat on a machine that others disturb").or("invalid");
+        (WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat on a machine that others disturb").or("invalid");
         ("host.steal_at_most", Kind::share(), "CPU time that the hypervisor gave to others").or(0.02);
         ("host.foreign_at_most", Kind::share(), "CPU time that work outside the experiment used, of the whole machine").or(0.1);
     }

@@ -29,6 +29,8 @@ mod southbound;
 mod stranger;
 mod sut;
 #[cfg(test)]
+mod tests_places;
+#[cfg(test)]
 mod tests_ran;
 mod upf;
 mod wire;
@@ -39,7 +41,8 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 use harness::Bench;
-pub use noise::{WHEN_NOISY, disturbances, mark_disturbed, remarks, warnings};
+pub use keys::WHEN_NOISY;
+pub use noise::{disturbances, mark_disturbed, remarks, warnings};
 pub use ranlab_parts::readback::Question;
 pub use ranlab_parts::{Host, HostError, Lab};
 pub use stranger::{Planned, commands, notes};

@@ -11,10 +11,8 @@ use ranlab_campaign::value::Value;
 use ranlab_parts::Host;
 use ranlab_parts::worker::Report;
 
+use crate::keys::WHEN_NOISY;
 use crate::stranger;
-
-/// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
-pub const WHEN_NOISY: &str = "host.when_noisy";
 
 /// Whether a repeat that was disturbed, or whose load came late, is no result.
 pub(crate) fn refused(run: &Run<'_>) -> bool {

@@ -9,12 +9,12 @@ use super::carrier::{Carrier, Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX};
 use super::channel::{Channel, Link};
 use super::flow::{FlowConfig, Traffic};
-use super::leg::Hot;
 use super::math::{exp, from_db, ln};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceStats, Slices};
 use super::ue::{AttachError, UeConfig};
+use super::ue_scheduler::Hot;
 use crate::link::HARQ_ROUNDS;
 
 /// Slots of a step, at most.

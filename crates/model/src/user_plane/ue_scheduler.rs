@@ -1,7 +1,5 @@
 //! The UE scheduler: who is next within a slice's PRBs.
 
-use super::leg::Hot;
-
 /// Who is served first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UeScheduler {
@@ -16,6 +14,31 @@ pub enum UeScheduler {
     MaxThroughput,
     /// A controller says for each slot; without its word nobody.
     Remote,
+}
+
+/// What the scheduler looks at in each slot, one of each UE beside the other.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hot {
+    /// Bytes of transport blocks that the base station knows to be wanted.
+    pub(crate) demand: u32,
+    /// Bytes of a slot with all PRBs; zero if the channel carries nothing.
+    pub(crate) rate: f32,
+    /// Bytes per slot of late.
+    pub(crate) mean: f32,
+    /// Bytes of this slot.
+    pub(crate) served: u32,
+    /// Weight of a slot in the mean.
+    pub(crate) forgetting: f32,
+    /// The slot of the last transport block, its lower bits.
+    pub(crate) stamp: u32,
+    /// HARQ processes that are free, and those whose block is to be sent again.
+    pub(crate) free: u16,
+    pub(crate) again: u16,
+    /// Index of the slice.
+    pub(crate) slice: u8,
+    pub(crate) mcs: u8,
+    pub(crate) cqi: u8,
+    pub(crate) live: bool,
 }
 
 impl Default for UeScheduler {

@@ -184,7 +184,7 @@ fn noise_is_judged_once_for_every_rig() {
         [("invalid", Outcome::Invalid, None), ("warn", Outcome::Degraded, Some(&1.0))]
     {
         let (mut rig, mut point, _) = two(noisy.clone(), up());
-        point.settings.insert(noise::WHEN_NOISY.to_owned(), when.into());
+        point.settings.insert(keys::WHEN_NOISY.to_owned(), when.into());
         rig.prepare(&fake::run(&point)).unwrap();
         let (outcome, recording) = measure(&mut rig, &fake::run(&point));
         assert_eq!(outcome, Ok(expected));

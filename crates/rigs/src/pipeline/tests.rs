@@ -63,7 +63,7 @@ fn an_engine_on_another_machine_is_measured() {
             ("sut.isa", "baseline".into()),
             ("load.pkt-num", Value::Int(1_024)),
             ("load.verify", Value::Int(512)),
-            (noise::WHEN_NOISY, "warn".into()),
+            (keys::WHEN_NOISY, "warn".into()),
         ],
     );
     let mut run = fake::run(&point);

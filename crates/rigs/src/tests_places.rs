@@ -1,0 +1,56 @@
+//! Loads that several places divide.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Outcome, Rig};
+use ranlab_campaign::value::Value;
+use ranlab_parts::Lab;
+
+use crate::fake;
+use crate::harness::Bench;
+use crate::{controller, e2_rtt, southbound};
+
+/// Two workers over TCP, each with its share of real base stations.
+#[test]
+fn base_stations_at_two_places_are_all_there_once_and_whatever_they_send_arrives() {
+    let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
+    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real())).collect();
+    let set = [
+        ("sut.at", Value::Text(fake::real())),
+        ("load.at", Value::List(places)),
+        ("xapp.at", Value::Text(fake::real())),
+        ("load.nodes", Value::Int(5)),
+        ("load.ues", Value::Int(2)),
+        ("host.when_noisy", "warn".into()),
+    ];
+    let point = fake::point(&rig, &set);
+    let mut run = fake::run(&point);
+    run.duration = Duration::from_millis(300);
+    let mut recorder = Recorder::default();
+    let outcome = rig.measure(&run, &mut recorder);
+    let metrics = recorder.finish().metrics;
+    assert!(matches!(outcome, Ok(Outcome::Ok)), "{outcome:?} {metrics:?}");
+    // Had two of them one identity, the RIC would refuse one, and all subscriptions would never be admitted.
+    assert_eq!((metrics["nodes_lost"], metrics["lost"]), (0.0, 0.0));
+    assert!(metrics["indications_per_s"] > 0.0);
+}
+
+#[test]
+fn what_is_one_is_not_divided_and_what_can_be_is_only_as_far_as_it_goes() {
+    let list = |places: usize| Value::List(vec!["local".into(); places]);
+    let refused = |rig: &dyn Rig, set: &[(&str, Value)]| {
+        rig.preview(&fake::point(rig, set).settings).and_then(Result::err).unwrap_or_default()
+    };
+    let lab = Lab::new("no-such-program");
+    let ping = refused(&Bench::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
+    assert_eq!(ping, "this rig's load is one: `load.at` must be one place, and not 2");
+    let (statistics, sd_ran) =
+        (Bench::new(&lab, controller::Controller), Bench::new(&lab, southbound::SdRan));
+    for rig in [&statistics as &dyn Rig, &sd_ran] {
+        assert_eq!(refused(rig, &[("load.at", list(2))]), "");
+        let told = refused(rig, &[("load.at", list(11))]);
+        assert_eq!(told, "10 base stations cannot be divided among 11 places; at least 11 are needed");
+        assert!(refused(rig, &[("load.at", list(65))]).contains("1 to 64 are allowed"));
+    }
+}
