@@ -156,7 +156,12 @@ has 'asks for .rest. \(its port for REST\)' refused.txt
 
 # Offered, accepted, seen by it; its processor and memory; its word and what is not to be believed.
 mean() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["points"][0]["metrics"][sys.argv[2]]["mean"])' "$1" "$2"; }
-run --allow-commands --out measured --format json >measured.json 2>measured.err || fail "not measured" measured.json measured.err
+for attempt in 1 2 3 4 5; do
+    rm -f started
+    ! run --allow-commands --out measured --format json >measured.json 2>measured.err || break
+    # Two of 120 reports that a busy machine leaves out are too many, and rightly so.
+    ((attempt < 5)) && grep -q 'of the load was not sent' measured.err || fail "not measured" measured.json measured.err
+done
 for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messages_per_s sut.cpu_cores sut.rss_mb; do
     python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 0)' "$(mean measured.json $metric)" ||
         fail "$metric is $(mean measured.json $metric)" measured.json
