@@ -558,8 +558,8 @@ fn first_due(flows: &[Flow]) -> u64 {
     flows.iter().map(Flow::due).min().unwrap_or(u64::MAX)
 }
 
-fn slices(carrier: &Carrier, set: SliceSet, direction: Direction) -> Slices {
+pub(super) fn slices(carrier: &Carrier, set: SliceSet, direction: Direction) -> Slices {
     // Bytes of a slot that has the direction, as a rate over all slots.
     let mbps_per_byte = 8.0 / carrier.slot_us() as f64 * carrier.share(direction);
-    Slices::new(set, carrier.prbs, mbps_per_byte, 1)
+    Slices::new(set, carrier.prbs, mbps_per_byte)
 }

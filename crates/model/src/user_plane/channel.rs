@@ -181,16 +181,12 @@ impl Link {
         ((re, im), self.mean * (re * re + im * im))
     }
 
-    /// A copy whose steps are of `slots` slots each.
-    pub(crate) fn coarse(mut self, slots: u64) -> Self {
-        if self.innovation > 0.0 && self.correlation > 0.0 {
-            self.correlation = exp(slots as f64 * ln(f64::from(self.correlation))) as f32;
+    /// From now on it is advanced by `slots` at once; `correlation` is that of one slot.
+    pub(crate) fn coarse(&mut self, correlation: f64, slots: f64) {
+        if self.innovation > 0.0 && correlation > 0.0 {
+            self.correlation = exp(slots * ln(correlation)) as f32;
             self.innovation = ((1.0 - self.correlation * self.correlation) / 2.0).sqrt();
         }
-        if let Some((_, held)) = &mut self.trace {
-            *held = (*held / slots).max(1);
-        }
-        self
     }
 
     /// Moves the mean, as path loss and interference change.

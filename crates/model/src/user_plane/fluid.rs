@@ -1,17 +1,19 @@
 //! A cell in coarse steps: the same carrier, channels, slices and UE schedulers, but bytes instead of packets and one
 //! decision for many slots. For days, and for fleets.
 //!
-//! Within a step the channel is sampled once, as it was reported and as it is when the block is sent; the winner of
-//! a decision has the PRBs of all slots of the step. Greedy TCP counts as always full: buffers, losses and round
-//! trips are what this leaves out.
+//! Bytes come in once in a step. A decision holds for a hundredth of the proportional fair scheduler's window: that is
+//! as long as the means it decides by stay what they are. For each, the channel is sampled once, as it was reported
+//! and as it is when the block is sent, and the winner has the PRBs of all its slots. Greedy TCP counts as always
+//! full: buffers, losses and round trips are what this leaves out.
 
-use super::carrier::{Carrier, Direction, SlotKind};
-use super::cell::{CellConfig, CellError, Common, UES_MAX};
+use super::carrier::{Direction, SlotKind};
+use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};
 use super::channel::{Channel, Link};
 use super::flow::{FlowConfig, Traffic};
 use super::math::{exp, from_db, ln};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
+use super::rlc::{RlcConfig, RlcMode};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceStats, Slices};
 use super::ue::{AttachError, UeConfig};
 use super::ue_scheduler::Hot;
@@ -19,6 +21,9 @@ use crate::link::HARQ_ROUNDS;
 
 /// Slots of a step, at most.
 pub const STEP_SLOTS_MAX: u64 = 4096;
+/// A decision may move a mean by this share of a slot's bytes at most. With more, a winner's mean would overshoot while
+/// the decision holds, and few fades would fill the window, so that the means would be noise.
+const DECISION_WEIGHT: f64 = 0.01;
 /// Bytes that a UE may keep waiting, at most: those of its RLC buffer; greedy ones always have them.
 const ALWAYS: f64 = 1e12;
 /// Of 1500 bytes of IP, with PDCP's, RLC's and MAC's headers; and what a segment's header takes of a block.
@@ -32,7 +37,7 @@ pub struct FluidStats {
     pub offered: f64,
     /// Delivered.
     pub delivered: f64,
-    /// Dropped because the buffer was full.
+    /// Dropped because the buffer was full, or given up by HARQ in unacknowledged mode.
     pub dropped: f64,
     /// Waiting; greedy flows not counted.
     pub waiting: f64,
@@ -43,7 +48,9 @@ pub struct FluidStats {
 #[derive(Debug)]
 struct FluidUe {
     id: u32,
-    buffer: f64,
+    rlc: RlcConfig,
+    /// Slots over which its fading power is one draw.
+    coherence: f64,
     sources: Vec<Source>,
     waiting: f64,
     stats: FluidStats,
@@ -77,9 +84,10 @@ struct FluidLeg {
     ues: Vec<FluidUe>,
     slices: Slices,
     grants: Vec<Grant>,
-    /// Data slots of a step.
+    /// Slots that a decision holds, and how many of them carry data.
+    hold: f64,
     slots: f64,
-    /// PRBs of a step that retransmissions still need, by slice: they come before new data.
+    /// PRBs, in each slot of a decision, that retransmissions still need, by slice: they come before new data.
     debts: [f64; SLICES_MAX],
 }
 
@@ -88,13 +96,11 @@ struct FluidLeg {
 pub struct FluidCell {
     config: CellConfig,
     common: Common,
-    links: Vec<Link>,
-    aging: Vec<Aging>,
-    noise: Vec<Stream>,
-    /// Amplitude and SINR when a block is sent, beside the reported ones.
-    actual: Vec<((f32, f32), f32)>,
+    paths: Vec<Path>,
     legs: [FluidLeg; 2],
     step_slots: u64,
+    /// Decisions of a step.
+    decisions: u64,
     step: u64,
 }
 
@@ -102,38 +108,28 @@ impl FluidCell {
     /// A cell that takes `step_slots` (1 to [`STEP_SLOTS_MAX`], cut to it) at once.
     pub fn new(config: CellConfig, step_slots: u64) -> Result<Self, CellError> {
         config.check()?;
-        let step_slots = step_slots.clamp(1, STEP_SLOTS_MAX);
-        let common = Common::new(&config.carrier);
-        let leg = |direction, set: &SliceSet| {
-            let slots = step_slots as f64 * config.carrier.share(direction);
-            FluidLeg {
-                direction,
-                hot: Vec::new(),
-                ues: Vec::new(),
-                slices: coarse_slices(&config.carrier, set, direction, step_slots),
-                grants: Vec::new(),
-                slots,
-                debts: [0.0; SLICES_MAX],
-            }
+        let leg = |direction, set: &SliceSet| FluidLeg {
+            direction,
+            hot: Vec::new(),
+            ues: Vec::new(),
+            slices: slices(&config.carrier, set.clone(), direction),
+            grants: Vec::new(),
+            hold: 1.0,
+            slots: 1.0,
+            debts: [0.0; SLICES_MAX],
         };
         let legs = [leg(Direction::Down, &config.down), leg(Direction::Up, &config.up)];
-        Ok(Self {
-            config,
-            common,
-            links: Vec::new(),
-            aging: Vec::new(),
-            noise: Vec::new(),
-            actual: Vec::new(),
-            legs,
-            step_slots,
-            step: 0,
-        })
+        let common = Common::new(&config.carrier);
+        let step_slots = step_slots.clamp(1, STEP_SLOTS_MAX);
+        let mut cell = Self { config, common, paths: Vec::new(), legs, step_slots, decisions: 1, step: 0 };
+        cell.set_decisions();
+        Ok(cell)
     }
 
     /// A UE comes; its index.
     pub fn attach(&mut self, config: &UeConfig) -> Result<usize, AttachError> {
         config.check(self.config.carrier.table.highest())?;
-        if self.links.len() >= UES_MAX {
+        if self.paths.len() >= UES_MAX {
             return Err(AttachError::Full(UES_MAX));
         }
         if self.legs[0].ues.iter().any(|ue| ue.id == config.id) {
@@ -146,22 +142,20 @@ impl FluidCell {
             Channel::Fading { correlation, .. } => f64::from(correlation),
             _ => 1.0,
         };
-        self.aging.push(Aging::new(correlation, self.config.cqi_slots));
-        self.noise.push(Stream::new(seed, Purpose::Mixed, here));
-        self.actual.push(((0.0, 0.0), 1.0));
-        self.links.push(link.coarse(self.step_slots));
-        for (leg, buffer) in
-            self.legs.iter_mut().zip([config.rlc_down.buffer_bytes, config.rlc_up.buffer_bytes])
-        {
-            leg.attach(config, seed, f64::from(buffer), coherence(correlation).min(self.step_slots as f64));
+        let noise = Stream::new(seed, Purpose::Mixed, here);
+        let mut path = Path::new(link, noise, correlation, self.config.cqi_slots);
+        path.link.coarse(correlation, self.legs[0].hold);
+        self.paths.push(path);
+        for (leg, rlc) in self.legs.iter_mut().zip([config.rlc_down, config.rlc_up]) {
+            leg.attach(config, rlc, seed, coherence(correlation));
         }
-        Ok(self.links.len() - 1)
+        Ok(self.paths.len() - 1)
     }
 
     /// Replaces the slices of a direction.
     pub fn set_slices(&mut self, direction: Direction, set: SliceSet) -> Result<(), SliceError> {
         set.check(self.config.carrier.prbs)?;
-        let mut slices = coarse_slices(&self.config.carrier, &set, direction, self.step_slots);
+        let mut slices = slices(&self.config.carrier, set, direction);
         let leg = &mut self.legs[usize::from(direction == Direction::Up)];
         slices.keep(&leg.slices);
         for hot in &mut leg.hot {
@@ -170,6 +164,7 @@ impl FluidCell {
         }
         leg.slices = slices;
         leg.debts = [0.0; SLICES_MAX];
+        self.set_decisions();
         Ok(())
     }
 
@@ -179,6 +174,7 @@ impl FluidCell {
         let index = leg.slices.index(slice).ok_or(SliceError::NoSlice(slice))?;
         if let Some(hot) = leg.hot.get_mut(ue) {
             hot.slice = index;
+            leg.weigh();
         }
         Ok(())
     }
@@ -205,65 +201,89 @@ impl FluidCell {
         &self.legs[usize::from(direction == Direction::Up)].slices.stats
     }
 
-    fn pass(&mut self, from_us: u64, step_us: u64) {
-        let decoder = &self.common.decoder;
-        let uplink = from_db(f64::from(-self.config.uplink_loss_db)) as f32;
-        for (ue, link) in self.links.iter_mut().enumerate() {
-            link.advance(self.step);
-            let aging = &self.aging[ue];
-            let age = self.noise[ue].bits(DRAWS * self.step) as usize % aging.ages.len();
-            let fresh = self.noise[ue].normals(DRAWS * self.step + 1);
-            self.actual[ue] = link.aged(link.amplitude(), aging.ages[age], fresh);
-            for (leg, factor) in self.legs.iter_mut().zip([1.0, uplink]) {
-                let hot = &mut leg.hot[ue];
-                hot.cqi = decoder.cqi(link.sinr * factor, hot.cqi);
-                hot.mcs = link.fixed_mcs.unwrap_or_else(|| decoder.mcs(hot.cqi));
-                let is_reached = link.fixed_mcs.is_some() || hot.cqi > 0;
-                let bytes = self.common.blocks.of(leg.direction, SlotKind::Full).whole(hot.mcs);
-                hot.rate = if is_reached { bytes as f32 } else { 0.0 };
-            }
+    /// How long decisions hold, by the shortest memory of the UE schedulers.
+    fn set_decisions(&mut self) {
+        let specs = self.legs.iter().flat_map(|leg| &leg.slices.set.slices);
+        let weight =
+            specs.map(|spec| f64::from(spec.scheduler.forgetting())).fold(f64::MIN_POSITIVE, f64::max);
+        let longest = (DECISION_WEIGHT / weight).max(1.0);
+        self.decisions = ((self.step_slots as f64 / longest).ceil() as u64).clamp(1, self.step_slots);
+        let hold = self.step_slots as f64 / self.decisions as f64;
+        for path in &mut self.paths {
+            path.link.coarse(path.correlation, hold);
         }
+        for leg in &mut self.legs {
+            leg.hold = hold;
+            leg.slots = hold * self.config.carrier.share(leg.direction);
+            leg.slices.hold(hold);
+            leg.weigh();
+        }
+    }
+
+    fn pass(&mut self, from_us: u64, step_us: u64) {
+        for leg in &mut self.legs {
+            leg.ues.iter_mut().for_each(|ue| ue.arrive(from_us, step_us));
+        }
+        for decision in 0..self.decisions {
+            self.decide(self.step * self.step_slots + decision * self.step_slots / self.decisions);
+        }
+    }
+
+    fn decide(&mut self, slot: u64) {
+        self.paths.iter_mut().for_each(|path| path.link.advance(slot));
+        let uplink = from_db(f64::from(-self.config.uplink_loss_db)) as f32;
+        let decoder = &*self.common.decoder;
         for (leg, factor) in self.legs.iter_mut().zip([1.0, uplink]) {
-            let air = FluidAir {
-                decoder,
-                links: &self.links,
-                aging: &self.aging,
-                noise: &self.noise,
-                actual: &self.actual,
-                draws: DRAWS * self.step,
-                factor,
-                prbs: self.config.carrier.prbs,
-            };
-            leg.pass((from_us, step_us), &air);
+            let sizes = self.common.blocks.of(leg.direction, SlotKind::Full);
+            for ((hot, ue), Path { link, .. }) in leg.hot.iter_mut().zip(&leg.ues).zip(&self.paths) {
+                hot.demand = u32::from(ue.waiting > 0.0);
+                if hot.demand > 0 {
+                    hot.cqi = decoder.cqi(link.sinr * factor, hot.cqi);
+                    hot.mcs = link.fixed_mcs.unwrap_or_else(|| decoder.mcs(hot.cqi));
+                    let is_reached = link.fixed_mcs.is_some() || hot.cqi > 0;
+                    hot.rate = if is_reached { sizes.whole(hot.mcs) as f32 } else { 0.0 };
+                }
+            }
+            let prbs = self.config.carrier.prbs;
+            leg.decide(&FluidAir { decoder, paths: &self.paths, draws: DRAWS * slot, factor, prbs });
         }
     }
 }
 
 impl FluidLeg {
-    fn attach(&mut self, config: &UeConfig, seed: u64, buffer: f64, forget: f64) {
+    fn attach(&mut self, config: &UeConfig, rlc: RlcConfig, seed: u64, coherence: f64) {
         let sum: f32 = self.hot.iter().map(|hot| hot.mean).sum();
         let mean = sum / self.hot.len().max(1) as f32;
-        // The window holds as many independent fades as it would slot by slot.
-        let forgetting =
-            (f64::from(self.slices.set.slices[0].scheduler.forgetting()) * forget).min(0.5) as f32;
-        self.hot.push(Hot { mean, forgetting, live: true, ..Hot::default() });
+        self.hot.push(Hot { mean, live: true, ..Hot::default() });
         let sources = (config.flows.iter().enumerate())
             .filter(|(_, flow)| flow.direction == self.direction || flow.traffic == Traffic::Voip)
             .map(|(index, flow)| Source::new(flow, seed, u64::from(config.id) << 16 | index as u64))
             .collect();
-        let (waiting, stats) = (0.0, FluidStats::default());
-        self.ues.push(FluidUe { id: config.id, buffer, sources, waiting, stats });
+        let (id, waiting, stats) = (config.id, 0.0, FluidStats::default());
+        self.ues.push(FluidUe { id, rlc, coherence, sources, waiting, stats });
+        self.weigh();
     }
 
-    fn pass(&mut self, (from_us, step_us): (u64, u64), air: &FluidAir<'_>) {
-        let mut active = 0;
-        for (ue, hot) in self.ues.iter_mut().zip(&mut self.hot) {
-            hot.demand = u32::from(ue.arrive(from_us, step_us));
-            active |= u32::from(hot.is_ready()) << hot.slice;
+    /// Weights of a decision in the means: the window holds as many independent fades as it would slot by slot.
+    fn weigh(&mut self) {
+        for (hot, ue) in self.hot.iter_mut().zip(&self.ues) {
+            let of_slot = self.slices.set.slices[usize::from(hot.slice)].scheduler.forgetting();
+            hot.forgetting = (of_slot * self.hold.min(ue.coherence) as f32).min(0.5);
         }
-        if active == 0 && self.slices.set.sharing {
-            return;
+    }
+
+    fn decide(&mut self, air: &FluidAir<'_>) {
+        let active = self.hot.iter().fold(0, |active, hot| active | u32::from(hot.is_ready()) << hot.slice);
+        if active != 0 || !self.slices.set.sharing {
+            self.schedule(active, air);
         }
+        for hot in &mut self.hot {
+            hot.mean += hot.forgetting * (hot.served as f32 - hot.mean);
+            hot.served = 0;
+        }
+    }
+
+    fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
         self.slices.grant(active, &mut grants);
         let mut rest = 0.0;
@@ -273,7 +293,7 @@ impl FluidLeg {
             self.slices.served(*grant, (used.round() as u16).min(granted), bytes);
             rest += f64::from(granted) - used;
         }
-        // Slot by slot others would have had what these leave of the step.
+        // Slot by slot others would have had what these leave.
         if self.slices.set.sharing {
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) = self.serve(slice, rest, air);
@@ -282,13 +302,9 @@ impl FluidLeg {
             }
         }
         self.grants = grants;
-        for hot in &mut self.hot {
-            hot.mean += hot.forgetting * (hot.served as f32 - hot.mean);
-            hot.served = 0;
-        }
     }
 
-    /// PRBs for a slice in each slot of the step; returns PRBs used and bytes of blocks, per slot.
+    /// PRBs for a slice in each slot of the decision; returns PRBs used and bytes of blocks, per slot.
     fn serve(&mut self, slice: u8, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let debt = &mut self.debts[usize::from(slice)];
         let paid = debt.min(prbs);
@@ -308,86 +324,97 @@ impl FluidLeg {
         (prbs - left, bytes)
     }
 
-    /// A UE takes what it needs of the PRBs, once in a step.
+    /// A UE takes what it needs of the PRBs, once in a decision.
     fn send(&mut self, ue: usize, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let (hot, fluid) = (&mut self.hot[ue], &mut self.ues[ue]);
         hot.demand = 0;
         let block = f64::from(hot.rate) * prbs / f64::from(air.prbs);
-        let tries = air.tries(ue, hot.mcs);
+        let (rounds, decoded) = air.rounds(&air.paths[ue], hot.mcs);
         let net = (1.0 - SEGMENT_BYTES / f64::from(hot.rate).max(16.0)) * PACKET_SHARE;
-        // Bytes of IP that these PRBs carry in all slots of the step.
+        // Bytes of IP that these PRBs carry in all slots of the decision.
         let most = block * self.slots * net;
         let sent = most.min(fluid.waiting);
         let share = if most > 0.0 { sent / most } else { 1.0 };
-        fluid.waiting -= sent;
-        fluid.stats.delivered += sent;
+        match (decoded, fluid.rlc.mode) {
+            (true, _) => {
+                fluid.waiting -= sent;
+                fluid.stats.delivered += sent;
+            }
+            (false, RlcMode::Um) => {
+                fluid.waiting -= sent;
+                fluid.stats.dropped += sent;
+            }
+            (false, RlcMode::Am) => {}
+        }
         // Retransmissions take as much again, later.
-        self.debts[usize::from(hot.slice)] += prbs * share * (tries - 1.0);
-        fluid.stats.prbs += prbs * share * self.slots * tries;
+        self.debts[usize::from(hot.slice)] += prbs * share * (rounds - 1.0);
+        fluid.stats.prbs += prbs * share * self.slots * rounds;
         hot.served = (block * share) as u32;
         (prbs * share, hot.served)
     }
 }
 
-/// What a direction's decisions of a step are made with.
+/// What a direction's decisions are made with.
 struct FluidAir<'a> {
     decoder: &'a Decoder,
-    links: &'a [Link],
-    aging: &'a [Aging],
-    noise: &'a [Stream],
-    actual: &'a [((f32, f32), f32)],
-    /// Index of the step's random numbers.
+    paths: &'a [Path],
+    /// Index of the decision's random numbers.
     draws: u64,
     factor: f32,
     prbs: u16,
 }
 
 impl FluidAir<'_> {
-    /// Transmissions of a block until it is decoded, with chase combining; RLC begins anew after the last.
-    fn tries(&self, ue: usize, mcs: u8) -> f64 {
-        let (mut amplitude, mut sinr) = self.actual[ue];
+    /// Transmissions of a block, with chase combining, and whether it is decoded in the end.
+    fn rounds(&self, path: &Path, mcs: u8) -> (f64, bool) {
+        let Path { link, ages, again, noise, .. } = path;
+        let age = noise.bits(self.draws) as usize % ages.len();
+        let (mut amplitude, mut sinr) = link.aged(link.amplitude(), ages[age], noise.normals(self.draws + 1));
         let mut sum = 0.0;
         for round in 1..=HARQ_ROUNDS as u64 {
             sum += sinr * self.factor;
-            let bits = self.noise[ue].bits(self.draws + 1 + round);
+            let bits = noise.bits(self.draws + 1 + round);
             let bits = if self.factor == 1.0 { bits } else { bits << 16 };
             if self.decoder.decodes(mcs, sum, bits) {
-                return round as f64;
+                return (round as f64, true);
             }
-            let fresh = self.noise[ue].normals(self.draws + 8 + round);
-            (amplitude, sinr) = self.links[ue].aged(amplitude, self.aging[ue].again, fresh);
+            (amplitude, sinr) = link.aged(amplitude, *again, noise.normals(self.draws + 8 + round));
         }
-        (HARQ_ROUNDS + 1) as f64
+        (HARQ_ROUNDS as f64, false)
     }
 }
 
-/// Random numbers of a step and UE.
+/// Random numbers of a decision and UE.
 const DRAWS: u64 = 16;
 /// Slots to a retransmission.
 const HARQ_SLOTS: u16 = 8;
 
-/// How a channel has changed since it was reported: correlation and innovation.
+/// A UE's channel, and how it changes between its report, a transmission and the next.
 #[derive(Debug)]
-struct Aging {
-    /// By the age of a report in slots.
+struct Path {
+    link: Link,
+    noise: Stream,
+    /// Of the amplitude, from slot to slot.
+    correlation: f64,
+    /// Correlation and innovation by the age of a report in slots.
     ages: Vec<(f32, f32)>,
     /// From a transmission to the next.
     again: (f32, f32),
 }
 
-impl Aging {
-    fn new(correlation: f64, cqi_slots: u16) -> Self {
+impl Path {
+    fn new(link: Link, noise: Stream, correlation: f64, cqi_slots: u16) -> Self {
         let of = |age: u16| {
             let then = if age == 0 { 1.0 } else { exp(f64::from(age) * ln(correlation)) };
             (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
         };
-        Self { ages: (0..cqi_slots).map(of).collect(), again: of(HARQ_SLOTS) }
+        Self { link, noise, correlation, ages: (0..cqi_slots).map(of).collect(), again: of(HARQ_SLOTS) }
     }
 }
 
 impl FluidUe {
-    /// Bytes come in; whether something waits.
-    fn arrive(&mut self, from_us: u64, step_us: u64) -> bool {
+    /// Bytes come in.
+    fn arrive(&mut self, from_us: u64, step_us: u64) {
         let mut greedy = false;
         for source in &mut self.sources {
             match source.bytes(from_us, from_us + step_us) {
@@ -398,14 +425,13 @@ impl FluidUe {
                 None => greedy = true,
             }
         }
+        let buffer = f64::from(self.rlc.buffer_bytes);
         if greedy {
             self.waiting = ALWAYS;
-        } else if self.waiting > self.buffer {
-            self.stats.dropped +=
-                (self.waiting - self.buffer) * f64::from(u8::from(self.waiting < ALWAYS / 2.0));
-            self.waiting = self.buffer;
+        } else if self.waiting > buffer {
+            self.stats.dropped += (self.waiting - buffer) * f64::from(u8::from(self.waiting < ALWAYS / 2.0));
+            self.waiting = buffer;
         }
-        self.waiting > 0.0
     }
 }
 
@@ -463,9 +489,4 @@ impl Turns {
 fn coherence(correlation: f64) -> f64 {
     let square = correlation * correlation;
     if square < 1.0 { (1.0 + square) / (1.0 - square) } else { f64::MAX }
-}
-
-fn coarse_slices(carrier: &Carrier, set: &SliceSet, direction: Direction, slots: u64) -> Slices {
-    let mbps_per_byte = 8.0 / carrier.slot_us() as f64 * carrier.share(direction);
-    Slices::new(set.clone(), carrier.prbs, mbps_per_byte, slots)
 }

@@ -309,7 +309,7 @@ impl Flow {
                 Traffic::OnOff { kbps, packet_bytes, .. } => {
                     let (bytes, kbps) = (*packet_bytes, u64::from(*kbps));
                     self.next_us += (u64::from(bytes) * 8000).div_ceil(kbps);
-                    self.turn_off(at);
+                    self.pass_off();
                     bytes
                 }
                 Traffic::Trace { packets, repeat_us } => {
@@ -416,11 +416,14 @@ impl Flow {
         self.turns.off_at_us = now_us + self.draw(on_ms, random);
     }
 
-    fn turn_off(&mut self, now_us: u64) {
-        let Traffic::OnOff { off_ms, random, .. } = self.config.traffic else { return };
-        if off_ms > 0 && now_us >= self.turns.off_at_us {
-            self.next_us = now_us + self.draw(off_ms, random);
-            self.turn_on(self.next_us);
+    /// Packets come at equal intervals of the time on, so that the mean rate is what it says: what is left of an
+    /// interval when a time on ends goes on with the next.
+    fn pass_off(&mut self) {
+        let Traffic::OnOff { on_ms, off_ms, random, .. } = self.config.traffic else { return };
+        while off_ms > 0 && self.next_us >= self.turns.off_at_us {
+            let off = self.draw(off_ms, random);
+            self.next_us += off;
+            self.turns.off_at_us += off + self.draw(on_ms, random);
         }
     }
 

@@ -306,17 +306,23 @@ enum State {
 }
 
 impl Slices {
-    /// A set that was checked. `mbps_per_byte` turns bytes of a slot into Mbit/s; `slots` is how many slots a call
-    /// stands for.
-    pub(crate) fn new(set: SliceSet, prbs: u16, mbps_per_byte: f64, slots: u64) -> Self {
+    /// A set that was checked. `mbps_per_byte` turns bytes of a slot into Mbit/s.
+    pub(crate) fn new(set: SliceSet, prbs: u16, mbps_per_byte: f64) -> Self {
         let state = match set.algorithm {
             SliceAlgorithm::None => State::None,
             SliceAlgorithm::Static => State::Static,
-            SliceAlgorithm::Nvs => State::Nvs(Nvs::new(&set.slices, mbps_per_byte, slots)),
+            SliceAlgorithm::Nvs => State::Nvs(Nvs::new(&set.slices, mbps_per_byte)),
             SliceAlgorithm::Edf => State::Edf(Edf::new(&set.slices, prbs)),
         };
         let count = set.slices.len();
         Self { set, stats: vec![SliceStats::default(); count], turns: vec![0; count], prbs, state }
+    }
+
+    /// Grants hold for so many slots each, not for one.
+    pub(crate) fn hold(&mut self, slots: f64) {
+        if let State::Nvs(nvs) = &mut self.state {
+            nvs.hold(slots);
+        }
     }
 
     /// The grants of a slot, into `out`, in the order of service; bit n of `active`: slice n has something to send.

@@ -29,22 +29,31 @@ struct Lag {
 }
 
 impl Nvs {
-    pub(super) fn new(slices: &[SliceSpec], mbps_per_byte: f64, slots: u64) -> Self {
-        let beta = (BETA * slots as f64).min(BETA_MAX);
+    pub(super) fn new(slices: &[SliceSpec], mbps_per_byte: f64) -> Self {
         let lag = |slice: &SliceSpec| match slice.params {
             // The average starts at what is due: no transient.
             params @ SliceParams::Rate { required_mbps, reference_mbps } => Lag {
                 params,
                 average: required_mbps,
                 effective: reference_mbps,
-                beta_effective: (beta * reference_mbps / required_mbps).min(1.0),
+                beta_effective: (BETA * reference_mbps / required_mbps).min(1.0),
             },
             params => {
                 let average = if let SliceParams::Capacity(share) = params { share } else { 1.0 };
                 Lag { params, average, effective: 0.0, beta_effective: 0.0 }
             }
         };
-        Self { slices: slices.iter().map(lag).collect(), beta, mbps_per_byte, considered: 0 }
+        Self { slices: slices.iter().map(lag).collect(), beta: BETA, mbps_per_byte, considered: 0 }
+    }
+
+    /// A choice stands for so many slots.
+    pub(super) fn hold(&mut self, slots: f64) {
+        self.beta = (BETA * slots).min(BETA_MAX);
+        for slice in &mut self.slices {
+            if let SliceParams::Rate { required_mbps, reference_mbps } = slice.params {
+                slice.beta_effective = (self.beta * reference_mbps / required_mbps).min(1.0);
+            }
+        }
     }
 
     /// The slice that has the slot. With sharing, slices without anything to send stand aside, and what they got so

@@ -12,7 +12,7 @@ fn nvs(params: &[SliceParams], sharing: bool) -> SliceSet {
 /// Which slice had each slot; none if nobody. The link carries `mbps`, and `active` says who has something to send.
 fn run(set: &SliceSet, mbps: f64, slots: u64, active: impl Fn(u64) -> u32) -> Vec<Option<u8>> {
     set.check(100).unwrap();
-    let mut slices = Slices::new(set.clone(), 100, mbps / 1000.0, 1);
+    let mut slices = Slices::new(set.clone(), 100, mbps / 1000.0);
     let mut grants = Vec::new();
     let slot = |slot| {
         let active = active(slot);
@@ -98,7 +98,7 @@ fn each_backlogged_slice_has_its_prbs_before_its_deadline() {
     let slices = params.iter().enumerate().map(|(id, params)| spec(id as u32, *params)).collect();
     let set = SliceSet { algorithm: SliceAlgorithm::Edf, sharing: false, slices };
     set.check(100).unwrap();
-    let mut slices = Slices::new(set, 100, 0.0, 1);
+    let mut slices = Slices::new(set, 100, 0.0);
     let mut got = vec![[0_u64; 3]; 400];
     let mut grants = Vec::new();
     for slot in &mut got {
