@@ -10,7 +10,7 @@ fail() { echo "$1"; shift; for file; do echo "--- $file"; cat "$file"; done; exi
 has() { grep -qE -- "$1" "$2" || fail "not in $2: $1" "$2"; }
 
 cat >strange.py <<'PY'
-"""A controller: `strange.py PORT REST [deaf|mute]`. Asks each base station for its UEs and for reports, and counts what comes."""
+"""A controller: `strange.py PORT REST [deaf|mute|stiff]`. Asks each base station for its UEs and for reports, and counts what comes."""
 import json, os, socketserver, struct, subprocess, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -64,14 +64,15 @@ class Server(socketserver.ThreadingTCPServer):
 helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 with open("started", "a") as started:
     print(os.getpid(), helper.pid, file=started)
+# It ends the connections of REST itself, whose port is then kept for a minute.
+ThreadingHTTPServer.allow_reuse_address = habit != "stiff"
 threading.Thread(target=ThreadingHTTPServer(("127.0.0.1", rest), Stats).serve_forever, daemon=True).start()
 print("loading" if habit == "mute" else "serving", flush=True)
 Server(("127.0.0.1", port), Station).serve_forever()
 PY
-read -r port rest < <(python3 -c '
+read -r port rest stiff < <(python3 -c '
 import socket
-a, b = socket.create_server(("127.0.0.1", 0)), socket.create_server(("127.0.0.1", 0))
-print(a.getsockname()[1], b.getsockname()[1])')
+print(*(one.getsockname()[1] for one in [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]))')
 
 profile() { # more lines of [run], how long it may take to come up
     cat <<TOML
@@ -187,6 +188,14 @@ gone
 rm started
 run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1 || fail "not measured" stays.txt
 [[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "not once, or not reset" started stays.txt
+gone
+
+# One that does not take a port that the kernel keeps is started again when it lets go.
+rm started
+sed "s|ports = .*|ports = [\"tcp:{port}\", \"tcp:{rest}\"]|" strange.toml >stiff.toml
+run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$port\", \"rest=$stiff\", \"habit=stiff\"]" --out stiff >stiff.txt 2>&1 ||
+    fail "not started again" stiff.txt stiff/strange.log
+has 'Address already in use' stiff/strange.log
 gone
 
 # Somebody else at its port would be taken for it.

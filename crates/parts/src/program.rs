@@ -22,6 +22,8 @@ use crate::{Described, Field, Running, environment, ready, rig, sut};
 
 /// Between two looks whether something has happened.
 const POLL: Duration = Duration::from_millis(20);
+/// How long the kernel keeps a port for connections that are over (60 s), and some more.
+const KEPT_MAX: Duration = Duration::from_secs(65);
 /// Beside the times that a profile states.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -149,9 +151,9 @@ impl ProgramPart {
         all.into_iter().filter(|(_, argv)| !argv.is_empty()).map(|(name, argv)| (name, &argv[..])).collect()
     }
 
-    /// How long it may take to come up, with one command before.
+    /// How long it may take to come up, with one command before, and again when it could not have its ports.
     pub(crate) fn start_wait(&self) -> Duration {
-        self.ready.within() + self.run.grace() * 2 + MARGIN
+        (self.ready.within() + self.run.grace() * 2) * 2 + KEPT_MAX + MARGIN
     }
 
     /// How long it may take to go: a command that hangs, and a program that ignores SIGTERM.
@@ -188,8 +190,30 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it and waits until it serves.
+    /// Starts it and waits until it serves. Many take a port that the kernel keeps for connections that are over; one that does
+    /// not is started once more when the kernel lets go.
     pub(crate) async fn start(part: ProgramPart) -> Result<Self, Trouble> {
+        let starts = !part.run.start.is_empty();
+        if let Some(port) = ready::taken(&part.ready).filter(|_| starts) {
+            let name = &part.name;
+            return Err(environment(format!(
+                "{port} is open before {name} is started: somebody else serves there"
+            )));
+        }
+        let kept = starts && ready::kept(&part.ready).is_some();
+        match Self::come_up(part.clone()).await {
+            Err(_) if kept => {
+                let deadline = Instant::now() + KEPT_MAX;
+                while ready::kept(&part.ready).is_some() && Instant::now() < deadline {
+                    tokio::time::sleep(POLL).await;
+                }
+                Self::come_up(part).await
+            }
+            came => came,
+        }
+    }
+
+    async fn come_up(part: ProgramPart) -> Result<Self, Trouble> {
         kin::adopt_orphans().map_err(environment)?;
         let others = kin::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
@@ -200,12 +224,6 @@ impl Program {
         if program.part.run.start.is_empty() {
             program.reset_it().await?;
         } else {
-            if let Some(port) = ready::taken(&program.part.ready) {
-                let name = &program.part.name;
-                return Err(environment(format!(
-                    "{port} is open before {name} is started: somebody else serves there"
-                )));
-            }
             let mut command = program.command(&program.part.run.start);
             let child =
                 program.output.spawn(&mut command).map_err(|error| program.cannot("start", &error))?;

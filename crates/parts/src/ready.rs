@@ -29,6 +29,15 @@ pub(crate) fn taken(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|port| open(port))
 }
 
+/// A port of TCP that some connection keeps: whoever does not say SO_REUSEADDR cannot listen there, up to a minute after its end.
+pub(crate) fn kept(when: &ReadyWhen) -> Option<&String> {
+    when.ports.iter().find(|text| {
+        let Ok(("tcp", port)) = port(text) else { return false };
+        let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+        TABLES[0].1.iter().any(|file| in_table(&read(file), port, None))
+    })
+}
+
 /// Whether a port (`tcp:2210`) can be named.
 ///
 /// # Errors
@@ -81,6 +90,21 @@ mod tests {
         for wrong in ["2210", "tcp:", "dccp:1", "tcp:70000"] {
             assert!(port(wrong).unwrap_err().contains("sctp:36421"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_ends_a_connection_keeps_the_port() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let when = ReadyWhen { ports: vec![format!("tcp:{}", address.port())], ..ReadyWhen::default() };
+        let client = std::net::TcpStream::connect(address).unwrap();
+        drop(listener.accept().unwrap());
+        drop(listener);
+        // It goes once it has seen the end.
+        std::io::copy(&mut &client, &mut std::io::sink()).unwrap();
+        drop(client);
+        assert_eq!(kept(&when), when.ports.first());
+        assert_eq!(kept(&ReadyWhen { ports: vec!["tcp:1".to_owned()], ..when }), None);
     }
 
     #[test]

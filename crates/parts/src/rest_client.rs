@@ -135,7 +135,7 @@ fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&answer[..end]).ok()?;
     let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
-    Some((status, serde_json::from_slice(&answer[end + 4..]).unwrap_or(json!({}))))
+    Some((status, serde_json::from_slice(&answer[end + 4..]).unwrap_or_else(|_| json!({}))))
 }
 
 /// The messages of a controller's own bus.
