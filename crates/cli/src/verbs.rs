@@ -53,7 +53,7 @@ enum Verb {
     Ric(ric::Arguments),
     /// Join programs that speak SCTP to our transports
     Gateway(gateway::Arguments),
-    /// Run a controller of another SD-RAN protocol, to measure or to compare with
+    /// Run a controller: of slices, of traffic, or of another SD-RAN protocol
     Controller(controller::Arguments),
     /// Emulate base stations and their UEs towards a controller
     Emulate(emulate::Arguments),
@@ -63,7 +63,7 @@ enum Verb {
     Load(load::Arguments),
     /// Check conformance, clause by clause
     Check(check::Arguments),
-    /// Run an xApp that measures
+    /// Run an xApp that measures or steers
     Xapp(xapp::Arguments),
     /// Measure: campaigns from a scenario to a report
     Bench(bench::Arguments),
