@@ -4,7 +4,7 @@
 # SCRIPTS names another folder of scripts: tests/strangers, which run other people's programs where a variable names a build.
 # A script finds the binary in $RANLAB, and fails by its exit code; 77 says that it cannot run here, and its last line why.
 # One that fails is run once more, since a shared machine may stop for a second where a script waits for less: what it
-# printed is told, and two failures are a failure.
+# printed is told, and two failures are a failure. So is one that takes longer than SCRIPT_SECONDS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +14,9 @@ if [[ -z ${RANLAB:-} ]]; then
 fi
 [[ -x $RANLAB ]] || { echo "RANLAB names no program: $RANLAB" >&2; exit 3; }
 
+# Other people's programs are met many times over.
+limit=${SCRIPT_SECONDS:-$([[ -n ${SCRIPTS:-} ]] && echo 7200 || echo 600)}
+
 run=0 failed=0 skipped=0 odd=()
 for script in "$PWD/${SCRIPTS:-tests/e2e}"/*.sh; do
     name=$(basename "$script" .sh)
@@ -22,19 +25,22 @@ for script in "$PWD/${SCRIPTS:-tests/e2e}"/*.sh; do
     for attempt in ok FLAKY; do
         folder=$(mktemp -d)
         start=$SECONDS
-        if (cd "$folder" && "$script" >output.txt 2>&1); then
-            verdict=$attempt
-            # What a script has left behind may still take its own files away.
-            rm -rf "$folder"
+        code=0
+        (cd "$folder" && timeout --kill-after=10 "$limit" "$script" >output.txt 2>&1) || code=$?
+        case $code in
+        0) verdict=$attempt ;;
+        77) verdict=skipped skipped=$((skipped + 1)) name="$name: $(tail -n 1 "$folder/output.txt")" ;;
+        *)
+            printf 'failed  %-32s %4d s   %s\n' "$name" $((SECONDS - start)) "$folder"
+            tail -n 40 "$folder/output.txt"
+            ((code == 124)) || continue
+            echo "it was ended after $limit s (SCRIPT_SECONDS)"
             break
-        elif (($? == 77)); then
-            verdict=skipped skipped=$((skipped + 1))
-            name="$name: $(tail -n 1 "$folder/output.txt")"
-            rm -rf "$folder"
-            break
-        fi
-        printf 'failed  %-32s %4d s   %s\n' "$name" $((SECONDS - start)) "$folder"
-        tail -n 40 "$folder/output.txt"
+            ;;
+        esac
+        # What a script has left behind may still take its own files away.
+        rm -rf "$folder"
+        break
     done
     printf '%-7s %-32s %4d s\n' "$verdict" "$name" $((SECONDS - start))
     [[ $verdict == ok || $verdict == skipped ]] || odd+=("$name: $verdict")
