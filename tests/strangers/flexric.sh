@@ -4,7 +4,7 @@
 # FlexRIC alone between the meetings, so that a busy machine is as busy for both. About two minutes a round.
 set -uo pipefail
 
-skip() { echo "skipped: FlexRIC: $1"; exit 0; }
+skip() { echo "$1"; exit 77; }
 [[ -n ${FLEXRIC:-} ]] || skip 'FLEXRIC does not name a build folder of it'
 [[ -x $FLEXRIC/examples/ric/nearRT-RIC ]] || skip "$FLEXRIC/examples/ric/nearRT-RIC is not there"
 RANLAB=${RANLAB:?names no binary}
