@@ -44,6 +44,6 @@ bench:           ## the promised ratios, each beside its bar; fails if one is mi
 	cargo build --release -p ranlab -p ranlab-benches
 	target/release/ranlab-benches
 
-nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, soaks, and strangers whose builds are named (FLEXRIC)
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, soaks, strangers whose builds are named (docs/peers.md)
 	@scripts/need.sh build fuzz
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

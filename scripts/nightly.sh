@@ -70,19 +70,10 @@ for soak in "$PWD"/scripts/soak/*.sh; do
     rm -r "$folder"
 done
 
-# Strangers' programs, as they are; each script says which variable names a build of it.
-met=0 skipped=0
-for stranger in "$PWD"/tests/strangers/*.sh; do
-    name=$(basename "$stranger" .sh)
-    echo "== stranger $name"
-    "$stranger" 2>&1 | tee "target/stranger-$name.log" || failed+=("stranger $name")
-    if grep -q '^skipped: ' "target/stranger-$name.log"; then skipped=$((skipped + 1)); else met=$((met + 1)); fi
-done
-
 echo "== report, as a browser shows it"
 scripts/need.sh pages
 scripts/screenshots.sh target/screenshots || failed+=("screenshots")
 
-echo "nightly: ${#targets[@]} fuzz targets, $soaks soaks, $met strangers met and $skipped skipped, ${#failed[@]} failed"
+echo "nightly: ${#targets[@]} fuzz targets, $soaks soaks, ${#failed[@]} failed"
 printf '  failed: %s\n' "${failed[@]+"${failed[@]}"}" | grep -v ': $' || true
 [[ ${#failed[@]} == 0 ]]
