@@ -351,6 +351,7 @@ impl<'a> Bench<'a> {
         let cpu_s = |process: Option<Process>| process.and_then(Process::cpu_s);
         let before = cpu_s(self.process);
         report.control = self.drive(&plans, stop)?;
+        report.control.held(hold);
         let after = cpu_s(self.process);
         report.control.upf_cpu_s = before.zip(after).map(|(before, after)| after - before);
         self.take_down(&mut report.control)?;

@@ -93,7 +93,9 @@ pub struct ControlSummary {
     pub restarted: u64,
     /// Restarts of the UPF that were noticed.
     pub restarts: u64,
-    /// Sessions completed in a second, over the whole time.
+    /// How long each session was held, seconds.
+    pub hold_s: f64,
+    /// Sessions completed in a second, over the whole time but the hold: none can be completed before the first one's is over.
     pub cycles_per_s: f64,
     /// Requests answered in a second, over the whole time.
     pub answers_per_s: f64,
@@ -136,7 +138,8 @@ pub struct ControlSummary {
     pub answers_per_cpu_s: f64,
     /// CPU time of the UPF meanwhile, seconds, where its process is known (mode control).
     pub upf_cpu_s: Option<f64>,
-    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on.
+    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on in which
+    /// sessions both begin and end.
     pub drift: Option<[f64; 2]>,
     /// By second.
     pub seconds: Vec<Second>,
@@ -163,7 +166,7 @@ pub(super) fn control(
         live_peak: reports.live_peak,
         reports: [reports.data_reports, reports.usage_reports],
         generator_cpu_s: cpu.as_secs_f64(),
-        drift: drift(&reports.seconds),
+        drift: drift(&reports.seconds, 0.0),
         seconds: reports.seconds.clone(),
         balanced: ledgers.iter().all(Ledger::balanced),
         ..Default::default()
@@ -199,6 +202,13 @@ impl ControlSummary {
         self.requests_offered = made + self.due.saturating_sub(self.started);
         self.requests_accepted = made.saturating_sub(unsent);
         self.requests_acknowledged = answered;
+    }
+
+    /// Each session was held for so long.
+    pub(super) fn held(&mut self, hold: Duration) {
+        self.hold_s = hold.as_secs_f64();
+        self.cycles_per_s = self.completed as f64 / (self.wall_s - self.hold_s).max(1e-9);
+        self.drift = drift(&self.seconds, self.hold_s);
     }
 
     /// Requests that were made and that the own kernel did not take.
@@ -241,8 +251,9 @@ pub(super) fn request(
 }
 
 /// The last third against the first; the last second is seldom whole and does not count.
-fn drift(seconds: &[Second]) -> Option<[f64; 2]> {
-    let whole = seconds.split_last().map(|(_, whole)| whole).filter(|whole| whole.len() >= 6)?;
+fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
+    let hold = hold_s.ceil() as usize;
+    let whole = seconds.get(hold..seconds.len().saturating_sub(hold + 1)).filter(|whole| whole.len() >= 6)?;
     let third = whole.len() / 3;
     let of = |part: &[Second]| {
         let answers: u64 = part.iter().map(|second| second.answers).sum();

@@ -73,6 +73,7 @@ impl ControlSummary {
         add!(self, other: due, requests_offered, requests_accepted, requests_acknowledged, started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
             malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
         self.wall_s = self.wall_s.max(other.wall_s);
+        self.hold_s = self.hold_s.max(other.hold_s);
         // Every place sees the same restart.
         self.restarts = self.restarts.max(other.restarts);
         self.balanced &= other.balanced;
@@ -91,7 +92,7 @@ impl ControlSummary {
         times(&mut self.cycle_us, other.cycle_us.as_ref());
         times(&mut self.lag_us, other.lag_us.as_ref());
         Second::join(&mut self.seconds, &other.seconds);
-        self.drift = drift(&self.seconds);
+        self.drift = drift(&self.seconds, self.hold_s);
     }
 }
 

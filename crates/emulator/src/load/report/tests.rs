@@ -24,9 +24,9 @@ fn drift_compares_the_first_third_with_the_last() {
     let second = |answers, latency_us_sum| Second { answers, latency_us_sum, ..Default::default() };
     let mut seconds = vec![second(100, 1_000.0); 3];
     seconds.extend(vec![second(50, 1_000.0); 3]);
-    assert_eq!(drift(&seconds), None, "the last second does not count");
+    assert_eq!(drift(&seconds, 0.0), None, "the last second does not count");
     seconds.push(second(1, 1.0));
-    assert_eq!(drift(&seconds), Some([0.5, 2.0]));
+    assert_eq!(drift(&seconds, 0.0), Some([0.5, 2.0]));
 }
 
 #[test]
@@ -106,6 +106,21 @@ fn frames_that_were_lost_or_came_around_are_said() {
     let lost = frames(|frames| (frames.rx_dropped, frames.rx_ring_full) = (2, 3));
     assert!(lost[0].contains("5 frames came and were lost"));
     assert!(frames(|frames| frames.around = 4)[0].contains("4 packets came around"));
+}
+
+/// 100 sessions that begin in each of 20 seconds and are held for three.
+#[test]
+fn a_hold_is_no_shortfall() {
+    let due = |begin: bool, end: bool| 200 * u64::from(begin) + 100 * u64::from(end);
+    let second = |n| Second { answers: due(n < 20, n >= 3), latency_us_sum: 1.0, ..Default::default() };
+    let mut summary = ControlSummary {
+        wall_s: 23.0,
+        completed: 2_000,
+        seconds: (0..23).map(second).collect(),
+        ..Default::default()
+    };
+    summary.held(Duration::from_secs(3));
+    assert_eq!((summary.cycles_per_s, summary.drift.map(|[rate, _]| rate)), (100.0, Some(1.0)));
 }
 
 #[test]
