@@ -181,22 +181,33 @@ fn slices_keep_their_shares_under_random_load() {
 }
 
 #[test]
-fn a_static_slice_leaves_its_rest_to_others_only_if_told() {
-    for (sharing, expected) in [(false, 0.5), (true, 1.0)] {
-        let mut cell = cell(Carrier::lte(50));
-        let slice = |id, first, last| SliceSpec {
-            id,
-            label: String::new(),
-            params: SliceParams::Static { first, last },
-            scheduler: UeScheduler::RoundRobin,
-        };
-        let slices = vec![slice(0, 0, 24), slice(1, 25, 49)];
-        let set = SliceSet { algorithm: SliceAlgorithm::Static, sharing, slices };
-        cell.command(&Command::Slices(Direction::Down, set)).unwrap();
-        let rnti = cell.attach(UeConfig::fixed(1, 20, vec![FlowConfig::new(Traffic::FullBuffer)])).unwrap();
-        cell.advance(5 * SECOND);
-        let share = cell.report(rnti).unwrap().dl.prbs as f64 / cell.prbs_offered(Direction::Down) as f64;
-        assert!((share - expected).abs() < 0.02, "{share}, sharing {sharing}");
+fn what_a_slice_leaves_goes_to_others_only_if_told() {
+    let fixed = [(0, 32), (33, 49)].map(|(first, last)| SliceParams::Static { first, last });
+    let shares = [0.66, 0.34].map(SliceParams::Capacity);
+    for (algorithm, params) in [(SliceAlgorithm::Static, fixed), (SliceAlgorithm::Nvs, shares)] {
+        for (sharing, expected) in [(false, 0.66), (true, 1.0)] {
+            let mut cell = cell(Carrier::lte(50));
+            let slices = (0..).zip(params).map(|(id, params)| SliceSpec {
+                id,
+                label: String::new(),
+                params,
+                scheduler: UeScheduler::RoundRobin,
+            });
+            let set = SliceSet { algorithm, sharing, slices: slices.collect() };
+            cell.command(&Command::Slices(Direction::Down, set)).unwrap();
+            let flows = vec![FlowConfig::new(Traffic::FullBuffer)];
+            let rnti = cell.attach(UeConfig::fixed(1, 20, flows)).unwrap();
+            cell.advance(5 * SECOND);
+            let offered = cell.prbs_offered(Direction::Down) as f64;
+            let share = cell.report(rnti).unwrap().dl.prbs as f64 / offered;
+            assert!((share - expected).abs() < 0.01, "{algorithm:?}, sharing {sharing}: {share}");
+            let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
+            let due = 1.0 - expected;
+            assert!(
+                (wasted as f64 / offered - due).abs() < 0.01,
+                "{algorithm:?}, {sharing}: {wasted} wasted"
+            );
+        }
     }
 }
 
@@ -466,28 +477,40 @@ fn a_flow_that_goes_on_and_off_sends_at_its_mean_rate() {
     }
 }
 
+/// By how much fluid differs from slots in what UEs 2 dB apart are delivered in ten minutes, %.
+fn fluid_against_slots(ues: u32, traffic: &Traffic, correlation: f32, cqi_slots: u16) -> f64 {
+    let config = CellConfig { seed: 2, cqi_slots, ..CellConfig::new(Carrier::lte(25)) };
+    let (mut slots, mut fluid) = (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 100).unwrap());
+    for id in 0..ues {
+        let channel = Channel::Fading { mean_db: 8.0 + 2.0 * (id % 6) as f32, correlation };
+        let ue = UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic.clone())]) };
+        slots.attach(ue.clone()).unwrap();
+        fluid.attach(&ue).unwrap();
+    }
+    slots.advance(600 * SECOND);
+    fluid.advance(600 * SECOND);
+    let in_slots: f64 = slots.rntis().map(|rnti| delivered(&slots, rnti, 0) as f64).sum();
+    let in_steps: f64 = (0..ues as usize).map(|ue| fluid.stats(ue, Direction::Down).unwrap().delivered).sum();
+    100.0 * (in_steps / in_slots - 1.0)
+}
+
 #[test]
 fn fluid_carries_what_slots_carry() {
     let on_off = |kbps| Traffic::OnOff { kbps, packet_bytes: 1200, on_ms: 200, off_ms: 600, random: true };
     // Nearly idle, mostly overloaded, always full.
-    for traffic in [on_off(2_000), on_off(8_000), Traffic::FullBuffer] {
-        for correlation in [0.0, 0.9, 0.99, 0.995, 0.999] {
-            let config = CellConfig { seed: 2, ..CellConfig::new(Carrier::lte(25)) };
-            let (mut slots, mut fluid) =
-                (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 100).unwrap());
-            for id in 0..6 {
-                let channel = Channel::Fading { mean_db: 8.0 + 2.0 * id as f32, correlation };
-                let ue =
-                    UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic.clone())]) };
-                slots.attach(ue.clone()).unwrap();
-                fluid.attach(&ue).unwrap();
-            }
-            slots.advance(600 * SECOND);
-            fluid.advance(600 * SECOND);
-            let in_slots: f64 = slots.rntis().map(|rnti| delivered(&slots, rnti, 0) as f64).sum();
-            let in_steps: f64 = (0..6).map(|ue| fluid.stats(ue, Direction::Down).unwrap().delivered).sum();
-            let off = 100.0 * (in_steps / in_slots - 1.0);
+    for (traffic, correlations) in [
+        (on_off(2_000), &[0.9, 0.999][..]),
+        (on_off(8_000), &[0.9, 0.99, 0.999]),
+        (Traffic::FullBuffer, &[0.0, 0.9, 0.97, 0.99, 0.995, 0.999]),
+    ] {
+        for correlation in correlations {
+            let off = fluid_against_slots(6, &traffic, *correlation, 5);
             assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
         }
+    }
+    // Nobody to choose among, many to choose among, and reports that are old.
+    for (ues, cqi_slots) in [(1, 5), (20, 5), (6, 10)] {
+        let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots);
+        assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots: {off:+.2} %");
     }
 }

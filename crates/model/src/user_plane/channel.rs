@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::math::{bessel_j0, exp, from_db, ln};
+use super::math::{bessel_j0, from_db};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
 
@@ -150,12 +150,13 @@ impl Link {
 
     /// The SINR of a slot. Slots are taken one by one: skipping would draw other numbers.
     pub(crate) fn advance(&mut self, slot: u64) {
+        self.advance_by(slot, (self.correlation, self.innovation));
+    }
+
+    /// The SINR of a slot, by correlation and innovation since the slot before that was asked for.
+    pub(crate) fn advance_by(&mut self, slot: u64, since: (f32, f32)) {
         if self.innovation > 0.0 {
-            let (re, im) = self.stream.normals(slot);
-            self.amplitude.0 = self.correlation * self.amplitude.0 + self.innovation * re;
-            self.amplitude.1 = self.correlation * self.amplitude.1 + self.innovation * im;
-            self.sinr =
-                self.mean * (self.amplitude.0 * self.amplitude.0 + self.amplitude.1 * self.amplitude.1);
+            (self.amplitude, self.sinr) = self.aged(self.amplitude, since, self.stream.normals(slot));
         } else if let Some((factors, slots)) = &self.trace {
             self.sinr = factors[(slot / slots) as usize % factors.len()];
         }
@@ -179,14 +180,6 @@ impl Link {
         let re = aging.0 * amplitude.0 + aging.1 * fresh.0;
         let im = aging.0 * amplitude.1 + aging.1 * fresh.1;
         ((re, im), self.mean * (re * re + im * im))
-    }
-
-    /// From now on it is advanced by `slots` at once; `correlation` is that of one slot.
-    pub(crate) fn coarse(&mut self, correlation: f64, slots: f64) {
-        if self.innovation > 0.0 && correlation > 0.0 {
-            self.correlation = exp(slots * ln(correlation)) as f32;
-            self.innovation = ((1.0 - self.correlation * self.correlation) / 2.0).sqrt();
-        }
     }
 
     /// Moves the mean, as path loss and interference change.

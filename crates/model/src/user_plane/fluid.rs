@@ -1,10 +1,10 @@
 //! A cell in coarse steps: the same carrier, channels, slices and UE schedulers, but bytes instead of packets and one
 //! decision for many slots. For days, and for fleets.
 //!
-//! Bytes come in once in a step. A decision holds for a hundredth of the proportional fair scheduler's window: that is
-//! as long as the means it decides by stay what they are. For each, the channel is sampled once, as it was reported
-//! and as it is when the block is sent, and the winner has the PRBs of all its slots. Greedy TCP counts as always
-//! full: buffers, losses and round trips are what this leaves out.
+//! Bytes come in once in a step. A decision holds for a hundredth of the proportional fair scheduler's window, with more
+//! than ten UEs less: as long as the means it decides by stay what they are. It is made in one of its slots, drawn at
+//! random, with the channels of that slot and the reports that were there, and the winner has the PRBs of all slots.
+//! Greedy TCP counts as always full: buffers, losses and round trips are what this leaves out.
 
 use super::carrier::{Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};
@@ -14,16 +14,20 @@ use super::math::{exp, from_db, ln};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
 use super::rlc::{RlcConfig, RlcMode};
-use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceStats, Slices};
+use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceSpec, SliceStats, Slices};
 use super::ue::{AttachError, UeConfig};
-use super::ue_scheduler::Hot;
+use super::ue_scheduler::{Hot, UeScheduler};
 use crate::link::HARQ_ROUNDS;
 
 /// Slots of a step, at most.
 pub const STEP_SLOTS_MAX: u64 = 4096;
-/// A decision may move a mean by this share of a slot's bytes at most. With more, a winner's mean would overshoot while
-/// the decision holds, and few fades would fill the window, so that the means would be noise.
+/// While a decision holds, the mean of the UE that wins it moves by this share of a slot's bytes at most, and by the
+/// other share of itself: with `n` UEs, what a winner gets is `n` means. With more, means would overshoot, and few
+/// decisions would fill the window, so that the means would be noise.
 const DECISION_WEIGHT: f64 = 0.01;
+const WINNER_WEIGHT: f64 = 0.1;
+/// Slots that a decision holds, at most.
+const HOLD_MAX: f64 = 64.0;
 /// Bytes that a UE may keep waiting, at most: those of its RLC buffer; greedy ones always have them.
 const ALWAYS: f64 = 1e12;
 /// Of 1500 bytes of IP, with PDCP's, RLC's and MAC's headers; and what a segment's header takes of a block.
@@ -89,6 +93,9 @@ struct FluidLeg {
     slots: f64,
     /// PRBs, in each slot of a decision, that retransmissions still need, by slice: they come before new data.
     debts: [f64; SLICES_MAX],
+    /// Those that are due with later decisions, by the decision's number.
+    later: Vec<[f64; SLICES_MAX]>,
+    decision: usize,
 }
 
 /// A cell in coarse steps.
@@ -97,6 +104,8 @@ pub struct FluidCell {
     config: CellConfig,
     common: Common,
     paths: Vec<Path>,
+    /// Which of its slots a decision is made in.
+    moments: Stream,
     legs: [FluidLeg; 2],
     step_slots: u64,
     /// Decisions of a step.
@@ -117,11 +126,16 @@ impl FluidCell {
             hold: 1.0,
             slots: 1.0,
             debts: [0.0; SLICES_MAX],
+            later: vec![[0.0; SLICES_MAX]; LATER],
+            decision: 0,
         };
         let legs = [leg(Direction::Down, &config.down), leg(Direction::Up, &config.up)];
         let common = Common::new(&config.carrier);
         let step_slots = step_slots.clamp(1, STEP_SLOTS_MAX);
-        let mut cell = Self { config, common, paths: Vec::new(), legs, step_slots, decisions: 1, step: 0 };
+        let moments =
+            Stream::new(config.seed, Purpose::Phase, u64::from(config.cell_id) << 32 | u64::from(u32::MAX));
+        let paths = Vec::new();
+        let mut cell = Self { config, common, paths, moments, legs, step_slots, decisions: 1, step: 0 };
         cell.set_decisions();
         Ok(cell)
     }
@@ -143,12 +157,16 @@ impl FluidCell {
             _ => 1.0,
         };
         let noise = Stream::new(seed, Purpose::Mixed, here);
-        let mut path = Path::new(link, noise, correlation, self.config.cqi_slots);
-        path.link.coarse(correlation, self.legs[0].hold);
+        let period = u64::from(self.config.cqi_slots);
+        let reported = link.sinr;
+        let phase = self.paths.len() as u64 % period;
+        let (next, aging) = (self.step * self.step_slots, Vec::new());
+        let path = Path { link, noise, reported, period, phase, next, correlation, aging };
         self.paths.push(path);
         for (leg, rlc) in self.legs.iter_mut().zip([config.rlc_down, config.rlc_up]) {
             leg.attach(config, rlc, seed, coherence(correlation));
         }
+        self.set_decisions();
         Ok(self.paths.len() - 1)
     }
 
@@ -164,6 +182,7 @@ impl FluidCell {
         }
         leg.slices = slices;
         leg.debts = [0.0; SLICES_MAX];
+        leg.later.fill([0.0; SLICES_MAX]);
         self.set_decisions();
         Ok(())
     }
@@ -203,16 +222,16 @@ impl FluidCell {
 
     /// How long decisions hold, by the shortest memory of the UE schedulers.
     fn set_decisions(&mut self) {
-        let specs = self.legs.iter().flat_map(|leg| &leg.slices.set.slices);
-        let weight =
-            specs.map(|spec| f64::from(spec.scheduler.forgetting())).fold(f64::MIN_POSITIVE, f64::max);
-        let longest = (DECISION_WEIGHT / weight).max(1.0);
+        let weight = self.legs.iter().map(FluidLeg::weight).fold(f64::MIN_POSITIVE, f64::max);
+        let longest = (DECISION_WEIGHT / weight).clamp(1.0, HOLD_MAX);
         self.decisions = ((self.step_slots as f64 / longest).ceil() as u64).clamp(1, self.step_slots);
         let hold = self.step_slots as f64 / self.decisions as f64;
-        for path in &mut self.paths {
-            path.link.coarse(path.correlation, hold);
-        }
+        self.paths.iter_mut().for_each(|path| path.age(hold));
         for leg in &mut self.legs {
+            for (slice, debt) in leg.debts.iter_mut().enumerate() {
+                let later = leg.later.iter_mut().map(|due| std::mem::take(&mut due[slice])).sum::<f64>();
+                *debt = (*debt + later) * leg.hold / hold;
+            }
             leg.hold = hold;
             leg.slots = hold * self.config.carrier.share(leg.direction);
             leg.slices.hold(hold);
@@ -225,22 +244,29 @@ impl FluidCell {
             leg.ues.iter_mut().for_each(|ue| ue.arrive(from_us, step_us));
         }
         for decision in 0..self.decisions {
-            self.decide(self.step * self.step_slots + decision * self.step_slots / self.decisions);
+            let first = |decision| self.step * self.step_slots + decision * self.step_slots / self.decisions;
+            let (from, to) = (first(decision), first(decision + 1));
+            self.decide(from + (self.moments.unit(from) * (to - from) as f64) as u64);
         }
     }
 
     fn decide(&mut self, slot: u64) {
-        self.paths.iter_mut().for_each(|path| path.link.advance(slot));
+        let [down, up] = &self.legs;
+        for ((path, down), up) in self.paths.iter_mut().zip(&down.ues).zip(&up.ues) {
+            if down.waiting > 0.0 || up.waiting > 0.0 {
+                path.pass_to(slot);
+            }
+        }
         let uplink = from_db(f64::from(-self.config.uplink_loss_db)) as f32;
         let decoder = &*self.common.decoder;
         for (leg, factor) in self.legs.iter_mut().zip([1.0, uplink]) {
             let sizes = self.common.blocks.of(leg.direction, SlotKind::Full);
-            for ((hot, ue), Path { link, .. }) in leg.hot.iter_mut().zip(&leg.ues).zip(&self.paths) {
+            for ((hot, ue), path) in leg.hot.iter_mut().zip(&leg.ues).zip(&self.paths) {
                 hot.demand = u32::from(ue.waiting > 0.0);
                 if hot.demand > 0 {
-                    hot.cqi = decoder.cqi(link.sinr * factor, hot.cqi);
-                    hot.mcs = link.fixed_mcs.unwrap_or_else(|| decoder.mcs(hot.cqi));
-                    let is_reached = link.fixed_mcs.is_some() || hot.cqi > 0;
+                    hot.cqi = decoder.cqi(path.reported * factor, hot.cqi);
+                    hot.mcs = path.link.fixed_mcs.unwrap_or_else(|| decoder.mcs(hot.cqi));
+                    let is_reached = path.link.fixed_mcs.is_some() || hot.cqi > 0;
                     hot.rate = if is_reached { sizes.whole(hot.mcs) as f32 } else { 0.0 };
                 }
             }
@@ -261,7 +287,17 @@ impl FluidLeg {
             .collect();
         let (id, waiting, stats) = (config.id, 0.0, FluidStats::default());
         self.ues.push(FluidUe { id, rlc, coherence, sources, waiting, stats });
-        self.weigh();
+    }
+
+    /// Share of itself by which a winner's mean moves in a slot, at the scale of [`DECISION_WEIGHT`].
+    fn weight(&self) -> f64 {
+        let ues = self.ues.iter().filter(|ue| !ue.sources.is_empty()).count() as f64;
+        let of = |spec: &SliceSpec| {
+            let fair = matches!(spec.scheduler, UeScheduler::ProportionalFair { .. });
+            let own = if fair { ues * DECISION_WEIGHT / WINNER_WEIGHT } else { 0.0 };
+            f64::from(spec.scheduler.forgetting()) * own.max(1.0)
+        };
+        self.slices.set.slices.iter().map(of).fold(0.0, f64::max)
     }
 
     /// Weights of a decision in the means: the window holds as many independent fades as it would slot by slot.
@@ -273,7 +309,13 @@ impl FluidLeg {
     }
 
     fn decide(&mut self, air: &FluidAir<'_>) {
-        let active = self.hot.iter().fold(0, |active, hot| active | u32::from(hot.is_ready()) << hot.slice);
+        self.decision += 1;
+        let due = std::mem::replace(&mut self.later[self.decision % LATER], [0.0; SLICES_MAX]);
+        self.debts.iter_mut().zip(due).for_each(|(debt, due)| *debt += due);
+        let owing = (0..).zip(&self.debts).map(|(slice, debt)| u32::from(*debt > 0.0) << slice);
+        let active = owing.fold(0, |active, bit| active | bit);
+        let active =
+            self.hot.iter().fold(active, |active, hot| active | u32::from(hot.is_ready()) << hot.slice);
         if active != 0 || !self.slices.set.sharing {
             self.schedule(active, air);
         }
@@ -347,8 +389,11 @@ impl FluidLeg {
             (false, RlcMode::Am) => {}
         }
         // Retransmissions take as much again, later.
-        self.debts[usize::from(hot.slice)] += prbs * share * (rounds - 1.0);
-        fluid.stats.prbs += prbs * share * self.slots * rounds;
+        for round in 1..rounds {
+            let decisions = ((HARQ_SLOTS * round) as f64 / self.hold).ceil() as usize;
+            self.later[(self.decision + decisions) % LATER][usize::from(hot.slice)] += prbs * share;
+        }
+        fluid.stats.prbs += prbs * share * self.slots * rounds as f64;
         hot.served = (block * share) as u32;
         (prbs * share, hot.served)
     }
@@ -366,49 +411,77 @@ struct FluidAir<'a> {
 
 impl FluidAir<'_> {
     /// Transmissions of a block, with chase combining, and whether it is decoded in the end.
-    fn rounds(&self, path: &Path, mcs: u8) -> (f64, bool) {
-        let Path { link, ages, again, noise, .. } = path;
-        let age = noise.bits(self.draws) as usize % ages.len();
-        let (mut amplitude, mut sinr) = link.aged(link.amplitude(), ages[age], noise.normals(self.draws + 1));
-        let mut sum = 0.0;
-        for round in 1..=HARQ_ROUNDS as u64 {
+    fn rounds(&self, path: &Path, mcs: u8) -> (usize, bool) {
+        let Path { link, aging, noise, .. } = path;
+        let (mut amplitude, mut sinr, mut sum) = (link.amplitude(), link.sinr, 0.0);
+        for round in 1..=HARQ_ROUNDS {
             sum += sinr * self.factor;
-            let bits = noise.bits(self.draws + 1 + round);
+            let bits = noise.bits(self.draws + round as u64);
             let bits = if self.factor == 1.0 { bits } else { bits << 16 };
             if self.decoder.decodes(mcs, sum, bits) {
-                return (round as f64, true);
+                return (round, true);
             }
-            (amplitude, sinr) = link.aged(amplitude, *again, noise.normals(self.draws + 8 + round));
+            (amplitude, sinr) =
+                link.aged(amplitude, aging[HARQ_SLOTS], noise.normals(self.draws + 8 + round as u64));
         }
-        (HARQ_ROUNDS as f64, false)
+        (HARQ_ROUNDS, false)
     }
 }
 
 /// Random numbers of a decision and UE.
 const DRAWS: u64 = 16;
 /// Slots to a retransmission.
-const HARQ_SLOTS: u16 = 8;
+const HARQ_SLOTS: usize = 8;
+/// Decisions to the last retransmission, and one.
+const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 
-/// A UE's channel, and how it changes between its report, a transmission and the next.
+/// A UE's channel, of which some slots are looked at.
 #[derive(Debug)]
 struct Path {
     link: Link,
+    /// SINR of the last report, beside that of now.
+    reported: f32,
     noise: Stream,
+    /// Reports come each so many slots, in those with this rest.
+    period: u64,
+    phase: u64,
+    /// The slot after that of the link.
+    next: u64,
     /// Of the amplitude, from slot to slot.
     correlation: f64,
-    /// Correlation and innovation by the age of a report in slots.
-    ages: Vec<(f32, f32)>,
-    /// From a transmission to the next.
-    again: (f32, f32),
+    /// Correlation and innovation over so many slots.
+    aging: Vec<(f32, f32)>,
 }
 
 impl Path {
-    fn new(link: Link, noise: Stream, correlation: f64, cqi_slots: u16) -> Self {
-        let of = |age: u16| {
-            let then = if age == 0 { 1.0 } else { exp(f64::from(age) * ln(correlation)) };
-            (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
-        };
-        Self { link, noise, correlation, ages: (0..cqi_slots).map(of).collect(), again: of(HARQ_SLOTS) }
+    /// What changes over the numbers of slots that matter most: two decisions lie less than two holds apart.
+    fn age(&mut self, hold: f64) {
+        let last = HARQ_SLOTS.max(2 * hold.ceil() as usize);
+        self.aging = (0..=last).map(|slots| self.over(slots as u64)).collect();
+    }
+
+    fn over(&self, slots: u64) -> (f32, f32) {
+        let then = if slots == 0 { 1.0 } else { exp(slots as f64 * ln(self.correlation)) };
+        (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
+    }
+
+    /// Goes on to a slot, and by the last report before it.
+    fn pass_to(&mut self, slot: u64) {
+        let since = (slot % self.period + self.period - self.phase) % self.period;
+        if since <= slot && slot - since >= self.next {
+            self.go(slot - since);
+            self.reported = self.link.sinr;
+        }
+        if slot >= self.next {
+            self.go(slot);
+        }
+    }
+
+    fn go(&mut self, slot: u64) {
+        let slots = slot + 1 - self.next;
+        let since = self.aging.get(slots as usize).copied().unwrap_or_else(|| self.over(slots));
+        self.link.advance_by(slot, since);
+        self.next = slot + 1;
     }
 }
 
