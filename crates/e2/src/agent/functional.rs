@@ -159,12 +159,20 @@ impl Agent {
         request: &RicSubscriptionDeleteRequest,
     ) {
         let (request_id, function_id) = (request.request_id, request.function_id);
-        let answer = match self.find(id, request_id, function_id) {
-            Ok(subscription) => {
-                self.end_subscription(subscription);
-                let response = RicSubscriptionDeleteResponse { request_id, function_id };
-                Message::RicSubscriptionDeleteResponse(response)
+        // Asked again, the same answer: FlexRIC deletes once more for an xApp that died meanwhile, and a failure ends it.
+        let again = self.core.link(id).is_some_and(|link| link.has_deleted(request_id, function_id));
+        let found = self.find(id, request_id, function_id);
+        if let Ok(subscription) = found {
+            self.end_subscription(subscription);
+            if let Some(link) = self.core.link_mut(id) {
+                link.remember_deleted(request_id, function_id);
             }
+        }
+        let answer = match found.map(drop).or_else(|cause| if again { Ok(()) } else { Err(cause) }) {
+            Ok(()) => Message::RicSubscriptionDeleteResponse(RicSubscriptionDeleteResponse {
+                request_id,
+                function_id,
+            }),
             Err(cause) => Message::RicSubscriptionDeleteFailure(RicSubscriptionDeleteFailure {
                 request_id,
                 function_id,

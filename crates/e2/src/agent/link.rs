@@ -3,8 +3,8 @@ use super::{AgentConfig, ControllerId, Procedure};
 use crate::backoff::Backoff;
 use crate::{Outbox, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, Version};
-use std::collections::BTreeMap;
+use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, RicRequestId, Version};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,13 @@ pub(super) struct Link {
     /// No setup before: the controller's time to wait.
     pub(super) not_before: Time,
     pub(super) backoff: Backoff,
+    /// Subscriptions that it had deleted, the last [`DELETED_MAX`] of them.
+    deleted: VecDeque<(RicRequestId, RanFunctionId)>,
     transaction: u8,
 }
+
+/// Deletions that are known again when they are repeated.
+const DELETED_MAX: usize = 256;
 
 impl Link {
     pub(super) fn new(id: ControllerId, address: String, config: &AgentConfig) -> Self {
@@ -84,8 +89,20 @@ impl Link {
             query_open: false,
             not_before: Time::ZERO,
             backoff: Backoff::new(timers.reconnect_min, timers.reconnect_max),
+            deleted: VecDeque::new(),
             transaction: 0,
         }
+    }
+
+    pub(super) fn remember_deleted(&mut self, request: RicRequestId, function: RanFunctionId) {
+        if self.deleted.len() == DELETED_MAX {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back((request, function));
+    }
+
+    pub(super) fn has_deleted(&self, request: RicRequestId, function: RanFunctionId) -> bool {
+        self.deleted.contains(&(request, function))
     }
 
     /// Whether bytes may come and go.

@@ -63,8 +63,16 @@ fn only_what_is_there_can_be_deleted() {
         let [Message::RicSubscriptionDeleteFailure(m)] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!(m.cause, Cause::RicRequest(expected));
     }
-    let answers = bench.ask(C0, &deletion(1, 7));
-    assert!(matches!(&answers[..], [Message::RicSubscriptionDeleteResponse(_)]));
+    // Asked again, the same answer.
+    for _ in 0..2 {
+        let answers = bench.ask(C0, &deletion(1, 7));
+        assert!(matches!(&answers[..], [Message::RicSubscriptionDeleteResponse(_)]), "{answers:?}");
+        assert_eq!(bench.agent.subscriptions(), 0);
+    }
+    // A request identity can be used anew.
+    bench.ask(C0, &subscription(1, 7, &[0]));
+    assert_eq!(bench.agent.subscriptions(), 1);
+    bench.ask(C0, &deletion(1, 7));
     assert_eq!(bench.agent.subscriptions(), 0);
 }
 
