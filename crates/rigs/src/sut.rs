@@ -226,8 +226,10 @@ mod tests {
             let settings = [("sut.type", kind), ("sut.peer", peer), ("sut.e2", e2), ("sut.e42", e2)];
             refused(&settings.map(|(path, text)| (path.to_owned(), Value::Text(text.to_owned()))).into())
         };
-        let told = of("external", "flexric", "tcp://10.0.0.9:36421").unwrap();
-        assert!(told.contains("speaks sctp, shim and not tcp"), "{told}");
+        let told = of("external", "flexric", "unix:///run/e2").unwrap();
+        assert!(told.contains("speaks sctp, shim, tcp and not unix"), "{told}");
+        // Of the gateway in front of it.
+        assert_eq!(of("external", "flexric", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
         assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("ranlab", "flexric", "tcp://10.0.0.9:36421"), None);
