@@ -152,25 +152,25 @@ pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl Fn
 /// An element's fate: stored, kept raw, or a reason to refuse the message.
 pub(super) type Taken = Result<Option<RawIe>, Fault>;
 
-/// Declares a group of elements, or a message, one line for each element:
-/// `number => field: presence Type`. Presences, after the tables of TS 29.244:
+/// Declares groups of elements, or messages, one line for each element:
+/// `number => field: presence Type, "meaning";`. Presences, after the tables of TS 29.244:
 ///
 /// * `M` mandatory: missing or unreadable, the message is refused;
 /// * `C` conditional: an `Option`; unreadable, the message is refused; when it has to be there is for `check` to say;
 /// * `O` optional: an `Option`; unreadable, it is kept among `others`;
 /// * `List` any number, `List1` at least one.
 macro_rules! table {
-    (
+    ($(
         $(#[$meta:meta])*
         $name:ident {
-            $( $(#[$field_meta:meta])* $number:literal => $field:ident : $presence:ident $type:ty ),* $(,)?
+            $( $number:literal => $field:ident : $presence:ident $type:ty, $doc:literal; )*
+            $( check $check:expr; )?
         }
-        $(check $check:expr)?
-    ) => {
+    )*) => { $(
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct $name {
-            $( $(#[$field_meta])* pub $field: $crate::pfcp::ie::table!(@type $presence $type), )*
+            $( #[doc = $doc] pub $field: $crate::pfcp::ie::table!(@type $presence $type), )*
             /// Elements not known here, repeated, or optional and unreadable: kept, not acted on.
             pub others: Vec<$crate::pfcp::RawIe>,
         }
@@ -218,8 +218,7 @@ macro_rules! table {
                 group
             }
         }
-
-    };
+    )* };
     (@type M $type:ty) => { $type };
     (@type C $type:ty) => { Option<$type> };
     (@type O $type:ty) => { Option<$type> };

@@ -8,12 +8,12 @@ pub use session::*;
 use super::ie::{Reader, Value, Writer};
 use super::{DecodeError, EncodeError, Fault, Header, Random};
 
-/// Declares the message types: `number Name`.
+/// Declares the message types: `number CONSTANT Name "meaning";`.
 macro_rules! messages {
-    ($( $(#[$meta:meta])* $number:literal $constant:ident $name:ident; )*) => {
+    ($( $number:literal $constant:ident $name:ident $doc:literal; )*) => {
         /// Message types (§7.3).
         pub mod message_type {
-            $( $(#[$meta])* pub const $constant: u8 = $number; )*
+            $( #[doc = $doc] pub const $constant: u8 = $number; )*
         }
 
         /// Any message.
@@ -21,7 +21,7 @@ macro_rules! messages {
         // Messages live for a moment on the stack; a box around each would cost more than the copy.
         #[allow(clippy::large_enum_variant)]
         pub enum Message {
-            $( $(#[$meta])* $name($name), )*
+            $( #[doc = $doc] $name($name), )*
         }
 
         impl Message {
@@ -69,48 +69,27 @@ macro_rules! messages {
 }
 
 messages! {
-    /// Are you there?
-    1 HEARTBEAT_REQUEST HeartbeatRequest;
-    /// I am.
-    2 HEARTBEAT_RESPONSE HeartbeatResponse;
-    /// Shall we work together?
-    5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest;
-    /// Its answer.
-    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse;
-    /// What changed about a node.
-    7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest;
-    /// Its answer.
-    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse;
-    /// The end of working together.
-    9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage;
-    /// Its answer.
-    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse;
-    /// The answer to another version.
-    11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse;
-    /// Paths of the user plane that failed or recovered.
-    12 NODE_REPORT_REQUEST NodeReportRequest;
-    /// Its answer.
-    13 NODE_REPORT_RESPONSE NodeReportResponse;
-    /// Forget sets of sessions.
-    14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest;
-    /// Its answer.
-    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse;
-    /// A new session.
-    50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest;
-    /// Its answer.
-    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse;
-    /// What changes about a session.
-    52 SESSION_MODIFICATION_REQUEST SessionModificationRequest;
-    /// Its answer.
-    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse;
-    /// A session's end.
-    54 SESSION_DELETION_REQUEST SessionDeletionRequest;
-    /// Its answer.
-    55 SESSION_DELETION_RESPONSE SessionDeletionResponse;
-    /// What the user plane has to say about a session.
-    56 SESSION_REPORT_REQUEST SessionReportRequest;
-    /// Its answer.
-    57 SESSION_REPORT_RESPONSE SessionReportResponse;
+    1 HEARTBEAT_REQUEST HeartbeatRequest "Are you there?";
+    2 HEARTBEAT_RESPONSE HeartbeatResponse "I am.";
+    5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest "Shall we work together?";
+    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Its answer.";
+    7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest "What changed about a node.";
+    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse "Its answer.";
+    9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage "The end of working together.";
+    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse "Its answer.";
+    11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse "The answer to another version.";
+    12 NODE_REPORT_REQUEST NodeReportRequest "Paths of the user plane that failed or recovered.";
+    13 NODE_REPORT_RESPONSE NodeReportResponse "Its answer.";
+    14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest "Forget sets of sessions.";
+    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse "Its answer.";
+    50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest "A new session.";
+    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse "Its answer.";
+    52 SESSION_MODIFICATION_REQUEST SessionModificationRequest "What changes about a session.";
+    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse "Its answer.";
+    54 SESSION_DELETION_REQUEST SessionDeletionRequest "A session's end.";
+    55 SESSION_DELETION_RESPONSE SessionDeletionResponse "Its answer.";
+    56 SESSION_REPORT_REQUEST SessionReportRequest "What the user plane has to say about a session.";
+    57 SESSION_REPORT_RESPONSE SessionReportResponse "Its answer.";
 }
 
 /// A message with its header.

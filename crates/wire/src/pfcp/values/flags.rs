@@ -6,7 +6,7 @@ use crate::pfcp::{Fault, Random};
 /// so the number received is kept.
 macro_rules! flags {
     ($( $(#[$meta:meta])* $name:ident($least:literal, $most:literal) {
-        $( $(#[$flag_meta:meta])* $flag:ident = $bit:expr; )*
+        $( $flag:ident = $bit:literal $doc:literal; )*
     } )*) => { $(
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ macro_rules! flags {
         }
 
         impl $name {
-            $( $(#[$flag_meta])* pub const $flag: u128 = 1 << $bit; )*
+            $( #[doc = $doc] pub const $flag: u128 = 1 << $bit; )*
 
             /// These flags, in as many octets as they need and this release writes.
             pub const fn new(bits: u128) -> Self {
@@ -77,185 +77,112 @@ macro_rules! flags {
 flags! {
     /// Apply Action (IE 44): two octets since Release 16; a peer may insist on one or on two.
     ApplyAction(2, 2) {
-        /// Drop.
-        DROP = 0;
-        /// Forward.
-        FORW = 1;
-        /// Buffer.
-        BUFF = 2;
-        /// Notify the control plane of the first buffered packet.
-        NOCP = 3;
-        /// Duplicate.
-        DUPL = 4;
+        DROP = 0 "Drop.";
+        FORW = 1 "Forward.";
+        BUFF = 2 "Buffer.";
+        NOCP = 3 "Notify the control plane of the first buffered packet.";
+        DUPL = 4 "Duplicate.";
     }
     /// Reporting Triggers (IE 37): when a URR reports. Three octets since Release 16 (§8.2.19); a peer may insist on them.
     ReportingTriggers(3, 3) {
-        /// Periodically.
-        PERIO = 0;
-        /// At a volume threshold.
-        VOLTH = 1;
-        /// At a time threshold.
-        TIMTH = 2;
-        /// After a time without packets.
-        QUHTI = 3;
-        /// At the first packet.
-        START = 4;
-        /// At the end of traffic.
-        STOPT = 5;
-        /// At a threshold of dropped packets.
-        DROTH = 6;
-        /// When a linked rule reports.
-        LIUSA = 7;
-        /// When the volume quota is used up.
-        VOLQU = 8;
-        /// When the time quota is used up.
-        TIMQU = 9;
-        /// When the envelope closes.
-        ENVCL = 10;
+        PERIO = 0 "Periodically.";
+        VOLTH = 1 "At a volume threshold.";
+        TIMTH = 2 "At a time threshold.";
+        QUHTI = 3 "After a time without packets.";
+        START = 4 "At the first packet.";
+        STOPT = 5 "At the end of traffic.";
+        DROTH = 6 "At a threshold of dropped packets.";
+        LIUSA = 7 "When a linked rule reports.";
+        VOLQU = 8 "When the volume quota is used up.";
+        TIMQU = 9 "When the time quota is used up.";
+        ENVCL = 10 "When the envelope closes.";
     }
     /// Usage Report Trigger (IE 63): why a URR reported.
     UsageReportTrigger(2, 3) {
-        /// Periodically.
-        PERIO = 0;
-        /// At a volume threshold.
-        VOLTH = 1;
-        /// At a time threshold.
-        TIMTH = 2;
-        /// After a time without packets.
-        QUHTI = 3;
-        /// At the first packet.
-        START = 4;
-        /// At the end of traffic.
-        STOPT = 5;
-        /// At a threshold of dropped packets.
-        DROTH = 6;
-        /// Asked for.
-        IMMER = 7;
-        /// The volume quota is used up.
-        VOLQU = 8;
-        /// The time quota is used up.
-        TIMQU = 9;
-        /// A linked rule reported.
-        LIUSA = 10;
-        /// The session or the rule ended.
-        TERMR = 11;
+        PERIO = 0 "Periodically.";
+        VOLTH = 1 "At a volume threshold.";
+        TIMTH = 2 "At a time threshold.";
+        QUHTI = 3 "After a time without packets.";
+        START = 4 "At the first packet.";
+        STOPT = 5 "At the end of traffic.";
+        DROTH = 6 "At a threshold of dropped packets.";
+        IMMER = 7 "Asked for.";
+        VOLQU = 8 "The volume quota is used up.";
+        TIMQU = 9 "The time quota is used up.";
+        LIUSA = 10 "A linked rule reported.";
+        TERMR = 11 "The session or the rule ended.";
     }
     /// Report Type (IE 39): what a session report reports.
     ReportType(1, 1) {
-        /// Downlink data.
-        DLDR = 0;
-        /// Usage.
-        USAR = 1;
-        /// An error indication from a GTP-U peer.
-        ERIR = 2;
-        /// Inactivity.
-        UPIR = 3;
+        DLDR = 0 "Downlink data.";
+        USAR = 1 "Usage.";
+        ERIR = 2 "An error indication from a GTP-U peer.";
+        UPIR = 3 "Inactivity.";
     }
     /// Measurement Method (IE 62).
     MeasurementMethod(1, 1) {
-        /// Duration.
-        DURAT = 0;
-        /// Volume.
-        VOLUM = 1;
-        /// Events.
-        EVENT = 2;
+        DURAT = 0 "Duration.";
+        VOLUM = 1 "Volume.";
+        EVENT = 2 "Events.";
     }
     /// Measurement Information (IE 100).
     MeasurementInformation(1, 1) {
-        /// Measure before QoS enforcement.
-        MBQE = 0;
-        /// Inactive measurement.
-        INAM = 1;
-        /// Reduced application detection information.
-        RADI = 2;
-        /// Immediate start of time metering.
-        ISTM = 3;
-        /// Number of packets as well.
-        MNOP = 4;
+        MBQE = 0 "Measure before QoS enforcement.";
+        INAM = 1 "Inactive measurement.";
+        RADI = 2 "Reduced application detection information.";
+        ISTM = 3 "Immediate start of time metering.";
+        MNOP = 4 "Number of packets as well.";
     }
     /// PFCPSMReq-Flags (IE 49).
     SmReqFlags(1, 1) {
-        /// Drop what is buffered.
-        DROBU = 0;
-        /// Send end markers to the old tunnel.
-        SNDEM = 1;
-        /// Report all URRs.
-        QAURR = 2;
+        DROBU = 0 "Drop what is buffered.";
+        SNDEM = 1 "Send end markers to the old tunnel.";
+        QAURR = 2 "Report all URRs.";
     }
     /// PFCPSRRsp-Flags (IE 50).
     SrRspFlags(1, 1) {
-        /// Drop what is buffered.
-        DROBU = 0;
+        DROBU = 0 "Drop what is buffered.";
     }
     /// CP Function Features (IE 89).
     CpFunctionFeatures(1, 2) {
-        /// Load control.
-        LOAD = 0;
-        /// Overload control.
-        OVRL = 1;
-        /// Enhanced association release.
-        EPFAR = 2;
-        /// Sets of control plane functions.
-        SSET = 3;
-        /// Bundled messages.
-        BUNDL = 4;
+        LOAD = 0 "Load control.";
+        OVRL = 1 "Overload control.";
+        EPFAR = 2 "Enhanced association release.";
+        SSET = 3 "Sets of control plane functions.";
+        BUNDL = 4 "Bundled messages.";
     }
     /// UP Function Features (IE 43).
     UpFunctionFeatures(2, 4) {
-        /// Downlink buffering in the control plane.
-        BUCP = 0;
-        /// Notification delay.
-        DDND = 1;
-        /// Duration of buffering.
-        DLBD = 2;
-        /// Traffic steering.
-        TRST = 3;
-        /// Allocation of F-TEIDs by the user plane.
-        FTUP = 4;
-        /// PFD management.
-        PFDM = 5;
-        /// Header enrichment.
-        HEEU = 6;
-        /// Traffic redirection.
-        TREU = 7;
-        /// End markers sent by the user plane.
-        EMPU = 8;
-        /// Grouping of PDRs' detection information.
-        PDIU = 9;
-        /// Uplink and downlink bit rate enforcement.
-        UDBC = 10;
-        /// Quota action.
-        QUOAC = 11;
-        /// Trace.
-        TRACE = 12;
-        /// Framed routing.
-        FRRT = 13;
-        /// PFD contents.
-        PFDE = 14;
-        /// Enhanced association release.
-        EPFAR = 15;
-        /// Allocation of UE addresses by the user plane.
-        UEIP = 18;
-        /// Sets of control plane functions.
-        SSET = 19;
-        /// Number of packets in volume measurements.
-        MNOP = 20;
-        /// Bundled messages.
-        BUNDL = 22;
+        BUCP = 0 "Downlink buffering in the control plane.";
+        DDND = 1 "Notification delay.";
+        DLBD = 2 "Duration of buffering.";
+        TRST = 3 "Traffic steering.";
+        FTUP = 4 "Allocation of F-TEIDs by the user plane.";
+        PFDM = 5 "PFD management.";
+        HEEU = 6 "Header enrichment.";
+        TREU = 7 "Traffic redirection.";
+        EMPU = 8 "End markers sent by the user plane.";
+        PDIU = 9 "Grouping of PDRs' detection information.";
+        UDBC = 10 "Uplink and downlink bit rate enforcement.";
+        QUOAC = 11 "Quota action.";
+        TRACE = 12 "Trace.";
+        FRRT = 13 "Framed routing.";
+        PFDE = 14 "PFD contents.";
+        EPFAR = 15 "Enhanced association release.";
+        UEIP = 18 "Allocation of UE addresses by the user plane.";
+        SSET = 19 "Sets of control plane functions.";
+        MNOP = 20 "Number of packets in volume measurements.";
+        BUNDL = 22 "Bundled messages.";
     }
     /// Node Report Type (IE 101).
     NodeReportType(1, 1) {
-        /// Path failure.
-        UPFR = 0;
-        /// Path recovery.
-        UPRR = 1;
+        UPFR = 0 "Path failure.";
+        UPRR = 1 "Path recovery.";
     }
     /// PFCP Association Release Request (IE 111).
     AssociationReleaseRequest(1, 1) {
-        /// The user plane asks to be released.
-        SARR = 0;
-        /// It sends usage reports before.
-        URSS = 1;
+        SARR = 0 "The user plane asks to be released.";
+        URSS = 1 "It sends usage reports before.";
     }
 }
 

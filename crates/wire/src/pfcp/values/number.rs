@@ -3,10 +3,10 @@ use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// A value that is one big-endian number; `mask` are the bits that are not spare.
+/// A value that is one big-endian number; a line each: `Name(type) & bits that are not spare, "meaning";`.
 macro_rules! number {
-    ($( $(#[$meta:meta])* $name:ident($type:ty) & $mask:expr; )*) => { $(
-        $(#[$meta])*
+    ($( $name:ident($type:ty) & $mask:expr, $doc:literal; )*) => { $(
+        #[doc = $doc]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub struct $name(pub $type);
 
@@ -25,52 +25,29 @@ macro_rules! number {
 }
 
 number! {
-    /// Packet Detection Rule ID (IE 56).
-    PdrId(u16) & u16::MAX;
-    /// FAR ID (IE 108); the top bit marks an identifier that the user plane predefined.
-    FarId(u32) & u32::MAX;
-    /// QER ID (IE 109).
-    QerId(u32) & u32::MAX;
-    /// URR ID (IE 81), also Linked URR ID (IE 82).
-    UrrId(u32) & u32::MAX;
-    /// BAR ID (IE 88).
-    BarId(u8) & u8::MAX;
-    /// Precedence (IE 29): the rule with the lowest value is tried first.
-    Precedence(u32) & u32::MAX;
-    /// QER Correlation ID (IE 28).
-    QerCorrelationId(u32) & u32::MAX;
-    /// Recovery Time Stamp (IE 96): seconds since 1900, when the peer started. Must not change while it runs.
-    RecoveryTimeStamp(u32) & u32::MAX;
-    /// Start, end, first or last packet's time (IE 75, 76, 69, 70): seconds since 1900.
-    NtpSeconds(u32) & u32::MAX;
-    /// A duration in seconds (IE 32, 64, 67, 71, 74, 117).
-    Seconds(u32) & u32::MAX;
-    /// Averaging Window (IE 157), milliseconds.
-    AveragingWindow(u32) & u32::MAX;
-    /// UR-SEQN (IE 104): counts the reports of a URR.
-    UrSeqn(u32) & u32::MAX;
-    /// QFI (IE 124): QoS flow identifier, 0 to 63.
-    Qfi(u8) & 0x3f;
-    /// RQI (IE 123): 1 asks for reflective QoS.
-    Rqi(u8) & 0x01;
-    /// Paging Policy Indicator (IE 158), 0 to 7.
-    PagingPolicyIndicator(u8) & 0x07;
-    /// Source or Destination Interface (IE 20, 42).
-    Interface(u8) & 0x0f;
-    /// 3GPP Interface Type (IE 160).
-    InterfaceType(u8) & 0x3f;
-    /// PDN Type (IE 113).
-    PdnType(u8) & 0x07;
-    /// Cause (IE 19).
-    Cause(u8) & u8::MAX;
-    /// Offending IE (IE 40): the type of the element to blame.
-    OffendingIe(u16) & u16::MAX;
-    /// Transport Level Marking (IE 30): type of service and its mask.
-    TransportLevelMarking(u16) & u16::MAX;
-    /// Downlink Data Notification Delay (IE 46), in 50 ms.
-    NotificationDelay(u8) & u8::MAX;
-    /// A timer in 3GPP's short form (IE 47, 112): unit in three bits, value in five.
-    ShortTimer(u8) & u8::MAX;
+    PdrId(u16) & u16::MAX, "Packet Detection Rule ID (IE 56).";
+    FarId(u32) & u32::MAX, "FAR ID (IE 108); the top bit marks an identifier that the user plane predefined.";
+    QerId(u32) & u32::MAX, "QER ID (IE 109).";
+    UrrId(u32) & u32::MAX, "URR ID (IE 81), also Linked URR ID (IE 82).";
+    BarId(u8) & u8::MAX, "BAR ID (IE 88).";
+    Precedence(u32) & u32::MAX, "Precedence (IE 29): the rule with the lowest value is tried first.";
+    QerCorrelationId(u32) & u32::MAX, "QER Correlation ID (IE 28).";
+    RecoveryTimeStamp(u32) & u32::MAX, "Recovery Time Stamp (IE 96): seconds since 1900, when the peer started. Must not change while it runs.";
+    NtpSeconds(u32) & u32::MAX, "Start, end, first or last packet's time (IE 75, 76, 69, 70): seconds since 1900.";
+    Seconds(u32) & u32::MAX, "A duration in seconds (IE 32, 64, 67, 71, 74, 117).";
+    AveragingWindow(u32) & u32::MAX, "Averaging Window (IE 157), milliseconds.";
+    UrSeqn(u32) & u32::MAX, "UR-SEQN (IE 104): counts the reports of a URR.";
+    Qfi(u8) & 0x3f, "QFI (IE 124): QoS flow identifier, 0 to 63.";
+    Rqi(u8) & 0x01, "RQI (IE 123): 1 asks for reflective QoS.";
+    PagingPolicyIndicator(u8) & 0x07, "Paging Policy Indicator (IE 158), 0 to 7.";
+    Interface(u8) & 0x0f, "Source or Destination Interface (IE 20, 42).";
+    InterfaceType(u8) & 0x3f, "3GPP Interface Type (IE 160).";
+    PdnType(u8) & 0x07, "PDN Type (IE 113).";
+    Cause(u8) & u8::MAX, "Cause (IE 19).";
+    OffendingIe(u16) & u16::MAX, "Offending IE (IE 40): the type of the element to blame.";
+    TransportLevelMarking(u16) & u16::MAX, "Transport Level Marking (IE 30): type of service and its mask.";
+    NotificationDelay(u8) & u8::MAX, "Downlink Data Notification Delay (IE 46), in 50 ms.";
+    ShortTimer(u8) & u8::MAX, "A timer in 3GPP's short form (IE 47, 112): unit in three bits, value in five.";
 }
 
 impl Interface {
