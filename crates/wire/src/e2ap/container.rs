@@ -296,23 +296,24 @@ pub(crate) fn show_ie(
     });
 }
 
-/// A message: one line per information element as in the standard's table:
-/// `field: Type [Codec] "TypeName" = id criticality [presence in 1.01, 2.03, 3.01]`, presence one of `M`, `O`, `-`.
+/// Messages: one line per information element as in the standard's table:
+/// `field: Type [Codec] "TypeName" = id criticality [presence in 1.01, 2.03, 3.01], "meaning";`, presence one of `M`,
+/// `O`, `-`.
 ///
 /// A field that every version has as mandatory is a plain `T`; any other is an `Option<T>`.
-macro_rules! message {
-    ($(#[$m:meta])* $name:ident $asn:literal {
-        $( $(#[$fm:meta])* $f:ident : $t:ty [$c:ty] $fname:literal = $id:literal $crit:ident [$p1:tt $p2:tt $p3:tt] ),* $(,)?
-    }) => {
+macro_rules! messages {
+    ($( $(#[$m:meta])* $name:ident $asn:literal {
+        $( $f:ident : $t:ty [$c:ty] $fname:literal = $id:literal $crit:ident [$p1:tt $p2:tt $p3:tt], $doc:literal; )*
+    } )*) => { $(
         $(#[$m])* #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct $name { $( $(#[$fm])* pub $f: $t, )* }
+        pub struct $name { $( #[doc = $doc] pub $f: $t, )* }
 
         impl $name {
             /// The message's table in the standard.
             pub const IES: &'static [$crate::e2ap::IeSpec] = &[$( $crate::e2ap::IeSpec {
                 id: $id,
                 criticality: $crate::e2ap::Criticality::$crit,
-                presence: [message!(@p $p1), message!(@p $p2), message!(@p $p3)],
+                presence: [messages!(@p $p1), messages!(@p $p2), messages!(@p $p3)],
                 name: $fname,
             } ),*];
 
@@ -357,7 +358,7 @@ macro_rules! message {
                 });
             }
         }
-    };
+    )* };
     (@p M) => { $crate::e2ap::Presence::Mandatory };
     (@p O) => { $crate::e2ap::Presence::Optional };
     (@p -) => { $crate::e2ap::Presence::Absent };

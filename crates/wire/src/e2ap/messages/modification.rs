@@ -4,112 +4,70 @@ use crate::e2ap::*;
 use crate::per::{Free, List, Opt, Own};
 use bytes::Bytes;
 
-message! {
+messages! {
     /// The RIC wants a subscription changed.
     RicSubscriptionModificationRequest "RICsubscriptionModificationRequest" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// New event trigger.
-        event_trigger: Option<Bytes> [Opt<Free>] "RICeventTriggerDefinition" = 64 Ignore [- - O],
-        /// Actions to remove.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
+        event_trigger: Option<Bytes> [Opt<Free>] "RICeventTriggerDefinition" = 64 Ignore [- - O], "New event trigger.";
         remove: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemoveItems>>]
-            "RICactions-ToBeRemovedForModification-List" = 65 Ignore [- - O],
-        /// Actions to change.
+            "RICactions-ToBeRemovedForModification-List" = 65 Ignore [- - O], "Actions to remove.";
         modify: Option<Vec<ActionToBeModified>> [Opt<List<0, 16, ActionModifyItems>>]
-            "RICactions-ToBeModifiedForModification-List" = 67 Ignore [- - O],
-        /// Actions to add.
+            "RICactions-ToBeModifiedForModification-List" = 67 Ignore [- - O], "Actions to change.";
         add: Option<Vec<ActionToBeAdded>> [Opt<List<0, 16, ActionAddItems>>]
-            "RICactions-ToBeAddedForModification-List" = 69 Ignore [- - O],
+            "RICactions-ToBeAddedForModification-List" = 69 Ignore [- - O], "Actions to add.";
     }
-}
-message! {
     /// The node changed it.
     RicSubscriptionModificationResponse "RICsubscriptionModificationResponse" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// Removed.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
         removed: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemovedItems>>]
-            "RICactions-RemovedForModification-List" = 71 Ignore [- - O],
-        /// Not removed.
+            "RICactions-RemovedForModification-List" = 71 Ignore [- - O], "Removed.";
         remove_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemoveFailedItems>>]
-            "RICactions-FailedToBeRemovedForModification-List" = 73 Ignore [- - O],
-        /// Changed.
+            "RICactions-FailedToBeRemovedForModification-List" = 73 Ignore [- - O], "Not removed.";
         modified: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionModifiedItems>>]
-            "RICactions-ModifiedForModification-List" = 75 Ignore [- - O],
-        /// Not changed.
+            "RICactions-ModifiedForModification-List" = 75 Ignore [- - O], "Changed.";
         modify_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionModifyFailedItems>>]
-            "RICactions-FailedToBeModifiedForModification-List" = 77 Ignore [- - O],
-        /// Added.
+            "RICactions-FailedToBeModifiedForModification-List" = 77 Ignore [- - O], "Not changed.";
         added: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionAddedItems>>]
-            "RICactions-AddedForModification-List" = 79 Ignore [- - O],
-        /// Not added.
+            "RICactions-AddedForModification-List" = 79 Ignore [- - O], "Added.";
         add_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionAddFailedItems>>]
-            "RICactions-FailedToBeAddedForModification-List" = 81 Ignore [- - O],
+            "RICactions-FailedToBeAddedForModification-List" = 81 Ignore [- - O], "Not added.";
     }
-}
-message! {
     /// The node could not change it.
     RicSubscriptionModificationFailure "RICsubscriptionModificationFailure" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// Why.
-        cause: Cause [Own] "Cause" = 1 Reject [- - M],
-        /// What was wrong.
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O],
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
+        cause: Cause [Own] "Cause" = 1 Reject [- - M], "Why.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O], "What was wrong.";
     }
-}
-message! {
     /// The node wants a subscription changed.
     RicSubscriptionModificationRequired "RICsubscriptionModificationRequired" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// Actions to change.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
         modify: Option<Vec<ActionRequiredToBeModified>> [Opt<List<0, 16, ActionModifyRequiredItems>>]
-            "RICactions-RequiredToBeModified-List" = 83 Ignore [- - O],
-        /// Actions to remove.
+            "RICactions-RequiredToBeModified-List" = 83 Ignore [- - O], "Actions to change.";
         remove: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemoveRequiredItems>>]
-            "RICactions-RequiredToBeRemoved-List" = 85 Ignore [- - O],
+            "RICactions-RequiredToBeRemoved-List" = 85 Ignore [- - O], "Actions to remove.";
     }
-}
-message! {
     /// The RIC agrees, at least in part.
     RicSubscriptionModificationConfirm "RICsubscriptionModificationConfirm" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// May be changed.
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
         modified: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionModificationConfirmedItems>>]
-            "RICactions-ConfirmedForModification-List" = 87 Ignore [- - O],
-        /// May not be changed.
+            "RICactions-ConfirmedForModification-List" = 87 Ignore [- - O], "May be changed.";
         modify_refused: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionModificationRefusedItems>>]
-            "RICactions-RefusedToBeModified-List" = 89 Ignore [- - O],
-        /// May be removed.
+            "RICactions-RefusedToBeModified-List" = 89 Ignore [- - O], "May not be changed.";
         removed: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemovalConfirmedItems>>]
-            "RICactions-ConfirmedForRemoval-List" = 91 Ignore [- - O],
-        /// May not be removed.
+            "RICactions-ConfirmedForRemoval-List" = 91 Ignore [- - O], "May be removed.";
         remove_refused: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemovalRefusedItems>>]
-            "RICactions-RefusedToBeRemoved-List" = 93 Ignore [- - O],
+            "RICactions-RefusedToBeRemoved-List" = 93 Ignore [- - O], "May not be removed.";
     }
-}
-message! {
     /// The RIC does not agree.
     RicSubscriptionModificationRefuse "RICsubscriptionModificationRefuse" {
-        /// Of the subscription.
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M],
-        /// Of which function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M],
-        /// Why.
-        cause: Cause [Own] "Cause" = 1 Reject [- - M],
-        /// What was wrong.
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O],
+        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Of the subscription.";
+        function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Of which function.";
+        cause: Cause [Own] "Cause" = 1 Reject [- - M], "Why.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O], "What was wrong.";
     }
 }
