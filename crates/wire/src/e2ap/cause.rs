@@ -95,11 +95,11 @@ impl Per for Cause {
 /// An ENUMERATED whose values moved between versions: per value its index in v1.01, v2.03 and v3.01, `-` where it does
 /// not exist; `+n` is extension addition n.
 macro_rules! versioned_enum {
-    ($(#[$m:meta])* $name:ident $asn:literal roots [$r1:literal $r2:literal $r3:literal] {
-        $( $(#[$vm:meta])* $v:ident $vname:literal [$($ix:tt)+] ),+ $(,)?
-    }) => {
+    ($( $(#[$m:meta])* $name:ident $asn:literal roots [$r1:literal $r2:literal $r3:literal] {
+        $( $v:ident $vname:literal [$($ix:tt)+], $doc:literal ),+ $(,)?
+    } )+) => { $(
         $(#[$m])* #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $( $(#[$vm])* $v, )+ }
+        pub enum $name { $( #[doc = $doc] $v, )+ }
 
         impl $name {
             /// Each value with its place per version: (is an addition, index).
@@ -145,7 +145,7 @@ macro_rules! versioned_enum {
                 n.text(self.name());
             }
         }
-    };
+    )+ };
     (@places [$($done:tt)*]) => { [$($done)*] };
     (@places [$($done:tt)*] - $($rest:tt)*) => { versioned_enum!(@places [$($done)* None,] $($rest)*) };
     (@places [$($done:tt)*] + $i:literal $($rest:tt)*) => {
@@ -160,105 +160,61 @@ pub(super) use versioned_enum;
 versioned_enum! {
     /// About a RIC request; `CauseRIC` in v1.01.
     CauseRicRequest "CauseRICrequest" roots [11 14 14] {
-        /// No such RAN function.
-        RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0],
-        /// No such action.
-        ActionNotSupported "action-not-supported" [1 1 1],
-        /// Too many actions.
-        ExcessiveActions "excessive-actions" [2 2 2],
-        /// An action id came twice.
-        DuplicateAction "duplicate-action" [3 3 3],
-        /// The event trigger exists already.
-        DuplicateEventTrigger "duplicate-event-trigger" [4 4 4],
-        /// The RAN function has no more room.
-        FunctionResourceLimit "function-resource-limit" [5 5 5],
-        /// No such request.
-        RequestIdUnknown "request-id-unknown" [6 6 6],
-        /// Action and subsequent action contradict each other.
+        RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0], "No such RAN function.",
+        ActionNotSupported "action-not-supported" [1 1 1], "No such action.",
+        ExcessiveActions "excessive-actions" [2 2 2], "Too many actions.",
+        DuplicateAction "duplicate-action" [3 3 3], "An action id came twice.",
+        DuplicateEventTrigger "duplicate-event-trigger" [4 4 4], "The event trigger exists already.",
+        FunctionResourceLimit "function-resource-limit" [5 5 5], "The RAN function has no more room.",
+        RequestIdUnknown "request-id-unknown" [6 6 6], "No such request.",
         InconsistentActionSubsequentActionSequence "inconsistent-action-subsequent-action-sequence" [7 7 7],
-        /// The control message makes no sense to the RAN function.
-        ControlMessageInvalid "control-message-invalid" [8 8 8],
-        /// The call process id makes no sense to the RAN function.
-        RicCallProcessIdInvalid "ric-call-process-id-invalid" [9 9 9],
-        /// The control took too long.
-        ControlTimerExpired "control-timer-expired" [- 10 10],
-        /// The control was tried in vain.
-        ControlFailedToExecute "control-failed-to-execute" [- 11 11],
-        /// The RAN function is not ready.
-        SystemNotReady "system-not-ready" [- 12 12],
-        /// Anything else.
-        Unspecified "unspecified" [10 13 13],
-        /// The subscription's end time has passed.
-        RicSubscriptionEndTimeExpired "ric-subscription-end-time-expired" [- - +0],
-        /// The subscription's end time makes no sense.
-        RicSubscriptionEndTimeInvalid "ric-subscription-end-time-invalid" [- - +1],
-        /// The request id is in use.
-        DuplicateRicRequestId "duplicate-ric-request-id" [- - +2],
-        /// No such event trigger.
-        EventTriggerNotSupported "eventTriggerNotSupported" [- - +3],
-        /// The information asked for cannot be had.
-        RequestedInformationUnavailable "requested-information-unavailable" [- - +4],
-        /// The query makes no sense.
-        InvalidInformationRequest "invalid-information-request" [- - +5],
+            "Action and subsequent action contradict each other.",
+        ControlMessageInvalid "control-message-invalid" [8 8 8], "The control message makes no sense to the RAN function.",
+        RicCallProcessIdInvalid "ric-call-process-id-invalid" [9 9 9], "The call process id makes no sense to the RAN function.",
+        ControlTimerExpired "control-timer-expired" [- 10 10], "The control took too long.",
+        ControlFailedToExecute "control-failed-to-execute" [- 11 11], "The control was tried in vain.",
+        SystemNotReady "system-not-ready" [- 12 12], "The RAN function is not ready.",
+        Unspecified "unspecified" [10 13 13], "Anything else.",
+        RicSubscriptionEndTimeExpired "ric-subscription-end-time-expired" [- - +0], "The subscription's end time has passed.",
+        RicSubscriptionEndTimeInvalid "ric-subscription-end-time-invalid" [- - +1], "The subscription's end time makes no sense.",
+        DuplicateRicRequestId "duplicate-ric-request-id" [- - +2], "The request id is in use.",
+        EventTriggerNotSupported "eventTriggerNotSupported" [- - +3], "No such event trigger.",
+        RequestedInformationUnavailable "requested-information-unavailable" [- - +4], "The information asked for cannot be had.",
+        InvalidInformationRequest "invalid-information-request" [- - +5], "The query makes no sense.",
     }
 }
 
 enumerated! {
     /// About RAN functions.
     CauseRicService "CauseRICservice" {
-        /// Not wanted by the RIC (`function-not-required` in v1.01).
-        RanFunctionNotSupported "ran-function-not-supported",
-        /// Too many functions.
-        ExcessiveFunctions "excessive-functions",
-        /// The RIC has no more room.
-        RicResourceLimit "ric-resource-limit",
+        RanFunctionNotSupported "ran-function-not-supported", "Not wanted by the RIC (`function-not-required` in v1.01).",
+        ExcessiveFunctions "excessive-functions", "Too many functions.",
+        RicResourceLimit "ric-resource-limit", "The RIC has no more room.",
     }
-}
-enumerated! {
     /// About the E2 node.
     CauseE2Node "CauseE2node" {
-        /// No such component.
-        ComponentUnknown "e2node-component-unknown",
+        ComponentUnknown "e2node-component-unknown", "No such component.",
     }
-}
-enumerated! {
     /// About the transport.
     CauseTransport "CauseTransport" {
-        /// Anything.
-        Unspecified "unspecified",
-        /// No more room.
-        TransportResourceUnavailable "transport-resource-unavailable",
+        Unspecified "unspecified", "Anything.",
+        TransportResourceUnavailable "transport-resource-unavailable", "No more room.",
     }
-}
-enumerated! {
     /// About the protocol.
     CauseProtocol "CauseProtocol" {
-        /// The bytes are not PER.
-        TransferSyntaxError "transfer-syntax-error",
-        /// An element is missing or not comprehended, and critical.
-        AbstractSyntaxErrorReject "abstract-syntax-error-reject",
-        /// An element was not comprehended and skipped.
-        AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify",
-        /// The message does not fit the state.
-        MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state",
-        /// The values contradict each other.
-        SemanticError "semantic-error",
-        /// Elements came twice or out of order.
-        FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message",
-        /// Anything else.
-        Unspecified "unspecified",
+        TransferSyntaxError "transfer-syntax-error", "The bytes are not PER.",
+        AbstractSyntaxErrorReject "abstract-syntax-error-reject", "An element is missing or not comprehended, and critical.",
+        AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify", "An element was not comprehended and skipped.",
+        MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state", "The message does not fit the state.",
+        SemanticError "semantic-error", "The values contradict each other.",
+        FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message", "Elements came twice or out of order.",
+        Unspecified "unspecified", "Anything else.",
     }
-}
-enumerated! {
     /// Anything else.
     CauseMisc "CauseMisc" {
-        /// Too much to do.
-        ControlProcessingOverload "control-processing-overload",
-        /// Broken hardware.
-        HardwareFailure "hardware-failure",
-        /// An operator's doing.
-        OmIntervention "om-intervention",
-        /// Anything at all.
-        Unspecified "unspecified",
+        ControlProcessingOverload "control-processing-overload", "Too much to do.",
+        HardwareFailure "hardware-failure", "Broken hardware.",
+        OmIntervention "om-intervention", "An operator's doing.",
+        Unspecified "unspecified", "Anything at all.",
     }
 }

@@ -76,55 +76,38 @@ sequence! {
     /// A RAN function named by id and revision.
     #[derive(Copy, Eq)]
     RanFunctionIdItem "RANfunctionID-Item" {
-        /// 0 to 4095.
-        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
-        /// 0 to 4095.
-        revision: u16 [RanFunctionIdCodec] "ranFunctionRevision",
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
+        revision: u16 [RanFunctionIdCodec] "ranFunctionRevision", "0 to 4095.",
     }
-}
-sequence! {
     /// A RAN function that the RIC refuses.
     #[derive(Copy, Eq)]
     RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
-        /// 0 to 4095.
-        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
-        /// Why.
-        cause: Cause [Own] "cause",
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
+        cause: Cause [Own] "cause", "Why.",
     }
 }
 enumerated! {
     /// An interface of a node; not in v1.01.
     ComponentInterfaceType "E2nodeComponentInterfaceType" {
-        /// To the AMF.
-        Ng "ng",
-        /// To other NG-RAN nodes.
-        Xn "xn",
-        /// CU-CP to CU-UP.
-        E1 "e1",
-        /// CU to DU.
-        F1 "f1",
-        /// ng-eNB-CU to ng-eNB-DU.
-        W1 "w1",
-        /// To the MME.
-        S1 "s1",
-        /// To other eNBs and en-gNBs.
-        X2 "x2",
+        Ng "ng", "To the AMF.",
+        Xn "xn", "To other NG-RAN nodes.",
+        E1 "e1", "CU-CP to CU-UP.",
+        F1 "f1", "CU to DU.",
+        W1 "w1", "ng-eNB-CU to ng-eNB-DU.",
+        S1 "s1", "To the MME.",
+        X2 "x2", "To other eNBs and en-gNBs.",
     }
 }
 sequence! {
     /// An NG interface.
     #[derive(Eq)]
     InterfaceNg "E2nodeComponentInterfaceNG" {
-        /// The AMF at its other end.
-        amf_name: String [Str<1, 150>] "amf-name",
+        amf_name: String [Str<1, 150>] "amf-name", "The AMF at its other end.",
     }
-}
-sequence! {
     /// An Xn interface.
     #[derive(Eq)]
     InterfaceXn "E2nodeComponentInterfaceXn" {
-        /// The node at its other end.
-        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID",
+        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID", "The node at its other end.",
     }
 }
 /// An E1 interface, named by the CU-UP (v2.03 writes the field's name as `gNB-CU-CP-ID`; the bits are the same).
@@ -137,34 +120,23 @@ sequence! {
     /// An F1 interface.
     #[derive(Eq)]
     InterfaceF1 "E2nodeComponentInterfaceF1" {
-        /// The DU.
-        du_id: u64 [PartId] "gNB-DU-ID",
+        du_id: u64 [PartId] "gNB-DU-ID", "The DU.",
     }
-}
-sequence! {
     /// A W1 interface.
     #[derive(Eq)]
     InterfaceW1 "E2nodeComponentInterfaceW1" {
-        /// The ng-eNB's DU.
-        du_id: u64 [PartId] "ng-eNB-DU-ID",
+        du_id: u64 [PartId] "ng-eNB-DU-ID", "The ng-eNB's DU.",
     }
-}
-sequence! {
     /// An S1 interface.
     #[derive(Eq)]
     InterfaceS1 "E2nodeComponentInterfaceS1" {
-        /// The MME at its other end.
-        mme_name: String [Str<1, 150>] "mme-name",
+        mme_name: String [Str<1, 150>] "mme-name", "The MME at its other end.",
     }
-}
-sequence! {
     /// An X2 interface.
     #[derive(Eq)]
     InterfaceX2 "E2nodeComponentInterfaceX2" {
-        /// The eNB at its other end.
-        enb: Option<GlobalEnbId> [Opt] "global-eNB-ID",
-        /// The en-gNB at its other end.
-        en_gnb: Option<GlobalEnGnbId> [Opt] "global-en-gNB-ID",
+        enb: Option<GlobalEnbId> [Opt] "global-eNB-ID", "The eNB at its other end.",
+        en_gnb: Option<GlobalEnGnbId> [Opt] "global-en-gNB-ID", "The en-gNB at its other end.",
     }
 }
 
@@ -190,83 +162,56 @@ choice! {
     /// Which interface of a node; not in v1.01.
     #[derive(Eq)]
     ComponentId "E2nodeComponentID" {
-        /// To the AMF.
-        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG",
-        /// To another NG-RAN node.
-        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn",
-        /// CU-CP to CU-UP.
-        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1",
-        /// CU to DU.
-        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1",
-        /// ng-eNB-CU to ng-eNB-DU.
-        W1(InterfaceW1) [Own] "e2nodeComponentInterfaceTypeW1",
-        /// To the MME.
-        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1",
-        /// To another eNB or en-gNB.
-        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2",
+        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG", "To the AMF.",
+        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn", "To another NG-RAN node.",
+        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1", "CU-CP to CU-UP.",
+        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1", "CU to DU.",
+        W1(InterfaceW1) [Own] "e2nodeComponentInterfaceTypeW1", "ng-eNB-CU to ng-eNB-DU.",
+        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1", "To the MME.",
+        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2", "To another eNB or en-gNB.",
     }
 }
 sequence! {
     /// Configuration of a component: the interface's own setup messages, opaque here.
     #[derive(Eq, Default)]
     ComponentConfiguration "E2nodeComponentConfiguration" {
-        /// Request sent or received.
-        request_part: Bytes [Free] "e2nodeComponentRequestPart",
-        /// Response received or sent.
-        response_part: Bytes [Free] "e2nodeComponentResponsePart",
+        request_part: Bytes [Free] "e2nodeComponentRequestPart", "Request sent or received.",
+        response_part: Bytes [Free] "e2nodeComponentResponsePart", "Response received or sent.",
     }
 }
 enumerated! {
     /// Whether a configuration was accepted.
     UpdateOutcome "updateOutcome" {
-        /// Yes.
-        Success "success",
-        /// No.
-        Failure "failure",
+        Success "success", "Yes.",
+        Failure "failure", "No.",
     }
 }
 sequence! {
     /// The RIC's word on a component (`E2nodeComponentConfigUpdateAck` in v1.01).
     #[derive(Copy, Eq)]
     ComponentAck "E2nodeComponentConfigurationAck" {
-        /// Accepted or not.
-        outcome: UpdateOutcome [Own] "updateOutcome",
-        /// Why not.
-        cause: Option<Cause> [Opt] "failureCause",
+        outcome: UpdateOutcome [Own] "updateOutcome", "Accepted or not.",
+        cause: Option<Cause> [Opt] "failureCause", "Why not.",
     }
-}
-sequence! {
     /// A component that a node adds or, since v2.03, updates.
     #[derive(Eq)]
     ComponentConfigItem "E2nodeComponentConfigAddition-Item" {
-        /// Kind of interface.
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
-        /// Which one.
-        id: ComponentId [Own] "e2nodeComponentID",
-        /// Its configuration.
-        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
+        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration", "Its configuration.",
     }
-}
-sequence! {
     /// A component that a node removes.
     #[derive(Eq)]
     ComponentRemovalItem "E2nodeComponentConfigRemoval-Item" {
-        /// Kind of interface.
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
-        /// Which one.
-        id: ComponentId [Own] "e2nodeComponentID",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
     }
-}
-sequence! {
     /// The RIC's word on one component.
     #[derive(Eq)]
     ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
-        /// Kind of interface.
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType",
-        /// Which one.
-        id: ComponentId [Own] "e2nodeComponentID",
-        /// Accepted or not.
-        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
+        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck", "Accepted or not.",
     }
 }
 

@@ -9,124 +9,85 @@ type PartId = Int<0, MAX_PART_ID>;
 enumerated! {
     /// Kind of component in v1.01.
     ComponentTypeV1 "E2nodeComponentType" {
-        /// A gNB.
-        Gnb "gNB",
-        /// A CU-UP.
-        GnbCuUp "gNB-CU-UP",
-        /// A DU.
-        GnbDu "gNB-DU",
-        /// An en-gNB.
-        EnGnb "en-gNB",
-        /// An eNB.
-        Enb "eNB",
-        /// An ng-eNB.
-        NgEnb "ng-eNB",
+        Gnb "gNB", "A gNB.",
+        GnbCuUp "gNB-CU-UP", "A CU-UP.",
+        GnbDu "gNB-DU", "A DU.",
+        EnGnb "en-gNB", "An en-gNB.",
+        Enb "eNB", "An eNB.",
+        NgEnb "ng-eNB", "An ng-eNB.",
     }
 }
 sequence! {
     /// A CU-UP in v1.01.
     #[derive(Eq)]
     CuUpV1 "E2nodeComponentGNB-CU-UP-ID" {
-        /// The CU-UP.
-        cu_up_id: u64 [PartId] "gNB-CU-UP-ID",
+        cu_up_id: u64 [PartId] "gNB-CU-UP-ID", "The CU-UP.",
     }
-}
-sequence! {
     /// A DU in v1.01.
     #[derive(Eq)]
     DuV1 "E2nodeComponentGNB-DU-ID" {
-        /// The DU.
-        du_id: u64 [PartId] "gNB-DU-ID",
+        du_id: u64 [PartId] "gNB-DU-ID", "The DU.",
     }
 }
 choice! {
     /// Which component in v1.01.
     #[derive(Eq)]
     ComponentIdV1 "E2nodeComponentID" {
-        /// A CU-UP.
-        GnbCuUp(CuUpV1) [Own] "e2nodeComponentTypeGNB-CU-UP",
-        /// A DU.
-        GnbDu(DuV1) [Own] "e2nodeComponentTypeGNB-DU",
+        GnbCuUp(CuUpV1) [Own] "e2nodeComponentTypeGNB-CU-UP", "A CU-UP.",
+        GnbDu(DuV1) [Own] "e2nodeComponentTypeGNB-DU", "A DU.",
     }
 }
 sequence! {
     /// A gNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigGnbV1 "E2nodeComponentConfigUpdateGNB" {
-        /// NG setup.
-        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate",
-        /// Xn setup.
-        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate",
-        /// E1 setup.
-        e1ap: Option<Bytes> [Opt<Free>] "e1APconfigUpdate",
-        /// F1 setup.
-        f1ap: Option<Bytes> [Opt<Free>] "f1APconfigUpdate",
+        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate", "NG setup.",
+        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate", "Xn setup.",
+        e1ap: Option<Bytes> [Opt<Free>] "e1APconfigUpdate", "E1 setup.",
+        f1ap: Option<Bytes> [Opt<Free>] "f1APconfigUpdate", "F1 setup.",
     }
-}
-sequence! {
     /// An en-gNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigEnGnbV1 "E2nodeComponentConfigUpdateENgNB" {
-        /// X2 setup.
-        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate",
+        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate", "X2 setup.",
     }
-}
-sequence! {
     /// An ng-eNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigNgEnbV1 "E2nodeComponentConfigUpdateNGeNB" {
-        /// NG setup.
-        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate",
-        /// Xn setup.
-        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate",
+        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate", "NG setup.",
+        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate", "Xn setup.",
     }
-}
-sequence! {
     /// An eNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigEnbV1 "E2nodeComponentConfigUpdateENB" {
-        /// S1 setup.
-        s1ap: Option<Bytes> [Opt<Free>] "s1APconfigUpdate",
-        /// X2 setup.
-        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate",
+        s1ap: Option<Bytes> [Opt<Free>] "s1APconfigUpdate", "S1 setup.",
+        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate", "X2 setup.",
     }
 }
 choice! {
     /// A component's configuration in v1.01.
     #[derive(Eq)]
     ConfigV1 "E2nodeComponentConfigUpdate" {
-        /// Of a gNB.
-        Gnb(ConfigGnbV1) [Own] "gNBconfigUpdate",
-        /// Of an en-gNB.
-        EnGnb(ConfigEnGnbV1) [Own] "en-gNBconfigUpdate",
-        /// Of an ng-eNB.
-        NgEnb(ConfigNgEnbV1) [Own] "ng-eNBconfigUpdate",
-        /// Of an eNB.
-        Enb(ConfigEnbV1) [Own] "eNBconfigUpdate",
+        Gnb(ConfigGnbV1) [Own] "gNBconfigUpdate", "Of a gNB.",
+        EnGnb(ConfigEnGnbV1) [Own] "en-gNBconfigUpdate", "Of an en-gNB.",
+        NgEnb(ConfigNgEnbV1) [Own] "ng-eNBconfigUpdate", "Of an ng-eNB.",
+        Enb(ConfigEnbV1) [Own] "eNBconfigUpdate", "Of an eNB.",
     }
 }
 sequence! {
     /// A component update in v1.01.
     #[derive(Eq)]
     ComponentUpdateV1 "E2nodeComponentConfigUpdate-Item" {
-        /// Kind of component.
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType",
-        /// Which one.
-        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID",
-        /// Its configuration.
-        config: ConfigV1 [Own] "e2nodeComponentConfigUpdate",
+        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Kind of component.",
+        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Which one.",
+        config: ConfigV1 [Own] "e2nodeComponentConfigUpdate", "Its configuration.",
     }
-}
-sequence! {
     /// The RIC's word on a component in v1.01.
     #[derive(Eq)]
     ComponentUpdateAckV1 "E2nodeComponentConfigUpdateAck-Item" {
-        /// Kind of component.
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType",
-        /// Which one.
-        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID",
-        /// Accepted or not.
-        ack: ComponentAck [Own] "e2nodeComponentConfigUpdateAck",
+        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Kind of component.",
+        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Which one.",
+        ack: ComponentAck [Own] "e2nodeComponentConfigUpdateAck", "Accepted or not.",
     }
 }
 

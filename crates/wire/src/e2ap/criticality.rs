@@ -77,10 +77,8 @@ closed_enum!(TriggeringMessage TriggeringMessage::ALL);
 enumerated! {
     /// What is wrong with an information element.
     TypeOfError "TypeOfError" {
-        /// Not comprehended, or misplaced.
-        NotUnderstood "not-understood",
-        /// Absent though mandatory.
-        Missing "missing",
+        NotUnderstood "not-understood", "Not comprehended, or misplaced.",
+        Missing "missing", "Absent though mandatory.",
     }
 }
 
@@ -88,40 +86,24 @@ sequence! {
     /// Identifies a subscription or control of a requestor (clause 9.2.7).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord, Default)]
     RicRequestId "RICrequestID" {
-        /// The xApp, in the numbering of the RIC.
-        requestor: u16 [Int<0, 65535>] "ricRequestorID",
-        /// The requestor's sequence number.
-        instance: u16 [Int<0, 65535>] "ricInstanceID",
+        requestor: u16 [Int<0, 65535>] "ricRequestorID", "The xApp, in the numbering of the RIC.",
+        instance: u16 [Int<0, 65535>] "ricInstanceID", "The requestor's sequence number.",
     }
-}
-
-sequence! {
     /// One element that a receiver objects to.
     #[derive(Copy, Eq)]
     CriticalityDiagnosticsIe "CriticalityDiagnostics-IE-Item" {
-        /// Criticality of the element.
-        criticality: Criticality [crate::per::Own] "iECriticality",
-        /// Its identifier (see [`ids`](super::ids)).
-        id: u16 [Int<0, 65535>] "iE-ID",
-        /// What is wrong.
-        error: TypeOfError [crate::per::Own] "typeOfError",
+        criticality: Criticality [crate::per::Own] "iECriticality", "Criticality of the element.",
+        id: u16 [Int<0, 65535>] "iE-ID", "Its identifier (see [`ids`](super::ids)).",
+        error: TypeOfError [crate::per::Own] "typeOfError", "What is wrong.",
     }
-}
-
-sequence! {
     /// What a receiver objects to (clause 9.2.2).
     #[derive(Eq, Default)]
     CriticalityDiagnostics "CriticalityDiagnostics" {
-        /// Procedure of the offending message.
-        procedure_code: Option<u8> [Opt<Int<0, 255>>] "procedureCode",
-        /// Its kind.
-        triggering_message: Option<TriggeringMessage> [Opt] "triggeringMessage",
-        /// Its criticality.
-        procedure_criticality: Option<Criticality> [Opt] "procedureCriticality",
-        /// Request that it belongs to.
-        request_id: Option<RicRequestId> [Opt] "ricRequestorID",
-        /// The offending elements: 1 to 256.
-        ies: Option<Vec<CriticalityDiagnosticsIe>> [Opt<List<1, 256>>] "iEsCriticalityDiagnostics",
+        procedure_code: Option<u8> [Opt<Int<0, 255>>] "procedureCode", "Procedure of the offending message.",
+        triggering_message: Option<TriggeringMessage> [Opt] "triggeringMessage", "Its kind.",
+        procedure_criticality: Option<Criticality> [Opt] "procedureCriticality", "Its criticality.",
+        request_id: Option<RicRequestId> [Opt] "ricRequestorID", "Request that it belongs to.",
+        ies: Option<Vec<CriticalityDiagnosticsIe>> [Opt<List<1, 256>>] "iEsCriticalityDiagnostics", "The offending elements: 1 to 256.",
     }
 }
 

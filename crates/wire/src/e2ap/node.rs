@@ -80,136 +80,96 @@ sequence! {
     /// A gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalGnbId "GlobalgNB-ID" {
-        /// Its network.
-        plmn: Plmn [PlmnCodec] "plmn-id",
-        /// 22 to 32 bits.
-        gnb_id: ShortBits [GnbIdChoice] "gnb-id",
+        plmn: Plmn [PlmnCodec] "plmn-id", "Its network.",
+        gnb_id: ShortBits [GnbIdChoice] "gnb-id", "22 to 32 bits.",
     }
-}
-sequence! {
     /// A gNB attached to an eNB (EN-DC).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnGnbId "GlobalenGNB-ID" {
-        /// Its network.
-        plmn: Plmn [PlmnCodec] "pLMN-Identity",
-        /// 22 to 32 bits.
-        gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID", "22 to 32 bits.",
     }
 }
 choice! {
     /// Identity of an ng-eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbId "ENB-ID-Choice" {
-        /// 20 bits.
-        Macro(ShortBits) [Bits<20, 20>] "enb-ID-macro",
-        /// 18 bits.
-        ShortMacro(ShortBits) [Bits<18, 18>] "enb-ID-shortmacro",
-        /// 21 bits.
-        LongMacro(ShortBits) [Bits<21, 21>] "enb-ID-longmacro",
+        Macro(ShortBits) [Bits<20, 20>] "enb-ID-macro", "20 bits.",
+        ShortMacro(ShortBits) [Bits<18, 18>] "enb-ID-shortmacro", "18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "enb-ID-longmacro", "21 bits.",
     }
 }
 sequence! {
     /// An ng-eNB (LTE radio, 5G core).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgEnbId "GlobalngeNB-ID" {
-        /// Its network.
-        plmn: Plmn [PlmnCodec] "plmn-id",
-        /// Its identity there.
-        enb_id: NgEnbId [Own] "enb-id",
+        plmn: Plmn [PlmnCodec] "plmn-id", "Its network.",
+        enb_id: NgEnbId [Own] "enb-id", "Its identity there.",
     }
 }
 choice! {
     /// Identity of an eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EnbId "ENB-ID" {
-        /// 20 bits.
-        Macro(ShortBits) [Bits<20, 20>] "macro-eNB-ID",
-        /// 28 bits.
-        Home(ShortBits) [Bits<28, 28>] "home-eNB-ID";
-        /// 18 bits.
-        ShortMacro(ShortBits) [Bits<18, 18>] "short-Macro-eNB-ID",
-        /// 21 bits.
-        LongMacro(ShortBits) [Bits<21, 21>] "long-Macro-eNB-ID",
+        Macro(ShortBits) [Bits<20, 20>] "macro-eNB-ID", "20 bits.",
+        Home(ShortBits) [Bits<28, 28>] "home-eNB-ID", "28 bits.";
+        ShortMacro(ShortBits) [Bits<18, 18>] "short-Macro-eNB-ID", "18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "long-Macro-eNB-ID", "21 bits.",
     }
 }
 sequence! {
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnbId "GlobalENB-ID" {
-        /// Its network.
-        plmn: Plmn [PlmnCodec] "pLMN-Identity",
-        /// Its identity there.
-        enb_id: EnbId [Own] "eNB-ID",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        enb_id: EnbId [Own] "eNB-ID", "Its identity there.",
     }
 }
 choice! {
     /// A node of the NG-RAN, as a neighbour names it.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgRanNodeId "GlobalNG-RANNode-ID" {
-        /// A gNB.
-        Gnb(GlobalGnbId) [Own] "gNB",
-        /// An ng-eNB.
-        NgEnb(GlobalNgEnbId) [Own] "ng-eNB",
+        Gnb(GlobalGnbId) [Own] "gNB", "A gNB.",
+        NgEnb(GlobalNgEnbId) [Own] "ng-eNB", "An ng-eNB.",
     }
 }
 sequence! {
     /// A gNB or a part of one: CU-UP or DU ids mark the parts; without either it is the CU, the CU-CP or the whole.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeGnb "GlobalE2node-gNB-ID" {
-        /// The base station.
-        gnb: GlobalGnbId [Own] "global-gNB-ID",
-        /// Its identity as an en-gNB, if it is one too; not in v1.01.
-        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID",
-        /// This node is this CU-UP of it.
-        cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID",
-        /// This node is this DU of it.
-        du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID",
+        gnb: GlobalGnbId [Own] "global-gNB-ID", "The base station.",
+        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID", "Its identity as an en-gNB, if it is one too; not in v1.01.",
+        cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "This node is this CU-UP of it.",
+        du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "This node is this DU of it.",
     }
-}
-sequence! {
     /// An en-gNB or a part of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
-        /// The base station (`global-gNB-ID` in v1.01).
-        en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID",
-        /// This node is this CU-UP of it; not in v1.01.
-        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID",
-        /// This node is this DU of it; not in v1.01.
-        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID",
+        en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
+        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID", "This node is this CU-UP of it; not in v1.01.",
+        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID", "This node is this DU of it; not in v1.01.",
     }
-}
-sequence! {
     /// An ng-eNB or a part of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
-        /// The base station.
-        ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID",
-        /// Its identity as an eNB, if it is one too; not in v1.01.
-        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID",
-        /// This node is this DU of it; not in v1.01.
-        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID",
+        ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID", "The base station.",
+        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID", "Its identity as an eNB, if it is one too; not in v1.01.",
+        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID", "This node is this DU of it; not in v1.01.",
     }
-}
-sequence! {
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnb "GlobalE2node-eNB-ID" {
-        /// The base station.
-        enb: GlobalEnbId [Own] "global-eNB-ID",
+        enb: GlobalEnbId [Own] "global-eNB-ID", "The base station.",
     }
 }
 choice! {
     /// An E2 node: a base station or a part of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalE2NodeId "GlobalE2node-ID" {
-        /// 5G standalone.
-        Gnb(E2NodeGnb) [Own] "gNB",
-        /// 5G non-standalone.
-        EnGnb(E2NodeEnGnb) [Own] "en-gNB",
-        /// LTE radio at a 5G core.
-        NgEnb(E2NodeNgEnb) [Own] "ng-eNB",
-        /// LTE.
-        Enb(E2NodeEnb) [Own] "eNB",
+        Gnb(E2NodeGnb) [Own] "gNB", "5G standalone.",
+        EnGnb(E2NodeEnGnb) [Own] "en-gNB", "5G non-standalone.",
+        NgEnb(E2NodeNgEnb) [Own] "ng-eNB", "LTE radio at a 5G core.",
+        Enb(E2NodeEnb) [Own] "eNB", "LTE.",
     }
 }
 
@@ -281,9 +241,7 @@ sequence! {
     /// A near-RT RIC.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalRicId "GlobalRIC-ID" {
-        /// Its network.
-        plmn: Plmn [PlmnCodec] "pLMN-Identity",
-        /// 20 bits.
-        ric_id: ShortBits [Bits<20, 20>] "ric-ID",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        ric_id: ShortBits [Bits<20, 20>] "ric-ID", "20 bits.",
     }
 }

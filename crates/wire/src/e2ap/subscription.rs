@@ -16,110 +16,65 @@ type ExecutionOrder = IntExt<0, 255>;
 enumerated! {
     /// What an action does.
     RicActionType "RICactionType" {
-        /// Reports.
-        Report "report",
-        /// Asks the RIC, and may wait for its answer.
-        Insert "insert",
-        /// Acts by itself.
-        Policy "policy",
+        Report "report", "Reports.",
+        Insert "insert", "Asks the RIC, and may wait for its answer.",
+        Policy "policy", "Acts by itself.",
     }
-}
-enumerated! {
     /// Kind of an indication.
     RicIndicationType "RICindicationType" {
-        /// A report.
-        Report "report",
-        /// A question.
-        Insert "insert",
+        Report "report", "A report.",
+        Insert "insert", "A question.",
     }
-}
-enumerated! {
     /// What a node does after an insert.
     RicSubsequentActionType "RICsubsequentActionType" {
-        /// Goes on.
-        Continue "continue",
-        /// Waits for the RIC.
-        Wait "wait",
+        Continue "continue", "Goes on.",
+        Wait "wait", "Waits for the RIC.",
     }
 }
 versioned_enum! {
     /// How long a node waits after an insert.
     RicTimeToWait "RICtimeToWait" roots [18 17 17] {
-        /// Not at all; v1.01 only.
-        Zero "zero" [0 - -],
-        /// 1 ms.
-        W1ms "w1ms" [1 0 0],
-        /// 2 ms.
-        W2ms "w2ms" [2 1 1],
-        /// 5 ms.
-        W5ms "w5ms" [3 2 2],
-        /// 10 ms.
-        W10ms "w10ms" [4 3 3],
-        /// 20 ms.
-        W20ms "w20ms" [5 4 4],
-        /// 30 ms.
-        W30ms "w30ms" [6 5 5],
-        /// 40 ms.
-        W40ms "w40ms" [7 6 6],
-        /// 50 ms.
-        W50ms "w50ms" [8 7 7],
-        /// 100 ms.
-        W100ms "w100ms" [9 8 8],
-        /// 200 ms.
-        W200ms "w200ms" [10 9 9],
-        /// 500 ms.
-        W500ms "w500ms" [11 10 10],
-        /// 1 s.
-        W1s "w1s" [12 11 11],
-        /// 2 s.
-        W2s "w2s" [13 12 12],
-        /// 5 s.
-        W5s "w5s" [14 13 13],
-        /// 10 s.
-        W10s "w10s" [15 14 14],
-        /// 20 s.
-        W20s "w20s" [16 15 15],
-        /// 60 s.
-        W60s "w60s" [17 16 16],
+        Zero "zero" [0 - -], "Not at all; v1.01 only.",
+        W1ms "w1ms" [1 0 0], "1 ms.",
+        W2ms "w2ms" [2 1 1], "2 ms.",
+        W5ms "w5ms" [3 2 2], "5 ms.",
+        W10ms "w10ms" [4 3 3], "10 ms.",
+        W20ms "w20ms" [5 4 4], "20 ms.",
+        W30ms "w30ms" [6 5 5], "30 ms.",
+        W40ms "w40ms" [7 6 6], "40 ms.",
+        W50ms "w50ms" [8 7 7], "50 ms.",
+        W100ms "w100ms" [9 8 8], "100 ms.",
+        W200ms "w200ms" [10 9 9], "200 ms.",
+        W500ms "w500ms" [11 10 10], "500 ms.",
+        W1s "w1s" [12 11 11], "1 s.",
+        W2s "w2s" [13 12 12], "2 s.",
+        W5s "w5s" [14 13 13], "5 s.",
+        W10s "w10s" [15 14 14], "10 s.",
+        W20s "w20s" [16 15 15], "20 s.",
+        W60s "w60s" [17 16 16], "60 s.",
     }
-}
-versioned_enum! {
     /// Which answer a control wants.
     RicControlAckRequest "RICcontrolAckRequest" roots [3 2 2] {
-        /// None but a failure.
-        NoAck "noAck" [0 0 0],
-        /// One in any case.
-        Ack "ack" [1 1 1],
-        /// Only a failure; v1.01 only.
-        NAck "nAck" [2 - -],
+        NoAck "noAck" [0 0 0], "None but a failure.",
+        Ack "ack" [1 1 1], "One in any case.",
+        NAck "nAck" [2 - -], "Only a failure; v1.01 only.",
     }
 }
 enumerated! {
     /// How a control ended; v1.01 only.
     RicControlStatus "RICcontrolStatus" {
-        /// Done.
-        Success "success",
-        /// Refused.
-        Rejected "rejected",
-        /// Tried in vain.
-        Failed "failed",
+        Success "success", "Done.",
+        Rejected "rejected", "Refused.",
+        Failed "failed", "Tried in vain.",
     }
-}
-enumerated! {
     /// How long a refused peer shall wait before it tries again.
     TimeToWait "TimeToWait" {
-        /// 1 s.
-        V1s "v1s",
-        /// 2 s.
-        V2s "v2s",
-        /// 5 s.
-        V5s "v5s",
-        /// 10 s.
-        V10s "v10s",
-        /// 20 s.
-        V20s "v20s",
-        /// 60 s.
-        V60s "v60s",
+        V1s "v1s", "1 s.",
+        V2s "v2s", "2 s.",
+        V5s "v5s", "5 s.",
+        V10s "v10s", "10 s.",
+        V20s "v20s", "20 s.",
+        V60s "v60s", "60 s.",
     }
 }
 
@@ -141,27 +96,17 @@ sequence! {
     /// What a node does after an insert, and for how long.
     #[derive(Copy, Eq, Hash)]
     RicSubsequentAction "RICsubsequentAction" {
-        /// Goes on or waits.
-        kind: RicSubsequentActionType [Own] "ricSubsequentActionType",
-        /// How long.
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait",
+        kind: RicSubsequentActionType [Own] "ricSubsequentActionType", "Goes on or waits.",
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "How long.",
     }
-}
-
-sequence! {
     /// An action of a new subscription.
     #[derive(Eq, Hash)]
     ActionToBeSetup "RICaction-ToBeSetup-Item" {
-        /// Chosen by the subscriber.
-        id: RicActionId [ActionIdCodec] "ricActionID",
-        /// What it does.
-        kind: RicActionType [Own] "ricActionType",
-        /// Defined by the service model.
-        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition",
-        /// What happens after an insert.
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction";
-        /// In which order several policies act; v3.01 only.
-        execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Chosen by the subscriber.",
+        kind: RicActionType [Own] "ricActionType", "What it does.",
+        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "Defined by the service model.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "What happens after an insert.";
+        execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder", "In which order several policies act; v3.01 only.",
     }
 }
 
@@ -199,10 +144,8 @@ sequence! {
     /// What a subscription wants.
     #[derive(Eq, Hash)]
     RicSubscriptionDetails "RICsubscriptionDetails" {
-        /// When: defined by the service model.
-        event_trigger: Bytes [Free] "ricEventTriggerDefinition",
-        /// What: 1 to 16 actions.
-        actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List",
+        event_trigger: Bytes [Free] "ricEventTriggerDefinition", "When: defined by the service model.",
+        actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List", "What: 1 to 16 actions.",
     }
 }
 
@@ -245,62 +188,38 @@ sequence! {
     /// An action that was not admitted, changed or removed.
     #[derive(Copy, Eq)]
     ActionFailed "RICaction-NotAdmitted-Item" {
-        /// Which.
-        id: RicActionId [ActionIdCodec] "ricActionID",
-        /// Why.
-        cause: Cause [Own] "cause",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
+        cause: Cause [Own] "cause", "Why.",
     }
-}
-sequence! {
     /// A subscription that the node wants deleted.
     #[derive(Copy, Eq)]
     SubscriptionWithCause "RICsubscription-withCause-Item" {
-        /// Which.
-        request_id: RicRequestId [Own] "ricRequestID",
-        /// Of which RAN function.
-        function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID",
-        /// Why.
-        cause: Cause [Own] "cause",
+        request_id: RicRequestId [Own] "ricRequestID", "Which.",
+        function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Of which RAN function.",
+        cause: Cause [Own] "cause", "Why.",
     }
-}
-sequence! {
     /// An action that a modification adds; v3.01 only.
     #[derive(Eq)]
     ActionToBeAdded "RICaction-ToBeAddedForModification-Item" {
-        /// Chosen by the subscriber.
-        id: RicActionId [ActionIdCodec] "ricActionID",
-        /// What it does.
-        kind: RicActionType [Own] "ricActionType",
-        /// Defined by the service model.
-        definition: Bytes [Free] "ricActionDefinition",
-        /// In which order several policies act.
-        execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder",
-        /// What happens after an insert.
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Chosen by the subscriber.",
+        kind: RicActionType [Own] "ricActionType", "What it does.",
+        definition: Bytes [Free] "ricActionDefinition", "Defined by the service model.",
+        execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder", "In which order several policies act.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "What happens after an insert.",
     }
-}
-sequence! {
     /// An action that a modification changes; v3.01 only.
     #[derive(Eq)]
     ActionToBeModified "RICaction-ToBeModifiedForModification-Item" {
-        /// Which.
-        id: RicActionId [ActionIdCodec] "ricActionID",
-        /// Its new definition.
-        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition",
-        /// Its new order.
-        execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder",
-        /// Its new subsequent action.
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
+        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "Its new definition.",
+        execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "Its new order.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Its new subsequent action.",
     }
-}
-sequence! {
     /// An action whose waiting time the node wants changed; v3.01 only.
     #[derive(Copy, Eq)]
     ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
-        /// Which.
-        id: RicActionId [ActionIdCodec] "ricActionID",
-        /// To what.
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "To what.",
     }
 }
 

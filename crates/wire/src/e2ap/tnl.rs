@@ -7,59 +7,41 @@ sequence! {
     /// A transport endpoint.
     #[derive(Eq)]
     TnlInformation "TNLinformation" {
-        /// IPv4 (32 bits), IPv6 (128 bits) or both (160 bits).
-        address: BitString [BitsExt<1, 160>] "tnlAddress",
-        /// Port.
-        port: Option<ShortBits> [Opt<Bits<16, 16>>] "tnlPort",
+        address: BitString [BitsExt<1, 160>] "tnlAddress", "IPv4 (32 bits), IPv6 (128 bits) or both (160 bits).",
+        port: Option<ShortBits> [Opt<Bits<16, 16>>] "tnlPort", "Port.",
     }
 }
 enumerated! {
     /// What an association carries.
     TnlUsage "TNLusage" {
-        /// RIC services.
-        RicService "ric-service",
-        /// Support functions.
-        SupportFunction "support-function",
-        /// Both.
-        Both "both",
+        RicService "ric-service", "RIC services.",
+        SupportFunction "support-function", "Support functions.",
+        Both "both", "Both.",
     }
 }
 sequence! {
     /// An association to add or to modify.
     #[derive(Eq)]
     E2ConnectionUpdateItem "E2connectionUpdate-Item" {
-        /// Endpoint of the RIC.
-        tnl: TnlInformation [Own] "tnlInformation",
-        /// What it carries.
-        usage: TnlUsage [Own] "tnlUsage",
+        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
+        usage: TnlUsage [Own] "tnlUsage", "What it carries.",
     }
-}
-sequence! {
     /// An association to remove.
     #[derive(Eq)]
     E2ConnectionRemoveItem "E2connectionUpdateRemove-Item" {
-        /// Endpoint of the RIC.
-        tnl: TnlInformation [Own] "tnlInformation",
+        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
     }
-}
-sequence! {
     /// An association that could not be set up.
     #[derive(Eq)]
     E2ConnectionSetupFailedItem "E2connectionSetupFailed-Item" {
-        /// Endpoint of the RIC.
-        tnl: TnlInformation [Own] "tnlInformation",
-        /// Why.
-        cause: Cause [Own] "cause",
+        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
+        cause: Cause [Own] "cause", "Why.",
     }
-}
-sequence! {
     /// An association that the node removes.
     #[derive(Eq)]
     E2NodeTnlRemovalItem "E2nodeTNLassociationRemoval-Item" {
-        /// Endpoint of the node.
-        tnl: TnlInformation [Own] "tnlInformation",
-        /// Endpoint of the RIC.
-        tnl_ric: TnlInformation [Own] "tnlInformationRIC",
+        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the node.",
+        tnl_ric: TnlInformation [Own] "tnlInformationRIC", "Endpoint of the RIC.",
     }
 }
 

@@ -12,30 +12,18 @@ pub const DETAIL_MAX: usize = 200;
 enumerated! {
     /// Why a command was refused, for programs.
     Reason "Reason" {
-        /// A number outside its bounds, or parameters that contradict each other or the algorithm.
-        Invalid "invalid",
-        /// There is no such slice.
-        UnknownSlice "unknownSlice",
-        /// There is no such UE, or the controller may not see it.
-        UnknownUe "unknownUe",
-        /// There is no such bearer, or the controller may not see its UE.
-        UnknownBearer "unknownBearer",
-        /// There is no such queue.
-        UnknownQueue "unknownQueue",
-        /// There is no such filter.
-        UnknownFilter "unknownFilter",
-        /// It exists already: it can be modified, not added.
-        Exists "exists",
-        /// It belongs to another controller.
-        NotOwner "notOwner",
-        /// More than the whole would be reserved.
-        Overcommitted "overcommitted",
-        /// Something else still uses it.
-        InUse "inUse",
-        /// There are too many of the kind.
-        TooMany "tooMany",
-        /// The base station cannot do this.
-        NotSupported "notSupported",
+        Invalid "invalid", "A number outside its bounds, or parameters that contradict each other or the algorithm.",
+        UnknownSlice "unknownSlice", "There is no such slice.",
+        UnknownUe "unknownUe", "There is no such UE, or the controller may not see it.",
+        UnknownBearer "unknownBearer", "There is no such bearer, or the controller may not see its UE.",
+        UnknownQueue "unknownQueue", "There is no such queue.",
+        UnknownFilter "unknownFilter", "There is no such filter.",
+        Exists "exists", "It exists already: it can be modified, not added.",
+        NotOwner "notOwner", "It belongs to another controller.",
+        Overcommitted "overcommitted", "More than the whole would be reserved.",
+        InUse "inUse", "Something else still uses it.",
+        TooMany "tooMany", "There are too many of the kind.",
+        NotSupported "notSupported", "The base station cannot do this.",
     }
 }
 
@@ -44,10 +32,8 @@ sequence! {
     /// was carried out has no outcome.
     #[derive(Eq, Hash)]
     Refusal "Refusal" {
-        /// For programs.
-        reason: Reason [Own] "reason",
-        /// For people: at most [`DETAIL_MAX`] characters of ASCII.
-        detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail",
+        reason: Reason [Own] "reason", "For programs.",
+        detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail", "For people: at most [`DETAIL_MAX`] characters of ASCII.",
     }
 }
 octets! { Refusal: Per => Aligned; }

@@ -1,15 +1,19 @@
-//! Declarations from which encoder, decoder, generator and notation come.
+//! Declarations from which encoder, decoder, generator and notation come: one type or several, a line for each component,
+//! its meaning at the end of the line or as `///` above it.
 
-/// An extensible SEQUENCE: components in the order of the wire, each `name: Type [Codec] "asn1Name"`; after a `;` the
-/// extension additions, all OPTIONAL.
+/// An extensible SEQUENCE: components in the order of the wire, each `name: Type [Codec] "asn1Name", "Meaning."`; after a
+/// `;` the extension additions, all OPTIONAL.
 #[macro_export]
 macro_rules! sequence {
-    ($(#[$m:meta])* $name:ident $asn:literal {
-        $( $(#[$fm:meta])* $f:ident : $t:ty [$c:ty] $fname:literal ),* $(,)?
-        $(; $( $(#[$em:meta])* $e:ident : $et:ty [$ec:ty] $ename:literal ),+ $(,)? )?
-    }) => {
+    ($( $(#[$m:meta])* $name:ident $asn:literal {
+        $( $(#[$fm:meta])* $f:ident : $t:ty [$c:ty] $fname:literal $(, $fdoc:literal)? ),* $(,)?
+        $(; $( $(#[$em:meta])* $e:ident : $et:ty [$ec:ty] $ename:literal $(, $edoc:literal)? ),+ $(,)? )?
+    } )+) => { $(
         $(#[$m])* #[derive(Debug, Clone, PartialEq)]
-        pub struct $name { $( $(#[$fm])* pub $f: $t, )* $($( $(#[$em])* pub $e: Option<$et>, )+)? }
+        pub struct $name {
+            $( $(#[$fm])* $(#[doc = $fdoc])? pub $f: $t, )*
+            $($( $(#[$em])* $(#[doc = $edoc])? pub $e: Option<$et>, )+)?
+        }
 
         impl $crate::per::Per for $name {
             #[allow(unused_imports)]
@@ -68,18 +72,21 @@ macro_rules! sequence {
                 });
             }
         }
-    };
+    )+ };
 }
 
 /// An extensible CHOICE: root alternatives, after a `;` the extension additions (each an open type).
 #[macro_export]
 macro_rules! choice {
-    ($(#[$m:meta])* $name:ident $asn:literal {
-        $( $(#[$vm:meta])* $v:ident($t:ty) [$c:ty] $vname:literal ),+ $(,)?
-        $(; $( $(#[$xm:meta])* $x:ident($xt:ty) [$xc:ty] $xname:literal ),+ $(,)? )?
-    }) => {
+    ($( $(#[$m:meta])* $name:ident $asn:literal {
+        $( $(#[$vm:meta])* $v:ident($t:ty) [$c:ty] $vname:literal $(, $vdoc:literal)? ),+ $(,)?
+        $(; $( $(#[$xm:meta])* $x:ident($xt:ty) [$xc:ty] $xname:literal $(, $xdoc:literal)? ),+ $(,)? )?
+    } )+) => { $(
         $(#[$m])* #[derive(Debug, Clone, PartialEq)]
-        pub enum $name { $( $(#[$vm])* $v($t), )+ $($( $(#[$xm])* $x($xt), )+)? }
+        pub enum $name {
+            $( $(#[$vm])* $(#[doc = $vdoc])? $v($t), )+
+            $($( $(#[$xm])* $(#[doc = $xdoc])? $x($xt), )+)?
+        }
 
         impl $name {
             const ROOT: u64 = [$( stringify!($v) ),+].len() as u64;
@@ -128,18 +135,21 @@ macro_rules! choice {
                 }
             }
         }
-    };
+    )+ };
 }
 
 /// An extensible ENUMERATED whose values are the same in all versions; after a `;` the extension additions.
 #[macro_export]
 macro_rules! enumerated {
-    ($(#[$m:meta])* $name:ident $asn:literal {
-        $( $(#[$vm:meta])* $v:ident $vname:literal ),+ $(,)?
-        $(; $( $(#[$xm:meta])* $x:ident $xname:literal ),+ $(,)? )?
-    }) => {
+    ($( $(#[$m:meta])* $name:ident $asn:literal {
+        $( $(#[$vm:meta])* $v:ident $vname:literal $(, $vdoc:literal)? ),+ $(,)?
+        $(; $( $(#[$xm:meta])* $x:ident $xname:literal $(, $xdoc:literal)? ),+ $(,)? )?
+    } )+) => { $(
         $(#[$m])* #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $( $(#[$vm])* $v, )+ $($( $(#[$xm])* $x, )+)? }
+        pub enum $name {
+            $( $(#[$vm])* $(#[doc = $vdoc])? $v, )+
+            $($( $(#[$xm])* $(#[doc = $xdoc])? $x, )+)?
+        }
 
         impl $name {
             const ROOT: &'static [Self] = &[$( Self::$v ),+];
@@ -172,5 +182,5 @@ macro_rules! enumerated {
                 n.text(self.name());
             }
         }
-    };
+    )+ };
 }

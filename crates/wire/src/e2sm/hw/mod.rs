@@ -122,12 +122,10 @@ sequence! {
     /// A numbered message with the time of its departure: control message and indication message alike.
     #[derive(Eq, Hash, Default)]
     Ping "Ping" {
-        /// Number of the ping, given by its sender. An agent that reports periodically counts from zero.
-        seq: u32 [Int<0, { u32::MAX as u64 }>] "seq",
+        seq: u32 [Int<0, { u32::MAX as u64 }>] "seq", "Number of the ping, given by its sender. An agent that reports periodically counts from zero.",
         /// When its sender sent it, nanoseconds on the sender's own clock: only the sender can subtract from it.
         t_send_ns: u64 [Int<0, { u64::MAX }>] "tSendNs",
-        /// Anything, to give the message its size; at most [`PAYLOAD_SIZE_MAX`] octets.
-        payload: Bytes [per::Payload] "payload",
+        payload: Bytes [per::Payload] "payload", "Anything, to give the message its size; at most [`PAYLOAD_SIZE_MAX`] octets.",
     }
 }
 
@@ -144,23 +142,16 @@ sequence! {
     /// How the function sends pings of its own; their payload is zeros.
     #[derive(Copy, Eq, Hash)]
     HwPeriodic "HwPeriodic" {
-        /// Interval between two pings in milliseconds, 1 to [`PERIOD_MS_MAX`].
-        period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs",
-        /// Octets of their payload, at most [`PAYLOAD_SIZE_MAX`].
-        payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize",
+        period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval between two pings in milliseconds, 1 to [`PERIOD_MS_MAX`].",
+        payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize", "Octets of their payload, at most [`PAYLOAD_SIZE_MAX`].",
     }
-}
-
-sequence! {
     /// The action definition of a policy: pings with a payload above the threshold are treated specially.
     ///
     /// It holds for the pings of all controllers while the subscription lives; smaller pings are echoed as ever.
     #[derive(Copy, Eq, Hash)]
     HwPolicy "HwPolicy" {
-        /// Octets of payload; a ping with exactly as many is not yet above.
-        threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold",
-        /// What happens to pings above it.
-        action: HwPolicyAction [Own] "action",
+        threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Octets of payload; a ping with exactly as many is not yet above.",
+        action: HwPolicyAction [Own] "action", "What happens to pings above it.",
     }
 }
 
@@ -174,14 +165,10 @@ impl HwPolicy {
 enumerated! {
     /// What a policy does with a ping.
     HwPolicyAction "HwPolicyAction" {
-        /// The control is acknowledged but not echoed.
-        Ignore "ignore",
-        /// The control is refused: a RIC control failure, no echo.
-        Reject "reject",
-        /// It is echoed without its payload: same number, same time.
-        EchoHeader "echoHeader",
-        /// It is echoed two times.
-        EchoTwice "echoTwice",
+        Ignore "ignore", "The control is acknowledged but not echoed.",
+        Reject "reject", "The control is refused: a RIC control failure, no echo.",
+        EchoHeader "echoHeader", "It is echoed without its payload: same number, same time.",
+        EchoTwice "echoTwice", "It is echoed two times.",
     }
 }
 

@@ -84,10 +84,8 @@ sequence! {
     /// When to tell.
     #[derive(Copy, Eq, Hash)]
     RrcTrigger "RrcTrigger" {
-        /// Each event at once, and first of all who is there.
-        events: bool [Free] "events",
-        /// All connected UEs so often, milliseconds.
-        period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs",
+        events: bool [Free] "events", "Each event at once, and first of all who is there.",
+        period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs", "All connected UEs so often, milliseconds.",
     }
 }
 
@@ -100,24 +98,18 @@ sequence! {
     /// What happened.
     #[derive(Eq, Hash, Default)]
     RrcIndication "RrcIndication" {
-        /// When the node made it, microseconds since the Unix epoch.
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs",
-        /// In the order in which it happened.
-        events: Vec<RrcEvent> [List<0, 65_535>] "events",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
+        events: Vec<RrcEvent> [List<0, 65_535>] "events", "In the order in which it happened.",
     }
 }
 
 enumerated! {
     /// What happened to a UE.
     RrcChange "RrcChange" {
-        /// Nothing: it is there.
-        Connected "connected",
-        /// It attached.
-        Attach "attach",
-        /// It is gone from this node.
-        Release "release",
-        /// It came from another cell.
-        Handover "handover",
+        Connected "connected", "Nothing: it is there.",
+        Attach "attach", "It attached.",
+        Release "release", "It is gone from this node.",
+        Handover "handover", "It came from another cell.",
     }
 }
 
@@ -125,40 +117,24 @@ sequence! {
     /// A UE and what happened to it.
     #[derive(Eq, Hash)]
     RrcEvent "RrcEvent" {
-        /// What.
-        change: RrcChange [Own] "change",
-        /// Radio network temporary identifier of the UE.
-        rnti: u16 [Int<0, 65_535>] "rnti",
-        /// The cell's number at its node.
-        cell_id: u16 [Int<0, 65_535>] "cellId",
-        /// The network that the UE selected.
-        plmn: Plmn [PlmnCodec] "plmn",
-        /// Slices that it asked for.
-        snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais",
-        /// After a handover, where from; with a release for a handover, where to.
-        other: Option<RrcCell> [Opt] "other",
+        change: RrcChange [Own] "change", "What.",
+        rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "The cell's number at its node.",
+        plmn: Plmn [PlmnCodec] "plmn", "The network that the UE selected.",
+        snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais", "Slices that it asked for.",
+        other: Option<RrcCell> [Opt] "other", "After a handover, where from; with a release for a handover, where to.",
     }
-}
-
-sequence! {
     /// The other end of a handover.
     #[derive(Copy, Eq, Hash)]
     RrcCell "RrcCell" {
-        /// The cell's number at its node.
-        cell_id: u16 [Int<0, 65_535>] "cellId",
-        /// What the UE is called there.
-        rnti: u16 [Int<0, 65_535>] "rnti",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "The cell's number at its node.",
+        rnti: u16 [Int<0, 65_535>] "rnti", "What the UE is called there.",
     }
-}
-
-sequence! {
     /// A slice as networks name it (TS 23.003 §28.4.2).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Snssai "SNSSAI" {
-        /// Slice/service type.
-        sst: u8 [Int<0, 255>] "sST",
-        /// Slice differentiator.
-        sd: Option<u32> [Opt<Int<0, 0xff_ffff>>] "sD",
+        sst: u8 [Int<0, 255>] "sST", "Slice/service type.",
+        sd: Option<u32> [Opt<Int<0, 0xff_ffff>>] "sD", "Slice differentiator.",
     }
 }
 

@@ -94,8 +94,7 @@ sequence! {
     /// A report at intervals.
     #[derive(Copy, Eq, Hash)]
     ReportEvery "ReportEvery" {
-        /// Between two of them, milliseconds.
-        period_ms: u32 [Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>] "periodMs",
+        period_ms: u32 [Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>] "periodMs", "Between two of them, milliseconds.",
     }
 }
 
@@ -113,28 +112,19 @@ enumerated! {
         /// Not at all: the UEs of all slices are scheduled together.
         #[default]
         None "none",
-        /// Each slice has resource blocks of its own.
-        Static "static",
-        /// The network virtualization substrate (Kokku et al. 2012): each slot goes to one slice, by reserved over served.
-        Nvs "nvs",
-        /// Earliest deadline first: each slice has a number of resource blocks within each of its deadlines.
-        Edf "edf",
+        Static "static", "Each slice has resource blocks of its own.",
+        Nvs "nvs", "The network virtualization substrate (Kokku et al. 2012): each slot goes to one slice, by reserved over served.",
+        Edf "edf", "Earliest deadline first: each slice has a number of resource blocks within each of its deadlines.",
     }
-}
-
-enumerated! {
     /// How a slice's resources are shared between its UEs.
     #[derive(Default)]
     UeScheduler "UeScheduler" {
-        /// Round robin.
-        RoundRobin "rr",
+        RoundRobin "rr", "Round robin.",
         /// Proportional fair.
         #[default]
         ProportionalFair "pf",
-        /// The best channel first.
-        MaxThroughput "mt",
-        /// As a controller says in each slot.
-        Remote "remote",
+        MaxThroughput "mt", "The best channel first.",
+        Remote "remote", "As a controller says in each slot.",
     }
 }
 
@@ -142,14 +132,10 @@ sequence! {
     /// A slice.
     #[derive(Eq, Hash)]
     Slice "Slice" {
-        /// Its number.
-        id: u16 [Int<0, 65_535>] "id",
-        /// For people: at most [`LABEL_MAX`] characters of ASCII.
-        label: String [Str<0, { LABEL_MAX as u64 }>] "label",
-        /// How its UEs share.
-        scheduler: UeScheduler [Own] "scheduler",
-        /// What it has.
-        parameters: SliceParameters [Own] "parameters",
+        id: u16 [Int<0, 65_535>] "id", "Its number.",
+        label: String [Str<0, { LABEL_MAX as u64 }>] "label", "For people: at most [`LABEL_MAX`] characters of ASCII.",
+        scheduler: UeScheduler [Own] "scheduler", "How its UEs share.",
+        parameters: SliceParameters [Own] "parameters", "What it has.",
     }
 }
 
@@ -157,14 +143,10 @@ choice! {
     /// What a slice has, in its algorithm's terms.
     #[derive(Eq, Hash)]
     SliceParameters "SliceParameters" {
-        /// Resource blocks of its own ([`SliceAlgorithm::Static`]).
-        Static(PrbRange) [Own] "static",
-        /// A share of all resources, parts per million ([`SliceAlgorithm::Nvs`]).
-        Capacity(u32) [Int<0, { WHOLE_PPM as u64 }>] "capacity",
-        /// A rate ([`SliceAlgorithm::Nvs`]).
-        Rate(RateReservation) [Own] "rate",
-        /// Resource blocks within a time ([`SliceAlgorithm::Edf`]).
-        Deadline(DeadlineReservation) [Own] "deadline",
+        Static(PrbRange) [Own] "static", "Resource blocks of its own ([`SliceAlgorithm::Static`]).",
+        Capacity(u32) [Int<0, { WHOLE_PPM as u64 }>] "capacity", "A share of all resources, parts per million ([`SliceAlgorithm::Nvs`]).",
+        Rate(RateReservation) [Own] "rate", "A rate ([`SliceAlgorithm::Nvs`]).",
+        Deadline(DeadlineReservation) [Own] "deadline", "Resource blocks within a time ([`SliceAlgorithm::Edf`]).",
     }
 }
 
@@ -172,80 +154,47 @@ sequence! {
     /// Resource blocks, both ends included.
     #[derive(Copy, Eq, Hash)]
     PrbRange "PrbRange" {
-        /// The lowest.
-        low: u16 [Int<0, PRB_MAX>] "low",
-        /// The highest.
-        high: u16 [Int<0, PRB_MAX>] "high",
+        low: u16 [Int<0, PRB_MAX>] "low", "The lowest.",
+        high: u16 [Int<0, PRB_MAX>] "high", "The highest.",
     }
-}
-
-sequence! {
     /// A rate, and the rate of the whole carrier at which it was promised: on a worse channel the slice gets its share of
     /// resources rather than its rate.
     #[derive(Copy, Eq, Hash)]
     RateReservation "RateReservation" {
-        /// What is promised, kbit/s.
-        reserved_kbps: u32 [Int<0, { u32::MAX as u64 }>] "reservedKbps",
-        /// At this rate of the carrier, kbit/s.
-        reference_kbps: u32 [Int<0, { u32::MAX as u64 }>] "referenceKbps",
+        reserved_kbps: u32 [Int<0, { u32::MAX as u64 }>] "reservedKbps", "What is promised, kbit/s.",
+        reference_kbps: u32 [Int<0, { u32::MAX as u64 }>] "referenceKbps", "At this rate of the carrier, kbit/s.",
     }
-}
-
-sequence! {
     /// Resource blocks within each deadline.
     #[derive(Copy, Eq, Hash)]
     DeadlineReservation "DeadlineReservation" {
-        /// The deadline, slots; 1 to [`DEADLINE_MAX`].
-        deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots",
-        /// Resource blocks within it.
-        guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs",
-        /// Resource blocks that a return before the deadline may bring back, at most.
-        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish",
+        deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots", "The deadline, slots; 1 to [`DEADLINE_MAX`].",
+        guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs", "Resource blocks within it.",
+        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish", "Resource blocks that a return before the deadline may bring back, at most.",
     }
-}
-
-sequence! {
     /// How a node's downlink is shared.
     #[derive(Eq, Hash, Default)]
     SliceSet "SliceSet" {
-        /// Between slices.
-        algorithm: SliceAlgorithm [Own] "algorithm",
-        /// Whether what a slice does not use goes to the others; else it is wasted.
-        sharing: bool [Free] "sharing",
+        algorithm: SliceAlgorithm [Own] "algorithm", "Between slices.",
+        sharing: bool [Free] "sharing", "Whether what a slice does not use goes to the others; else it is wasted.",
         /// The slices, each with a number of its own. UEs without a slice are in the first one.
         slices: Vec<Slice> [List<0, { SLICES_MAX as u64 }>] "slices",
     }
-}
-
-sequence! {
     /// A UE and its slice.
     #[derive(Copy, Eq, Hash)]
     UeSlice "UeSlice" {
-        /// Radio network temporary identifier of the UE.
-        rnti: u16 [Int<0, 65_535>] "rnti",
-        /// The slice's number.
-        slice: u16 [Int<0, 65_535>] "slice",
+        rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
+        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
     }
-}
-
-sequence! {
     /// What a slice got since the node began; sojourn times are those since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     SliceShare "SliceShare" {
-        /// The slice's number.
-        slice: u16 [Int<0, 65_535>] "slice",
-        /// Its UEs.
-        ues: u16 [Int<0, 65_535>] "ues",
-        /// Resource blocks given to its UEs.
-        prbs: u64 [Int<0, { u64::MAX }>] "prbs",
-        /// Octets sent to its UEs.
-        bytes: u64 [Int<0, { u64::MAX }>] "bytes",
-        /// Octets that wait for its UEs.
-        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes",
-        /// Mean time that what was sent had waited, µs.
-        sojourn_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournUs",
-        /// The longest, µs.
-        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs",
+        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
+        ues: u16 [Int<0, 65_535>] "ues", "Its UEs.",
+        prbs: u64 [Int<0, { u64::MAX }>] "prbs", "Resource blocks given to its UEs.",
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Octets sent to its UEs.",
+        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes", "Octets that wait for its UEs.",
+        sojourn_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournUs", "Mean time that what was sent had waited, µs.",
+        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs", "The longest, µs.",
     }
 }
 
@@ -263,18 +212,12 @@ sequence! {
     /// How resources are shared and what each slice got.
     #[derive(Eq, Hash, Default)]
     SliceIndication "SliceIndication" {
-        /// When the node made it, microseconds since the Unix epoch.
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs",
-        /// Resource blocks of the carrier in a slot.
-        prbs: u16 [Int<0, PRB_MAX>] "prbs",
-        /// Resource blocks that the carrier had to give since the node began.
-        prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered",
-        /// The configuration.
-        set: SliceSet [Own] "set",
-        /// Which UE is in which slice, of those that the controller may see.
-        ues: Vec<UeSlice> [List<0, 65_535>] "ues",
-        /// What each slice got; without slices one entry, numbered 0, for all UEs.
-        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
+        prbs: u16 [Int<0, PRB_MAX>] "prbs", "Resource blocks of the carrier in a slot.",
+        prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered", "Resource blocks that the carrier had to give since the node began.",
+        set: SliceSet [Own] "set", "The configuration.",
+        ues: Vec<UeSlice> [List<0, 65_535>] "ues", "Which UE is in which slice, of those that the controller may see.",
+        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "What each slice got; without slices one entry, numbered 0, for all UEs.",
     }
 }
 
@@ -282,16 +225,11 @@ choice! {
     /// What a controller wants changed. A command is carried out as a whole or not at all.
     #[derive(Eq, Hash)]
     SliceCommand "SliceCommand" {
-        /// Everything anew: UEs whose slice is there no more are in the first one.
-        Configure(SliceSet) [Own] "configure",
-        /// One more slice, behind the others.
-        Add(Slice) [Own] "add",
-        /// Other parameters, another label or scheduler for a slice.
-        Modify(Slice) [Own] "modify",
-        /// A slice less; its UEs are in the first one.
-        Delete(u16) [Int<0, 65_535>] "delete",
-        /// These UEs are in these slices.
-        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate",
+        Configure(SliceSet) [Own] "configure", "Everything anew: UEs whose slice is there no more are in the first one.",
+        Add(Slice) [Own] "add", "One more slice, behind the others.",
+        Modify(Slice) [Own] "modify", "Other parameters, another label or scheduler for a slice.",
+        Delete(u16) [Int<0, 65_535>] "delete", "A slice less; its UEs are in the first one.",
+        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "These UEs are in these slices.",
     }
 }
 

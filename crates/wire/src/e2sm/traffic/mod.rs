@@ -103,40 +103,24 @@ sequence! {
     /// A radio bearer.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     BearerId "BearerId" {
-        /// Radio network temporary identifier of the UE.
-        rnti: u16 [Int<0, 65_535>] "rnti",
-        /// Radio bearer identity.
-        rbid: u8 [Int<0, 255>] "rbid",
+        rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
+        rbid: u8 [Int<0, 255>] "rbid", "Radio bearer identity.",
     }
-}
-
-sequence! {
     /// How a bearer's packets are treated. The default is transparent: one queue, no filter, no pacer.
     #[derive(Eq, Hash)]
     TrafficConfig "TrafficConfig" {
-        /// The queues; [`DEFAULT_QUEUE`] is always among them.
-        queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues",
-        /// The filters in the order in which they are tried.
-        filters: Vec<Filter> [List<0, { FILTERS_MAX as u64 }>] "filters",
-        /// Which queue is next.
-        scheduler: QueueScheduler [Own] "scheduler",
-        /// When RLC gets the next packet.
-        pacer: Pacer [Own] "pacer",
+        queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues; [`DEFAULT_QUEUE`] is always among them.",
+        filters: Vec<Filter> [List<0, { FILTERS_MAX as u64 }>] "filters", "The filters in the order in which they are tried.",
+        scheduler: QueueScheduler [Own] "scheduler", "Which queue is next.",
+        pacer: Pacer [Own] "pacer", "When RLC gets the next packet.",
     }
-}
-
-sequence! {
     /// A queue, its shaper and its policer.
     #[derive(Copy, Eq, Hash)]
     Queue "Queue" {
-        /// Its number.
-        id: u8 [Int<0, 255>] "id",
-        /// How it drops.
-        discipline: Discipline [Own] "discipline",
-        /// What leaves it faster than this waits.
-        shaper: Option<RateLimit> [Opt] "shaper",
-        /// What comes faster than this is dropped.
-        policer: Option<RateLimit> [Opt] "policer",
+        id: u8 [Int<0, 255>] "id", "Its number.",
+        discipline: Discipline [Own] "discipline", "How it drops.",
+        shaper: Option<RateLimit> [Opt] "shaper", "What leaves it faster than this waits.",
+        policer: Option<RateLimit> [Opt] "policer", "What comes faster than this is dropped.",
     }
 }
 
@@ -144,10 +128,8 @@ choice! {
     /// How a queue drops.
     #[derive(Copy, Eq, Hash)]
     Discipline "Discipline" {
-        /// At the tail, what does not fit: its capacity in octets.
-        Fifo(u32) [Int<1, U32>] "fifo",
-        /// By the time that packets spend in it (RFC 8289).
-        Codel(Codel) [Own] "codel",
+        Fifo(u32) [Int<1, U32>] "fifo", "At the tail, what does not fit: its capacity in octets.",
+        Codel(Codel) [Own] "codel", "By the time that packets spend in it (RFC 8289).",
     }
 }
 
@@ -155,44 +137,26 @@ sequence! {
     /// Controlled delay (RFC 8289).
     #[derive(Copy, Eq, Hash)]
     Codel "CoDel" {
-        /// Time in the queue that is acceptable, µs.
-        target_us: u32 [Int<1, U32>] "targetUs",
-        /// How long it may be above it, µs.
-        interval_us: u32 [Int<1, U32>] "intervalUs",
-        /// What does not fit is dropped all the same: octets.
-        capacity_bytes: u32 [Int<1, U32>] "capacityBytes",
+        target_us: u32 [Int<1, U32>] "targetUs", "Time in the queue that is acceptable, µs.",
+        interval_us: u32 [Int<1, U32>] "intervalUs", "How long it may be above it, µs.",
+        capacity_bytes: u32 [Int<1, U32>] "capacityBytes", "What does not fit is dropped all the same: octets.",
     }
-}
-
-sequence! {
     /// A token bucket.
     #[derive(Copy, Eq, Hash)]
     RateLimit "RateLimit" {
-        /// In the long run, kbit/s.
-        rate_kbps: u32 [Int<1, U32>] "rateKbps",
-        /// At once, octets.
-        burst_bytes: u32 [Int<1, U32>] "burstBytes",
+        rate_kbps: u32 [Int<1, U32>] "rateKbps", "In the long run, kbit/s.",
+        burst_bytes: u32 [Int<1, U32>] "burstBytes", "At once, octets.",
     }
-}
-
-sequence! {
     /// A 5-tuple; what is absent matches anything.
     #[derive(Copy, Eq, Hash)]
     Filter "Filter" {
-        /// Its number.
-        id: u16 [Int<0, 65_535>] "id",
-        /// Source address, IPv4.
-        source: Option<[u8; 4]> [Opt<Fixed>] "source",
-        /// Destination address, IPv4.
-        destination: Option<[u8; 4]> [Opt<Fixed>] "destination",
-        /// Source port.
-        source_port: Option<u16> [Opt<Int<0, 65_535>>] "sourcePort",
-        /// Destination port.
-        destination_port: Option<u16> [Opt<Int<0, 65_535>>] "destinationPort",
-        /// Protocol, as IANA numbers them.
-        protocol: Option<u8> [Opt<Int<0, 255>>] "protocol",
-        /// Where what matches goes.
-        queue: u8 [Int<0, 255>] "queue",
+        id: u16 [Int<0, 65_535>] "id", "Its number.",
+        source: Option<[u8; 4]> [Opt<Fixed>] "source", "Source address, IPv4.",
+        destination: Option<[u8; 4]> [Opt<Fixed>] "destination", "Destination address, IPv4.",
+        source_port: Option<u16> [Opt<Int<0, 65_535>>] "sourcePort", "Source port.",
+        destination_port: Option<u16> [Opt<Int<0, 65_535>>] "destinationPort", "Destination port.",
+        protocol: Option<u8> [Opt<Int<0, 255>>] "protocol", "Protocol, as IANA numbers them.",
+        queue: u8 [Int<0, 255>] "queue", "Where what matches goes.",
     }
 }
 
@@ -200,8 +164,7 @@ choice! {
     /// Which queue is next.
     #[derive(Eq, Hash)]
     QueueScheduler "QueueScheduler" {
-        /// Each that has packets in turn, one packet each; the number is 0.
-        RoundRobin(u8) [Int<0, 0>] "roundRobin",
+        RoundRobin(u8) [Int<0, 0>] "roundRobin", "Each that has packets in turn, one packet each; the number is 0.",
         /// The first of these that has packets; queues that are not named come last, by number.
         Priority(Vec<u8>) [List<1, { QUEUES_MAX as u64 }, Int<0, 255>>] "priority",
     }
@@ -211,12 +174,8 @@ sequence! {
     /// When RLC gets the next packet.
     #[derive(Copy, Eq, Hash, Default)]
     Pacer "Pacer" {
-        /// As soon as RLC needs it so as not to run dry; without this, at once.
-        bdp: Option<BdpPacer> [Opt] "bdp",
+        bdp: Option<BdpPacer> [Opt] "bdp", "As soon as RLC needs it so as not to run dry; without this, at once.",
     }
-}
-
-sequence! {
     /// The bandwidth-delay product of 5G (Irazabal et al.): RLC holds what the radio serves in a moment.
     #[derive(Copy, Eq, Hash)]
     BdpPacer "BdpPacer" {
@@ -250,56 +209,32 @@ sequence! {
     /// A queue's state. Times are those of packets that left it since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     QueueState "QueueState" {
-        /// Its number.
-        id: u8 [Int<0, 255>] "id",
-        /// Octets in it.
-        bytes: u64 [Int<0, { u64::MAX }>] "bytes",
-        /// Packets in it.
-        packets: u32 [Int<0, U32>] "packets",
-        /// Octets that left it towards RLC.
-        sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes",
-        /// Packets that left it towards RLC.
-        sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets",
-        /// Packets dropped by the queue.
-        dropped_packets: u64 [Int<0, { u64::MAX }>] "droppedPackets",
-        /// Packets dropped by its policer.
-        policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets",
-        /// Mean time in the queue, µs.
-        sojourn_us: u32 [Int<0, U32>] "sojournUs",
-        /// The longest, µs.
-        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs",
+        id: u8 [Int<0, 255>] "id", "Its number.",
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Octets in it.",
+        packets: u32 [Int<0, U32>] "packets", "Packets in it.",
+        sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes", "Octets that left it towards RLC.",
+        sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets", "Packets that left it towards RLC.",
+        dropped_packets: u64 [Int<0, { u64::MAX }>] "droppedPackets", "Packets dropped by the queue.",
+        policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets", "Packets dropped by its policer.",
+        sojourn_us: u32 [Int<0, U32>] "sojournUs", "Mean time in the queue, µs.",
+        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "The longest, µs.",
     }
-}
-
-sequence! {
     /// A bearer: how its packets are treated and what became of them.
     #[derive(Eq, Hash)]
     BearerTraffic "BearerTraffic" {
-        /// Which.
-        bearer: BearerId [Own] "bearer",
-        /// The configuration.
-        config: TrafficConfig [Own] "config",
-        /// The queues in the order of the configuration.
-        queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues",
-        /// Octets that wait in RLC.
-        rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes",
-        /// Mean time that they wait there, µs, since the last report of any subscription.
-        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs",
-        /// The longest, µs.
-        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs",
-        /// The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.
-        paced_kbps: u32 [Int<0, U32>] "pacedKbps",
+        bearer: BearerId [Own] "bearer", "Which.",
+        config: TrafficConfig [Own] "config", "The configuration.",
+        queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues in the order of the configuration.",
+        rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Octets that wait in RLC.",
+        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean time that they wait there, µs, since the last report of any subscription.",
+        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "The longest, µs.",
+        paced_kbps: u32 [Int<0, U32>] "pacedKbps", "The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.",
     }
-}
-
-sequence! {
     /// All bearers of a node.
     #[derive(Eq, Hash, Default)]
     TrafficIndication "TrafficIndication" {
-        /// When the node made it, microseconds since the Unix epoch.
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs",
-        /// One entry for each bearer of each UE that the controller may see.
-        bearers: Vec<BearerTraffic> [List<0, 65_535>] "bearers",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
+        bearers: Vec<BearerTraffic> [List<0, 65_535>] "bearers", "One entry for each bearer of each UE that the controller may see.",
     }
 }
 
@@ -333,10 +268,8 @@ sequence! {
     /// What a controller wants changed at a bearer. A command is carried out as a whole or not at all.
     #[derive(Eq, Hash)]
     TrafficCommand "TrafficCommand" {
-        /// Which.
-        bearer: BearerId [Own] "bearer",
-        /// What.
-        action: TrafficAction [Own] "action",
+        bearer: BearerId [Own] "bearer", "Which.",
+        action: TrafficAction [Own] "action", "What.",
     }
 }
 
@@ -344,17 +277,11 @@ choice! {
     /// A change of a bearer's [`TrafficConfig`].
     #[derive(Eq, Hash)]
     TrafficAction "TrafficAction" {
-        /// Adds a queue, or changes the one of this number; packets in it stay.
-        PutQueue(Queue) [Own] "putQueue",
-        /// Deletes a queue; packets in it go to [`DEFAULT_QUEUE`].
-        DeleteQueue(u8) [Int<0, 255>] "deleteQueue",
-        /// Adds a filter behind the others, or changes the one of this number in its place.
-        PutFilter(Filter) [Own] "putFilter",
-        /// Deletes a filter.
-        DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter",
-        /// Another scheduler.
-        SetScheduler(QueueScheduler) [Own] "setScheduler",
-        /// Another pacer.
-        SetPacer(Pacer) [Own] "setPacer",
+        PutQueue(Queue) [Own] "putQueue", "Adds a queue, or changes the one of this number; packets in it stay.",
+        DeleteQueue(u8) [Int<0, 255>] "deleteQueue", "Deletes a queue; packets in it go to [`DEFAULT_QUEUE`].",
+        PutFilter(Filter) [Own] "putFilter", "Adds a filter behind the others, or changes the one of this number in its place.",
+        DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter", "Deletes a filter.",
+        SetScheduler(QueueScheduler) [Own] "setScheduler", "Another scheduler.",
+        SetPacer(Pacer) [Own] "setPacer", "Another pacer.",
     }
 }
