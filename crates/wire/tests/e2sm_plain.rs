@@ -77,9 +77,9 @@ fn mac_of_a_real_agent() {
 
     let message = golden!(MacIndication, vector!("mac_2"), 1_795_290_085_215_745);
     let view = MacView::new(vector!("mac_2")).unwrap();
-    assert_eq!((view.len(), view.ue(4)), (4, None));
+    assert_eq!((view.len(), view.at(4)), (4, None));
     assert_eq!(view.iter().collect::<Vec<_>>(), message.ues);
-    assert_eq!(view.ue(2).map(|ue| (ue.rnti, ue.bsr, ue.wb_cqi)), Some((854, 90, 55)));
+    assert_eq!(view.at(2).map(|ue| (ue.rnti, ue.bsr, ue.wb_cqi)), Some((854, 90, 55)));
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn rlc_of_a_real_agent() {
 
     golden!(RlcIndication, vector!("rlc_2"), 1_795_290_085_480_392);
     let view = RlcView::new(vector!("rlc_2")).unwrap();
-    let bearer = view.bearer(1).unwrap();
+    let bearer = view.at(1).unwrap();
     assert_eq!((bearer.rnti, bearer.mode, bearer.rbid), (823, RlcMode::Transparent, 9));
-    assert_eq!(view.bearer(4), None);
+    assert_eq!(view.at(4), None);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn pdcp_of_a_real_agent() {
 
     golden!(PdcpIndication, vector!("pdcp_2"), 1_795_290_085_892_223);
     let view = PdcpView::new(vector!("pdcp_2")).unwrap();
-    assert_eq!(view.bearer(1).map(|bearer| (bearer.rnti, bearer.rbid)), Some((155, 9)));
-    assert_eq!(view.bearer(4), None);
+    assert_eq!(view.at(1).map(|bearer| (bearer.rnti, bearer.rbid)), Some((155, 9)));
+    assert_eq!(view.at(4), None);
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn gtp_of_a_real_agent() {
 
     golden!(GtpIndication, vector!("gtp_2"), 1_795_290_086_094_694);
     let view = GtpView::new(vector!("gtp_2")).unwrap();
-    assert_eq!(view.tunnel(1).map(|tunnel| (tunnel.rnti, tunnel.teid_gnb)), Some((839, 728)));
-    assert_eq!(view.tunnel(4), None);
+    assert_eq!(view.at(1).map(|tunnel| (tunnel.rnti, tunnel.teid_gnb)), Some((839, 728)));
+    assert_eq!(view.at(4), None);
 }
 
 /// The agent's own E2 setup request offers the models under these names: definition and OID as octets, the function

@@ -2,9 +2,9 @@
 //!
 //! A model is a type that implements [`ServiceModel`] in a folder of its own, and a line of [`MODELS`]. What lists models
 //! (functions of agents, monitors, `--sm`, scenario keys, recorders) reads that registry and works on [`Model`]; what knows
-//! a model uses its types. A folder has these rooms: `mod.rs` holds the meaning (types, units, identity), `plain.rs` the
-//! packed-struct encoding of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER one. A further
-//! [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
+//! a model uses its types. A folder has these rooms: `mod.rs` holds the meaning (types, units, identity), and with
+//! each field its place in the packed struct of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER
+//! encoding. A further [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
 //! what the PER encodings share in [`per`].
 //!
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.

@@ -317,7 +317,7 @@ impl<const N: usize> PlainField for [u32; N] {
     }
 }
 
-/// Declares an element's layout once, `offset => field: type`; the codec follows. Octets that no field covers are
+/// The codec of an element from its layout, `offset => field: type`. Octets that no field covers are
 /// padding. Fields that overlap, leave their order or exceed the size do not compile.
 macro_rules! plain_element {
     ($element:ident, $size:literal, { $($offset:literal => $field:ident : $type:ty),+ $(,)? }) => {
@@ -415,13 +415,45 @@ pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
     (elements, SAMPLE_EPOCH_US + after_us as i64)
 }
 
-/// Declares a statistics model in FlexRIC's form from the constants of its module: reports at intervals, a list of
-/// elements, no action definition, no outcome.
+/// Declares a statistics model in FlexRIC's form: reports at intervals, a list of elements, no action definition, no
+/// outcome. First who it is: name, OID, function id, definition, revision, customary or not, type of its control's parts;
+/// then its indication, the borrowed view of it, and the list.
 macro_rules! statistics_model {
-    ($(#[$meta:meta])* $model:ident: $name:literal, $indication:ident { $list:ident: $element:ident }, $control:ty) => {
+    (
+        $(#[$meta:meta])*
+        $model:ident $name:literal: $oid:literal, $id:literal, $definition:literal, revision $revision:literal,
+            customary $customary:literal, $control:ty;
+        $(#[$indication_meta:meta])*
+        $indication:ident $view:ident { $list:ident: $element:ident, $list_doc:literal }
+    ) => {
+        /// The OID by which a node offers the model.
+        pub const OID: &str = $oid;
+        /// The RAN function id that agents give it: FlexRIC's, or this project's if no peer has the model.
+        pub const DEFAULT_FUNCTION_ID: u16 = $id;
+        /// The RAN function definition: ASCII, no structure.
+        pub const DEFINITION: &[u8] = $definition;
+        /// The RAN function revision that those agents announce.
+        pub const REVISION: u16 = $revision;
+        /// Whether other projects' controllers know it.
+        pub const CUSTOMARY: bool = $customary;
+
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub struct $model;
+
+        $(#[$indication_meta])*
+        pub struct $indication {
+            #[doc = $list_doc]
+            pub $list: Vec<$element>,
+            /// When the statistics were taken, microseconds since the Unix epoch.
+            pub tstamp_us: i64,
+        }
+
+        #[doc = concat!("A borrowed [`", stringify!($indication), "`].")]
+        pub type $view<'a> = $crate::e2sm::plain::PlainView<'a, $element>;
+
+        $crate::e2sm::octets::octets! { $indication: Plain => $crate::e2sm::plain::Plain; }
+        $crate::e2sm::plain::plain_indication!($indication, $list: $element);
 
         impl $crate::e2sm::ServiceModel for $model {
             const NAME: &'static str = $name;

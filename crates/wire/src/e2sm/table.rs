@@ -245,16 +245,18 @@ impl<const N: usize> Field for [u32; N] {
     }
 }
 
-/// Declares a row's structure once: a field's type, and in brackets what its column is: `counter`, `gauge` or `label`,
-/// the unit, `headline` where a narrow table shows it; or `key` if it is no column.
+/// Declares an element once, a line for each field: its offset in the packed struct, its type, and in brackets what its
+/// column is: `counter`, `gauge` or `label`, the unit, `headline` where a narrow table shows it; or `key` if it is no column.
 macro_rules! row {
-    ($(#[$meta:meta])* $row:ident, $me:ident => $key:expr, {
-        $($(#[$field_meta:meta])* $field:ident: $type:ty [$($column:tt)+],)+
+    ($(#[$meta:meta])* $row:ident, $me:ident => $key:expr, $size:literal octets {
+        $($offset:literal $field:ident: $type:ty [$($column:tt)+], $doc:literal;)+
     }) => {
         $(#[$meta])*
         pub struct $row {
-            $($(#[$field_meta])* pub $field: $type,)+
+            $(#[doc = $doc] pub $field: $type,)+
         }
+
+        $crate::e2sm::plain::plain_element!($row, $size, { $($offset => $field: $type,)+ });
 
         impl $crate::e2sm::table::Row for $row {
             fn columns() -> Vec<$crate::e2sm::table::Column> {

@@ -2,43 +2,18 @@
 //!
 //! All counters run since the bearer was set up and wrap at their width; `buf_occ` values are of the moment.
 
-mod plain;
-
-pub use plain::RlcView;
-
 use std::convert::Infallible;
 
-use super::octets::octets;
-use super::plain::{Plain, statistics_model};
+use super::plain::{PlainField, statistics_model};
 use super::table::{Field, Type, row};
 use super::{RowKey, Value};
 
-/// The OID by which a node offers the model.
-pub const OID: &str = "0.0.0.0.0.0.0.0.1.143.0";
-/// The RAN function id that FlexRIC's agents give it.
-pub const DEFAULT_FUNCTION_ID: u16 = 143;
-/// The RAN function definition: ASCII, no structure.
-pub const DEFINITION: &[u8] = b"RLC_STATS_V0";
-/// The RAN function revision that FlexRIC's agents announce.
-pub const REVISION: u16 = 1;
-/// FlexRIC's controllers know it.
-pub const CUSTOMARY: bool = true;
-/// Octets of one bearer in the plain encoding.
-pub const BEARER_SIZE: usize = 152;
-
 statistics_model! {
     /// RLC statistics: the model.
-    Rlc: "rlc", RlcIndication { bearers: RlcBearer }, Infallible
-}
-octets! { RlcIndication: Plain => Plain; }
-
-/// RLC statistics of all bearers of a cell.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RlcIndication {
-    /// One entry for each radio bearer of each UE.
-    pub bearers: Vec<RlcBearer>,
-    /// When the statistics were taken, microseconds since the Unix epoch.
-    pub tstamp_us: i64,
+    Rlc "rlc": "0.0.0.0.0.0.0.0.1.143.0", 143, b"RLC_STATS_V0", revision 1, customary true, Infallible;
+    /// RLC statistics of all bearers of a cell.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    RlcIndication RlcView { bearers: RlcBearer, "One entry for each radio bearer of each UE." }
 }
 
 /// The mode of an RLC entity (TS 38.322 §4.2.1), or the value of a peer that follows another list.
@@ -77,6 +52,16 @@ impl RlcMode {
     }
 }
 
+impl PlainField for RlcMode {
+    const SIZE: usize = 1;
+    fn put(&self, to: &mut [u8]) {
+        self.code().put(to);
+    }
+    fn take(from: &[u8]) -> Self {
+        Self::from_code(u8::take(from))
+    }
+}
+
 impl Field for RlcMode {
     const OF: Type = Type::Text;
 
@@ -93,76 +78,41 @@ impl Field for RlcMode {
 row! {
     /// RLC statistics of one radio bearer. `tx` is the downlink, `rx` the uplink, seen from the base station.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
-    RlcBearer, bearer => RowKey::Bearer { rnti: bearer.rnti, rbid: bearer.rbid }, {
-        /// PDUs sent.
-        txpdu_pkts: u32 [counter],
-        /// Bytes of PDUs sent.
-        txpdu_bytes: u32 [counter "B"],
-        /// Current head-of-line delay of the transmit buffer, ms.
-        txpdu_wt_ms: u32 [gauge "ms"],
-        /// PDUs dropped or discarded on transmission.
-        txpdu_dd_pkts: u32 [counter],
-        /// Bytes of PDUs dropped or discarded on transmission.
-        txpdu_dd_bytes: u32 [counter "B"],
-        /// PDUs retransmitted (acknowledged mode).
-        txpdu_retx_pkts: u32 [counter headline],
-        /// Bytes of PDUs retransmitted.
-        txpdu_retx_bytes: u32 [counter "B"],
-        /// PDUs that carried a segment of an SDU.
-        txpdu_segmented: u32 [counter],
-        /// Status PDUs sent.
-        txpdu_status_pkts: u32 [counter],
-        /// Bytes of status PDUs sent.
-        txpdu_status_bytes: u32 [counter "B"],
-        /// Bytes that wait in the transmit buffer.
-        txbuf_occ_bytes: u32 [gauge "B" headline],
-        /// PDUs or SDUs that wait in the transmit buffer.
-        txbuf_occ_pkts: u32 [gauge],
-        /// PDUs received.
-        rxpdu_pkts: u32 [counter],
-        /// Bytes of PDUs received.
-        rxpdu_bytes: u32 [counter "B"],
-        /// Duplicate PDUs received.
-        rxpdu_dup_pkts: u32 [counter],
-        /// Bytes of duplicate PDUs received.
-        rxpdu_dup_bytes: u32 [counter "B"],
-        /// PDUs dropped or discarded on receipt.
-        rxpdu_dd_pkts: u32 [counter],
-        /// Bytes of PDUs dropped or discarded on receipt.
-        rxpdu_dd_bytes: u32 [counter "B"],
-        /// PDUs received out of the window.
-        rxpdu_ow_pkts: u32 [counter],
-        /// Bytes of PDUs received out of the window.
-        rxpdu_ow_bytes: u32 [counter "B"],
-        /// Status PDUs received.
-        rxpdu_status_pkts: u32 [counter],
-        /// Bytes of status PDUs received.
-        rxpdu_status_bytes: u32 [counter "B"],
-        /// Bytes in the receive buffer.
-        rxbuf_occ_bytes: u32 [gauge "B"],
-        /// PDUs in the receive buffer.
-        rxbuf_occ_pkts: u32 [gauge],
-        /// SDUs that the upper layer handed over.
-        txsdu_pkts: u32 [counter],
-        /// Bytes of SDUs that the upper layer handed over.
-        txsdu_bytes: u64 [counter "B"],
-        /// Average time from an SDU's arrival to its transmission, µs.
-        txsdu_avg_time_to_tx_us: f64 [gauge "us"],
-        /// Current head-of-line delay of the SDU buffer, µs.
-        txsdu_wt_us: u32 [gauge "us" headline],
-        /// SDUs delivered to the upper layer.
-        rxsdu_pkts: u32 [counter],
-        /// Bytes of SDUs delivered to the upper layer.
-        rxsdu_bytes: u64 [counter "B"],
-        /// SDUs dropped or discarded on receipt.
-        rxsdu_dd_pkts: u32 [counter],
-        /// Bytes of SDUs dropped or discarded on receipt.
-        rxsdu_dd_bytes: u32 [counter "B"],
-        /// Radio network temporary identifier of the UE.
-        rnti: u32 [key],
-        /// Mode of the entity.
-        mode: RlcMode [label],
-        /// Radio bearer identity.
-        rbid: u8 [key],
+    RlcBearer, bearer => RowKey::Bearer { rnti: bearer.rnti, rbid: bearer.rbid }, 152 octets {
+        0 txpdu_pkts: u32 [counter], "PDUs sent.";
+        4 txpdu_bytes: u32 [counter "B"], "Bytes of PDUs sent.";
+        8 txpdu_wt_ms: u32 [gauge "ms"], "Current head-of-line delay of the transmit buffer, ms.";
+        12 txpdu_dd_pkts: u32 [counter], "PDUs dropped or discarded on transmission.";
+        16 txpdu_dd_bytes: u32 [counter "B"], "Bytes of PDUs dropped or discarded on transmission.";
+        20 txpdu_retx_pkts: u32 [counter headline], "PDUs retransmitted (acknowledged mode).";
+        24 txpdu_retx_bytes: u32 [counter "B"], "Bytes of PDUs retransmitted.";
+        28 txpdu_segmented: u32 [counter], "PDUs that carried a segment of an SDU.";
+        32 txpdu_status_pkts: u32 [counter], "Status PDUs sent.";
+        36 txpdu_status_bytes: u32 [counter "B"], "Bytes of status PDUs sent.";
+        40 txbuf_occ_bytes: u32 [gauge "B" headline], "Bytes that wait in the transmit buffer.";
+        44 txbuf_occ_pkts: u32 [gauge], "PDUs or SDUs that wait in the transmit buffer.";
+        48 rxpdu_pkts: u32 [counter], "PDUs received.";
+        52 rxpdu_bytes: u32 [counter "B"], "Bytes of PDUs received.";
+        56 rxpdu_dup_pkts: u32 [counter], "Duplicate PDUs received.";
+        60 rxpdu_dup_bytes: u32 [counter "B"], "Bytes of duplicate PDUs received.";
+        64 rxpdu_dd_pkts: u32 [counter], "PDUs dropped or discarded on receipt.";
+        68 rxpdu_dd_bytes: u32 [counter "B"], "Bytes of PDUs dropped or discarded on receipt.";
+        72 rxpdu_ow_pkts: u32 [counter], "PDUs received out of the window.";
+        76 rxpdu_ow_bytes: u32 [counter "B"], "Bytes of PDUs received out of the window.";
+        80 rxpdu_status_pkts: u32 [counter], "Status PDUs received.";
+        84 rxpdu_status_bytes: u32 [counter "B"], "Bytes of status PDUs received.";
+        88 rxbuf_occ_bytes: u32 [gauge "B"], "Bytes in the receive buffer.";
+        92 rxbuf_occ_pkts: u32 [gauge], "PDUs in the receive buffer.";
+        96 txsdu_pkts: u32 [counter], "SDUs that the upper layer handed over.";
+        104 txsdu_bytes: u64 [counter "B"], "Bytes of SDUs that the upper layer handed over.";
+        112 txsdu_avg_time_to_tx_us: f64 [gauge "us"], "Average time from an SDU's arrival to its transmission, µs.";
+        120 txsdu_wt_us: u32 [gauge "us" headline], "Current head-of-line delay of the SDU buffer, µs.";
+        124 rxsdu_pkts: u32 [counter], "SDUs delivered to the upper layer.";
+        128 rxsdu_bytes: u64 [counter "B"], "Bytes of SDUs delivered to the upper layer.";
+        136 rxsdu_dd_pkts: u32 [counter], "SDUs dropped or discarded on receipt.";
+        140 rxsdu_dd_bytes: u32 [counter "B"], "Bytes of SDUs dropped or discarded on receipt.";
+        144 rnti: u32 [key], "Radio network temporary identifier of the UE.";
+        148 mode: RlcMode [label], "Mode of the entity.";
+        149 rbid: u8 [key], "Radio bearer identity.";
     }
 }
