@@ -116,37 +116,131 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// TLVs of fixed layout: struct, reader and writer from one list.
-macro_rules! layouts {
-    ($($(#[$meta:meta])* $name:ident $kind:literal { $($(#[$doc:meta])* $field:ident : $ty:tt),* $(,)? })*) => { $(
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub struct $name { $($(#[$doc])* pub $field: $ty),* }
+/// The value of a TLV.
+trait Layout: Sized {
+    fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
+    fn write(&self, out: &mut Vec<u8>);
+}
 
-        impl $name {
-            /// Type of the TLV.
-            pub const TYPE: u16 = $kind;
-            /// Octets of the value.
-            pub const BYTES: usize = 0 $(+ std::mem::size_of::<$ty>())*;
+/// An element of a version's messages.
+trait Element: Sized {
+    /// Octets of type and length that the length counts.
+    const COUNTED: usize;
+    fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
+    fn kind(&self) -> u16;
+    fn write(&self, out: &mut Vec<u8>);
+}
 
-            #[allow(unused_mut, unused_variables)]
-            fn read(value: &[u8]) -> Result<Self, EmpowerError> {
-                if value.len() != Self::BYTES {
-                    return Err(EmpowerError::TlvLength { kind: $kind, need: Self::BYTES, have: value.len() });
-                }
-                let mut reader = Reader(value);
-                Ok(Self { $($field: layouts!(@read reader $ty)),* })
+fn read_all<T: Element>(mut reader: Reader<'_>) -> Result<Vec<T>, EmpowerError> {
+    let mut tlvs = Vec::new();
+    while !reader.0.is_empty() {
+        let kind = reader.u16("the type of a TLV")?;
+        let length = usize::from(reader.u16("the length of a TLV")?);
+        let short = EmpowerError::TlvLength { kind, need: T::COUNTED, have: length };
+        let value = length.checked_sub(T::COUNTED).ok_or(short)?;
+        tlvs.push(T::read(kind, reader.take("the value of a TLV", value)?)?);
+    }
+    Ok(tlvs)
+}
+
+fn write_all<T: Element>(tlvs: &[T], out: &mut Vec<u8>) -> Result<(), EmpowerError> {
+    for tlv in tlvs {
+        out.extend_from_slice(&tlv.kind().to_be_bytes());
+        let length_at = out.len();
+        out.extend_from_slice(&[0; 2]);
+        let value_at = out.len();
+        tlv.write(out);
+        let (len, most) = (out.len() - value_at + T::COUNTED, usize::from(u16::MAX));
+        let length =
+            u16::try_from(len).map_err(|_| EmpowerError::Unencodable { what: "a TLV", len, most })?;
+        out[length_at..value_at].copy_from_slice(&length.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// The TLVs of a version, a line for each field: structs, their readers and writers, and the enum of all. In brackets one
+/// that is no struct. `length counts` the octets of type and length that the length field includes.
+macro_rules! tlvs {
+    (
+        length counts $counted:literal;
+        $( $(#[$meta:meta])* $name:ident $kind:literal { $($field:ident : $ty:tt, $doc:literal;)* } )*
+        $( [$other:ident $other_kind:ident: $other_ty:ty, $other_doc:literal] )?
+    ) => {
+        $(
+            $(#[$meta])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+            pub struct $name { $(#[doc = $doc] pub $field: $ty),* }
+
+            impl $name {
+                /// Type of the TLV.
+                pub const TYPE: u16 = $kind;
+                /// Octets of the value.
+                pub const BYTES: usize = 0 $(+ std::mem::size_of::<$ty>())*;
             }
 
-            #[allow(unused_variables, clippy::ptr_arg)]
+            impl Layout for $name {
+                #[allow(unused_mut, unused_variables)]
+                fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError> {
+                    if value.len() != Self::BYTES {
+                        return Err(EmpowerError::TlvLength { kind, need: Self::BYTES, have: value.len() });
+                    }
+                    let mut reader = Reader(value);
+                    Ok(Self { $($field: tlvs!(@read reader $ty)),* })
+                }
+
+                #[allow(unused_variables)]
+                fn write(&self, out: &mut Vec<u8>) {
+                    $(tlvs!(@write self.$field, out, $ty);)*
+                }
+            }
+        )*
+
+        /// An element of a message.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Tlv {
+            $( $(#[$meta])* $name($name), )*
+            $( #[doc = $other_doc] $other($other_ty), )?
+            /// Anything else, kept as it is.
+            Unknown {
+                /// Type.
+                kind: u16,
+                /// Value.
+                value: Vec<u8>,
+            },
+        }
+
+        impl Element for Tlv {
+            const COUNTED: usize = $counted;
+
+            fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError> {
+                Ok(match kind {
+                    $( $kind => Self::$name(Layout::read(kind, value)?), )*
+                    $( $other_kind => Self::$other(Layout::read(kind, value)?), )?
+                    _ => Self::Unknown { kind, value: value.to_vec() },
+                })
+            }
+
+            fn kind(&self) -> u16 {
+                match self {
+                    $( Self::$name(_) => $kind, )*
+                    $( Self::$other(_) => $other_kind, )?
+                    Self::Unknown { kind, .. } => *kind,
+                }
+            }
+
             fn write(&self, out: &mut Vec<u8>) {
-                $(layouts!(@write self.$field, out, $ty);)*
+                match self {
+                    $( Self::$name(value) => value.write(out), )*
+                    $( Self::$other(value) => value.write(out), )?
+                    Self::Unknown { value, .. } => out.extend_from_slice(value),
+                }
             }
         }
-    )* };
+    };
     (@read $reader:ident [u8; 4]) => { $reader.array("a TLV")? };
     (@read $reader:ident $ty:tt) => { <$ty>::from_be_bytes($reader.array("a TLV")?) };
     (@write $value:expr, $out:ident, [u8; 4]) => { $out.extend_from_slice(&$value) };
     (@write $value:expr, $out:ident, $ty:tt) => { $out.extend_from_slice(&$value.to_be_bytes()) };
 }
-use layouts;
+use tlvs;

@@ -17,7 +17,7 @@ pub use tlv::{
     RrcMeasureRequest, SliceRbgs, SliceScheduler, Tlv, UeIdentity,
 };
 
-use super::{EmpowerError, Mac, Reader};
+use super::{EmpowerError, Mac, Reader, read_all, write_all};
 
 /// TCP port of the controller.
 pub const PORT: u16 = 2210;
@@ -272,7 +272,7 @@ impl Body {
 
     fn read(what: u16, sender: Sender, mut reader: Reader<'_>) -> Result<Self, EmpowerError> {
         use Sender::{Agent, Controller};
-        let tlvs = tlv::read_all;
+        let tlvs = read_all;
         Ok(match (what, sender) {
             (action::HELLO, _) => Self::Hello(only_u32(reader)?),
             (action::CAPS, Controller) => Self::CapsRequest(only_u32(reader)?),
@@ -328,7 +328,7 @@ impl Body {
             | Self::UeMeasureRequest(tlvs)
             | Self::UeMeasureReport(tlvs)
             | Self::CellMeasureRequest(tlvs)
-            | Self::CellMeasureReport(tlvs) => tlv::write_all(tlvs, out)?,
+            | Self::CellMeasureReport(tlvs) => write_all(tlvs, out)?,
             Self::HandoverRequest(request) => {
                 out.extend_from_slice(&request.rnti.to_be_bytes());
                 request.target.write(out);
@@ -345,7 +345,7 @@ impl Body {
                 out.extend_from_slice(&slice.plmn);
                 out.push(slice.dscp);
                 out.extend_from_slice(&slice.padding);
-                tlv::write_all(tlvs, out)?;
+                write_all(tlvs, out)?;
             }
             Self::Opaque { content, .. } => out.extend_from_slice(content),
         }

@@ -11,7 +11,7 @@ pub use tlv::{
     UeIdentity, UeMeasurementConfig, UeMeasurementReport, UeStatus,
 };
 
-use super::{EmpowerError, Mac, Reader};
+use super::{EmpowerError, Mac, Reader, read_all, write_all};
 
 /// TCP port of the controller.
 pub const PORT: u16 = 5533;
@@ -129,7 +129,7 @@ impl Pdu {
         out.extend_from_slice(&self.device.0);
         out.extend_from_slice(&self.seq.to_be_bytes());
         out.extend_from_slice(&self.xid.to_be_bytes());
-        tlv::write_all(&self.tlvs, out)?;
+        write_all(&self.tlvs, out)?;
         let (len, most) = (out.len() - start, MAX_MESSAGE_BYTES);
         if len > most {
             return Err(EmpowerError::Unencodable { what: "a message", len, most });
@@ -182,7 +182,7 @@ pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
         (true, 2) => Kind::Response(Outcome::Other(2)),
         (true, _) => Kind::Response(Outcome::Other(3)),
     };
-    let tlvs = tlv::read_all(reader)?;
+    let tlvs = read_all(reader)?;
     Ok(Pdu { kind, reserved: flags & 0x7f, action: tsrc & MAX_ACTION, padding, device, seq, xid, tlvs })
 }
 

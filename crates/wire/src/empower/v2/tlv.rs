@@ -1,74 +1,52 @@
 //! What messages are made of.
-use super::super::{EmpowerError, Reader, layouts};
+use super::super::{Element, EmpowerError, Layout, Reader, tlvs};
 use std::time::Duration;
 
-layouts! {
+tlvs! {
+    length counts 4;
     /// How often the base station says hello.
     HelloPeriod 0x05 {
-        /// Milliseconds.
-        period: u32,
+        period: u32, "Milliseconds.";
     }
     /// What a cell is.
     CapabilitiesCell 0x06 {
-        /// Physical cell identity.
-        pci: u16,
-        /// Downlink channel.
-        dl_earfcn: u32,
-        /// Uplink channel.
-        ul_earfcn: u32,
-        /// Resource blocks.
-        n_prbs: u8,
+        pci: u16, "Physical cell identity.";
+        dl_earfcn: u32, "Downlink channel.";
+        ul_earfcn: u32, "Uplink channel.";
+        n_prbs: u8, "Resource blocks.";
     }
     /// A UE.
     UeIdentity 0x07 {
-        /// IMSI as a number.
-        imsi: u64,
-        /// TMSI.
-        tmsi: u32,
-        /// C-RNTI.
-        rnti: u16,
-        /// A [`UeStatus`].
-        status: u8,
-        /// Physical cell identity.
-        pci: u16,
+        imsi: u64, "IMSI as a number.";
+        tmsi: u32, "TMSI.";
+        rnti: u16, "C-RNTI.";
+        status: u8, "A [`UeStatus`].";
+        pci: u16, "Physical cell identity.";
     }
     /// Asks a UE to measure.
     UeMeasurementConfig 0x08 {
-        /// Who measures.
-        rnti: u16,
-        /// Number of the measurement.
-        meas_id: u8,
-        /// A [`ReportInterval`].
-        interval: u8,
-        /// A [`ReportAmount`].
-        amount: u8,
+        rnti: u16, "Who measures.";
+        meas_id: u8, "Number of the measurement.";
+        interval: u8, "A [`ReportInterval`].";
+        amount: u8, "A [`ReportAmount`].";
     }
     /// What a UE measured.
     UeMeasurementReport 0x09 {
-        /// Who measured.
-        rnti: u16,
-        /// Number of the measurement.
-        meas_id: u8,
-        /// RSRP range.
-        rsrp: i8,
-        /// RSRQ range.
-        rsrq: i8,
+        rnti: u16, "Who measured.";
+        meas_id: u8, "Number of the measurement.";
+        rsrp: i8, "RSRP range.";
+        rsrq: i8, "RSRQ range.";
     }
     /// Use of a cell.
     MacPrbReport 0x0a {
-        /// Resource blocks there are.
-        prb: u16,
-        /// Downlink, used so far.
-        dl: u32,
-        /// Uplink, used so far.
-        ul: u32,
-        /// Physical cell identity.
-        pci: u16,
+        prb: u16, "Resource blocks there are.";
+        dl: u32, "Downlink, used so far.";
+        ul: u32, "Uplink, used so far.";
+        pci: u16, "Physical cell identity.";
     }
     /// A measurement.
     MeasurementId 0x0b {
-        /// Its number.
-        meas_id: u8,
+        meas_id: u8, "Its number.";
     }
 }
 
@@ -115,97 +93,4 @@ impl ReportAmount {
     pub fn reports(number: u8) -> Option<u32> {
         (number < Self::INFINITE).then(|| 1 << number)
     }
-}
-
-/// An element of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Tlv {
-    /// How often the base station says hello.
-    HelloPeriod(HelloPeriod),
-    /// What a cell is.
-    CapabilitiesCell(CapabilitiesCell),
-    /// A UE.
-    UeIdentity(UeIdentity),
-    /// Asks a UE to measure.
-    UeMeasurementConfig(UeMeasurementConfig),
-    /// What a UE measured.
-    UeMeasurementReport(UeMeasurementReport),
-    /// Use of a cell.
-    MacPrbReport(MacPrbReport),
-    /// A measurement.
-    MeasurementId(MeasurementId),
-    /// Anything else, kept as it is.
-    Unknown {
-        /// Type.
-        kind: u16,
-        /// Value.
-        value: Vec<u8>,
-    },
-}
-
-/// Octets of a TLV's type and length.
-const HEAD_BYTES: usize = 4;
-
-impl Tlv {
-    fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError> {
-        Ok(match kind {
-            HelloPeriod::TYPE => Self::HelloPeriod(HelloPeriod::read(value)?),
-            CapabilitiesCell::TYPE => Self::CapabilitiesCell(CapabilitiesCell::read(value)?),
-            UeIdentity::TYPE => Self::UeIdentity(UeIdentity::read(value)?),
-            UeMeasurementConfig::TYPE => Self::UeMeasurementConfig(UeMeasurementConfig::read(value)?),
-            UeMeasurementReport::TYPE => Self::UeMeasurementReport(UeMeasurementReport::read(value)?),
-            MacPrbReport::TYPE => Self::MacPrbReport(MacPrbReport::read(value)?),
-            MeasurementId::TYPE => Self::MeasurementId(MeasurementId::read(value)?),
-            _ => Self::Unknown { kind, value: value.to_vec() },
-        })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
-        let kind = match self {
-            Self::HelloPeriod(_) => HelloPeriod::TYPE,
-            Self::CapabilitiesCell(_) => CapabilitiesCell::TYPE,
-            Self::UeIdentity(_) => UeIdentity::TYPE,
-            Self::UeMeasurementConfig(_) => UeMeasurementConfig::TYPE,
-            Self::UeMeasurementReport(_) => UeMeasurementReport::TYPE,
-            Self::MacPrbReport(_) => MacPrbReport::TYPE,
-            Self::MeasurementId(_) => MeasurementId::TYPE,
-            Self::Unknown { kind, .. } => *kind,
-        };
-        let start = out.len();
-        out.extend_from_slice(&kind.to_be_bytes());
-        out.extend_from_slice(&[0; 2]);
-        match self {
-            Self::HelloPeriod(value) => value.write(out),
-            Self::CapabilitiesCell(value) => value.write(out),
-            Self::UeIdentity(value) => value.write(out),
-            Self::UeMeasurementConfig(value) => value.write(out),
-            Self::UeMeasurementReport(value) => value.write(out),
-            Self::MacPrbReport(value) => value.write(out),
-            Self::MeasurementId(value) => value.write(out),
-            Self::Unknown { value, .. } => out.extend_from_slice(value),
-        }
-        let (len, most) = (out.len() - start, usize::from(u16::MAX));
-        let length =
-            u16::try_from(len).map_err(|_| EmpowerError::Unencodable { what: "a TLV", len, most })?;
-        out[start + 2..start + HEAD_BYTES].copy_from_slice(&length.to_be_bytes());
-        Ok(())
-    }
-}
-
-pub(super) fn read_all(mut reader: Reader<'_>) -> Result<Vec<Tlv>, EmpowerError> {
-    let mut tlvs = Vec::new();
-    while !reader.0.is_empty() {
-        let kind = reader.u16("the type of a TLV")?;
-        let length = usize::from(reader.u16("the length of a TLV")?);
-        let least = HEAD_BYTES;
-        let value =
-            length.checked_sub(least).ok_or(EmpowerError::TlvLength { kind, need: least, have: length })?;
-        tlvs.push(Tlv::read(kind, reader.take("the value of a TLV", value)?)?);
-    }
-    Ok(tlvs)
-}
-
-pub(super) fn write_all(tlvs: &[Tlv], out: &mut Vec<u8>) -> Result<(), EmpowerError> {
-    tlvs.iter().try_for_each(|tlv| tlv.write(out))
 }
