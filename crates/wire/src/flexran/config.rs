@@ -260,29 +260,18 @@ messages! {
         enb_name = 4 optional string, "ENB name.";
         mmes = 5 repeated message S1apMme, "Mmes.";
     }
+    /// A slice (Mosaic5G 2.x).
+    Slice {
+        id = 1 optional uint32, "Number.";
+        label = 2 optional string, "For people.";
+        scheduler = 3 optional string, "Scheduler within the slice.";
+        params = "10" oneof "SliceParameters" SliceParameters, "What the algorithm of the direction asks for.";
+    }
 }
 
-/// A slice (Mosaic5G 2.x).
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Slice {
-    /// Number.
-    #[prost(uint32, optional, tag = 1)]
-    pub id: Option<u32>,
-    /// For people.
-    #[prost(string, optional, tag = 2)]
-    pub label: Option<String>,
-    /// Scheduler within the slice.
-    #[prost(string, optional, tag = 3)]
-    pub scheduler: Option<String>,
-    /// What the algorithm of the direction asks for.
-    #[prost(oneof = "SliceParameters", tags = "10")]
-    pub params: Option<SliceParameters>,
-}
-
-/// Parameters of a slice, by algorithm.
-#[derive(Clone, PartialEq, ::prost::Oneof)]
-pub enum SliceParameters {
-    /// Resource block groups of its own.
-    #[prost(message, tag = 10)]
-    Fixed(SliceStatic),
+oneofs! {
+    /// Parameters of a slice, by algorithm.
+    SliceParameters {
+        Fixed = 10 message SliceStatic, "Resource block groups of its own.";
+    }
 }

@@ -119,29 +119,18 @@ messages! {
         behavior = 2 optional string, "What the part shall do.";
         params = 3 map AgentReconfigurationParam, "Its parameters.";
     }
+    /// A parameter's value.
+    AgentReconfigurationParam {
+        param = "1, 2, 3, 4" oneof "ParamValue" ParamValue, "The value.";
+    }
 }
 
-/// A parameter's value.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct AgentReconfigurationParam {
-    /// The value.
-    #[prost(oneof = "ParamValue", tags = "1, 2, 3, 4")]
-    pub param: Option<ParamValue>,
-}
-
-/// The types that a parameter can have.
-#[derive(Clone, PartialEq, ::prost::Oneof)]
-pub enum ParamValue {
-    /// A whole number.
-    #[prost(int32, tag = 1)]
-    Integer(i32),
-    /// A number.
-    #[prost(float, tag = 2)]
-    Floating(f32),
-    /// Yes or no.
-    #[prost(bool, tag = 3)]
-    Boolean(bool),
-    /// A text.
-    #[prost(string, tag = 4)]
-    Text(String),
+oneofs! {
+    /// The types that a parameter can have.
+    ParamValue {
+        Integer = 1 int32 i32, "A whole number.";
+        Floating = 2 float f32, "A number.";
+        Boolean = 3 bool bool, "Yes or no.";
+        Text = 4 string String, "A text.";
+    }
 }

@@ -2,7 +2,6 @@
 use super::config::*;
 use super::control::*;
 use super::stats::*;
-use bytes::Bytes;
 
 messages! {
     /// Head of every message; it may be absent, and nobody dispatches on it.
@@ -130,135 +129,57 @@ messages! {
     Disconnect {
         header = 1 optional message Header, "Version, type and transaction.";
     }
+    /// Asks for statistics.
+    StatsRequest {
+        header = 1 optional message Header, "Version, type and transaction.";
+        kind = 2 optional int32, "0 everything, 1 of cells, 2 of UEs; the body says the same.";
+        body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "What is asked for.";
+    }
+    /// Pushes code into the agent.
+    ControlDelegation {
+        header = 1 optional message Header, "Version, type and transaction.";
+        delegation_type = 2 optional uint32, "A [`DelegationType`](super::DelegationType).";
+        payload = 3 optional octets, "A shared object.";
+        name = 4 optional string, "Name.";
+    }
+    /// What a frame carries: one message and its direction.
+    Envelope {
+        msg_dir = 100 optional int32, "A [`Direction`](super::Direction).";
+        msg = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22" oneof "Message" Message, "The message.";
+    }
 }
 
-/// Asks for statistics.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct StatsRequest {
-    /// Version, type and transaction.
-    #[prost(message, optional, tag = 1)]
-    pub header: Option<Header>,
-    /// 0 everything, 1 of cells, 2 of UEs; the body says the same.
-    #[prost(int32, optional, tag = 2)]
-    pub kind: Option<i32>,
-    /// What is asked for.
-    #[prost(oneof = "StatsRequestBody", tags = "3, 4, 5")]
-    pub body: Option<StatsRequestBody>,
-}
-
-/// What statistics are asked for.
-#[derive(Clone, PartialEq, ::prost::Oneof)]
-pub enum StatsRequestBody {
-    /// Everything about cells and UEs.
-    #[prost(message, tag = 3)]
-    Complete(CompleteStatsRequest),
-    /// About some cells.
-    #[prost(message, tag = 4)]
-    Cell(CellStatsRequest),
-    /// About some UEs.
-    #[prost(message, tag = 5)]
-    Ue(UeStatsRequest),
-}
-
-/// Pushes code into the agent.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ControlDelegation {
-    /// Version, type and transaction.
-    #[prost(message, optional, tag = 1)]
-    pub header: Option<Header>,
-    /// A [`DelegationType`](super::DelegationType).
-    #[prost(uint32, optional, tag = 2)]
-    pub delegation_type: Option<u32>,
-    /// A shared object.
-    #[prost(bytes = "bytes", optional, tag = 3)]
-    pub payload: Option<Bytes>,
-    /// Name.
-    #[prost(string, optional, tag = 4)]
-    pub name: Option<String>,
-}
-
-/// What a frame carries: one message and its direction.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Envelope {
-    /// A [`Direction`](super::Direction).
-    #[prost(int32, optional, tag = 100)]
-    pub msg_dir: Option<i32>,
-    /// The message.
-    #[prost(
-        oneof = "Message",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22"
-    )]
-    pub msg: Option<Message>,
-}
-
-/// All messages; from `RrcTriggering` on they are Mosaic5G 2.x.
-#[derive(Clone, PartialEq, ::prost::Oneof)]
-#[allow(clippy::large_enum_variant)]
-pub enum Message {
-    /// See [`Hello`].
-    #[prost(message, tag = 1)]
-    Hello(Hello),
-    /// See [`EchoRequest`].
-    #[prost(message, tag = 2)]
-    EchoRequest(EchoRequest),
-    /// See [`EchoReply`].
-    #[prost(message, tag = 3)]
-    EchoReply(EchoReply),
-    /// See [`StatsRequest`].
-    #[prost(message, tag = 4)]
-    StatsRequest(StatsRequest),
-    /// See [`StatsReply`].
-    #[prost(message, tag = 5)]
-    StatsReply(StatsReply),
-    /// See [`SfTrigger`].
-    #[prost(message, tag = 6)]
-    SfTrigger(SfTrigger),
-    /// See [`UlSrInfo`].
-    #[prost(message, tag = 7)]
-    UlSrInfo(UlSrInfo),
-    /// See [`EnbConfigRequest`].
-    #[prost(message, tag = 8)]
-    EnbConfigRequest(EnbConfigRequest),
-    /// See [`EnbConfigReply`].
-    #[prost(message, tag = 9)]
-    EnbConfigReply(EnbConfigReply),
-    /// See [`UeConfigRequest`].
-    #[prost(message, tag = 10)]
-    UeConfigRequest(UeConfigRequest),
-    /// See [`UeConfigReply`].
-    #[prost(message, tag = 11)]
-    UeConfigReply(UeConfigReply),
-    /// See [`LcConfigRequest`].
-    #[prost(message, tag = 12)]
-    LcConfigRequest(LcConfigRequest),
-    /// See [`LcConfigReply`].
-    #[prost(message, tag = 13)]
-    LcConfigReply(LcConfigReply),
-    /// See [`DlMacConfig`].
-    #[prost(message, tag = 14)]
-    DlMacConfig(DlMacConfig),
-    /// See [`UeStateChange`].
-    #[prost(message, tag = 15)]
-    UeStateChange(UeStateChange),
-    /// See [`ControlDelegation`].
-    #[prost(message, tag = 16)]
-    ControlDelegation(ControlDelegation),
-    /// See [`AgentReconfiguration`].
-    #[prost(message, tag = 17)]
-    AgentReconfiguration(AgentReconfiguration),
-    /// See [`RrcTriggering`].
-    #[prost(message, tag = 18)]
-    RrcTriggering(RrcTriggering),
-    /// See [`UlMacConfig`].
-    #[prost(message, tag = 19)]
-    UlMacConfig(UlMacConfig),
-    /// See [`Disconnect`].
-    #[prost(message, tag = 20)]
-    Disconnect(Disconnect),
-    /// See [`HoCommand`].
-    #[prost(message, tag = 21)]
-    HoCommand(HoCommand),
-    /// See [`ControlDelegationRequest`].
-    #[prost(message, tag = 22)]
-    ControlDelegationRequest(ControlDelegationRequest),
+oneofs! {
+    /// What statistics are asked for.
+    StatsRequestBody {
+        Complete = 3 message CompleteStatsRequest, "Everything about cells and UEs.";
+        Cell = 4 message CellStatsRequest, "About some cells.";
+        Ue = 5 message UeStatsRequest, "About some UEs.";
+    }
+    /// All messages; from `RrcTriggering` on they are Mosaic5G 2.x.
+    #[allow(clippy::large_enum_variant)]
+    Message {
+        Hello = 1 message Hello, "See [`Hello`].";
+        EchoRequest = 2 message EchoRequest, "See [`EchoRequest`].";
+        EchoReply = 3 message EchoReply, "See [`EchoReply`].";
+        StatsRequest = 4 message StatsRequest, "See [`StatsRequest`].";
+        StatsReply = 5 message StatsReply, "See [`StatsReply`].";
+        SfTrigger = 6 message SfTrigger, "See [`SfTrigger`].";
+        UlSrInfo = 7 message UlSrInfo, "See [`UlSrInfo`].";
+        EnbConfigRequest = 8 message EnbConfigRequest, "See [`EnbConfigRequest`].";
+        EnbConfigReply = 9 message EnbConfigReply, "See [`EnbConfigReply`].";
+        UeConfigRequest = 10 message UeConfigRequest, "See [`UeConfigRequest`].";
+        UeConfigReply = 11 message UeConfigReply, "See [`UeConfigReply`].";
+        LcConfigRequest = 12 message LcConfigRequest, "See [`LcConfigRequest`].";
+        LcConfigReply = 13 message LcConfigReply, "See [`LcConfigReply`].";
+        DlMacConfig = 14 message DlMacConfig, "See [`DlMacConfig`].";
+        UeStateChange = 15 message UeStateChange, "See [`UeStateChange`].";
+        ControlDelegation = 16 message ControlDelegation, "See [`ControlDelegation`].";
+        AgentReconfiguration = 17 message AgentReconfiguration, "See [`AgentReconfiguration`].";
+        RrcTriggering = 18 message RrcTriggering, "See [`RrcTriggering`].";
+        UlMacConfig = 19 message UlMacConfig, "See [`UlMacConfig`].";
+        Disconnect = 20 message Disconnect, "See [`Disconnect`].";
+        HoCommand = 21 message HoCommand, "See [`HoCommand`].";
+        ControlDelegationRequest = 22 message ControlDelegationRequest, "See [`ControlDelegationRequest`].";
+    }
 }

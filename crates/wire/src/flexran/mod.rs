@@ -127,19 +127,6 @@ impl Header {
     }
 }
 
-macro_rules! into_message {
-    ($($name:ident)*) => { $(
-        impl From<$name> for Message {
-            fn from(message: $name) -> Self { Self::$name(message) }
-        }
-    )* };
-}
-into_message! {
-    Hello EchoRequest EchoReply StatsRequest StatsReply SfTrigger UlSrInfo EnbConfigRequest EnbConfigReply
-    UeConfigRequest UeConfigReply LcConfigRequest LcConfigReply DlMacConfig UeStateChange ControlDelegation
-    AgentReconfiguration RrcTriggering UlMacConfig Disconnect HoCommand ControlDelegationRequest
-}
-
 /// System frame and subframe as FlexRAN writes them: 10 bits of frame, 4 of subframe; repeats after 10.24 s.
 pub fn sfn_sf(ms_since_start: u64) -> u32 {
     let (frame, subframe) = ((ms_since_start / 10) % 1024, ms_since_start % 10);

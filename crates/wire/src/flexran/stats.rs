@@ -253,53 +253,26 @@ messages! {
     CompleteStatsRequestRepeated {
         reports = 1 repeated message CompleteStatsRequest, "Reports.";
     }
+    /// Downlink channel state of a UE in one serving cell.
+    DlCsi {
+        serv_cell_index = 1 optional uint32, "Serving cell among the UE's.";
+        ri = 2 optional uint32, "Rank indicator.";
+        kind = 3 optional int32, "Reporting mode, the same as the report's; 0 is mode 1-0.";
+        report = "4, 5, 6, 7, 8, 9, 10, 11, 12" oneof "Csi" Csi, "The report.";
+    }
 }
 
-/// Downlink channel state of a UE in one serving cell.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct DlCsi {
-    /// Serving cell among the UE's.
-    #[prost(uint32, optional, tag = 1)]
-    pub serv_cell_index: Option<u32>,
-    /// Rank indicator.
-    #[prost(uint32, optional, tag = 2)]
-    pub ri: Option<u32>,
-    /// Reporting mode, the same as the report's; 0 is mode 1-0.
-    #[prost(int32, optional, tag = 3)]
-    pub kind: Option<i32>,
-    /// The report.
-    #[prost(oneof = "Csi", tags = "4, 5, 6, 7, 8, 9, 10, 11, 12")]
-    pub report: Option<Csi>,
-}
-
-/// Channel state in one of the reporting modes of TS 36.213 §7.2.
-#[derive(Clone, PartialEq, ::prost::Oneof)]
-pub enum Csi {
-    /// Periodic 1-0.
-    #[prost(message, tag = 4)]
-    P10(CsiP10),
-    /// Periodic 1-1.
-    #[prost(message, tag = 5)]
-    P11(CsiP11),
-    /// Periodic 2-0.
-    #[prost(message, tag = 6)]
-    P20(CsiP20),
-    /// Periodic 2-1.
-    #[prost(message, tag = 7)]
-    P21(CsiP21),
-    /// Aperiodic 1-2.
-    #[prost(message, tag = 8)]
-    A12(CsiA12),
-    /// Aperiodic 2-2.
-    #[prost(message, tag = 9)]
-    A22(CsiA22),
-    /// Aperiodic 2-0.
-    #[prost(message, tag = 10)]
-    A20(CsiA20),
-    /// Aperiodic 3-0.
-    #[prost(message, tag = 11)]
-    A30(CsiA30),
-    /// Aperiodic 3-1.
-    #[prost(message, tag = 12)]
-    A31(CsiA31),
+oneofs! {
+    /// Channel state in one of the reporting modes of TS 36.213 §7.2.
+    Csi {
+        P10 = 4 message CsiP10, "Periodic 1-0.";
+        P11 = 5 message CsiP11, "Periodic 1-1.";
+        P20 = 6 message CsiP20, "Periodic 2-0.";
+        P21 = 7 message CsiP21, "Periodic 2-1.";
+        A12 = 8 message CsiA12, "Aperiodic 1-2.";
+        A22 = 9 message CsiA22, "Aperiodic 2-2.";
+        A20 = 10 message CsiA20, "Aperiodic 2-0.";
+        A30 = 11 message CsiA30, "Aperiodic 3-0.";
+        A31 = 12 message CsiA31, "Aperiodic 3-1.";
+    }
 }

@@ -23,7 +23,8 @@ macro_rules! scalar {
 }
 
 /// Structs from lines `name = tag label type, "meaning";`. Labels: `optional`, `repeated` (messages, strings),
-/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys). `octets` are `bytes`.
+/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys). `octets` are `bytes`. A oneof
+/// is `name = "tags" oneof "Type" Type, "meaning";`.
 macro_rules! messages {
     ($($(#[$meta:meta])* $name:ident { $($body:tt)* })*) => {
         $( messages!(@fields [$(#[$meta])* $name] [] $($body)*); )*
@@ -45,6 +46,10 @@ macro_rules! messages {
         messages!(@fields $head [$($out)* #[doc = $doc] #[prost(btree_map = "string, message", tag = $tag)]
             pub $field: std::collections::BTreeMap<String, $ty>,] $($rest)*);
     };
+    (@fields $head:tt [$($out:tt)*] $field:ident = $tags:tt oneof $name:tt $ty:ident, $doc:literal; $($rest:tt)*) => {
+        messages!(@fields $head [$($out)* #[doc = $doc] #[prost(oneof = $name, tags = $tags)]
+            pub $field: Option<$ty>,] $($rest)*);
+    };
     (@fields $head:tt [$($out:tt)*] $field:ident = $tag:tt optional octets, $doc:literal; $($rest:tt)*) => {
         messages!(@fields $head [$($out)* #[doc = $doc] #[prost(bytes = "bytes", optional, tag = $tag)]
             pub $field: Option<::bytes::Bytes>,] $($rest)*);
@@ -61,4 +66,17 @@ macro_rules! messages {
         messages!(@fields $head [$($out)* #[doc = $doc] #[prost($kind, repeated, tag = $tag)]
             pub $field: Vec<scalar!($kind)>,] $($rest)*);
     };
+}
+
+/// Oneofs from lines `Variant = tag kind Type, "meaning";`.
+macro_rules! oneofs {
+    ($($(#[$meta:meta])* $name:ident { $($variant:ident = $tag:tt $kind:tt $ty:ident, $doc:literal;)* })*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, ::prost::Oneof)]
+        pub enum $name { $( #[doc = $doc] #[prost($kind, tag = $tag)] $variant($ty), )* }
+
+        $( impl From<$ty> for $name {
+            fn from(value: $ty) -> Self { Self::$variant(value) }
+        } )*
+    )* };
 }
