@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
@@ -238,6 +239,43 @@ fn axes_begin_at_0_unless_the_author_says_otherwise() {
             .count()
     };
     assert_eq!((of(""), of("zero = \"y\"\n"), of("zero = \"\"\n"), of("log = \"xy\"\n")), (2, 1, 0, 0));
+}
+
+#[test]
+fn areas_lie_upon_each_other_and_say_whose_they_are() {
+    let mut results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 2\n\
+         [[plot]]\ntype = \"areas\"\nx = \"load.workers\"\ny = \"sut.cpu_cores\"\nlog = \"xy\"\nzero = \"\"\n",
+    );
+    let at = |second: u64| Duration::from_secs(second);
+    let series = &mut results.points[0].runs[0].recording.series;
+    series.insert("sut.cpu_cores".to_owned(), vec![(at(1), 5.0), (at(2), 6.0), (at(4), 1.0)]);
+    series.insert("black".to_owned(), vec![(at(2), 3.0), (at(3), 2.0)]);
+    results.scenario.plots[0].stack = vec!["black".to_owned()];
+    let figure = &figures(&results)[0];
+    assert_eq!(figure.title, "Cores that the system keeps busy, black (cores) over time (s), stacked");
+    assert_eq!((figure.x_label.as_str(), figure.y_label.as_str()), ("time (s)", "stacked (cores)"));
+    assert!(figure.caption.ends_with(
+        "Repeat 1 alone at load.workers=1; each area lies upon the one before. Other points are not shown. \
+         sut.cpu_cores: cores that the system keeps busy."
+    ));
+    assert!(figure.zero.1 && !figure.log_y, "heights add up from 0");
+    let drawn = |series: usize| {
+        let edges = figure.series[series].samples.iter().map(|s| (s.x, s.low, s.high));
+        (figure.series[series].name.as_str(), edges.collect::<Vec<_>>())
+    };
+    let below = [(1.0, 0.0, 5.0), (2.0, 0.0, 6.0), (3.0, 0.0, 6.0), (4.0, 0.0, 1.0)];
+    assert_eq!(drawn(0), ("cores that the system keeps busy", below.to_vec()));
+    let above = [(1.0, 5.0, 5.0), (2.0, 6.0, 9.0), (3.0, 6.0, 8.0), (4.0, 1.0, 3.0)];
+    assert_eq!(drawn(1), ("black", above.to_vec()));
+    let (written, page) = page("areas", &results, &Context::default());
+    let svg = svg(figure).unwrap();
+    assert_eq!(
+        (svg.matches("<polygon").count(), svg.matches("\nblack\n").count()),
+        (2, 1),
+        "areas and legend"
+    );
+    assert!(page.contains("each area lies upon the one before"), "{:?}", written.figures);
 }
 
 #[test]

@@ -47,7 +47,8 @@ fn default_plot(results: &Results) -> Option<Plot> {
     let kind = if numeric { PlotKind::Lines } else { PlotKind::Bars };
     let (group_by, z, levels, filter) = (None, None, Vec::new(), BTreeMap::new());
     let (title, log, zero) = (String::new(), String::new(), "xy".to_owned());
-    Some(Plot { title, kind, x, y, group_by, z, levels, log, zero, filter })
+    let stack = Vec::new();
+    Some(Plot { title, kind, x, y, group_by, z, levels, stack, log, zero, filter })
 }
 
 fn build(results: &Results, plot: &Plot) -> Figure {
@@ -77,13 +78,16 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         PlotKind::Heat => heat(results, plot, &mut figure),
         PlotKind::Cdf => cdf(plot, groups, &mut figure),
         PlotKind::Series => over_time(plot, groups, &mut figure),
+        PlotKind::Areas => stacked(results, plot, &mut figure),
         PlotKind::Usl => law::scaling(results, plot, groups, &mut figure),
         PlotKind::Iso => contour::iso(results, plot, &mut figure),
         PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box => {
             means(results, plot, groups, &mut figure)
         }
     }
-    clip(results, plot, &mut figure);
+    if plot.kind != PlotKind::Areas {
+        clip(results, plot, &mut figure);
+    }
     let shown =
         plot.z.as_ref().filter(|_| matches!(plot.kind, PlotKind::Heat | PlotKind::Iso)).unwrap_or(&plot.y);
     if let Some(metric) = results.metric(shown) {
@@ -288,6 +292,46 @@ fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
         figure.series.push(Series { name: name.clone(), color, form: Form::Line, samples });
     }
     figure.caption.push_str("First repeat that counts of the first point of each series.");
+}
+
+/// One repeat's series one upon the other, at the times of all; each keeps its value to its next sample.
+fn stacked(results: &Results, plot: &Plot, figure: &mut Figure) {
+    figure.x_label = "time (s)".to_owned();
+    figure.y_label = words::in_unit("stacked", &words::unit(results, &plot.y, false));
+    // Heights add up from 0 and on no other axis.
+    (figure.zero.1, figure.log_y) = (true, false);
+    let counting = |point: &&PointResult| point.runs.iter().any(|run| run.outcome.counts());
+    let points = || results.matching(&plot.filter);
+    let Some(point) = points().find(counting) else { return };
+    let Some(run) = point.runs.iter().find(|run| run.outcome.counts()) else { return };
+    let series = |name: &str| run.recording.series.get(name).map_or(&[][..], Vec::as_slice);
+    let mut times: Vec<Duration> = plot.stacked().flat_map(series).map(|(at, _)| *at).collect();
+    times.sort();
+    times.dedup();
+    let mut edge = vec![0.0; times.len()];
+    for (color, name) in plot.stacked().enumerate() {
+        let own = series(name);
+        if own.is_empty() {
+            figure.caption.push_str(&format!("Nothing was recorded of `{name}`. "));
+        }
+        let height = |at: &Duration| match own.partition_point(|(time, _)| time <= at) {
+            0 => 0.0,
+            after => own[after - 1].1.max(0.0),
+        };
+        let samples = times.iter().zip(&mut edge).map(|(at, edge)| {
+            let (y, low) = (height(at), *edge);
+            *edge += y;
+            Sample { x: at.as_secs_f64(), y, low, high: *edge, ends: (low, *edge) }
+        });
+        let samples = thin(samples.collect());
+        figure.series.push(Series { name: words::layer(results, name), color, form: Form::Area, samples });
+    }
+    let of = if point.point.axes.is_empty() { String::new() } else { format!(" at {}", point.point.label()) };
+    let text = format!("Repeat {} alone{of}; each area lies upon the one before.", run.repeat + 1);
+    figure.caption.push_str(&text);
+    if points().filter(counting).count() > 1 {
+        figure.caption.push_str(" Other points are not shown.");
+    }
 }
 
 pub(super) fn thin(samples: Vec<Sample>) -> Vec<Sample> {

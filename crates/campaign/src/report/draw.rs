@@ -273,6 +273,11 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 self.path(line(|s| s.y).collect(), stroke)?;
                 line(|s| s.y).try_for_each(|at| self.dot(at, series.color))
             }
+            Form::Area => {
+                let area: Vec<_> = line(|s| s.high).chain(line(|s| s.low).rev()).collect();
+                self.area.draw(&Polygon::new(area, color.mix(0.45).filled())).map_err(wrong)?;
+                self.path(line(|s| s.high).collect(), stroke)
+            }
             Form::Whiskers => series.samples.iter().try_for_each(|s| {
                 let x = self.x.at(s.x) + self.aside(series.color);
                 self.whisker(x, (s.low, s.high), stroke)?;

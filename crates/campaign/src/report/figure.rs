@@ -68,6 +68,8 @@ pub enum Form {
     Whiskers,
     /// A plain line.
     Line,
+    /// An area upon those before it: `low` and `high` are its edges, `y` is its own height.
+    Area,
     /// Steps upwards.
     Steps,
     /// Bars with whiskers.
@@ -93,9 +95,9 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether each sample has an interval of its own.
+    /// Whether each sample has an interval or edges of its own.
     fn ranged(self) -> bool {
-        matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Boxes)
+        matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Boxes | Self::Area)
     }
 }
 

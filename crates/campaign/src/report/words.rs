@@ -18,6 +18,13 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
             )
         }
         (PlotKind::Cdf, _) => format!("Distribution of {}", quantity(results, y)),
+        (PlotKind::Areas, _) => {
+            let names: Vec<String> = plot.stacked().map(|name| layer(results, name)).collect();
+            format!(
+                "{} over time (s), stacked",
+                capital(&in_unit(&names.join(", "), &unit(results, y, false)))
+            )
+        }
         (PlotKind::Series, _) => format!("{} over time (s)", capital(&quantity(results, y))),
         _ => format!("{} against {}", capital(&quantity(results, y)), quantity(results, x)),
     }
@@ -33,6 +40,11 @@ pub(super) fn quantity(results: &Results, name: &str) -> String {
     let words = as_name(&metric.comment).unwrap_or(&metric.name);
     let suffix = name.strip_prefix(&metric.name).unwrap_or_default();
     in_unit(&format!("{}{words}", statistic(suffix.trim_start_matches('_'))), &unit)
+}
+
+/// The name of one of several series that are stacked: the metric in words, without the unit that all share.
+pub(super) fn layer(results: &Results, name: &str) -> String {
+    results.metric(name).and_then(|metric| as_name(&metric.comment)).unwrap_or(name).to_owned()
 }
 
 /// What a suffix of a distribution says, before the distribution's name.
@@ -69,7 +81,7 @@ fn axis<'a>(results: &'a Results, name: &str) -> Option<&'a Axis> {
 }
 
 /// The unit of a metric or a setting; a swept length of time is drawn in seconds.
-fn unit(results: &Results, name: &str, named: bool) -> String {
+pub(super) fn unit(results: &Results, name: &str, named: bool) -> String {
     match axis(results, name) {
         None => results.unit(name).to_owned(),
         Some(axis) => {
@@ -81,7 +93,7 @@ fn unit(results: &Results, name: &str, named: bool) -> String {
     }
 }
 
-fn in_unit(words: &str, unit: &str) -> String {
+pub(super) fn in_unit(words: &str, unit: &str) -> String {
     if unit.is_empty() { words.to_owned() } else { format!("{words} ({unit})") }
 }
 

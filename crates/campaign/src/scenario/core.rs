@@ -70,6 +70,7 @@ pub(super) fn plot() -> Vec<Key> {
         ("plot.group_by", Kind::Text, "axis whose values become series").optional();
         ("plot.z", Kind::Text, "metric of a heat map's colour or of lines of equal value (iso)").optional();
         ("plot.levels", Kind::List(Box::new(number())), "values of iso's lines; otherwise round ones").optional();
+        ("plot.stack", Kind::List(Box::new(Kind::Text)), "series that are stacked upon y, the next above (areas)").optional();
         ("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or("");
         ("plot.zero", Kind::choice(&["", "x", "y", "xy"]), "axes that begin at 0, if not logarithmic").or("xy");
     }

@@ -255,6 +255,9 @@ pub struct Plot {
     /// Values of the lines of equal value; empty: round ones.
     #[serde(default)]
     pub levels: Vec<f64>,
+    /// Series that are stacked upon `y` (areas), the next above.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
     pub log: String,
     /// Axes that begin at 0 where they are not logarithmic: `""`, `"x"`, `"y"`, `"xy"`.
@@ -267,6 +270,11 @@ pub struct Plot {
 impl Plot {
     fn both() -> String {
         "xy".to_owned()
+    }
+
+    /// The series of areas, the lowest first.
+    pub fn stacked(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.y.as_str()).chain(self.stack.iter().map(String::as_str))
     }
 }
 
@@ -285,6 +293,8 @@ named! {
         Cdf = "cdf",
         /// A series over time.
         Series = "series",
+        /// Series over time, one upon the other: who has how much of what there is.
+        Areas = "areas",
         /// Colour over two axes.
         Heat = "heat",
         /// Throughput over concurrency with the fitted scaling law.

@@ -1,11 +1,15 @@
 //! Plots and expectations: what refers to settings and metrics.
 
+use crate::rig::MetricKind;
 use crate::schema::{Kind, nearest};
 use crate::value::Value;
 
 use super::super::tree::{Node, Tree};
 use super::super::{Expect, Law, Plot, PlotKind, Shape, core};
 use super::{Reader, Values, text};
+
+/// The most areas that can be told apart.
+const AREAS_MAX: usize = 8;
 
 impl Reader<'_> {
     pub(super) fn plot(&mut self, node: &Node) -> Option<Plot> {
@@ -15,6 +19,10 @@ impl Reader<'_> {
         let x = text(&values, "plot.x")?.to_owned();
         let y = text(&values, "plot.y")?.to_owned();
         let written = text(&values, "plot.type").and_then(PlotKind::from_name);
+        let stack: Vec<String> = match values.get("plot.stack") {
+            Some(Value::List(list)) => list.iter().map(Value::to_string).collect(),
+            _ => Vec::new(),
+        };
         let kind = written.unwrap_or_else(|| self.form(&x));
         let axis_or_metric =
             |reader: &mut Self, key: &str, name: &str| reader.axis_or_metric(node, key, name);
@@ -23,6 +31,7 @@ impl Reader<'_> {
             PlotKind::Cdf | PlotKind::Series => {
                 self.declared(node, "y", &y);
             }
+            PlotKind::Areas => self.stack(node, &y, &stack),
             PlotKind::Heat | PlotKind::Iso => {
                 axis_or_metric(self, "x", &x);
                 axis_or_metric(self, "y", &y);
@@ -59,6 +68,7 @@ impl Reader<'_> {
                 Some(Value::List(list)) => list.iter().filter_map(Value::number).collect(),
                 _ => Vec::new(),
             },
+            stack,
             log: text(&values, "plot.log").unwrap_or_default().to_owned(),
             zero: text(&values, "plot.zero").unwrap_or_default().to_owned(),
             filter,
@@ -184,6 +194,36 @@ impl Reader<'_> {
         let known: Vec<String> = self.rig.metrics.iter().map(|metric| metric.name.clone()).collect();
         if !known.iter().any(|known| known == name) {
             self.no_such(node, key, "metric", name, &known);
+        }
+    }
+
+    /// Series of one unit, each once.
+    fn stack(&mut self, node: &Node, y: &str, stack: &[String]) {
+        let unit = |name: &str| {
+            let metric = self.rig.metrics.iter().find(|metric| metric.name == name);
+            metric.filter(|metric| metric.kind == MetricKind::Series).map(|metric| metric.unit.clone())
+        };
+        if stack.len() >= AREAS_MAX {
+            let sentence = format!("`stack`: at most {} series can be told apart upon `y`", AREAS_MAX - 1);
+            self.errors.push(node.child("stack").unwrap_or(node).error(sentence));
+        }
+        let names: Vec<&str> = std::iter::once(y).chain(stack.iter().map(String::as_str)).collect();
+        for (at, name) in names.iter().enumerate() {
+            let key = if at == 0 { "y" } else { "stack" };
+            let offence = match unit(name) {
+                None => {
+                    let all = self.rig.metrics.iter().filter(|metric| metric.kind == MetricKind::Series);
+                    let all: Vec<&str> = all.map(|metric| metric.name.as_str()).collect();
+                    format!("there is no series `{name}`; rig \"{}\" has {}", self.rig.name, all.join(", "))
+                }
+                Some(_) if names[..at].contains(name) => format!("`{name}` is stacked twice"),
+                Some(own) if unit(y).is_some_and(|unit| unit != own) => {
+                    format!("`{name}` is in another unit than `{y}` and cannot be stacked upon it")
+                }
+                Some(_) => continue,
+            };
+            self.errors.push(node.child(key).unwrap_or(node).error(format!("`{key}`: {offence}")));
+            return;
         }
     }
 
