@@ -50,6 +50,8 @@ pub(super) struct Gaps {
     lost: u64,
     /// Bit n: the number n before the last was seen.
     seen: u64,
+    /// How far the last is from the first of this start.
+    span: u32,
     repeated: u64,
     /// The agent gives no numbers.
     unknown: bool,
@@ -63,10 +65,17 @@ impl Gaps {
         };
         if let Some(last) = self.last {
             let behind = u32::from(last.wrapping_sub(sn));
-            // Zero is a new start rather than a repetition.
-            if sn != 0 && self.seen.checked_shr(behind).is_some_and(|seen| seen & 1 == 1) {
-                self.repeated += 1;
-                return;
+            // Zero is a new start rather than a repetition, or one that was overtaken: FlexRIC's RIC passes on in no order.
+            if let Some(bit) = 1_u64.checked_shl(behind).filter(|_| sn != 0) {
+                if self.seen & bit != 0 {
+                    self.repeated += 1;
+                    return;
+                }
+                if behind <= self.span {
+                    self.lost = self.lost.saturating_sub(1);
+                    self.seen |= bit;
+                    return;
+                }
             }
             let missing = sn.wrapping_sub(last).wrapping_sub(1);
             // Backwards is a new start of the agent; so is zero after a gap too long to be one.
@@ -74,6 +83,7 @@ impl Gaps {
             self.lost += if restart { 0 } else { u64::from(missing) };
             let step = u32::from(missing) + 1;
             self.seen = if restart { 0 } else { self.seen.checked_shl(step).unwrap_or(0) };
+            self.span = if restart { 0 } else { self.span.saturating_add(step) };
         }
         self.seen |= 1;
         self.last = Some(sn);
@@ -81,7 +91,7 @@ impl Gaps {
 
     /// A new subscription counts from anew.
     pub(super) fn restart(&mut self) {
-        (self.last, self.seen) = (None, 0);
+        (self.last, self.seen, self.span) = (None, 0, 0);
     }
 
     pub(super) fn lost(&self) -> Option<u64> {
@@ -251,6 +261,10 @@ mod tests {
         assert_eq!(lost(&[65_534, 1]), Some(2));
         assert_eq!(lost(&[40_000, 0, 1]), Some(0));
         assert_eq!(lost(&[100, 3, 4]), Some(0));
+        // Overtaken, and none lost; the one that never came is.
+        assert_eq!(lost(&[1, 2, 5, 3, 4, 6]), Some(0));
+        assert_eq!(lost(&[1, 4, 2, 5, 8, 7, 9]), Some(2));
+        assert_eq!(lost(&[65_534, 1, 65_535, 2]), Some(1));
         let repeated = |numbers: &[u16]| {
             let mut gaps = Gaps::default();
             numbers.iter().for_each(|n| gaps.see(Some(*n)));
