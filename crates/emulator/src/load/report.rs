@@ -138,8 +138,8 @@ pub struct ControlSummary {
     pub answers_per_cpu_s: f64,
     /// CPU time of the UPF meanwhile, seconds, where its process is known (mode control).
     pub upf_cpu_s: Option<f64>,
-    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on in which
-    /// sessions both begin and end.
+    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on. Of requests
+    /// answered; where sessions are held, of sessions completed, from when the first can be.
     pub drift: Option<[f64; 2]>,
     /// By second.
     pub seconds: Vec<Second>,
@@ -253,12 +253,13 @@ pub(super) fn request(
 /// The last third against the first; the last second is seldom whole and does not count.
 fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
     let hold = hold_s.ceil() as usize;
-    let whole = seconds.get(hold..seconds.len().saturating_sub(hold + 1)).filter(|whole| whole.len() >= 6)?;
+    let whole = seconds.get(hold..seconds.len().saturating_sub(1)).filter(|whole| whole.len() >= 6)?;
     let third = whole.len() / 3;
     let of = |part: &[Second]| {
         let answers: u64 = part.iter().map(|second| second.answers).sum();
         let latency: f64 = part.iter().map(|second| second.latency_us_sum).sum();
-        (answers as f64, latency / (answers as f64).max(1.0))
+        let done = if hold == 0 { answers } else { part.iter().map(|second| second.cycles).sum() };
+        (done as f64, latency / (answers as f64).max(1.0))
     };
     let (first, last) = (of(&whole[..third]), of(&whole[whole.len() - third..]));
     (first.0 > 0.0 && first.1 > 0.0).then(|| [last.0 / first.0, last.1 / first.1])

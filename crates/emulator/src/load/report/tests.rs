@@ -108,11 +108,16 @@ fn frames_that_were_lost_or_came_around_are_said() {
     assert!(frames(|frames| frames.around = 4)[0].contains("4 packets came around"));
 }
 
-/// 100 sessions that begin in each of 20 seconds and are held for three.
+/// 100 sessions begin in each of 20 seconds and are held for three: the first and the last seconds have fewer requests.
 #[test]
 fn a_hold_is_no_shortfall() {
     let due = |begin: bool, end: bool| 200 * u64::from(begin) + 100 * u64::from(end);
-    let second = |n| Second { answers: due(n < 20, n >= 3), latency_us_sum: 1.0, ..Default::default() };
+    let second = |n| Second {
+        answers: due(n < 20, n >= 3),
+        cycles: if n >= 3 { 100 } else { 0 },
+        latency_us_sum: 1.0,
+        ..Default::default()
+    };
     let mut summary = ControlSummary {
         wall_s: 23.0,
         completed: 2_000,
@@ -121,6 +126,10 @@ fn a_hold_is_no_shortfall() {
     };
     summary.held(Duration::from_secs(3));
     assert_eq!((summary.cycles_per_s, summary.drift.map(|[rate, _]| rate)), (100.0, Some(1.0)));
+    // A rate that falls while requests are answered is told.
+    summary.seconds[16..].iter_mut().for_each(|second| second.cycles = 50);
+    summary.held(Duration::from_secs(3));
+    assert_eq!(summary.drift.map(|[rate, _]| rate), Some(0.5));
 }
 
 #[test]
