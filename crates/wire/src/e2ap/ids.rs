@@ -1,12 +1,5 @@
 //! Identifiers of procedures and information elements (clause 9.3.7).
 
-/// A line for each: name, code, and what it is.
-macro_rules! codes {
-    ($type:ty: $($name:ident = $code:literal $what:literal;)+) => {
-        $(#[doc = $what] pub const $name: $type = $code;)+
-    };
-}
-
 /// Codes of the 16 elementary procedures.
 pub mod procedure {
     codes! { u8:

@@ -80,30 +80,20 @@ values! {
 pub struct UeFlags;
 
 impl UeFlags {
-    /// Buffer status.
-    pub const BSR: u32 = 1;
-    /// Power headroom.
-    pub const PHR: u32 = 2;
-    /// RLC queues.
-    pub const RLC: u32 = 4;
-    /// MAC control elements.
-    pub const MAC_CE: u32 = 8;
-    /// Downlink channel state.
-    pub const DL_CQI: u32 = 16;
-    /// Paging buffers.
-    pub const PAGING: u32 = 32;
-    /// Uplink channel state.
-    pub const UL_CQI: u32 = 64;
-    /// MAC counters (Mosaic5G 2.x).
-    pub const MAC_STATS: u32 = 128;
-    /// PDCP counters (Mosaic5G 2.x).
-    pub const PDCP_STATS: u32 = 1024;
-    /// Tunnels (Mosaic5G 2.x).
-    pub const GTP_STATS: u32 = 2048;
-    /// S1 association (Mosaic5G 2.x).
-    pub const S1AP_STATS: u32 = 4096;
-    /// UE measurements (Mosaic5G 2.x).
-    pub const RRC_MEASUREMENTS: u32 = 65_536;
+    codes! { u32:
+        BSR = 1 "Buffer status.";
+        PHR = 2 "Power headroom.";
+        RLC = 4 "RLC queues.";
+        MAC_CE = 8 "MAC control elements.";
+        DL_CQI = 16 "Downlink channel state.";
+        PAGING = 32 "Paging buffers.";
+        UL_CQI = 64 "Uplink channel state.";
+        MAC_STATS = 128 "MAC counters (Mosaic5G 2.x).";
+        PDCP_STATS = 1024 "PDCP counters (Mosaic5G 2.x).";
+        GTP_STATS = 2048 "Tunnels (Mosaic5G 2.x).";
+        S1AP_STATS = 4096 "S1 association (Mosaic5G 2.x).";
+        RRC_MEASUREMENTS = 65_536 "UE measurements (Mosaic5G 2.x).";
+    }
     /// What FlexRAN's own statistics application asks for: all of 0.x but paging.
     pub const PUBLISHED: u32 = Self::BSR | Self::PHR | Self::RLC | Self::MAC_CE | Self::DL_CQI | Self::UL_CQI;
     /// All that FlexRAN 0.x has; what is beside them only Mosaic5G 2.x asks for.

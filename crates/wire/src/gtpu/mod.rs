@@ -25,30 +25,24 @@ pub const MAX_EXTENSIONS: usize = 8;
 
 /// Message types (TS 29.281 §6.1).
 pub mod message_type {
-    /// Echo Request.
-    pub const ECHO_REQUEST: u8 = 1;
-    /// Echo Response.
-    pub const ECHO_RESPONSE: u8 = 2;
-    /// Error Indication.
-    pub const ERROR_INDICATION: u8 = 26;
-    /// Supported Extension Headers Notification.
-    pub const SUPPORTED_EXTENSION_HEADERS: u8 = 31;
-    /// End Marker.
-    pub const END_MARKER: u8 = 254;
-    /// G-PDU: a user's packet.
-    pub const G_PDU: u8 = 255;
+    codes! { u8:
+        ECHO_REQUEST = 1 "Echo Request.";
+        ECHO_RESPONSE = 2 "Echo Response.";
+        ERROR_INDICATION = 26 "Error Indication.";
+        SUPPORTED_EXTENSION_HEADERS = 31 "Supported Extension Headers Notification.";
+        END_MARKER = 254 "End Marker.";
+        G_PDU = 255 "G-PDU: a user's packet.";
+    }
 }
 
 /// Extension header types (TS 29.281 §5.2.1).
 pub mod extension_type {
-    /// No further extension header.
-    pub const NONE: u8 = 0x00;
-    /// UDP port that triggered an error indication.
-    pub const UDP_PORT: u8 = 0x40;
-    /// PDU session container.
-    pub const PDU_SESSION_CONTAINER: u8 = 0x85;
-    /// PDCP PDU number.
-    pub const PDCP_PDU_NUMBER: u8 = 0xc0;
+    codes! { u8:
+        NONE = 0x00 "No further extension header.";
+        UDP_PORT = 0x40 "UDP port that triggered an error indication.";
+        PDU_SESSION_CONTAINER = 0x85 "PDU session container.";
+        PDCP_PDU_NUMBER = 0xc0 "PDCP PDU number.";
+    }
 }
 
 /// Octets that are no GTP-U, or a value that GTP-U cannot carry.

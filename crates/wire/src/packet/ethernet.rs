@@ -79,20 +79,15 @@ impl std::str::FromStr for Mac {
 pub struct EtherType(pub u16);
 
 impl EtherType {
-    /// IPv4 (RFC 894).
-    pub const IPV4: Self = Self(0x0800);
-    /// ARP (RFC 826).
-    pub const ARP: Self = Self(0x0806);
-    /// A customer VLAN tag (IEEE 802.1Q).
-    pub const VLAN: Self = Self(0x8100);
-    /// A service VLAN tag (IEEE 802.1ad).
-    pub const SERVICE_VLAN: Self = Self(0x88a8);
-    /// A service VLAN tag from before IEEE 802.1ad.
-    pub const OLD_SERVICE_VLAN: Self = Self(0x9100);
-    /// Transparent Ethernet bridging: an Ethernet frame within GRE.
-    pub const BRIDGED: Self = Self(0x6558);
-    /// IPv6 (RFC 2464).
-    pub const IPV6: Self = Self(0x86dd);
+    codes! { Self:
+        IPV4 = 0x0800 "IPv4 (RFC 894).";
+        ARP = 0x0806 "ARP (RFC 826).";
+        VLAN = 0x8100 "A customer VLAN tag (IEEE 802.1Q).";
+        SERVICE_VLAN = 0x88a8 "A service VLAN tag (IEEE 802.1ad).";
+        OLD_SERVICE_VLAN = 0x9100 "A service VLAN tag from before IEEE 802.1ad.";
+        BRIDGED = 0x6558 "Transparent Ethernet bridging: an Ethernet frame within GRE.";
+        IPV6 = 0x86dd "IPv6 (RFC 2464).";
+    }
 }
 
 /// Tag control information of IEEE 802.1Q §9.6.

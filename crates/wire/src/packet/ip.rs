@@ -13,18 +13,14 @@ const EXTENSIONS_MAX: usize = 16;
 pub struct Protocol(pub u8);
 
 impl Protocol {
-    /// ICMP.
-    pub const ICMP: Self = Self(1);
-    /// TCP.
-    pub const TCP: Self = Self(6);
-    /// UDP.
-    pub const UDP: Self = Self(17);
-    /// GRE.
-    pub const GRE: Self = Self(47);
-    /// ICMP for IPv6.
-    pub const ICMPV6: Self = Self(58);
-    /// SCTP.
-    pub const SCTP: Self = Self(132);
+    codes! { Self:
+        ICMP = 1 "ICMP.";
+        TCP = 6 "TCP.";
+        UDP = 17 "UDP.";
+        GRE = 47 "GRE.";
+        ICMPV6 = 58 "ICMP for IPv6.";
+        SCTP = 132 "SCTP.";
+    }
 }
 
 /// An IPv4 packet (RFC 791).

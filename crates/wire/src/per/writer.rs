@@ -41,11 +41,6 @@ impl Writer {
         self.buf
     }
 
-    /// Number of octets so far, a partly filled one included.
-    pub fn octet_len(&self) -> usize {
-        self.buf.len()
-    }
-
     /// The low `n` bits of `value`, most significant first.
     #[inline]
     pub fn bits(&mut self, value: u64, mut n: u32) {

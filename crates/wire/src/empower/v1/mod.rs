@@ -32,22 +32,16 @@ const MIN_MESSAGE_BYTES: usize = HEADER_BYTES + 3;
 
 /// What a message is about.
 pub mod action {
-    /// Keep-alive.
-    pub const HELLO: u16 = 1;
-    /// Capabilities.
-    pub const CAPS: u16 = 2;
-    /// UEs that come and go.
-    pub const UE_REPORT: u16 = 4;
-    /// What UEs measure.
-    pub const UE_MEASURE: u16 = 5;
-    /// Use of a cell.
-    pub const CELL_MEASURE: u16 = 6;
-    /// Handover.
-    pub const HANDOVER: u16 = 7;
-    /// Set-up of the RAN; reserved, its body is opaque.
-    pub const RAN_SETUP: u16 = 9;
-    /// Slices.
-    pub const RAN_MAC_SLICE: u16 = 10;
+    codes! { u16:
+        HELLO = 1 "Keep-alive.";
+        CAPS = 2 "Capabilities.";
+        UE_REPORT = 4 "UEs that come and go.";
+        UE_MEASURE = 5 "What UEs measure.";
+        CELL_MEASURE = 6 "Use of a cell.";
+        HANDOVER = 7 "Handover.";
+        RAN_SETUP = 9 "Set-up of the RAN; reserved, its body is opaque.";
+        RAN_MAC_SLICE = 10 "Slices.";
+    }
 }
 
 /// What to do, or how it went.

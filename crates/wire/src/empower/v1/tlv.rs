@@ -73,16 +73,13 @@ tlvs! {
 pub struct Features;
 
 impl Features {
-    /// UE reports.
-    pub const UE_REPORT: u32 = 1;
-    /// UE measurements.
-    pub const UE_MEASURE: u32 = 2;
-    /// Cell measurements.
-    pub const CELL_MEASURE: u32 = 4;
-    /// Handover.
-    pub const HANDOVER: u32 = 8;
-    /// All of them.
-    pub const ALL: u32 = 15;
+    codes! { u32:
+        UE_REPORT = 1 "UE reports.";
+        UE_MEASURE = 2 "UE measurements.";
+        CELL_MEASURE = 4 "Cell measurements.";
+        HANDOVER = 8 "Handover.";
+        ALL = 15 "All of them.";
+    }
 }
 
 /// Type of the list of C-RNTIs in a slice.

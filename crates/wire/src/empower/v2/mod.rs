@@ -26,16 +26,13 @@ pub const MAX_ACTION: u16 = 0x3fff;
 
 /// What a message is about.
 pub mod action {
-    /// Keep-alive.
-    pub const HELLO: u16 = 0;
-    /// Capabilities.
-    pub const CAPABILITIES: u16 = 1;
-    /// UEs that come and go.
-    pub const UE_REPORTS: u16 = 2;
-    /// What UEs measure.
-    pub const UE_MEASUREMENTS: u16 = 3;
-    /// Use of a cell.
-    pub const MAC_PRB_UTILIZATION: u16 = 4;
+    codes! { u16:
+        HELLO = 0 "Keep-alive.";
+        CAPABILITIES = 1 "Capabilities.";
+        UE_REPORTS = 2 "UEs that come and go.";
+        UE_MEASUREMENTS = 3 "What UEs measure.";
+        MAC_PRB_UTILIZATION = 4 "Use of a cell.";
+    }
 }
 
 /// What a request wants.

@@ -273,18 +273,14 @@ pub struct OuterHeaderCreation {
 }
 
 impl OuterHeaderCreation {
-    /// GTP-U over UDP over IPv4.
-    pub const GTPU_UDP_IPV4: u16 = 0x0100;
-    /// GTP-U over UDP over IPv6.
-    pub const GTPU_UDP_IPV6: u16 = 0x0200;
-    /// UDP over IPv4.
-    pub const UDP_IPV4: u16 = 0x0400;
-    /// UDP over IPv6.
-    pub const UDP_IPV6: u16 = 0x0800;
-    /// IPv4 alone.
-    pub const IPV4: u16 = 0x1000;
-    /// IPv6 alone.
-    pub const IPV6: u16 = 0x2000;
+    codes! { u16:
+        GTPU_UDP_IPV4 = 0x0100 "GTP-U over UDP over IPv4.";
+        GTPU_UDP_IPV6 = 0x0200 "GTP-U over UDP over IPv6.";
+        UDP_IPV4 = 0x0400 "UDP over IPv4.";
+        UDP_IPV6 = 0x0800 "UDP over IPv6.";
+        IPV4 = 0x1000 "IPv4 alone.";
+        IPV6 = 0x2000 "IPv6 alone.";
+    }
     const C_TAG: u16 = 0x4000;
     const S_TAG: u16 = 0x8000;
 

@@ -51,14 +51,12 @@ number! {
 }
 
 impl Interface {
-    /// Access: towards the base station.
-    pub const ACCESS: Self = Self(0);
-    /// Core: towards the data network.
-    pub const CORE: Self = Self(1);
-    /// SGi-LAN or N6-LAN.
-    pub const N6_LAN: Self = Self(2);
-    /// The control plane function.
-    pub const CP_FUNCTION: Self = Self(3);
+    codes! { Self:
+        ACCESS = 0 "Access: towards the base station.";
+        CORE = 1 "Core: towards the data network.";
+        N6_LAN = 2 "SGi-LAN or N6-LAN.";
+        CP_FUNCTION = 3 "The control plane function.";
+    }
 }
 
 impl InterfaceType {
@@ -69,45 +67,31 @@ impl InterfaceType {
 }
 
 impl PdnType {
-    /// IPv4.
-    pub const IPV4: Self = Self(1);
-    /// IPv6.
-    pub const IPV6: Self = Self(2);
-    /// IPv4 and IPv6.
-    pub const IPV4V6: Self = Self(3);
+    codes! { Self:
+        IPV4 = 1 "IPv4.";
+        IPV6 = 2 "IPv6.";
+        IPV4V6 = 3 "IPv4 and IPv6.";
+    }
 }
 
 impl Cause {
-    /// Request accepted.
-    pub const ACCEPTED: Self = Self(1);
-    /// Request rejected, no reason given.
-    pub const REJECTED: Self = Self(64);
-    /// No such session.
-    pub const CONTEXT_NOT_FOUND: Self = Self(65);
-    /// Offending IE says which.
-    pub const MANDATORY_IE_MISSING: Self = Self(66);
-    /// Offending IE says which.
-    pub const CONDITIONAL_IE_MISSING: Self = Self(67);
-    /// Of the message, or of the offending element.
-    pub const INVALID_LENGTH: Self = Self(68);
-    /// Offending IE says which.
-    pub const MANDATORY_IE_INCORRECT: Self = Self(69);
-    /// A Forwarding Policy that is not configured.
-    pub const INVALID_FORWARDING_POLICY: Self = Self(70);
-    /// The choice of a TEID that the user plane does not offer.
-    pub const INVALID_F_TEID_ALLOCATION: Self = Self(71);
-    /// No association with the sender.
-    pub const NO_ASSOCIATION: Self = Self(72);
-    /// Failed Rule ID says which.
-    pub const RULE_FAILURE: Self = Self(73);
-    /// Too much to do.
-    pub const CONGESTION: Self = Self(74);
-    /// Nothing left.
-    pub const NO_RESOURCES: Self = Self(75);
-    /// The request asks for something not offered.
-    pub const SERVICE_NOT_SUPPORTED: Self = Self(76);
-    /// Something broke.
-    pub const SYSTEM_FAILURE: Self = Self(77);
+    codes! { Self:
+        ACCEPTED = 1 "Request accepted.";
+        REJECTED = 64 "Request rejected, no reason given.";
+        CONTEXT_NOT_FOUND = 65 "No such session.";
+        MANDATORY_IE_MISSING = 66 "Offending IE says which.";
+        CONDITIONAL_IE_MISSING = 67 "Offending IE says which.";
+        INVALID_LENGTH = 68 "Of the message, or of the offending element.";
+        MANDATORY_IE_INCORRECT = 69 "Offending IE says which.";
+        INVALID_FORWARDING_POLICY = 70 "A Forwarding Policy that is not configured.";
+        INVALID_F_TEID_ALLOCATION = 71 "The choice of a TEID that the user plane does not offer.";
+        NO_ASSOCIATION = 72 "No association with the sender.";
+        RULE_FAILURE = 73 "Failed Rule ID says which.";
+        CONGESTION = 74 "Too much to do.";
+        NO_RESOURCES = 75 "Nothing left.";
+        SERVICE_NOT_SUPPORTED = 76 "The request asks for something not offered.";
+        SYSTEM_FAILURE = 77 "Something broke.";
+    }
 
     /// Whether the request was granted: accepted, fully (1) or in part (2, 3 of later releases).
     pub fn is_accepted(self) -> bool {
