@@ -1,8 +1,7 @@
 //! The loops that look a MAC address up.
 use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::Macs;
-use super::hot::Loop;
-use super::loops::{Each, Step, each};
+use super::loops::{Each, Step};
 use crate::declare::DropReason;
 
 /// The destination MAC as a key.
@@ -31,15 +30,12 @@ pub(super) struct Bridge<'a> {
     pub(super) table: &'a Macs,
 }
 
-impl Loop for Bridge<'_> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        prepare_mac(self.table, burst, live);
-        each(burst, live, self)
-    }
-}
-
 impl Each for Bridge<'_> {
+    #[inline(always)]
+    fn prepare(&self, burst: &Burst, live: u64) {
+        prepare_mac(self.table, burst, live);
+    }
+
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         meta.next_hop = by_mac(self.table, slot, meta)?;
@@ -51,15 +47,12 @@ pub(super) struct FindUserByMac<'a> {
     pub(super) table: &'a Macs,
 }
 
-impl Loop for FindUserByMac<'_> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        prepare_mac(self.table, burst, live);
-        each(burst, live, self)
-    }
-}
-
 impl Each for FindUserByMac<'_> {
+    #[inline(always)]
+    fn prepare(&self, burst: &Burst, live: u64) {
+        prepare_mac(self.table, burst, live);
+    }
+
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         meta.user = by_mac(self.table, slot, meta)?;

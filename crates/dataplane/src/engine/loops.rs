@@ -105,8 +105,19 @@ pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<Look
 
 /// What a loop does with each packet. Must be `#[inline(always)]`; see [`Loop::run`].
 pub(super) trait Each {
+    /// Fetches what the steps will read.
+    #[inline(always)]
+    fn prepare(&self, _: &Burst, _: u64) {}
     /// Refuses a packet, or lets it go on.
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step;
+}
+
+impl<E: Each> Loop for E {
+    #[inline(always)]
+    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+        self.prepare(burst, live);
+        each(burst, live, self)
+    }
 }
 
 /// The same where a packet that is not refused leaves.
@@ -155,13 +166,6 @@ pub(super) struct Admit<A> {
     pub(super) ahead: A,
 }
 
-impl<A: Look> Loop for Admit<A> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, self)
-    }
-}
-
 impl<A: Look> Each for Admit<A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
@@ -196,23 +200,9 @@ impl<const KIND: u8, A: Look> Each for Decap<KIND, A> {
     }
 }
 
-impl<const KIND: u8, A: Look> Loop for Decap<KIND, A> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, self)
-    }
-}
-
 pub(super) struct AdmitDecap<const KIND: u8, A> {
     pub(super) admit: Admit<NoLook>,
     pub(super) decap: Decap<KIND, A>,
-}
-
-impl<const KIND: u8, A: Look> Loop for AdmitDecap<KIND, A> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, self)
-    }
 }
 
 impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
@@ -256,17 +246,14 @@ pub(super) struct FindUser<'a, A> {
     pub(super) ahead: A,
 }
 
-impl<A: Look> Loop for FindUser<'_, A> {
+impl<A: Look> Each for FindUser<'_, A> {
     #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
+    fn prepare(&self, burst: &Burst, live: u64) {
         for i in Bits(if self.fetched { 0 } else { live }) {
             self.table.prepare(&burst.slots[i], &burst.meta[i], self.by);
         }
-        each(burst, live, self)
     }
-}
 
-impl<A: Look> Each for FindUser<'_, A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let user = self.table.lookup(slot, meta, self.by).ok_or(DropReason::Miss)?;
@@ -285,13 +272,6 @@ pub(super) struct Meter<'a> {
     pub(super) tunnels: &'a [Template],
     pub(super) ingress: usize,
     pub(super) now_ns: u64,
-}
-
-impl Loop for Meter<'_> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        each(burst, live, self)
-    }
 }
 
 impl Each for Meter<'_> {
@@ -376,15 +356,12 @@ pub(super) struct Route<'a> {
     pub(super) fetched: bool,
 }
 
-impl Loop for Route<'_> {
-    #[inline(always)]
-    fn run(self, burst: &mut Burst, live: u64) -> u64 {
-        prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
-        each(burst, live, self)
-    }
-}
-
 impl Each for Route<'_> {
+    #[inline(always)]
+    fn prepare(&self, burst: &Burst, live: u64) {
+        prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
+    }
+
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         meta.next_hop = route(self.ipv4, self.ipv6, slot, meta).checked_sub(1).ok_or(DropReason::Miss)?;

@@ -1,8 +1,7 @@
 //! Firewall: rules over the five-tuple with the structure that classbench's seeds have, and traffic that meets them.
-use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip};
+use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip, parameters};
 use crate::declare::{
-    AclId, AclRule, AclTable, Action, Declaration, Decomposition, Direction, Element, Port, Prefix4, Prefix6,
-    Tables,
+    AclId, AclRule, AclTable, Action, Declaration, Direction, Element, Port, Prefix4, Prefix6, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, admit, classify};
@@ -11,24 +10,14 @@ use ranlab_wire::packet::Protocol;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Acl {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Rules.
-    pub rule_num: u32,
-    /// Whose structure the rules have.
-    pub seed_file: Family,
-    /// Seed of the rules.
-    pub rule_seed: u64,
-    /// IP version of the rules: those of IPv6 have the same structure within a /32.
-    pub family: ip::Family,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
+parameters! {
+    /// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
+    Acl, fakedrop true {
+        rule_num: u32 = 2, "Rules.";
+        seed_file: Family = Family::Acl1, "Whose structure the rules have.";
+        rule_seed: u64 = 1, "Seed of the rules.";
+        family: ip::Family = ip::Family::Ipv4, "IP version of the rules: those of IPv6 have the same structure within a /32.";
+    }
 }
 
 /// Families of rule sets, named after classbench's seeds; shares are rounded.
@@ -42,20 +31,6 @@ pub enum Family {
     Fw1,
     /// IP chains: a mix of both.
     Ipc1,
-}
-
-impl Default for Acl {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            rule_num: 2,
-            seed_file: Family::Acl1,
-            rule_seed: 1,
-            family: ip::Family::Ipv4,
-            decomposition: Decomposition::Block,
-        }
-    }
 }
 
 /// Weighted choices.

@@ -2,11 +2,10 @@
 use super::acl::rule6;
 use super::gateway::{self, Servers, Subscriber, Subscribers, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    AclId, AclRule, AclTable, Action, Change, Declaration, Decomposition, Direction, DropReason, Element,
-    Encapsulation, Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables,
-    UserId,
+    AclId, AclRule, AclTable, Action, Change, Declaration, Direction, DropReason, Element, Encapsulation,
+    Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, UserId,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
@@ -16,48 +15,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Bng {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Users; user u has key u + 1 and lives behind CPE u modulo `cpe`.
-    pub user: u32,
-    /// Customers' equipments.
-    pub cpe: u32,
-    /// Servers, a /24 each.
-    pub server: u32,
-    /// Next hops towards the servers.
-    pub nhop: u32,
-    /// Translations of each user.
-    pub user_conn: u32,
-    /// Rules of the firewall in each direction; traffic never meets them, as published.
-    pub fw_rules: u32,
-    /// Rate of a user, octets per second.
-    pub rate_limit: u64,
-    /// Depth of a user's token bucket, octets.
-    pub rate_burst: u32,
-    /// Users that arrive and depart each second.
-    pub fluct_user: u32,
-    /// Servers that appear and disappear each second.
-    pub fluct_server: u32,
-    /// Address of the gateway.
-    pub gw_ip: Ipv4Addr,
-    /// MAC of the gateway.
-    #[serde(with = "gateway::mac_text")]
-    pub gw_mac: Mac,
-    /// IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6, and where
-    /// both versions are, the rules of the firewall have them in turn.
-    pub family: Family,
-    /// Tunnel towards CPEs.
-    pub tunneling_method: Tunneling,
-    /// Layout of events.
-    pub spread: Spread,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
+parameters! {
+    /// Parameters.
+    Bng, fakedrop true {
+        user: u32 = 1, "Users; user u has key u + 1 and lives behind CPE u modulo `cpe`.";
+        cpe: u32 = 1, "Customers' equipments.";
+        server: u32 = 1, "Servers, a /24 each.";
+        nhop: u32 = 2, "Next hops towards the servers.";
+        user_conn: u32 = 1, "Translations of each user.";
+        fw_rules: u32 = 1, "Rules of the firewall in each direction; traffic never meets them, as published.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
+        fluct_user: u32 = 0, "Users that arrive and depart each second.";
+        fluct_server: u32 = 0, "Servers that appear and disappear each second.";
+        gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
+        #[serde(with = "gateway::mac_text")]
+        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
+        family: Family = Family::Ipv4,
+            "IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6, and where \
+            both versions are, the rules of the firewall have them in turn.";
+        tunneling_method: Tunneling = Tunneling::Gre, "Tunnel towards CPEs.";
+        spread: Spread = Spread::Even, "Layout of events.";
+    }
 }
 
 /// Tunnel towards CPEs.
@@ -69,31 +48,6 @@ pub enum Tunneling {
     Gre,
     /// VXLAN, as its released backends run.
     Vxlan,
-}
-
-impl Default for Bng {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            user: 1,
-            cpe: 1,
-            server: 1,
-            nhop: 2,
-            user_conn: 1,
-            fw_rules: 1,
-            rate_limit: gateway::RATE_LIMIT,
-            rate_burst: gateway::RATE_BURST,
-            fluct_user: 0,
-            fluct_server: 0,
-            gw_ip: gateway::GW_IP,
-            gw_mac: gateway::GW_MAC,
-            family: Family::Ipv4,
-            tunneling_method: Tunneling::Gre,
-            spread: Spread::Even,
-            decomposition: Decomposition::Block,
-        }
-    }
 }
 
 const BY_KEY: ExactId = ExactId(0);

@@ -2,62 +2,29 @@
 //! the published table; sizes and addresses follow its other gateways.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NatId,
-    NatKey, NatTable, Port, RouteId, Tables,
+    Declaration, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NatId, NatKey, NatTable,
+    Port, RouteId, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
-use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Dcgw {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Virtual machines; machine m has VNI m + 1 and lives on host m modulo `host`.
-    pub vm: u32,
-    /// Hosts.
-    pub host: u32,
-    /// Translations of each machine.
-    pub vm_conn: u32,
-    /// Servers, a /24 each.
-    pub server: u32,
-    /// Next hops towards the servers.
-    pub nhop: u32,
-    /// Address of the gateway.
-    pub gw_ip: Ipv4Addr,
-    /// MAC of the gateway.
-    #[serde(with = "gateway::mac_text")]
-    pub gw_mac: Mac,
-    /// IP version of the machines, within tunnels that are always IPv4; servers have both if any machine has IPv6.
-    pub family: Family,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for Dcgw {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            vm: 1,
-            host: 1,
-            vm_conn: 1,
-            server: 1,
-            nhop: 2,
-            gw_ip: gateway::GW_IP,
-            gw_mac: gateway::GW_MAC,
-            family: Family::Ipv4,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters.
+    Dcgw, fakedrop true {
+        vm: u32 = 1, "Virtual machines; machine m has VNI m + 1 and lives on host m modulo `host`.";
+        host: u32 = 1, "Hosts.";
+        vm_conn: u32 = 1, "Translations of each machine.";
+        server: u32 = 1, "Servers, a /24 each.";
+        nhop: u32 = 2, "Next hops towards the servers.";
+        gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
+        #[serde(with = "gateway::mac_text")]
+        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
+        family: Family = Family::Ipv4, "IP version of the machines, within tunnels that are always IPv4; servers have both if any machine has IPv6.";
     }
 }
 

@@ -2,54 +2,26 @@
 //! down. Only a row in the published table; sizes and addresses follow its other pipelines.
 use super::gateway::{self, Subscriber};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NextHop,
-    Port, Tables,
+    Declaration, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NextHop, Port, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Encap {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Stations; station s has VNI s + 1 and lives at endpoint s modulo `endpoint`.
-    pub station: u32,
-    /// Far tunnel endpoints.
-    pub endpoint: u32,
-    /// Address of this endpoint.
-    pub gw_ip: Ipv4Addr,
-    /// MAC of this endpoint.
-    #[serde(with = "gateway::mac_text")]
-    pub gw_mac: Mac,
-    /// IP version of what the stations send, within tunnels that are always IPv4.
-    pub family: Family,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for Encap {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            station: 2,
-            endpoint: 1,
-            gw_ip: gateway::GW_IP,
-            gw_mac: gateway::GW_MAC,
-            family: Family::Ipv4,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters.
+    Encap, fakedrop true {
+        station: u32 = 2, "Stations; station s has VNI s + 1 and lives at endpoint s modulo `endpoint`.";
+        endpoint: u32 = 1, "Far tunnel endpoints.";
+        gw_ip: Ipv4Addr = gateway::GW_IP, "Address of this endpoint.";
+        #[serde(with = "gateway::mac_text")]
+        gw_mac: Mac = gateway::GW_MAC, "MAC of this endpoint.";
+        family: Family = Family::Ipv4, "IP version of what the stations send, within tunnels that are always IPv4.";
     }
 }
 

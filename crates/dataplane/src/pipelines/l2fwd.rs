@@ -1,48 +1,23 @@
 //! Ethernet switch: destination MAC to port, one table for each direction.
-use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Decomposition, Direction, DropReason, Element, Event, ExactId, ExactTable,
-    Happening, NextHop, Port, Tables,
+    Change, Declaration, Direction, DropReason, Element, Event, ExactId, ExactTable, Happening, NextHop,
+    Port, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
 use ranlab_wire::packet::Mac;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct L2fwd {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// MAC addresses behind the core port.
-    pub upstream_table_size: u32,
-    /// MAC addresses behind the access port.
-    pub downstream_table_size: u32,
-    /// Addresses that appear and disappear each second, half of them (rounded up) upstream.
-    pub fluct_table: u32,
-    /// Layout of these events.
-    pub spread: Spread,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for L2fwd {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            upstream_table_size: 2,
-            downstream_table_size: 2,
-            fluct_table: 0,
-            spread: Spread::Even,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters.
+    L2fwd, fakedrop true {
+        upstream_table_size: u32 = 2, "MAC addresses behind the core port.";
+        downstream_table_size: u32 = 2, "MAC addresses behind the access port.";
+        fluct_table: u32 = 0, "Addresses that appear and disappear each second, half of them (rounded up) upstream.";
+        spread: Spread = Spread::Even, "Layout of these events.";
     }
 }
 

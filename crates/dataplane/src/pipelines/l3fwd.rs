@@ -1,8 +1,8 @@
 //! IP router: longest prefix to next hop, next hop to MAC addresses and port, one hop of life.
-use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Decomposition, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId,
-    Port, Prefix4, Prefix6, RouteId, RouteTable, Tables,
+    Change, Declaration, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId, Port, Prefix4,
+    Prefix6, RouteId, RouteTable, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Step, admit, destination, readdress, spend_hop};
@@ -11,40 +11,23 @@ use ranlab_wire::packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct L3fwd {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Prefixes towards the core.
-    pub upstream_l3_table_size: u32,
-    /// Next hops towards the core.
-    pub upstream_group_table_size: u32,
-    /// Prefixes towards the access side.
-    pub downstream_l3_table_size: u32,
-    /// Next hops towards the access side.
-    pub downstream_group_table_size: u32,
-    /// MAC of the core port.
-    #[serde(with = "super::gateway::mac_text")]
-    pub uplink_mac: Mac,
-    /// MAC of the access port.
-    #[serde(with = "super::gateway::mac_text")]
-    pub downlink_mac: Mac,
-    /// Routes that appear and disappear each second, upstream.
-    pub fluct_l3_table: u32,
-    /// Changes of upstream next hops each second.
-    pub fluct_group_table: u32,
-    /// IP version of the prefixes.
-    pub family: Family,
-    /// Lengths of the prefixes.
-    pub prefix_lengths: PrefixLengths,
-    /// Layout of events.
-    pub spread: Spread,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
+parameters! {
+    /// Parameters.
+    L3fwd, fakedrop true {
+        upstream_l3_table_size: u32 = 10, "Prefixes towards the core.";
+        upstream_group_table_size: u32 = 2, "Next hops towards the core.";
+        downstream_l3_table_size: u32 = 2, "Prefixes towards the access side.";
+        downstream_group_table_size: u32 = 1, "Next hops towards the access side.";
+        #[serde(with = "super::gateway::mac_text")]
+        uplink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x01]), "MAC of the core port.";
+        #[serde(with = "super::gateway::mac_text")]
+        downlink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x00]), "MAC of the access port.";
+        fluct_l3_table: u32 = 0, "Routes that appear and disappear each second, upstream.";
+        fluct_group_table: u32 = 0, "Changes of upstream next hops each second.";
+        family: Family = Family::Ipv4, "IP version of the prefixes.";
+        prefix_lengths: PrefixLengths = PrefixLengths::Uniform, "Lengths of the prefixes.";
+        spread: Spread = Spread::Even, "Layout of events.";
+    }
 }
 
 /// IP version of the prefixes.
@@ -80,27 +63,6 @@ pub enum PrefixLengths {
     Uniform,
     /// Roughly as in the Internet's tables: 8 to 32, most of them 24; IPv6 20 to 128, most of them 48.
     Mixed,
-}
-
-impl Default for L3fwd {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            upstream_l3_table_size: 10,
-            upstream_group_table_size: 2,
-            downstream_l3_table_size: 2,
-            downstream_group_table_size: 1,
-            uplink_mac: Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x01]),
-            downlink_mac: Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x00]),
-            fluct_l3_table: 0,
-            fluct_group_table: 0,
-            family: Family::Ipv4,
-            prefix_lengths: PrefixLengths::Uniform,
-            spread: Spread::Even,
-            decomposition: Decomposition::Block,
-        }
-    }
 }
 
 /// Sixteenths of the mixed lengths, after the Internet's tables.

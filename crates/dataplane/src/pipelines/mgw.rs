@@ -1,10 +1,10 @@
 //! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter for each user.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, schedule};
+use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Decomposition, Direction, Element, Encapsulation, Event, ExactId, ExactTable,
-    Happening, Port, RouteId, Tables, TunnelId, UserId,
+    Change, Declaration, Direction, Element, Encapsulation, Event, ExactId, ExactTable, Happening, Port,
+    RouteId, Tables, TunnelId, UserId,
 };
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination};
@@ -13,47 +13,26 @@ use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Mgw {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Users; user u has TEID u + 1 and is served by base station u modulo `bst`.
-    pub user: u32,
-    /// Base stations.
-    pub bst: u32,
-    /// Servers, a /24 each.
-    pub server: u32,
-    /// Next hops towards the servers.
-    pub nhop: u32,
-    /// Rate of a user, octets per second.
-    pub rate_limit: u64,
-    /// Depth of a user's token bucket, octets.
-    pub rate_burst: u32,
-    /// Users that arrive and depart each second.
-    pub fluct_user: u32,
-    /// Handovers each second.
-    pub handover: u32,
-    /// Servers that appear and disappear each second.
-    pub fluct_server: u32,
-    /// Address of the gateway.
-    pub gw_ip: Ipv4Addr,
-    /// MAC of the gateway.
-    #[serde(with = "gateway::mac_text")]
-    pub gw_mac: Mac,
-    /// IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6.
-    pub family: Family,
-    /// Tunnel towards base stations.
-    pub tunneling_method: Tunneling,
-    /// QoS flow in the PDU session container of GTP-U, 0 to 63.
-    pub qfi: u8,
-    /// Layout of events.
-    pub spread: Spread,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
+parameters! {
+    /// Parameters.
+    Mgw, fakedrop true {
+        user: u32 = 1, "Users; user u has TEID u + 1 and is served by base station u modulo `bst`.";
+        bst: u32 = 1, "Base stations.";
+        server: u32 = 1, "Servers, a /24 each.";
+        nhop: u32 = 2, "Next hops towards the servers.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
+        fluct_user: u32 = 0, "Users that arrive and depart each second.";
+        handover: u32 = 0, "Handovers each second.";
+        fluct_server: u32 = 0, "Servers that appear and disappear each second.";
+        gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
+        #[serde(with = "gateway::mac_text")]
+        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
+        family: Family = Family::Ipv4, "IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6.";
+        tunneling_method: Tunneling = Tunneling::Gtp, "Tunnel towards base stations.";
+        qfi: u8 = 9, "QoS flow in the PDU session container of GTP-U, 0 to 63.";
+        spread: Spread = Spread::Even, "Layout of events.";
+    }
 }
 
 /// Tunnel towards base stations.
@@ -65,31 +44,6 @@ pub enum Tunneling {
     Gtp,
     /// VXLAN with the TEID as VNI, as its released backends run.
     Vxlan,
-}
-
-impl Default for Mgw {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            user: 1,
-            bst: 1,
-            server: 1,
-            nhop: 2,
-            rate_limit: gateway::RATE_LIMIT,
-            rate_burst: gateway::RATE_BURST,
-            fluct_user: 0,
-            handover: 0,
-            fluct_server: 0,
-            gw_ip: gateway::GW_IP,
-            gw_mac: gateway::GW_MAC,
-            tunneling_method: Tunneling::Gtp,
-            qfi: 9,
-            family: Family::Ipv4,
-            spread: Spread::Even,
-            decomposition: Decomposition::Block,
-        }
-    }
 }
 
 /// Tables by the element that uses them.

@@ -73,6 +73,39 @@ pub enum Spread {
     Burst,
 }
 
+/// The parameters of a pipeline under their published names, a line each: `name: Type = default, "meaning";`. What all
+/// pipelines have stands here.
+macro_rules! parameters {
+    ($(#[$meta:meta])* $name:ident, fakedrop $fakedrop:literal {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty = $default:expr, $doc:literal;)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct $name {
+            /// Cores of the system under test.
+            pub core: u16,
+            /// Unmatched packets leave by the other port.
+            pub fakedrop: bool,
+            $($(#[$field_meta])* #[doc = $doc] pub $field: $type,)*
+            /// Division into blocks.
+            pub decomposition: $crate::declare::Decomposition,
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    core: 1,
+                    fakedrop: $fakedrop,
+                    $($field: $default,)*
+                    decomposition: $crate::declare::Decomposition::Block,
+                }
+            }
+        }
+    };
+}
+use parameters;
+
 macro_rules! each {
     ($self:expr, $p:ident => $do:expr) => {
         match $self {

@@ -1,61 +1,31 @@
 //! Address translation with a static population: private address and port to public ones, and back.
 use super::gateway::{self, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, parameters};
 use crate::declare::{
-    Declaration, Decomposition, Direction, DropReason, Element, NatId, NatTable, NextHop, NextHopId, Port,
-    Prefix4, Prefix6, RouteId, RouteTable, Tables,
+    Declaration, Direction, DropReason, Element, NatId, NatTable, NextHop, NextHopId, Port, Prefix4, Prefix6,
+    RouteId, RouteTable, Tables,
 };
 use crate::random::Random;
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
 use crate::trace::frames::{Endpoint, Packet};
 use ranlab_wire::packet::{Mac, Protocol};
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Parameters. Every port of the port range at every address of the address range has a translation, for TCP.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Nat {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// First private address. A private IPv6 address has it as its last 32 bits, within 2001:db9::/64.
-    pub range_ipv4_min: Ipv4Addr,
-    /// Last private address.
-    pub range_ipv4_max: Ipv4Addr,
-    /// First private port, 1 or more.
-    pub range_port_min: u16,
-    /// Last private port.
-    pub range_port_max: u16,
-    /// Destination MAC of what leaves by the core port.
-    #[serde(with = "gateway::mac_text")]
-    pub uplink_dst_mac: Mac,
-    /// Destination MAC of what leaves by the access port.
-    #[serde(with = "gateway::mac_text")]
-    pub downlink_dst_mac: Mac,
-    /// IP version of what is translated; where both are, translations have them in turn.
-    pub family: Family,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for Nat {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            range_ipv4_min: Ipv4Addr::new(10, 0, 0, 1),
-            range_ipv4_max: Ipv4Addr::new(10, 0, 0, 1),
-            range_port_min: 1000,
-            range_port_max: 2000,
-            uplink_dst_mac: Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]),
-            downlink_dst_mac: Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]),
-            family: Family::Ipv4,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters. Every port of the port range at every address of the address range has a translation, for TCP.
+    Nat, fakedrop true {
+        range_ipv4_min: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1),
+            "First private address. A private IPv6 address has it as its last 32 bits, within 2001:db9::/64.";
+        range_ipv4_max: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1), "Last private address.";
+        range_port_min: u16 = 1000, "First private port, 1 or more.";
+        range_port_max: u16 = 2000, "Last private port.";
+        #[serde(with = "gateway::mac_text")]
+        uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC of what leaves by the core port.";
+        #[serde(with = "gateway::mac_text")]
+        downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC of what leaves by the access port.";
+        family: Family = Family::Ipv4, "IP version of what is translated; where both are, translations have them in turn.";
     }
 }
 

@@ -1,40 +1,19 @@
 //! Port forwarding: what enters one port leaves the other; the baseline of every comparison.
-use super::{Flow, ParameterError, Reference};
-use crate::declare::{Declaration, Decomposition, Direction, DropReason, Element, Port, Tables};
+use super::{Flow, ParameterError, Reference, parameters};
+use crate::declare::{Declaration, Direction, DropReason, Element, Port, Tables};
 use crate::random::Random;
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
 use ranlab_wire::packet::Mac;
-use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Portfwd {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port; here nothing is matched.
-    pub fakedrop: bool,
-    /// Source MAC to write on the way up.
-    #[serde(with = "super::gateway::mac_text_option")]
-    pub mac_swap_upstream: Option<Mac>,
-    /// Source MAC to write on the way down.
-    #[serde(with = "super::gateway::mac_text_option")]
-    pub mac_swap_downstream: Option<Mac>,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for Portfwd {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: false,
-            mac_swap_upstream: None,
-            mac_swap_downstream: None,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters. Nothing is matched here, so that `fakedrop` concerns nobody.
+    Portfwd, fakedrop false {
+        #[serde(with = "super::gateway::mac_text_option")]
+        mac_swap_upstream: Option<Mac> = None, "Source MAC to write on the way up.";
+        #[serde(with = "super::gateway::mac_text_option")]
+        mac_swap_downstream: Option<Mac> = None, "Source MAC to write on the way down.";
     }
 }
 

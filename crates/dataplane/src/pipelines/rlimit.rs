@@ -1,45 +1,20 @@
 //! Rate limiter: a token bucket for each user, found by address; frames pass as they are.
 use super::gateway::{self, Subscriber, Subscribers};
 use super::l3fwd::Family;
-use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded};
-use crate::declare::{Declaration, Decomposition, Direction, Element, ExactId, ExactTable, Port, Tables};
+use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
+use crate::declare::{Declaration, Direction, Element, ExactId, ExactTable, Port, Tables};
 use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, destination, source};
 use crate::trace::frames::Packet;
-use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Rlimit {
-    /// Cores of the system under test.
-    pub core: u16,
-    /// Unmatched packets leave by the other port.
-    pub fakedrop: bool,
-    /// Users.
-    pub user: u32,
-    /// IP version of the users.
-    pub family: Family,
-    /// Rate of a user, octets per second.
-    pub rate_limit: u64,
-    /// Depth of a user's token bucket, octets.
-    pub rate_burst: u32,
-    /// Division into blocks.
-    pub decomposition: Decomposition,
-}
-
-impl Default for Rlimit {
-    fn default() -> Self {
-        Self {
-            core: 1,
-            fakedrop: true,
-            user: 1,
-            family: Family::Ipv4,
-            rate_limit: gateway::RATE_LIMIT,
-            rate_burst: gateway::RATE_BURST,
-            decomposition: Decomposition::Block,
-        }
+parameters! {
+    /// Parameters.
+    Rlimit, fakedrop true {
+        user: u32 = 1, "Users.";
+        family: Family = Family::Ipv4, "IP version of the users.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
     }
 }
 
