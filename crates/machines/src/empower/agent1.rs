@@ -1,12 +1,10 @@
 //! The base station's end of version 1.
-use super::measure::{Core, Measurement};
-use super::{EmpowerAgentSettings, station};
+use super::measure::{Agent, Core, Measurement, Station};
+use super::station;
 use crate::Time;
-use crate::southbound::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, SouthboundAgent, Ue, UeChange, UeEvent,
-};
-use ranlab_wire::empower::Mac;
+use crate::southbound::{AgentEvent, AgentOutput, Beat, Ue, UeChange, UeEvent};
 use ranlab_wire::empower::v1::*;
+use ranlab_wire::empower::{EmpowerError, Mac};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -46,24 +44,23 @@ impl Slice {
     }
 }
 
-/// The machine: see the [module](super).
+/// What version 1 holds.
 #[derive(Debug)]
-pub struct EmpowerAgent1 {
-    settings: EmpowerAgentSettings,
-    core: Core,
-    /// Transaction of the UE reports, once they were asked for.
-    report_xid: Option<u32>,
+pub struct Version1 {
     slices: BTreeMap<u8, Slice>,
-    used_prbs: (u32, u32),
 }
 
-impl EmpowerAgent1 {
-    /// An agent at rest, with the default slice.
-    pub fn new(settings: EmpowerAgentSettings) -> Self {
-        let slices = BTreeMap::from([(0, Slice::DEFAULT)]);
-        Self { core: Core::new(settings.max_ues), report_xid: None, slices, used_prbs: (0, 0), settings }
+impl Default for Version1 {
+    /// The default slice.
+    fn default() -> Self {
+        Self { slices: BTreeMap::from([(0, Slice::DEFAULT)]) }
     }
+}
 
+/// An agent of version 1.
+pub type EmpowerAgent1 = Agent<Version1>;
+
+impl EmpowerAgent1 {
     fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body, due: Option<Time>) {
         let header = Header {
             enb: self.settings.mac.into(),
@@ -73,29 +70,94 @@ impl EmpowerAgent1 {
             sender: Sender::Agent,
             seq: self.core.next_seq(),
         };
-        let mut octets = Vec::new();
-        match (Pdu { header, timing, opcode, body }).encode(&mut octets) {
-            Ok(()) => self.core.send(octets, due),
-            Err(error) => self.core.fault(format!("a message of ours: {error}")),
-        }
+        let pdu = Pdu { header, timing, opcode, body };
+        self.core.send(due, |out| pdu.encode(out));
     }
 
-    fn receive(&mut self, now: Time, octets: &[u8]) {
-        self.core.buffer.extend(octets);
-        loop {
-            let (pdu, len) = match self.core.buffer.next(message_bytes) {
-                Ok(None) => return,
-                Ok(Some(message)) => (decode(message), message.len()),
-                Err(error) => return self.core.broken(error.to_string()),
-            };
-            self.core.counters.received += 1;
-            self.core.counters.received_bytes += len as u64;
-            match pdu {
-                Ok(pdu) => self.take(now, pdu),
-                Err(error) => self.core.fault(error.to_string()),
+    fn capabilities(&self) -> Vec<Tlv> {
+        let cell = CellCaps {
+            pci: self.settings.pci,
+            features: Features::ALL,
+            dl_earfcn: 3500,
+            dl_bandwidth: PRBS,
+            ul_earfcn: 21_500,
+            ul_bandwidth: PRBS,
+            max_ues: u16::try_from(self.settings.max_ues).unwrap_or(u16::MAX),
+        };
+        let ran = RanCaps {
+            pci: self.settings.pci,
+            layer2: 1,
+            mac_sched: 1,
+            max_slices: MAX_SLICES,
+            ..RanCaps::default()
+        };
+        vec![Tlv::CellCaps(cell), Tlv::RanCaps(ran)]
+    }
+
+    fn identity(&self, rnti: u16, ue: &Ue, state: u8) -> Tlv {
+        Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
+    }
+
+    /// As the published agents: questions and SET are answered, ADD and REM are not. The published controller answers what
+    /// it hears of a slice that it does not know with another REM.
+    fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
+        self.core.requested(now);
+        let known = self.own.slices.get(&id.dscp).copied();
+        let (opcode, tlvs) = match (opcode, known) {
+            (Opcode::Remove, _) => {
+                self.own.slices.remove(&id.dscp);
+                return self.slice_event(id.dscp, 0);
             }
+            (Opcode::Add | Opcode::Set, None) if self.own.slices.len() >= usize::from(MAX_SLICES) => {
+                (Opcode::Fail, Vec::new())
+            }
+            (Opcode::Add | Opcode::Set, _) => {
+                let slice = known.unwrap_or(Slice { rbgs: 0, ..Slice::DEFAULT }).with(tlvs);
+                self.own.slices.insert(id.dscp, slice);
+                self.slice_event(id.dscp, slice.rbgs);
+                if opcode == Opcode::Add {
+                    return;
+                }
+                (Opcode::Unspecified, slice.tlvs())
+            }
+            (_, Some(slice)) => (Opcode::Unspecified, slice.tlvs()),
+            (_, None) => (Opcode::Fail, Vec::new()),
+        };
+        self.send(Timing::Single, opcode, xid, Body::SliceResponse(id, tlvs), None);
+    }
+
+    fn slice_event(&mut self, dscp: u8, rbgs: u16) {
+        self.core.counters.commands += 1;
+        let event = AgentEvent::Slice { slice: dscp.into(), rbgs };
+        self.core.outputs.push_back(AgentOutput::Event(event));
+    }
+
+    fn measure(&mut self, now: Time, xid: u32, opcode: Opcode, tlvs: &[Tlv]) {
+        // A removal names the measurement by its transaction.
+        if opcode == Opcode::Remove {
+            return self.core.stop_all(|_, measurement| measurement.xid == xid);
+        }
+        for tlv in tlvs {
+            let Tlv::RrcMeasureRequest(request) = tlv else { continue };
+            if self.core.ues.get(request.rnti).is_none() {
+                self.core.fault(format!("a measurement by {}, who is not here", request.rnti));
+                continue;
+            }
+            let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
+            let beat = Beat { due: now + period, period };
+            // The published agents take the number of measurements for "without end".
+            let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
+            self.core.measure(request.rnti, measurement);
+            self.core.counters.rounds += 1;
+            self.core.initialised(now);
         }
     }
+}
+
+impl Station for EmpowerAgent1 {
+    type Pdu = Pdu;
+    const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
+    const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;
 
     fn take(&mut self, now: Time, pdu: Pdu) {
         let xid = pdu.header.xid;
@@ -109,7 +171,7 @@ impl EmpowerAgent1 {
             }
             Body::UeReportRequest(_) => {
                 self.core.requested(now);
-                self.report_xid = Some(xid);
+                self.core.report_xid = Some(xid);
                 let ues: Vec<Tlv> =
                     self.core.ues.iter().map(|(rnti, ue)| self.identity(rnti, ue, 0)).collect();
                 if ues.is_empty() {
@@ -150,127 +212,7 @@ impl EmpowerAgent1 {
         }
     }
 
-    fn capabilities(&self) -> Vec<Tlv> {
-        let cell = CellCaps {
-            pci: self.settings.pci,
-            features: Features::ALL,
-            dl_earfcn: 3500,
-            dl_bandwidth: PRBS,
-            ul_earfcn: 21_500,
-            ul_bandwidth: PRBS,
-            max_ues: u16::try_from(self.settings.max_ues).unwrap_or(u16::MAX),
-        };
-        let ran = RanCaps {
-            pci: self.settings.pci,
-            layer2: 1,
-            mac_sched: 1,
-            max_slices: MAX_SLICES,
-            ..RanCaps::default()
-        };
-        vec![Tlv::CellCaps(cell), Tlv::RanCaps(ran)]
-    }
-
-    fn identity(&self, rnti: u16, ue: &Ue, state: u8) -> Tlv {
-        Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
-    }
-
-    /// As the published agents: questions and SET are answered, ADD and REM are not. The published controller answers what
-    /// it hears of a slice that it does not know with another REM.
-    fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
-        self.core.requested(now);
-        let known = self.slices.get(&id.dscp).copied();
-        let (opcode, tlvs) = match (opcode, known) {
-            (Opcode::Remove, _) => {
-                self.slices.remove(&id.dscp);
-                return self.slice_event(id.dscp, 0);
-            }
-            (Opcode::Add | Opcode::Set, None) if self.slices.len() >= usize::from(MAX_SLICES) => {
-                (Opcode::Fail, Vec::new())
-            }
-            (Opcode::Add | Opcode::Set, _) => {
-                let slice = known.unwrap_or(Slice { rbgs: 0, ..Slice::DEFAULT }).with(tlvs);
-                self.slices.insert(id.dscp, slice);
-                self.slice_event(id.dscp, slice.rbgs);
-                if opcode == Opcode::Add {
-                    return;
-                }
-                (Opcode::Unspecified, slice.tlvs())
-            }
-            (_, Some(slice)) => (Opcode::Unspecified, slice.tlvs()),
-            (_, None) => (Opcode::Fail, Vec::new()),
-        };
-        self.send(Timing::Single, opcode, xid, Body::SliceResponse(id, tlvs), None);
-    }
-
-    fn slice_event(&mut self, dscp: u8, rbgs: u16) {
-        self.core.counters.commands += 1;
-        let event = AgentEvent::Slice { slice: dscp.into(), rbgs };
-        self.core.outputs.push_back(AgentOutput::Event(event));
-    }
-
-    fn measure(&mut self, now: Time, xid: u32, opcode: Opcode, tlvs: &[Tlv]) {
-        // A removal names the measurement by its transaction.
-        if opcode == Opcode::Remove {
-            return self.core.stop_all(|_, measurement| measurement.xid == xid);
-        }
-        for tlv in tlvs {
-            let Tlv::RrcMeasureRequest(request) = tlv else { continue };
-            if self.core.ues.get(request.rnti).is_none() {
-                self.core.fault(format!("a measurement by {}, who is not here", request.rnti));
-                continue;
-            }
-            let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
-            let beat = Beat { due: now + period, period };
-            // The published agents take the number of measurements for "without end".
-            let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
-            self.core.measure(request.rnti, measurement);
-            self.core.counters.rounds += 1;
-            self.core.initialised(now);
-        }
-    }
-
-    fn wake(&mut self, now: Time) {
-        if let Some(beat) = &mut self.core.hello
-            && Core::strike(beat, now, &mut self.core.counters.skipped).is_some()
-        {
-            let interval_ms = u32::try_from(self.settings.hello.as_millis()).unwrap_or(u32::MAX);
-            let timing = Timing::Scheduled { interval_ms };
-            self.send(timing, Opcode::Unspecified, 0, Body::Hello(0), None);
-        }
-        if let Some((beat, xid)) = &mut self.core.cell
-            && let Some(due) = Core::strike(beat, now, &mut self.core.counters.skipped)
-        {
-            let (xid, interval_ms) = (*xid, u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX));
-            let used: u32 = self.core.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
-            self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
-            let report = MacPrbsReport {
-                dl_prbs_total: PRBS,
-                dl_prbs_used: self.used_prbs.0,
-                ul_prbs_total: PRBS,
-                ul_prbs_used: self.used_prbs.1,
-            };
-            if !self.core.delegated {
-                let body = Body::CellMeasureReport(vec![Tlv::MacPrbsReport(report)]);
-                self.send(Timing::Scheduled { interval_ms }, Opcode::Success, xid, body, Some(due));
-            }
-        }
-        while let Some((rnti, measurement, due)) = self.core.due(now) {
-            let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
-            if self.core.delegated {
-                continue;
-            }
-            let report = RrcMeasureReport {
-                measure_id: measurement.id,
-                pci: self.settings.pci,
-                rsrp: radio.rsrp_dbm,
-                rsrq: radio.rsrq_db.into(),
-            };
-            let body = Body::UeMeasureReport(vec![Tlv::RrcMeasureReport(report)]);
-            self.send(Timing::Triggered, Opcode::Success, measurement.xid, body, Some(due));
-        }
-    }
-
-    fn ue(&mut self, event: UeEvent) {
+    fn changed(&mut self, event: UeEvent) {
         let (tlv, arrived) = match event.change {
             UeChange::Updated(radio) => {
                 self.core.counters.refused_ues +=
@@ -293,7 +235,7 @@ impl EmpowerAgent1 {
                 (self.identity(rnti, &ue, 1), None)
             }
         };
-        let Some(xid) = self.report_xid else { return };
+        let Some(xid) = self.core.report_xid else { return };
         self.send(Timing::Triggered, Opcode::Success, xid, Body::UeReport(vec![tlv]), None);
         if let (UeChange::Arrived { station, pci, rnti, .. }, Some(target_rnti)) = (event.change, arrived) {
             let octets = station.to_be_bytes();
@@ -303,54 +245,40 @@ impl EmpowerAgent1 {
             self.send(Timing::Single, Opcode::Success, 0, Body::HandoverResponse(response), None);
         }
     }
-}
 
-impl SouthboundAgent for EmpowerAgent1 {
-    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
-        match input {
-            AgentInput::Connecting => self.core.connecting(now),
-            AgentInput::Connected => self.core.connected(now, self.settings.hello),
-            AgentInput::Received(octets) => self.receive(now, octets),
-            AgentInput::Closed => {
-                self.report_xid = None;
-                self.core.closed();
-            }
-            AgentInput::Ue(event) => self.ue(event),
-            AgentInput::Delegated(to_agent) => self.core.delegated = to_agent,
-            AgentInput::Wake => {}
+    fn wake(&mut self, now: Time) {
+        if let Some(beat) = &mut self.core.hello
+            && Core::strike(beat, now, &mut self.core.counters.skipped).is_some()
+        {
+            let interval_ms = u32::try_from(self.settings.hello.as_millis()).unwrap_or(u32::MAX);
+            let timing = Timing::Scheduled { interval_ms };
+            self.send(timing, Opcode::Unspecified, 0, Body::Hello(0), None);
         }
-        self.wake(now);
-    }
-
-    fn poll(&mut self) -> Option<AgentOutput> {
-        self.core.outputs.pop_front()
-    }
-
-    fn wake_at(&self) -> Option<Time> {
-        self.core.wake_at()
-    }
-
-    fn is_reporting(&self) -> bool {
-        self.core.is_reporting()
-    }
-
-    fn counters(&self) -> &AgentCounters {
-        &self.core.counters
-    }
-
-    fn ues(&self) -> usize {
-        self.core.ues.len()
-    }
-
-    fn announced_ues(&self) -> usize {
-        self.report_xid.map_or(0, |_| self.core.ues.len())
-    }
-
-    fn unanswered_since(&self) -> Option<Time> {
-        self.core.unanswered_since
-    }
-
-    fn ue(&self, rnti: u16) -> Option<Ue> {
-        self.core.ues.get(rnti).copied()
+        if let Some((beat, xid)) = &mut self.core.cell
+            && let Some(due) = Core::strike(beat, now, &mut self.core.counters.skipped)
+        {
+            let (xid, interval_ms) = (*xid, u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX));
+            let (dl_prbs_used, ul_prbs_used) = self.core.use_prbs();
+            let report =
+                MacPrbsReport { dl_prbs_total: PRBS, dl_prbs_used, ul_prbs_total: PRBS, ul_prbs_used };
+            if !self.core.delegated {
+                let body = Body::CellMeasureReport(vec![Tlv::MacPrbsReport(report)]);
+                self.send(Timing::Scheduled { interval_ms }, Opcode::Success, xid, body, Some(due));
+            }
+        }
+        while let Some((rnti, measurement, due)) = self.core.due(now) {
+            let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
+            if self.core.delegated {
+                continue;
+            }
+            let report = RrcMeasureReport {
+                measure_id: measurement.id,
+                pci: self.settings.pci,
+                rsrp: radio.rsrp_dbm,
+                rsrq: radio.rsrq_db.into(),
+            };
+            let body = Body::UeMeasureReport(vec![Tlv::RrcMeasureReport(report)]);
+            self.send(Timing::Triggered, Opcode::Success, measurement.xid, body, Some(due));
+        }
     }
 }

@@ -1,10 +1,8 @@
 //! The base station's end of version 2.
-use super::EmpowerAgentSettings;
-use super::measure::{Core, Measurement};
+use super::measure::{Agent, Core, Measurement, Station};
 use crate::Time;
-use crate::southbound::{
-    AgentCounters, AgentInput, AgentOutput, Beat, SouthboundAgent, Ue, UeChange, UeEvent,
-};
+use crate::southbound::{Beat, Ue, UeChange, UeEvent};
+use ranlab_wire::empower::EmpowerError;
 use ranlab_wire::empower::v2::*;
 use std::time::Duration;
 
@@ -13,90 +11,22 @@ const PRBS: u8 = 50;
 /// Lowest value of an RSRP range in dBm (TS 36.133 §9.1.4).
 const RSRP_RANGE_0_DBM: i16 = -141;
 
-/// The machine: see the [module](super).
-#[derive(Debug)]
-pub struct EmpowerAgent2 {
-    settings: EmpowerAgentSettings,
-    core: Core,
-    report_xid: Option<u32>,
-    used_prbs: (u32, u32),
-}
+/// Version 2 holds nothing of its own.
+#[derive(Debug, Default)]
+pub struct Version2;
+
+/// An agent of version 2.
+pub type EmpowerAgent2 = Agent<Version2>;
 
 impl EmpowerAgent2 {
-    /// An agent at rest.
-    pub fn new(settings: EmpowerAgentSettings) -> Self {
-        Self { core: Core::new(settings.max_ues), report_xid: None, used_prbs: (0, 0), settings }
-    }
-
     fn send(&mut self, kind: Kind, action: u16, xid: u32, tlvs: Vec<Tlv>, due: Option<Time>) {
         let seq = self.core.next_seq();
-        let mut octets = Vec::new();
-        match Pdu::new(kind, action, self.settings.mac, seq, xid, tlvs).encode(&mut octets) {
-            Ok(()) => self.core.send(octets, due),
-            Err(error) => self.core.fault(format!("a message of ours: {error}")),
-        }
+        let pdu = Pdu::new(kind, action, self.settings.mac, seq, xid, tlvs);
+        self.core.send(due, |out| pdu.encode(out));
     }
 
     fn answer(&mut self, action: u16, xid: u32, tlvs: Vec<Tlv>, due: Option<Time>) {
         self.send(Kind::Response(Outcome::Success), action, xid, tlvs, due);
-    }
-
-    fn receive(&mut self, now: Time, octets: &[u8]) {
-        self.core.buffer.extend(octets);
-        loop {
-            let (pdu, len) = match self.core.buffer.next(message_bytes) {
-                Ok(None) => return,
-                Ok(Some(message)) => (decode(message), message.len()),
-                Err(error) => return self.core.broken(error.to_string()),
-            };
-            self.core.counters.received += 1;
-            self.core.counters.received_bytes += len as u64;
-            match pdu {
-                Ok(pdu) => self.take(now, pdu),
-                Err(error) => self.core.fault(error.to_string()),
-            }
-        }
-    }
-
-    fn take(&mut self, now: Time, pdu: Pdu) {
-        let operation = match pdu.kind {
-            Kind::Request(operation) => operation,
-            // The answer to our hello.
-            Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
-            Kind::Response(_) => return self.core.fault("a response that nobody asked for".to_owned()),
-        };
-        match pdu.action {
-            action::CAPABILITIES => {
-                self.core.requested(now);
-                let cell = CapabilitiesCell {
-                    pci: self.settings.pci,
-                    dl_earfcn: 3350,
-                    ul_earfcn: 21_350,
-                    n_prbs: PRBS,
-                };
-                self.answer(pdu.action, pdu.xid, vec![Tlv::CapabilitiesCell(cell)], None);
-            }
-            action::UE_REPORTS => match operation {
-                Operation::Delete => self.report_xid = None,
-                _ => {
-                    self.core.requested(now);
-                    self.report_xid = Some(pdu.xid);
-                    let ues = self.core.ues.iter();
-                    let ues: Vec<Tlv> =
-                        ues.map(|(rnti, ue)| self.identity(rnti, ue, UeStatus::CONNECTED)).collect();
-                    for ue in ues {
-                        self.answer(pdu.action, pdu.xid, vec![ue], None);
-                    }
-                    self.core.initialised(now);
-                }
-            },
-            action::UE_MEASUREMENTS => self.measure(now, pdu.xid, operation, &pdu.tlvs),
-            action::MAC_PRB_UTILIZATION => self.cell_report(pdu.xid, now),
-            other => {
-                self.core.fault(format!("action {other} has no meaning"));
-                self.send(Kind::Response(Outcome::Fail), other, pdu.xid, Vec::new(), None);
-            }
-        }
     }
 
     fn identity(&self, rnti: u16, ue: &Ue, status: u8) -> Tlv {
@@ -139,11 +69,78 @@ impl EmpowerAgent2 {
     }
 
     fn cell_report(&mut self, xid: u32, now: Time) {
-        let used: u32 = self.core.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
-        self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
-        let (dl, ul) = self.used_prbs;
+        let (dl, ul) = self.core.use_prbs();
         let report = MacPrbReport { prb: PRBS.into(), dl, ul, pci: self.settings.pci };
         self.answer(action::MAC_PRB_UTILIZATION, xid, vec![Tlv::MacPrbReport(report)], Some(now));
+    }
+}
+
+impl Station for EmpowerAgent2 {
+    type Pdu = Pdu;
+    const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
+    const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;
+
+    fn take(&mut self, now: Time, pdu: Pdu) {
+        let operation = match pdu.kind {
+            Kind::Request(operation) => operation,
+            // The answer to our hello.
+            Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
+            Kind::Response(_) => return self.core.fault("a response that nobody asked for".to_owned()),
+        };
+        match pdu.action {
+            action::CAPABILITIES => {
+                self.core.requested(now);
+                let cell = CapabilitiesCell {
+                    pci: self.settings.pci,
+                    dl_earfcn: 3350,
+                    ul_earfcn: 21_350,
+                    n_prbs: PRBS,
+                };
+                self.answer(pdu.action, pdu.xid, vec![Tlv::CapabilitiesCell(cell)], None);
+            }
+            action::UE_REPORTS => match operation {
+                Operation::Delete => self.core.report_xid = None,
+                _ => {
+                    self.core.requested(now);
+                    self.core.report_xid = Some(pdu.xid);
+                    let ues = self.core.ues.iter();
+                    let ues: Vec<Tlv> =
+                        ues.map(|(rnti, ue)| self.identity(rnti, ue, UeStatus::CONNECTED)).collect();
+                    for ue in ues {
+                        self.answer(pdu.action, pdu.xid, vec![ue], None);
+                    }
+                    self.core.initialised(now);
+                }
+            },
+            action::UE_MEASUREMENTS => self.measure(now, pdu.xid, operation, &pdu.tlvs),
+            action::MAC_PRB_UTILIZATION => self.cell_report(pdu.xid, now),
+            other => {
+                self.core.fault(format!("action {other} has no meaning"));
+                self.send(Kind::Response(Outcome::Fail), other, pdu.xid, Vec::new(), None);
+            }
+        }
+    }
+
+    fn changed(&mut self, event: UeEvent) {
+        let tlv = match event.change {
+            UeChange::Updated(radio) => {
+                self.core.counters.refused_ues +=
+                    u64::from(self.core.ues.update(event.imsi, radio).is_none());
+                return;
+            }
+            UeChange::Activated(ue) | UeChange::Arrived { ue, .. } => {
+                self.core.ues.add(ue).map(|rnti| self.identity(rnti, &ue, UeStatus::CONNECTED))
+            }
+            UeChange::Deactivated => self.core.ues.remove(event.imsi).map(|(rnti, ue)| {
+                self.core.stop_all(|of, _| of == rnti);
+                self.identity(rnti, &ue, UeStatus::DISCONNECTED)
+            }),
+        };
+        match (tlv, self.core.report_xid) {
+            (Some(tlv), Some(xid)) => self.answer(action::UE_REPORTS, xid, vec![tlv], None),
+            (Some(_), None) => {}
+            (None, _) => self.core.counters.refused_ues += 1,
+        }
     }
 
     fn wake(&mut self, now: Time) {
@@ -171,77 +168,5 @@ impl EmpowerAgent2 {
             let tlvs = vec![Tlv::UeMeasurementReport(report)];
             self.answer(action::UE_MEASUREMENTS, measurement.xid, tlvs, Some(due));
         }
-    }
-
-    fn ue(&mut self, event: UeEvent) {
-        let tlv = match event.change {
-            UeChange::Updated(radio) => {
-                self.core.counters.refused_ues +=
-                    u64::from(self.core.ues.update(event.imsi, radio).is_none());
-                return;
-            }
-            UeChange::Activated(ue) | UeChange::Arrived { ue, .. } => {
-                self.core.ues.add(ue).map(|rnti| self.identity(rnti, &ue, UeStatus::CONNECTED))
-            }
-            UeChange::Deactivated => self.core.ues.remove(event.imsi).map(|(rnti, ue)| {
-                self.core.stop_all(|of, _| of == rnti);
-                self.identity(rnti, &ue, UeStatus::DISCONNECTED)
-            }),
-        };
-        match (tlv, self.report_xid) {
-            (Some(tlv), Some(xid)) => self.answer(action::UE_REPORTS, xid, vec![tlv], None),
-            (Some(_), None) => {}
-            (None, _) => self.core.counters.refused_ues += 1,
-        }
-    }
-}
-
-impl SouthboundAgent for EmpowerAgent2 {
-    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
-        match input {
-            AgentInput::Connecting => self.core.connecting(now),
-            AgentInput::Connected => self.core.connected(now, self.settings.hello),
-            AgentInput::Received(octets) => self.receive(now, octets),
-            AgentInput::Closed => {
-                self.report_xid = None;
-                self.core.closed();
-            }
-            AgentInput::Ue(event) => self.ue(event),
-            AgentInput::Delegated(to_agent) => self.core.delegated = to_agent,
-            AgentInput::Wake => {}
-        }
-        self.wake(now);
-    }
-
-    fn poll(&mut self) -> Option<AgentOutput> {
-        self.core.outputs.pop_front()
-    }
-
-    fn wake_at(&self) -> Option<Time> {
-        self.core.wake_at()
-    }
-
-    fn is_reporting(&self) -> bool {
-        self.core.is_reporting()
-    }
-
-    fn counters(&self) -> &AgentCounters {
-        &self.core.counters
-    }
-
-    fn ues(&self) -> usize {
-        self.core.ues.len()
-    }
-
-    fn announced_ues(&self) -> usize {
-        self.report_xid.map_or(0, |_| self.core.ues.len())
-    }
-
-    fn unanswered_since(&self) -> Option<Time> {
-        self.core.unanswered_since
-    }
-
-    fn ue(&self, rnti: u16) -> Option<Ue> {
-        self.core.ues.get(rnti).copied()
     }
 }

@@ -1,6 +1,11 @@
 //! What both versions' agents have in common: connection, timing, UEs, measurements.
+use super::EmpowerAgentSettings;
 use crate::Time;
-use crate::southbound::{AgentCounters, AgentEvent, AgentOutput, Beat, StreamBuffer, UeTable};
+use crate::southbound::{
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, SouthboundAgent, StreamBuffer, Ue, UeEvent,
+    UeTable,
+};
+use ranlab_wire::empower::EmpowerError;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -36,6 +41,9 @@ pub(super) struct Core {
     reporting: bool,
     /// The hello that is to be answered.
     pub(super) unanswered_since: Option<Time>,
+    /// Transaction of the UE reports, once they were asked for.
+    pub(super) report_xid: Option<u32>,
+    used_prbs: (u32, u32),
 }
 
 impl Core {
@@ -56,7 +64,16 @@ impl Core {
             requested_at: None,
             reporting: false,
             unanswered_since: None,
+            report_xid: None,
+            used_prbs: (0, 0),
         }
+    }
+
+    /// Another report of the cell: the downlink's and uplink's resource blocks used so far.
+    pub(super) fn use_prbs(&mut self) -> (u32, u32) {
+        let used: u32 = self.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
+        self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
+        self.used_prbs
     }
 
     pub(super) fn connecting(&mut self, now: Time) {
@@ -81,6 +98,7 @@ impl Core {
         self.requested_at = None;
         self.reporting = false;
         self.unanswered_since = None;
+        self.report_xid = None;
     }
 
     pub(super) fn next_seq(&mut self) -> u32 {
@@ -88,7 +106,16 @@ impl Core {
         self.seq
     }
 
-    pub(super) fn send(&mut self, octets: Vec<u8>, due: Option<Time>) {
+    /// Sends what `encode` writes.
+    pub(super) fn send(
+        &mut self,
+        due: Option<Time>,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), EmpowerError>,
+    ) {
+        let mut octets = Vec::new();
+        if let Err(error) = encode(&mut octets) {
+            return self.fault(format!("a message of ours: {error}"));
+        }
         if self.connected {
             self.counters.sent += 1;
             self.counters.sent_bytes += octets.len() as u64;
@@ -180,5 +207,106 @@ impl Core {
             *skipped += beat.advance(now);
             due
         })
+    }
+}
+
+/// An agent of one version; `own` is what that holds beside the [`Core`]. See the [module](super).
+#[derive(Debug)]
+pub struct Agent<V> {
+    pub(super) settings: EmpowerAgentSettings,
+    pub(super) core: Core,
+    pub(super) own: V,
+}
+
+impl<V: Default> Agent<V> {
+    /// An agent at rest.
+    pub fn new(settings: EmpowerAgentSettings) -> Self {
+        Self { core: Core::new(settings.max_ues), own: V::default(), settings }
+    }
+}
+
+/// What the versions do not have in common.
+pub(super) trait Station {
+    /// A message.
+    type Pdu;
+    /// Octets of the message at the front of these.
+    const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError>;
+    /// Reads a message.
+    const DECODE: fn(&[u8]) -> Result<Self::Pdu, EmpowerError>;
+    /// A message came.
+    fn take(&mut self, now: Time, pdu: Self::Pdu);
+    /// A UE came, went or changed.
+    fn changed(&mut self, event: UeEvent);
+    /// Sends what is due.
+    fn wake(&mut self, now: Time);
+}
+
+fn receive<V>(agent: &mut Agent<V>, now: Time, octets: &[u8])
+where
+    Agent<V>: Station,
+{
+    agent.core.buffer.extend(octets);
+    loop {
+        let (pdu, len) = match agent.core.buffer.next(Agent::<V>::MESSAGE_BYTES) {
+            Ok(None) => return,
+            Ok(Some(message)) => (Agent::<V>::DECODE(message), message.len()),
+            Err(error) => return agent.core.broken(error.to_string()),
+        };
+        agent.core.counters.received += 1;
+        agent.core.counters.received_bytes += len as u64;
+        match pdu {
+            Ok(pdu) => agent.take(now, pdu),
+            Err(error) => agent.core.fault(error.to_string()),
+        }
+    }
+}
+
+impl<V> SouthboundAgent for Agent<V>
+where
+    Self: Station,
+{
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        match input {
+            AgentInput::Connecting => self.core.connecting(now),
+            AgentInput::Connected => self.core.connected(now, self.settings.hello),
+            AgentInput::Received(octets) => receive(self, now, octets),
+            AgentInput::Closed => self.core.closed(),
+            AgentInput::Ue(event) => self.changed(event),
+            AgentInput::Delegated(to_agent) => self.core.delegated = to_agent,
+            AgentInput::Wake => {}
+        }
+        self.wake(now);
+    }
+
+    fn poll(&mut self) -> Option<AgentOutput> {
+        self.core.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.core.wake_at()
+    }
+
+    fn is_reporting(&self) -> bool {
+        self.core.is_reporting()
+    }
+
+    fn counters(&self) -> &AgentCounters {
+        &self.core.counters
+    }
+
+    fn ues(&self) -> usize {
+        self.core.ues.len()
+    }
+
+    fn announced_ues(&self) -> usize {
+        self.core.report_xid.map_or(0, |_| self.core.ues.len())
+    }
+
+    fn unanswered_since(&self) -> Option<Time> {
+        self.core.unanswered_since
+    }
+
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.core.ues.get(rnti).copied()
     }
 }

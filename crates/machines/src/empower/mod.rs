@@ -13,7 +13,7 @@ pub use control1::EmpowerSession1;
 pub use control2::EmpowerSession2;
 
 use crate::Time;
-use crate::southbound::{AgentInput, AgentOutput, ReportPeriod};
+use crate::southbound::{AgentCounters, AgentInput, AgentOutput, ReportPeriod, SouthboundAgent, Ue};
 use ranlab_wire::empower::Mac;
 use std::time::Duration;
 
@@ -159,60 +159,49 @@ pub enum EmpowerAgent {
     V2(EmpowerAgent2),
 }
 
-impl crate::southbound::SouthboundAgent for EmpowerAgent {
-    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+impl EmpowerAgent {
+    fn of_its_version(&self) -> &dyn SouthboundAgent {
         match self {
-            Self::V1(agent) => agent.handle(now, input),
-            Self::V2(agent) => agent.handle(now, input),
+            Self::V1(agent) => agent,
+            Self::V2(agent) => agent,
         }
+    }
+
+    fn of_its_version_mut(&mut self) -> &mut dyn SouthboundAgent {
+        match self {
+            Self::V1(agent) => agent,
+            Self::V2(agent) => agent,
+        }
+    }
+}
+
+impl SouthboundAgent for EmpowerAgent {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        self.of_its_version_mut().handle(now, input)
     }
     fn poll(&mut self) -> Option<AgentOutput> {
-        match self {
-            Self::V1(agent) => agent.poll(),
-            Self::V2(agent) => agent.poll(),
-        }
+        self.of_its_version_mut().poll()
     }
     fn wake_at(&self) -> Option<Time> {
-        match self {
-            Self::V1(agent) => agent.wake_at(),
-            Self::V2(agent) => agent.wake_at(),
-        }
+        self.of_its_version().wake_at()
     }
     fn is_reporting(&self) -> bool {
-        match self {
-            Self::V1(agent) => agent.is_reporting(),
-            Self::V2(agent) => agent.is_reporting(),
-        }
+        self.of_its_version().is_reporting()
     }
-    fn counters(&self) -> &crate::southbound::AgentCounters {
-        match self {
-            Self::V1(agent) => agent.counters(),
-            Self::V2(agent) => agent.counters(),
-        }
+    fn counters(&self) -> &AgentCounters {
+        self.of_its_version().counters()
     }
     fn ues(&self) -> usize {
-        match self {
-            Self::V1(agent) => agent.ues(),
-            Self::V2(agent) => agent.ues(),
-        }
+        self.of_its_version().ues()
     }
     fn announced_ues(&self) -> usize {
-        match self {
-            Self::V1(agent) => agent.announced_ues(),
-            Self::V2(agent) => agent.announced_ues(),
-        }
+        self.of_its_version().announced_ues()
     }
     fn unanswered_since(&self) -> Option<Time> {
-        match self {
-            Self::V1(agent) => agent.unanswered_since(),
-            Self::V2(agent) => agent.unanswered_since(),
-        }
+        self.of_its_version().unanswered_since()
     }
-    fn ue(&self, rnti: u16) -> Option<crate::southbound::Ue> {
-        match self {
-            Self::V1(agent) => agent.ue(rnti),
-            Self::V2(agent) => agent.ue(rnti),
-        }
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.of_its_version().ue(rnti)
     }
 }
 
