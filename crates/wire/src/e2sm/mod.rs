@@ -22,6 +22,7 @@ pub mod plain;
 pub mod rlc;
 pub mod rrc;
 pub mod slice;
+mod statistics;
 mod table;
 pub mod traffic;
 

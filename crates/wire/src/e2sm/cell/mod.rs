@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 
 use super::RowKey;
-use super::plain::statistics_model;
+use super::statistics::statistics_model;
 use super::table::row;
 
 statistics_model! {

@@ -3,7 +3,8 @@
 //! "Aggregated" counters run since the UE attached; "current" values are those of the most recent slot.
 
 use super::RowKey;
-use super::plain::{Word, statistics_model};
+use super::plain::Word;
+use super::statistics::statistics_model;
 use super::table::row;
 
 /// Header (1, a [`Word`]) of the one control that FlexRIC's agents take: a test of the way, which changes nothing at the node. Its

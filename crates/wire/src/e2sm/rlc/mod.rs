@@ -4,7 +4,8 @@
 
 use std::convert::Infallible;
 
-use super::plain::{PlainField, statistics_model};
+use super::plain::PlainField;
+use super::statistics::statistics_model;
 use super::table::{Field, Type, row};
 use super::{RowKey, Value};
 

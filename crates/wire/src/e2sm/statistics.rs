@@ -1,0 +1,166 @@
+//! What the statistics models in FlexRIC's form share: reports at intervals, a list of elements in [`plain`](super::plain)
+//! encoding, neither action definition nor outcome.
+use super::plain::{PlainElement, PlainView, decode_indication_header};
+use super::{Encoding, SmError};
+use crate::e2ap::Version;
+use crate::per::{Random, Source};
+
+/// Elements of a random message, at most.
+const SAMPLE_ELEMENTS: u64 = 8;
+/// A date of this century, microseconds since the Unix epoch: random time stamps lie after it.
+const SAMPLE_EPOCH_US: i64 = 1_700_000_000_000_000;
+
+/// Random elements and the time stamp of their message; the same for the same seed.
+pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
+    let mut random = Random::new(seed, Version::V2_03);
+    // A source of random values has no end, and every octet string is an element.
+    let mut number = |below: u64| random.constrained(0, below).unwrap_or_default();
+    let (count, after_us) = (number(SAMPLE_ELEMENTS), number(u64::from(u32::MAX)));
+    let elements = (0..count).filter_map(|_| E::from_bytes(&random.octets_fixed(E::SIZE).ok()?)).collect();
+    (elements, SAMPLE_EPOCH_US + after_us as i64)
+}
+
+/// Declares a statistics model in FlexRIC's form: reports at intervals, a list of elements, no action definition, no
+/// outcome. First who it is: name, OID, function id, definition, revision, customary or not, type of its control's parts;
+/// then its indication, the borrowed view of it, and the list.
+macro_rules! statistics_model {
+    (
+        $(#[$meta:meta])*
+        $model:ident $name:literal: $oid:literal, $id:literal, $definition:literal, revision $revision:literal,
+            customary $customary:literal, $control:ty;
+        $(#[$indication_meta:meta])*
+        $indication:ident $view:ident { $list:ident: $element:ident, $list_doc:literal }
+    ) => {
+        /// The OID by which a node offers the model.
+        pub const OID: &str = $oid;
+        /// The RAN function id that agents give it: FlexRIC's, or this project's if no peer has the model.
+        pub const DEFAULT_FUNCTION_ID: u16 = $id;
+        /// The RAN function definition: ASCII, no structure.
+        pub const DEFINITION: &[u8] = $definition;
+        /// The RAN function revision that those agents announce.
+        pub const REVISION: u16 = $revision;
+        /// Whether other projects' controllers know it.
+        pub const CUSTOMARY: bool = $customary;
+
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $model;
+
+        $(#[$indication_meta])*
+        pub struct $indication {
+            #[doc = $list_doc]
+            pub $list: Vec<$element>,
+            /// When the statistics were taken, microseconds since the Unix epoch.
+            pub tstamp_us: i64,
+        }
+
+        #[doc = concat!("A borrowed [`", stringify!($indication), "`].")]
+        pub type $view<'a> = $crate::e2sm::plain::PlainView<'a, $element>;
+
+        $crate::e2sm::octets::octets! { $indication: Plain => $crate::e2sm::plain::Plain; }
+
+        impl $indication {
+            /// Appends the message to `out`; allocates nothing if the capacity suffices.
+            pub fn encode(&self, out: &mut Vec<u8>) {
+                out.reserve(self.encoded_size());
+                // A Vec grows, so there is always room.
+                let _ = self.encode_into(out);
+            }
+
+            /// Appends the message to `out`: a `BytesMut` or a `&mut [u8]`, which is advanced.
+            pub fn encode_into(
+                &self,
+                out: &mut impl bytes::BufMut,
+            ) -> Result<(), $crate::e2sm::plain::PlainError> {
+                $crate::e2sm::plain::encode_list(out, self.$list.iter().copied(), self.tstamp_us)
+            }
+
+            /// Octets of the encoded message.
+            pub fn encoded_size(&self) -> usize {
+                $crate::e2sm::plain::encoded_size::<$element>(self.$list.len())
+            }
+
+            /// Reads a message; the count must agree with the length exactly.
+            pub fn decode(payload: &[u8]) -> Result<Self, $crate::e2sm::plain::PlainError> {
+                let view = $crate::e2sm::plain::PlainView::<$element>::new(payload)?;
+                Ok(Self { $list: view.iter().collect(), tstamp_us: view.tstamp_us() })
+            }
+        }
+
+        impl $crate::e2sm::plain::PlainOctets for $indication {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.encode(out);
+            }
+
+            fn take(octets: &[u8]) -> Result<Self, $crate::e2sm::plain::PlainError> {
+                Self::decode(octets)
+            }
+        }
+
+        impl $crate::e2sm::ServiceModel for $model {
+            const NAME: &'static str = $name;
+            const OID: &'static str = OID;
+            const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+            const DEFINITION: &'static [u8] = DEFINITION;
+            const REVISION: u16 = REVISION;
+            const CUSTOMARY: bool = CUSTOMARY;
+
+            type Trigger = $crate::e2sm::plain::EventTrigger;
+            type Action = std::convert::Infallible;
+            type Header = $crate::e2sm::plain::Word;
+            type Message = $indication;
+            type ControlHeader = $control;
+            type Control = $control;
+            type Outcome = std::convert::Infallible;
+
+            fn periodic(period: std::time::Duration) -> Result<Self::Trigger, $crate::e2sm::SmError> {
+                $crate::e2sm::plain::EventTrigger::every(period)
+            }
+
+            fn period(trigger: &Self::Trigger) -> Option<std::time::Duration> {
+                Some(std::time::Duration::from_millis(trigger.period_ms.into()))
+            }
+
+            fn columns() -> Vec<$crate::e2sm::Column> {
+                <$element as $crate::e2sm::Row>::columns()
+            }
+
+            fn tabulate(_: &Self::Header, message: &$indication, table: &mut $crate::e2sm::Table) {
+                table.tstamp_us = Some(message.tstamp_us);
+                message.$list.iter().for_each(|element| table.push(element));
+            }
+
+            fn check(
+                encoding: $crate::e2sm::Encoding,
+                header: &[u8],
+                message: &[u8],
+            ) -> Result<(), $crate::e2sm::SmError> {
+                $crate::e2sm::statistics::check::<$element>(encoding, header, message)
+            }
+
+            fn tstamp_us(_: $crate::e2sm::Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
+                $crate::e2sm::plain::tstamp_us(message)
+            }
+
+            fn sample(seed: u64) -> (Self::Header, Self::Message) {
+                let ($list, tstamp_us) = $crate::e2sm::statistics::sample::<$element>(seed);
+                (Self::Header::default(), $indication { $list, tstamp_us })
+            }
+        }
+    };
+}
+pub(crate) use statistics_model;
+
+/// Whether an indication is a list of `E`, by its framing alone.
+pub(crate) fn check<E: PlainElement>(
+    encoding: Encoding,
+    header: &[u8],
+    message: &[u8],
+) -> Result<(), SmError> {
+    if encoding != Encoding::Plain {
+        return Err(SmError::Encoding { asked: encoding, allowed: &[Encoding::Plain] });
+    }
+    decode_indication_header(header)?;
+    PlainView::<E>::new(message)?;
+    Ok(())
+}
