@@ -252,3 +252,40 @@ impl Setting for Version {
         Some(self.name().trim_start_matches("E2AP ").into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What people write is what is printed again; what nobody could mean is answered with what is allowed.
+    fn reads<T: Setting>(written: &[&str], wrong: &[(&str, &str)]) {
+        for text in written {
+            let value = T::from_value(&Value::from(*text)).unwrap().to_value().unwrap();
+            assert_eq!(value.to_string(), *text);
+        }
+        for (text, allowed) in wrong {
+            let told = T::from_value(&Value::from(*text)).err().unwrap_or_default();
+            assert!(told.contains(allowed), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn settings_are_printed_as_they_are_written_and_refused_with_what_is_allowed() {
+        reads::<Listen>(&["unix", "tcp://127.0.0.1:0", "unix:///run/e2"], &[("tcp:/x", "tcp:/x")]);
+        reads::<Share>(
+            &["adaptive", "0.2", "0.999"],
+            &[("0", "0.001 to 0.999"), ("1", "0.2 is FlexRAN"), ("NaN", "adaptive")],
+        );
+        reads::<Period>(
+            &["honour", "1ms", "2s"],
+            &[("999us", "every 1ms"), ("0s", "every 1ms"), ("often", "or honour")],
+        );
+        reads::<NodeKind>(&["gnb", "split", "ng-enb", "enb", "mixed"], &[("bts", "ng-enb")]);
+        reads::<QueueKind>(&["leaky", "bounded"], &[("endless", "bounded")]);
+        reads::<ThreadUse>(&["per-run", "inline"], &[("two", "inline")]);
+        reads::<Southbound>(&["flexran", "mosaic", "empower1", "empower2"], &[("empower3", "empower2")]);
+        reads::<Profile>(&["marc", "embb", "mmtc", "mmtc-burst", "urllc"], &[("voice", "mmtc-burst")]);
+        reads::<Dialect>(&Dialect::ALL.map(|dialect| dialect.name), &[("tr-069", Dialect::ALL[0].name)]);
+        reads::<Version>(&["1.01", "2.03", "3.01"], &[("4.00", "3.01")]);
+    }
+}

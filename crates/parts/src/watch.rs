@@ -174,3 +174,72 @@ impl Seen {
 fn how_ended(status: ExitStatus) -> String {
     crate::child::how_ended(status).replacen("it was killed by", "ended with", 1).replacen("it ", "", 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// What never comes is a failure, after this long.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn watched(script: &str, launches: bool) -> (Watch, u32) {
+        let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let pid = child.id();
+        let mut watch = Watch::start("strange", Some(Subject::Process { pid }), Some(child), launches);
+        watch.begin();
+        (watch, pid)
+    }
+
+    fn signal(pid: u32, name: &str) {
+        assert!(
+            Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success()
+        );
+    }
+
+    fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            match look() {
+                Some(found) => return found,
+                None if begun.elapsed() > PATIENCE => panic!("never: {what}"),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_is_told_by_name_while_it_lasts_and_after() {
+        let (watch, pid) = watched("exec sleep 600", false);
+        assert!(watch.stops().is_empty());
+        signal(pid, "STOP");
+        let still = until("a stop", || watch.stops().pop());
+        assert_eq!(still.who, format!("strange (sleep, process {pid})"));
+        std::thread::sleep(Duration::from_millis(200));
+        signal(pid, "CONT");
+        let over = until("its end", || watch.stops().pop().filter(|_| watch.seen().stopped.is_empty()));
+        assert!(over.seconds > still.seconds && over.seconds >= 0.2, "{over:?}");
+        assert_eq!((over.from_s, watch.stops().len()), (still.from_s, 1));
+        assert!(watch.check().is_ok());
+        let mut left = { watch }.stop().unwrap();
+        left.kill().unwrap();
+        left.wait().unwrap();
+    }
+
+    #[test]
+    fn who_ends_is_told_with_how_and_when() {
+        for (script, signalled, how) in [
+            ("exec sleep 600", Some("ABRT"), "strange ended with signal 6"),
+            ("exit 3", None, "strange exited with code 3"),
+        ] {
+            let (watch, pid) = watched(script, false);
+            signalled.iter().for_each(|name| signal(pid, name));
+            let told = until("its end", || watch.check().err()).to_string();
+            assert!(told.contains(how) && told.ends_with(" s into the window"), "{told}");
+        }
+        // A launcher that ended well has left the system behind; one that ended badly has not.
+        let (watch, _) = watched("exit 0", true);
+        until("the launcher's end", || watch.main_pid().is_none().then_some(()));
+        assert!(watch.check().is_ok());
+    }
+}
