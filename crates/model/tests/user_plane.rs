@@ -117,6 +117,29 @@ fn what_harq_gives_up_is_lost_in_unacknowledged_mode_and_comes_later_in_acknowle
 }
 
 #[test]
+fn rlc_holds_no_more_than_its_limits_and_counts_what_it_drops() {
+    let unlimited = RlcConfig::default();
+    for (rlc_down, most) in [
+        (RlcConfig { buffer_bytes: 20_000, ..unlimited }, 20_000),
+        (RlcConfig { buffer_sdus: 10, ..unlimited }, 10 * 1003),
+    ] {
+        // 20 Mbit/s for a carrier of 7.
+        let mut cell = cell(Carrier::lte(25));
+        let flow = FlowConfig { measured: true, ..constant(20_000) };
+        let rnti = cell.attach(UeConfig { rlc_down, ..UeConfig::fixed(1, 10, vec![flow]) }).unwrap();
+        let mut highest = 0;
+        for ms in 1..=2_000 {
+            cell.advance(ms * 1000);
+            highest = highest.max(cell.report(rnti).unwrap().dl.queue_bytes);
+        }
+        assert!(highest <= most && highest > most / 2, "{highest} bytes waited of {most}, {rlc_down:?}");
+        let flow = &cell.flows(rnti).unwrap()[0];
+        let in_rlc = flow.sent.0 - flow.delivered.0 - flow.dropped;
+        assert!(flow.dropped > 2_000 && in_rlc < 40, "{flow:?}");
+    }
+}
+
+#[test]
 fn an_idle_uplink_waits_for_its_scheduling_request() {
     let mut means = Vec::new();
     for sr_slots in [1, 20] {
@@ -478,8 +501,14 @@ fn a_flow_that_goes_on_and_off_sends_at_its_mean_rate() {
 }
 
 /// By how much fluid differs from slots in what UEs 2 dB apart are delivered in ten minutes, %.
-fn fluid_against_slots(ues: u32, traffic: &Traffic, correlation: f32, cqi_slots: u16) -> f64 {
-    let config = CellConfig { seed: 2, cqi_slots, ..CellConfig::new(Carrier::lte(25)) };
+fn fluid_against_slots(
+    ues: u32,
+    traffic: &Traffic,
+    correlation: f32,
+    (cqi_slots, window_slots): (u16, u32),
+) -> f64 {
+    let mut config = CellConfig { seed: 2, cqi_slots, ..CellConfig::new(Carrier::lte(25)) };
+    config.down.slices[0].scheduler = UeScheduler::ProportionalFair { window_slots };
     let (mut slots, mut fluid) = (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 100).unwrap());
     for id in 0..ues {
         let channel = Channel::Fading { mean_db: 8.0 + 2.0 * (id % 6) as f32, correlation };
@@ -504,13 +533,13 @@ fn fluid_carries_what_slots_carry() {
         (Traffic::FullBuffer, &[0.0, 0.9, 0.97, 0.99, 0.995, 0.999]),
     ] {
         for correlation in correlations {
-            let off = fluid_against_slots(6, &traffic, *correlation, 5);
+            let off = fluid_against_slots(6, &traffic, *correlation, (5, 1000));
             assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
         }
     }
-    // Nobody to choose among, many to choose among, and reports that are old.
-    for (ues, cqi_slots) in [(1, 5), (20, 5), (6, 10)] {
-        let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots);
-        assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots: {off:+.2} %");
+    // Nobody to choose among, many to choose among, reports that are old, a window so short that each slot is decided.
+    for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
+        let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, (cqi_slots, window_slots));
+        assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots, {window_slots}: {off:+.2} %");
     }
 }

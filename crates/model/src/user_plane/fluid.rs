@@ -157,11 +157,10 @@ impl FluidCell {
             _ => 1.0,
         };
         let noise = Stream::new(seed, Purpose::Mixed, here);
-        let period = u64::from(self.config.cqi_slots);
         let reported = link.sinr;
-        let phase = self.paths.len() as u64 % period;
+        let phase = self.paths.len() as u64 % u64::from(self.config.cqi_slots);
         let (next, aging) = (self.step * self.step_slots, Vec::new());
-        let path = Path { link, noise, reported, period, phase, next, correlation, aging };
+        let path = Path { link, noise, reported, phase, next, correlation, aging };
         self.paths.push(path);
         for (leg, rlc) in self.legs.iter_mut().zip([config.rlc_down, config.rlc_up]) {
             leg.attach(config, rlc, seed, coherence(correlation));
@@ -251,10 +250,13 @@ impl FluidCell {
     }
 
     fn decide(&mut self, slot: u64) {
-        let [down, up] = &self.legs;
+        // One division for all UEs.
+        let period = u64::from(self.config.cqi_slots);
+        let (rest, [down, up]) = (slot % period, &self.legs);
         for ((path, down), up) in self.paths.iter_mut().zip(&down.ues).zip(&up.ues) {
             if down.waiting > 0.0 || up.waiting > 0.0 {
-                path.pass_to(slot);
+                let since = if rest >= path.phase { rest - path.phase } else { rest + period - path.phase };
+                path.pass_to(slot, since);
             }
         }
         let uplink = from_db(f64::from(-self.config.uplink_loss_db)) as f32;
@@ -442,8 +444,7 @@ struct Path {
     /// SINR of the last report, beside that of now.
     reported: f32,
     noise: Stream,
-    /// Reports come each so many slots, in those with this rest.
-    period: u64,
+    /// Slot of a report within their period.
     phase: u64,
     /// The slot after that of the link.
     next: u64,
@@ -465,9 +466,8 @@ impl Path {
         (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
     }
 
-    /// Goes on to a slot, and by the last report before it.
-    fn pass_to(&mut self, slot: u64) {
-        let since = (slot % self.period + self.period - self.phase) % self.period;
+    /// Goes on to a slot, by way of the last report, `since` slots before.
+    fn pass_to(&mut self, slot: u64, since: u64) {
         if since <= slot && slot - since >= self.next {
             self.go(slot - since);
             self.reported = self.link.sinr;
