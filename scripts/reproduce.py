@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("scenario", type=Path, nargs="?")
     parser.add_argument("--again", action="store_true", help="judge the stored results again")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
+    parser.add_argument("--allow-commands", action="store_true", help="run the commands of a stranger's profile")
     parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
     parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "ranlab")
     parser.add_argument("--figure", type=int, metavar="N", help="keep figure N of the report as docs/figures/<scenario>.svg")
@@ -49,7 +50,7 @@ def arguments():
 def run(wanted, out):
     """`bench run`, or `bench report` of what is finished already."""
     command = [str(wanted.binary), "bench", "run", str(wanted.scenario), "--out", str(out), "--format", "json"]
-    command += [word for one in wanted.set for word in ("--set", one)]
+    command += [word for one in wanted.set for word in ("--set", one)] + ["--allow-commands"] * wanted.allow_commands
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1) or not done.stdout.strip():
         sys.exit(f"reproduce: bench run exits with {done.returncode}; nothing is kept")
@@ -153,7 +154,7 @@ def main():
     if resolved.get("quick"):
         sys.exit("reproduce: a quick run reproduces nothing; nothing is kept")
     counting = sum(point["outcome"] in ("ok", "degraded", "overloaded") for point in result["points"])
-    sets = "".join(f" --set {one}" for one in wanted.set)
+    sets = "".join(f" --set {one}" for one in wanted.set) + " --allow-commands" * wanted.allow_commands
     kept = {
         "scenario": name,
         "command": f"ranlab bench run scenarios/{name}.toml{sets}",

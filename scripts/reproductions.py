@@ -47,8 +47,9 @@ def scenarios():
     return found
 
 
-def matching(result, work, known):
-    """The scenarios of a result: its own path, those that extend its name (fig8b-10ms), or that name its figure."""
+def matching(result, work, known, claimed):
+    """The scenarios of a result: its own path, those that extend its name (fig8b-10ms), or that name its figure; but none
+    that another result names as its own."""
     wanted = result["scenario"]
     label = wanted.rsplit("/", 1)[-1]
     names = [name for name in known if name == wanted or name.startswith(wanted + "-")]
@@ -59,7 +60,7 @@ def matching(result, work, known):
         part = any(own == label or (label.startswith(own) and label[len(own):].isalpha()) for own in named)
         if paper.get("work") == work and part and name not in names:
             names.append(name)
-    return sorted(names)
+    return sorted(name for name in names if name == wanted or name not in claimed)
 
 
 def stored(name):
@@ -112,6 +113,7 @@ def page():
     data = tomllib.loads((ROOT / "docs" / "reproductions.toml").read_text())
     known = scenarios()
     lines = [HEAD]
+    claimed = {result["scenario"] for work in data["work"] for result in work["result"]}
     used = set()
     all_results = measurable = ran = 0
     for work in data["work"]:
@@ -120,14 +122,15 @@ def page():
             lines += [work["intro"], ""]
         lines += ["| result | scenario | paper | ours | measured | remark |", "|---|---|---|---|---|---|"]
         for result in work["result"]:
-            names = matching(result, work["id"], known)
+            names = matching(result, work["id"], known, claimed)
             used.update(names)
             all_results += 1
             measurable += bool(names)
             ran += any(stored(name) is not None for name in names)
             links = "<br>".join(f"[`{name}`](../scenarios/{name}.toml)" for name in names) or f"`{result['scenario']}`"
             said = ours(names, result.get("only", ""), result.get("shown", ""))
-            row = [result["what"], links, result["paper"], said, result.get("system", work.get("system", "")), result.get("remark", "")]
+            system = result.get("system", work.get("system", "")) if names or "shown" in result else ""
+            row = [result["what"], links, result["paper"], said, system, result.get("remark", "")]
             lines.append("| " + " | ".join(cell(text) for text in row) + " |")
         lines.append("")
     others = sorted(set(known) - used)
