@@ -1,9 +1,10 @@
 //! The controller's end of version 1.
-use super::{EmpowerEvent, EmpowerSessionSettings, ReportedUe, SILENT_INTERVALS};
+use super::session::{Session, Speaker};
+use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
-use crate::southbound::{ControllerInput, ControllerOutput, Dialect, SouthboundController, StreamBuffer};
-use ranlab_wire::empower::Mac;
+use crate::southbound::Dialect;
 use ranlab_wire::empower::v1::*;
+use ranlab_wire::empower::{EmpowerError, Mac};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -13,19 +14,11 @@ const MAX_MEASUREMENTS: usize = 65_536;
 /// How long an agent that reads one message at a time has for its answer before it is asked the next thing.
 const ANSWER_WAIT: Duration = Duration::from_millis(500);
 
-/// The machine: see the [module](super). What comes is processed at once; a policy that must see the hello first (to
-/// refuse strangers) reads [`EmpowerEvent::Hello`] and drops the session.
-#[derive(Debug)]
-pub struct EmpowerSession1 {
-    settings: EmpowerSessionSettings,
-    buffer: StreamBuffer,
-    outputs: VecDeque<ControllerOutput<EmpowerEvent>>,
-    agent: Option<(Mac, Duration)>,
-    heard: Time,
+/// What version 1 holds.
+#[derive(Debug, Default)]
+pub struct Version1 {
     pci: u16,
     features: u32,
-    seq: u32,
-    xid: u32,
     report_xid: u32,
     cell_xid: u32,
     slicing: bool,
@@ -37,6 +30,9 @@ pub struct EmpowerSession1 {
     asked_at: Time,
 }
 
+/// A session of version 1.
+pub type EmpowerSession1 = Session<Version1>;
+
 /// A step of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -47,148 +43,12 @@ enum Step {
 }
 
 impl EmpowerSession1 {
-    /// A session that has not begun.
-    pub fn new(settings: EmpowerSessionSettings) -> Self {
-        Self {
-            settings,
-            buffer: StreamBuffer::default(),
-            outputs: VecDeque::new(),
-            agent: None,
-            heard: Time::ZERO,
-            pci: 0,
-            features: 0,
-            seq: 0,
-            xid: 0,
-            report_xid: 0,
-            cell_xid: 0,
-            slicing: false,
-            measurements: BTreeMap::new(),
-            later: VecDeque::new(),
-            asked_at: Time::ZERO,
-        }
-    }
-
-    /// Who it is, once it said hello.
-    pub fn mac(&self) -> Option<Mac> {
-        self.agent.map(|(mac, _)| mac)
-    }
-
-    /// When silence ends the connection; `None` before the first hello.
-    pub fn silent_at(&self) -> Option<Time> {
-        self.agent.map(|(_, interval)| self.heard + interval * SILENT_INTERVALS)
-    }
-
-    /// Takes octets off the socket and processes one message at most; `true` if there was one. The published controller
-    /// does everything on one thread, so a policy that counts its time takes them one by one.
-    pub fn process_one(&mut self, now: Time) -> bool {
-        let pdu = match self.buffer.next(message_bytes) {
-            Ok(None) => return false,
-            Ok(Some(message)) => decode(message),
-            Err(error) => {
-                self.broken(error.to_string());
-                return false;
-            }
-        };
-        match pdu {
-            Ok(pdu) => self.take(now, pdu),
-            Err(error) => self.event(EmpowerEvent::Fault(error.to_string())),
-        }
-        true
-    }
-
-    /// Takes octets off the socket, without looking at them yet.
-    pub fn hold(&mut self, octets: &[u8]) {
-        self.buffer.extend(octets);
-    }
-
-    /// Octets held and not looked at.
-    pub fn held_bytes(&self) -> usize {
-        self.buffer.len()
-    }
-
-    fn broken(&mut self, what: String) {
-        self.event(EmpowerEvent::Fault(what));
-        self.buffer.clear();
-        self.outputs.push_back(ControllerOutput::Close);
-    }
-
-    fn event(&mut self, event: EmpowerEvent) {
-        self.outputs.push_back(ControllerOutput::Event(event));
-    }
-
-    fn next_xid(&mut self) -> u32 {
-        self.xid = self.xid.wrapping_add(1);
-        self.xid
-    }
-
     fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body) {
-        let Some((mac, _)) = self.agent else { return };
-        self.seq = self.seq.wrapping_add(1);
-        let header = Header {
-            enb: mac.into(),
-            cell: self.pci,
-            xid,
-            reserved: 0,
-            sender: Sender::Controller,
-            seq: self.seq,
-        };
-        let mut octets = Vec::new();
-        match (Pdu { header, timing, opcode, body }).encode(&mut octets) {
-            Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
-            Err(error) => self.event(EmpowerEvent::Fault(format!("a message of ours: {error}"))),
-        }
-    }
-
-    fn take(&mut self, now: Time, pdu: Pdu) {
-        if self.agent.is_none() && !matches!(pdu.body, Body::Hello(_)) {
-            return self.event(EmpowerEvent::Discarded);
-        }
-        let xid = pdu.header.xid;
-        match pdu.body {
-            Body::Hello(_) => self.hello(now, &pdu.header, pdu.timing),
-            Body::CapsResponse(tlvs) => self.capabilities(now, pdu.header.cell, &tlvs),
-            Body::UeReport(tlvs) => {
-                self.step(now);
-                tlvs.iter().for_each(|tlv| self.ue(tlv));
-            }
-            Body::UeMeasureReport(tlvs) => {
-                let rnti = self.measurements.iter().find(|(_, asked)| **asked == xid).map(|(rnti, _)| *rnti);
-                for tlv in &tlvs {
-                    match (rnti, tlv) {
-                        (Some(rnti), Tlv::RrcMeasureReport(report)) => {
-                            let (rsrp, rsrq) = (report.rsrp, report.rsrq);
-                            self.event(EmpowerEvent::UeMeasured { rnti, rsrp, rsrq });
-                        }
-                        _ => self.event(EmpowerEvent::Discarded),
-                    }
-                }
-            }
-            Body::CellMeasureReport(tlvs) => {
-                for tlv in &tlvs {
-                    match tlv {
-                        Tlv::MacPrbsReport(report) if xid == self.cell_xid => {
-                            let (dl_prbs, ul_prbs) = (report.dl_prbs_used, report.ul_prbs_used);
-                            self.event(EmpowerEvent::CellMeasured { dl_prbs, ul_prbs });
-                        }
-                        _ => self.event(EmpowerEvent::Discarded),
-                    }
-                }
-            }
-            Body::HandoverResponse(response) => {
-                let (origin_rnti, target_rnti) = (response.origin_rnti, response.target_rnti);
-                self.event(EmpowerEvent::HandedOver { origin_rnti, target_rnti });
-            }
-            Body::SliceResponse(slice, tlvs) => {
-                self.step(now);
-                let rbgs = tlvs.iter().find_map(|tlv| match tlv {
-                    Tlv::SliceRbgs(slice) => Some(slice.rbgs),
-                    _ => None,
-                });
-                self.event(EmpowerEvent::Slice { dscp: slice.dscp, rbgs: rbgs.unwrap_or(0) });
-            }
-            Body::Opaque { .. } => {}
-            _ => self.event(EmpowerEvent::Fault("a message that only controllers send".to_owned())),
-        }
+        let cell = self.own.pci;
+        self.send_octets(|mac, seq, out| {
+            let header = Header { enb: mac.into(), cell, xid, reserved: 0, sender: Sender::Controller, seq };
+            Pdu { header, timing, opcode, body }.encode(out)
+        });
     }
 
     fn hello(&mut self, now: Time, header: &Header, timing: Timing) {
@@ -196,12 +56,7 @@ impl EmpowerSession1 {
             Timing::Scheduled { interval_ms } => Duration::from_millis(interval_ms.into()),
             Timing::Single | Timing::Triggered => Duration::from_secs(2),
         };
-        let first = self.agent.is_none();
-        let mac = header.enb.mac;
-        self.agent = Some((mac, interval.max(Duration::from_millis(1))));
-        self.heard = now;
-        self.event(EmpowerEvent::Hello { mac, interval });
-        if first {
+        if self.greeted(now, header.enb.mac, interval) {
             let xid = self.next_xid();
             self.send(Timing::Single, Opcode::Unspecified, xid, Body::CapsRequest(0));
         }
@@ -214,7 +69,7 @@ impl EmpowerSession1 {
         for tlv in tlvs {
             match tlv {
                 Tlv::CellCaps(caps) => {
-                    (self.pci, self.features) = (caps.pci, caps.features);
+                    (self.own.pci, self.own.features) = (caps.pci, caps.features);
                     patient = Dialect::of_agent(cell, caps.pci).is_some_and(|agent| agent.one_at_a_time);
                     let event = EmpowerEvent::Capabilities { pci: caps.pci, prbs: caps.dl_bandwidth.into() };
                     self.event(event);
@@ -223,40 +78,40 @@ impl EmpowerSession1 {
                 _ => {}
             }
         }
-        self.later = [
-            (self.features & Features::UE_REPORT != 0).then_some(Step::UeReports),
+        self.own.later = [
+            (self.own.features & Features::UE_REPORT != 0).then_some(Step::UeReports),
             slicing.then_some(Step::Slice),
             Some(Step::SetSliceAndCell),
         ]
         .into_iter()
         .flatten()
         .collect();
-        self.slicing = slicing;
+        self.own.slicing = slicing;
         self.step(now);
-        while !patient && !self.later.is_empty() {
+        while !patient && !self.own.later.is_empty() {
             self.step(now);
         }
     }
 
     /// Asks the next thing, if there is one: the one before was answered, or never will be.
     fn step(&mut self, now: Time) {
-        self.asked_at = now;
-        match self.later.pop_front() {
+        self.own.asked_at = now;
+        match self.own.later.pop_front() {
             Some(Step::UeReports) => {
-                self.report_xid = self.next_xid();
-                self.send(Timing::Triggered, Opcode::Add, self.report_xid, Body::UeReportRequest(0));
+                self.own.report_xid = self.next_xid();
+                self.send(Timing::Triggered, Opcode::Add, self.own.report_xid, Body::UeReportRequest(0));
             }
             Some(Step::Slice) => self.request_slice(0),
             Some(Step::SetSliceAndCell) => {
-                if let Some(rbgs) = self.settings.slice_rbgs.filter(|_| self.slicing) {
+                if let Some(rbgs) = self.settings.slice_rbgs.filter(|_| self.own.slicing) {
                     self.set_slice(0, rbgs, &[]);
                 }
-                if self.features & Features::CELL_MEASURE != 0 {
-                    self.cell_xid = self.next_xid();
+                if self.own.features & Features::CELL_MEASURE != 0 {
+                    self.own.cell_xid = self.next_xid();
                     let period = self.settings.cell_period.as_millis();
                     let interval_ms = u32::try_from(period).unwrap_or(u32::MAX);
                     let body = Body::CellMeasureRequest(vec![Tlv::MacPrbsRequest(MacPrbsRequest {})]);
-                    self.send(Timing::Scheduled { interval_ms }, Opcode::Add, self.cell_xid, body);
+                    self.send(Timing::Scheduled { interval_ms }, Opcode::Add, self.own.cell_xid, body);
                 }
             }
             None => {}
@@ -267,18 +122,18 @@ impl EmpowerSession1 {
         let Tlv::UeIdentity(identity) = tlv else { return self.event(EmpowerEvent::Discarded) };
         let ue = ReportedUe { rnti: identity.rnti, imsi: identity.imsi, tmsi: identity.tmsi };
         if identity.state != 0 {
-            self.measurements.remove(&ue.rnti);
+            self.own.measurements.remove(&ue.rnti);
             return self.event(EmpowerEvent::UeDown(ue));
         }
         self.event(EmpowerEvent::UeUp(ue));
-        if self.features & Features::UE_MEASURE == 0 {
+        if self.own.features & Features::UE_MEASURE == 0 {
             return;
         }
-        if self.measurements.len() >= MAX_MEASUREMENTS {
+        if self.own.measurements.len() >= MAX_MEASUREMENTS {
             return self.event(EmpowerEvent::Fault(format!("more than {MAX_MEASUREMENTS} measurements")));
         }
         let xid = self.next_xid();
-        self.measurements.insert(ue.rnti, xid);
+        self.own.measurements.insert(ue.rnti, xid);
         let request = RrcMeasureRequest {
             measure_id: 1,
             rnti: ue.rnti,
@@ -325,38 +180,71 @@ impl EmpowerSession1 {
     }
 }
 
-impl SouthboundController for EmpowerSession1 {
-    type Event = EmpowerEvent;
+impl Speaker for EmpowerSession1 {
+    type Pdu = Pdu;
+    const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
+    const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;
 
-    fn handle(&mut self, now: Time, input: ControllerInput<'_>) {
-        match input {
-            ControllerInput::Connected => {}
-            ControllerInput::Received(octets) => {
-                self.hold(octets);
-                while self.process_one(now) {}
+    fn take(&mut self, now: Time, pdu: Pdu) {
+        if self.agent.is_none() && !matches!(pdu.body, Body::Hello(_)) {
+            return self.event(EmpowerEvent::Discarded);
+        }
+        let xid = pdu.header.xid;
+        match pdu.body {
+            Body::Hello(_) => self.hello(now, &pdu.header, pdu.timing),
+            Body::CapsResponse(tlvs) => self.capabilities(now, pdu.header.cell, &tlvs),
+            Body::UeReport(tlvs) => {
+                self.step(now);
+                tlvs.iter().for_each(|tlv| self.ue(tlv));
             }
-            ControllerInput::Closed => {
-                let outputs = std::mem::take(&mut self.outputs);
-                *self = Self { outputs, ..Self::new(self.settings) };
-            }
-            ControllerInput::Wake => {
-                if self.silent_at().is_some_and(|at| at <= now) {
-                    self.agent = None;
-                    return self.broken("silent for three intervals".to_owned());
+            Body::UeMeasureReport(tlvs) => {
+                let rnti =
+                    self.own.measurements.iter().find(|(_, asked)| **asked == xid).map(|(rnti, _)| *rnti);
+                for tlv in &tlvs {
+                    match (rnti, tlv) {
+                        (Some(rnti), Tlv::RrcMeasureReport(report)) => {
+                            let (rsrp, rsrq) = (report.rsrp, report.rsrq);
+                            self.event(EmpowerEvent::UeMeasured { rnti, rsrp, rsrq });
+                        }
+                        _ => self.event(EmpowerEvent::Discarded),
+                    }
                 }
-                if !self.later.is_empty() && self.asked_at + ANSWER_WAIT <= now {
-                    self.step(now);
+            }
+            Body::CellMeasureReport(tlvs) => {
+                for tlv in &tlvs {
+                    match tlv {
+                        Tlv::MacPrbsReport(report) if xid == self.own.cell_xid => {
+                            let (dl_prbs, ul_prbs) = (report.dl_prbs_used, report.ul_prbs_used);
+                            self.event(EmpowerEvent::CellMeasured { dl_prbs, ul_prbs });
+                        }
+                        _ => self.event(EmpowerEvent::Discarded),
+                    }
                 }
             }
+            Body::HandoverResponse(response) => {
+                let (origin_rnti, target_rnti) = (response.origin_rnti, response.target_rnti);
+                self.event(EmpowerEvent::HandedOver { origin_rnti, target_rnti });
+            }
+            Body::SliceResponse(slice, tlvs) => {
+                self.step(now);
+                let rbgs = tlvs.iter().find_map(|tlv| match tlv {
+                    Tlv::SliceRbgs(slice) => Some(slice.rbgs),
+                    _ => None,
+                });
+                self.event(EmpowerEvent::Slice { dscp: slice.dscp, rbgs: rbgs.unwrap_or(0) });
+            }
+            Body::Opaque { .. } => {}
+            _ => self.event(EmpowerEvent::Fault("a message that only controllers send".to_owned())),
         }
     }
 
-    fn poll(&mut self) -> Option<ControllerOutput<EmpowerEvent>> {
-        self.outputs.pop_front()
+    fn ask_due(&mut self, now: Time) {
+        if self.due_at().is_some_and(|at| at <= now) {
+            self.step(now);
+        }
     }
 
-    fn wake_at(&self) -> Option<Time> {
-        let answer = (!self.later.is_empty()).then(|| self.asked_at + ANSWER_WAIT);
-        [self.silent_at(), answer].into_iter().flatten().min()
+    fn due_at(&self) -> Option<Time> {
+        (!self.own.later.is_empty()).then(|| self.own.asked_at + ANSWER_WAIT)
     }
 }

@@ -1,117 +1,33 @@
 //! The controller's end of version 2.
-use super::{EmpowerEvent, EmpowerSessionSettings, ReportedUe, SILENT_INTERVALS};
+use super::session::{Session, Speaker};
+use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
-use crate::southbound::{Beat, ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
-use ranlab_wire::empower::Mac;
+use crate::southbound::Beat;
+use ranlab_wire::empower::EmpowerError;
 use ranlab_wire::empower::v2::*;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How often the published controller's worker asks for the use of a cell.
 const CELL_POLL: Duration = Duration::from_secs(2);
 
-/// The machine: see the [module](super).
-#[derive(Debug)]
-pub struct EmpowerSession2 {
-    settings: EmpowerSessionSettings,
-    buffer: StreamBuffer,
-    outputs: VecDeque<ControllerOutput<EmpowerEvent>>,
-    agent: Option<(Mac, Duration)>,
-    heard: Time,
+/// What version 2 holds.
+#[derive(Debug, Default)]
+pub struct Version2 {
     cell: Option<Beat>,
     asked: bool,
-    seq: u32,
-    xid: u32,
 }
 
+/// A session of version 2.
+pub type EmpowerSession2 = Session<Version2>;
+
 impl EmpowerSession2 {
-    /// A session that has not begun.
-    pub fn new(settings: EmpowerSessionSettings) -> Self {
-        Self {
-            settings,
-            buffer: StreamBuffer::default(),
-            outputs: VecDeque::new(),
-            agent: None,
-            heard: Time::ZERO,
-            cell: None,
-            asked: false,
-            seq: 0,
-            xid: 0,
-        }
-    }
-
-    /// Who it is, once it said hello.
-    pub fn mac(&self) -> Option<Mac> {
-        self.agent.map(|(mac, _)| mac)
-    }
-
-    /// When silence ends the connection; `None` before the first hello.
-    pub fn silent_at(&self) -> Option<Time> {
-        self.agent.map(|(_, interval)| self.heard + interval * SILENT_INTERVALS)
-    }
-
-    /// Takes octets off the socket, without looking at them yet.
-    pub fn hold(&mut self, octets: &[u8]) {
-        self.buffer.extend(octets);
-    }
-
-    /// Octets held and not looked at.
-    pub fn held_bytes(&self) -> usize {
-        self.buffer.len()
-    }
-
-    /// Processes one message at most; `true` if there was one.
-    pub fn process_one(&mut self, now: Time) -> bool {
-        let pdu = match self.buffer.next(message_bytes) {
-            Ok(None) => return false,
-            Ok(Some(message)) => decode(message),
-            Err(error) => {
-                self.broken(error.to_string());
-                return false;
-            }
-        };
-        match pdu {
-            Ok(pdu) => self.take(now, &pdu),
-            Err(error) => self.event(EmpowerEvent::Fault(error.to_string())),
-        }
-        true
-    }
-
-    fn broken(&mut self, what: String) {
-        self.event(EmpowerEvent::Fault(what));
-        self.buffer.clear();
-        self.outputs.push_back(ControllerOutput::Close);
-    }
-
-    fn event(&mut self, event: EmpowerEvent) {
-        self.outputs.push_back(ControllerOutput::Event(event));
-    }
-
     fn ask(&mut self, operation: Operation, action: u16, tlvs: Vec<Tlv>) {
-        self.xid = self.xid.wrapping_add(1);
-        self.send(Kind::Request(operation), action, self.xid, tlvs);
+        let xid = self.next_xid();
+        self.send(Kind::Request(operation), action, xid, tlvs);
     }
 
     fn send(&mut self, kind: Kind, action: u16, xid: u32, tlvs: Vec<Tlv>) {
-        let Some((mac, _)) = self.agent else { return };
-        self.seq = self.seq.wrapping_add(1);
-        let mut octets = Vec::new();
-        match Pdu::new(kind, action, mac, self.seq, xid, tlvs).encode(&mut octets) {
-            Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
-            Err(error) => self.event(EmpowerEvent::Fault(format!("a message of ours: {error}"))),
-        }
-    }
-
-    fn take(&mut self, now: Time, pdu: &Pdu) {
-        if self.agent.is_none() && pdu.action != action::HELLO {
-            return self.event(EmpowerEvent::Discarded);
-        }
-        match (pdu.action, pdu.kind) {
-            (action::HELLO, Kind::Request(_)) => self.hello(now, pdu),
-            (_, Kind::Response(Outcome::Fail)) => self.event(EmpowerEvent::Discarded),
-            (_, Kind::Response(_)) => pdu.tlvs.iter().for_each(|tlv| self.element(now, tlv)),
-            _ => self.event(EmpowerEvent::Fault("a request that only controllers send".to_owned())),
-        }
+        self.send_octets(|mac, seq, out| Pdu::new(kind, action, mac, seq, xid, tlvs).encode(out));
     }
 
     fn hello(&mut self, now: Time, pdu: &Pdu) {
@@ -120,11 +36,7 @@ impl EmpowerSession2 {
             _ => None,
         });
         let interval = period.unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(1));
-        let first = self.agent.is_none();
-        self.agent = Some((pdu.device, interval));
-        self.heard = now;
-        self.event(EmpowerEvent::Hello { mac: pdu.device, interval });
-        if first {
+        if self.greeted(now, pdu.device, interval) {
             // Measured: the question comes before the answer.
             self.ask(Operation::Undefined, action::CAPABILITIES, Vec::new());
         }
@@ -138,9 +50,9 @@ impl EmpowerSession2 {
             Tlv::CapabilitiesCell(cell) => {
                 let event = EmpowerEvent::Capabilities { pci: cell.pci, prbs: cell.n_prbs.into() };
                 self.event(event);
-                if !std::mem::replace(&mut self.asked, true) {
+                if !std::mem::replace(&mut self.own.asked, true) {
                     self.ask(Operation::Create, action::UE_REPORTS, Vec::new());
-                    self.cell = Some(Beat { due: now + CELL_POLL, period: CELL_POLL });
+                    self.own.cell = Some(Beat { due: now + CELL_POLL, period: CELL_POLL });
                 }
             }
             Tlv::UeIdentity(identity) => {
@@ -176,40 +88,33 @@ impl EmpowerSession2 {
     }
 }
 
-impl SouthboundController for EmpowerSession2 {
-    type Event = EmpowerEvent;
+impl Speaker for EmpowerSession2 {
+    type Pdu = Pdu;
+    const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
+    const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;
 
-    fn handle(&mut self, now: Time, input: ControllerInput<'_>) {
-        match input {
-            ControllerInput::Connected => {}
-            ControllerInput::Received(octets) => {
-                self.hold(octets);
-                while self.process_one(now) {}
-            }
-            ControllerInput::Closed => {
-                let outputs = std::mem::take(&mut self.outputs);
-                *self = Self { outputs, ..Self::new(self.settings) };
-            }
-            ControllerInput::Wake => {
-                if self.silent_at().is_some_and(|at| at <= now) {
-                    self.agent = None;
-                    return self.broken("silent for three intervals".to_owned());
-                }
-                if let Some(beat) = &mut self.cell
-                    && beat.due <= now
-                {
-                    beat.advance(now);
-                    self.ask(Operation::Undefined, action::MAC_PRB_UTILIZATION, Vec::new());
-                }
-            }
+    fn take(&mut self, now: Time, pdu: Pdu) {
+        if self.agent.is_none() && pdu.action != action::HELLO {
+            return self.event(EmpowerEvent::Discarded);
+        }
+        match (pdu.action, pdu.kind) {
+            (action::HELLO, Kind::Request(_)) => self.hello(now, &pdu),
+            (_, Kind::Response(Outcome::Fail)) => self.event(EmpowerEvent::Discarded),
+            (_, Kind::Response(_)) => pdu.tlvs.iter().for_each(|tlv| self.element(now, tlv)),
+            _ => self.event(EmpowerEvent::Fault("a request that only controllers send".to_owned())),
         }
     }
 
-    fn poll(&mut self) -> Option<ControllerOutput<EmpowerEvent>> {
-        self.outputs.pop_front()
+    fn ask_due(&mut self, now: Time) {
+        if let Some(beat) = &mut self.own.cell
+            && beat.due <= now
+        {
+            beat.advance(now);
+            self.ask(Operation::Undefined, action::MAC_PRB_UTILIZATION, Vec::new());
+        }
     }
 
-    fn wake_at(&self) -> Option<Time> {
-        [self.silent_at(), self.cell.map(|beat| beat.due)].into_iter().flatten().min()
+    fn due_at(&self) -> Option<Time> {
+        self.own.cell.map(|beat| beat.due)
     }
 }

@@ -6,6 +6,7 @@ mod agent2;
 mod control1;
 mod control2;
 mod measure;
+mod session;
 
 pub use agent1::EmpowerAgent1;
 pub use agent2::EmpowerAgent2;
