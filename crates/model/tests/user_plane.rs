@@ -293,13 +293,18 @@ fn a_refused_command_changes_nothing() {
         both,
         tc(TcCommand::AddQueue { id: 1, kind: QueueKind::Fifo }),
         tc(TcCommand::AddQueue { id: 2, kind: QueueKind::CoDel { target_us: 5000, interval_us: 100 } }),
+        tc(TcCommand::PutQueue(QueueSpec { capacity_bytes: 0, ..QueueSpec::fifo(1) })),
+        tc(TcCommand::PutQueue(QueueSpec {
+            shaper: Some(Shaper { kbps: 0, window_ms: 1 }),
+            ..QueueSpec::fifo(7)
+        })),
         tc(TcCommand::DeleteQueue(0)),
         tc(TcCommand::DeleteQueue(5)),
         tc(TcCommand::AddRule(Rule { id: 1, filter: Filter::default(), queue: 5 })),
         tc(TcCommand::DeleteRule(1)),
         tc(TcCommand::Scheduler(TcScheduler::Priority(vec![1, 1]))),
         tc(TcCommand::Shaper(1, Some(Shaper { kbps: 0, window_ms: 100 }))),
-        tc(TcCommand::Policer(1, Some(Policer { drop_kbps: 100, deviate: Some((8, 50)) }))),
+        tc(TcCommand::Policer(1, Some(Policer { drop_kbps: 100, window_ms: 100, deviate: Some((8, 50)) }))),
         tc(TcCommand::Pacer(Pacer::Bdp { cap_bytes: 2000, floor_bytes: 3000 })),
         Command::Tc(Some(99), TcCommand::DeleteQueue(1)),
         Command::Allocate(Direction::Down, 0, vec![]),
@@ -393,7 +398,7 @@ fn shapers_and_policers_limit_and_codel_keeps_delay_short() {
     let shaper = TcCommand::Shaper(0, Some(Shaper { kbps: 1000, window_ms: 10 }));
     let (kbps, shaped) = run(&[shaper], constant(2000));
     assert!((980.0..1010.0).contains(&kbps) && shaped.dropped == 0, "{kbps} kbit/s");
-    let policer = TcCommand::Policer(0, Some(Policer { drop_kbps: 1000, deviate: None }));
+    let policer = TcCommand::Policer(0, Some(Policer { drop_kbps: 1000, window_ms: 100, deviate: None }));
     let (kbps, policed) = run(&[policer], constant(2000));
     assert!((980.0..1010.0).contains(&kbps) && policed.dropped > 2000, "{kbps} kbit/s");
     let pacer = TcCommand::Pacer(Pacer::Bdp { cap_bytes: 12_000, floor_bytes: 6_000 });

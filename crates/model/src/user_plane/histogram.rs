@@ -54,6 +54,19 @@ impl Histogram {
         self.sum.checked_div(self.total)
     }
 
+    /// What was counted after `earlier`, an older copy of it.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let counts = self.counts.iter().zip(&earlier.counts).map(|(now, then)| now.saturating_sub(*then));
+        let (total, sum) = (self.total - earlier.total.min(self.total), self.sum - earlier.sum.min(self.sum));
+        Self { counts: counts.collect(), total, sum }
+    }
+
+    /// Values and how often each was counted, ascending.
+    pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(bucket, count)| (Self::middle(bucket), u64::from(*count)))
+    }
+
     /// The value that a share (0 to 1) of the values does not exceed, µs; none if there are none.
     pub fn quantile_us(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
@@ -62,6 +75,35 @@ impl Histogram {
             seen += u64::from(*count);
             (seen >= rank).then(|| Self::middle(bucket))
         })
+    }
+}
+
+/// How long packets waited in a place, since somebody last took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sojourn {
+    /// Packets that left.
+    pub packets: u64,
+    /// Their times together, µs.
+    pub sum_us: u64,
+    /// The longest, µs.
+    pub max_us: u64,
+}
+
+impl Sojourn {
+    pub(crate) fn record(&mut self, us: u64) {
+        self.add(Self { packets: 1, sum_us: us, max_us: us });
+    }
+
+    /// Those of another place too.
+    pub fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.sum_us += other.sum_us;
+        self.max_us = self.max_us.max(other.max_us);
+    }
+
+    /// Their mean, µs; zero if none left.
+    pub fn mean_us(&self) -> u64 {
+        self.sum_us.checked_div(self.packets).unwrap_or(0)
     }
 }
 
@@ -88,5 +130,9 @@ mod tests {
         let near = |share, value: u64| histogram.quantile_us(share).unwrap().abs_diff(value) * 30 < value;
         assert!(near(0.5, 50_000) && near(0.99, 99_000) && near(0.0, 100) && near(1.0, 100_000));
         assert_eq!(histogram.mean_us(), Some(50_050));
+        let earlier = histogram.clone();
+        assert_eq!(histogram.since(&earlier), Histogram::default());
+        histogram.record(7);
+        assert_eq!(histogram.since(&earlier).counted().collect::<Vec<_>>(), [(7, 1)]);
     }
 }

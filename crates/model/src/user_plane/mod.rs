@@ -35,7 +35,7 @@ pub use channel::{Channel, ChannelError, jakes};
 pub use command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal};
 pub use flow::{FiveTuple, FlowConfig, FlowError, FlowStats, PACKET_BYTES_MAX, RECEIVE_WINDOW_MAX, Traffic};
 pub use fluid::{FluidCell, FluidStats, STEP_SLOTS_MAX};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Sojourn};
 pub use mcs::{CQI_MAX, MCS_MAX, McsTable, block_error_rate, lte_i_tbs_up};
 pub use network::{CELLS_MAX, MEASURE_US, Measured, Network, NetworkConfig, NetworkError};
 pub use path_loss::Environment;
@@ -48,8 +48,10 @@ pub use tbs_lte::{LTE_PRBS_MAX, lte_tbs};
 pub use tbs_nr::{NrBlock, nr_tbs};
 pub use tc::{
     Filter, Pacer, Policer, QUEUE_BYTES_MAX, QUEUE_PACKETS_MAX, QUEUES_MAX, QueueKind, QueueReport,
-    QueueStats, QueueView, RATE_KBPS_MAX, RULES_MAX, Rule, Shaper, StageRole, TcCommand, TcError,
+    QueueSpec, QueueStats, QueueView, RATE_KBPS_MAX, RULES_MAX, Rule, Shaper, StageRole, TcCommand, TcError,
     TcScheduler, TcStage, TcStats,
 };
-pub use ue::{AttachError, FLOWS_MAX, Plmn, RrcEvent, RrcKind, Snssai, UeConfig, UeContext, UeReport};
+pub use ue::{
+    AttachError, FLOWS_MAX, Plmn, RrcEvent, RrcKind, Snssai, Sojourns, UeConfig, UeContext, UeReport,
+};
 pub use ue_scheduler::UeScheduler;

@@ -8,7 +8,7 @@ use super::math::to_db;
 use super::mcs::McsTable;
 use super::slice::{SliceSet, SliceStats};
 use super::tc::{Tc, TcStats};
-use super::ue::UeReport;
+use super::ue::{Sojourns, UeReport};
 use crate::{LinkStats, RadioStats, Snr};
 
 impl Cell {
@@ -85,6 +85,14 @@ impl Cell {
     pub fn tc(&self, rnti: u16) -> Option<TcStats> {
         let ue = self.ues[self.index(rnti)?].as_ref()?;
         Some(ue.tc.as_ref().map_or_else(|| Tc::new(0).stats(), |tc| tc.stats()))
+    }
+
+    /// How long a UE's packets waited since this was last asked.
+    pub fn take_sojourns(&mut self, rnti: u16) -> Option<Sojourns> {
+        let index = self.index(rnti)?;
+        let [rlc, whole] = std::mem::take(&mut self.down.bearers[index].rlc.sojourns);
+        let tc = self.ues[index].as_mut()?.tc.as_mut();
+        Some(Sojourns { rlc, whole, queues: tc.map_or_else(Vec::new, |tc| tc.take_sojourns()) })
     }
 
     /// The slices of a direction and what they got.

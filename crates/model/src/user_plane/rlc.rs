@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::histogram::Sojourn;
 use crate::link::{LinkStats, MAC_HEADER_BYTES, RLC_HEADER_BYTES, RLC_STATUS_BYTES};
 
 /// RLC mode.
@@ -114,6 +115,8 @@ pub(crate) struct Rlc {
     pub(crate) owed_status: u32,
     unpolled: u64,
     pub(crate) stats: LinkStats,
+    /// Here, and here and in traffic control.
+    pub(crate) sojourns: [Sojourn; 2],
     /// Acknowledged mode gave up a piece: radio link failures.
     pub(crate) failures: u64,
 }
@@ -133,6 +136,7 @@ impl Rlc {
             owed_status: 0,
             unpolled: 0,
             stats: LinkStats::default(),
+            sojourns: Default::default(),
             failures: 0,
         }
     }
@@ -226,6 +230,8 @@ impl Rlc {
         if whole {
             let waited = now_us.saturating_sub(sdu.packet.queued_us);
             sdu.packet.rlc_us = waited.min(u64::from(u32::MAX)) as u32;
+            self.sojourns[0].record(waited);
+            self.sojourns[1].record(waited + u64::from(sdu.packet.tc_us));
             stats.rlc_sdus_out += 1;
             stats.rlc_sdu_bytes_out += u64::from(sdu.packet.bytes);
             // An exponential average over about 16 SDUs, in 1/16 µs.

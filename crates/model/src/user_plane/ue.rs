@@ -2,6 +2,7 @@
 
 use super::channel::{Channel, ChannelError};
 use super::flow::{Flow, FlowConfig, FlowError};
+use super::histogram::Sojourn;
 use super::rlc::{BUFFER_BYTES_MAX, BUFFER_SDUS_MAX, Packet, RlcConfig};
 use super::tc::Tc;
 use crate::{LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity};
@@ -189,6 +190,17 @@ impl UeReport {
     pub fn rlc_reception(&self) -> RlcReceptionStats {
         RlcReceptionStats::of(&self.ul)
     }
+}
+
+/// How long a UE's packets waited, since somebody last took it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sojourns {
+    /// In RLC until their last byte was sent, downlink.
+    pub rlc: Sojourn,
+    /// There and in traffic control.
+    pub whole: Sojourn,
+    /// In each queue of traffic control, by its identity.
+    pub queues: Vec<(u32, Sojourn)>,
 }
 
 /// A UE in a cell.

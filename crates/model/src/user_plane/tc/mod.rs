@@ -7,6 +7,7 @@ mod queue;
 mod rate;
 
 use super::flow::FiveTuple;
+use super::histogram::Sojourn;
 use super::rlc::Packet;
 pub use classify::{Filter, Rule};
 use pacer::Bdp;
@@ -22,6 +23,28 @@ pub const QUEUES_MAX: usize = 16;
 pub const RULES_MAX: usize = 64;
 /// Packets handed to RLC in one slot, at most.
 const PULL_MAX: usize = 512;
+
+/// A queue as it is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// Identity.
+    pub id: u32,
+    /// Management.
+    pub kind: QueueKind,
+    /// What does not fit is dropped, bytes, 1 to [`QUEUE_BYTES_MAX`].
+    pub capacity_bytes: u64,
+    /// Shaper.
+    pub shaper: Option<Shaper>,
+    /// Policer.
+    pub policer: Option<Policer>,
+}
+
+impl QueueSpec {
+    /// First in, first out, as large as may be.
+    pub const fn fifo(id: u32) -> Self {
+        Self { id, kind: QueueKind::Fifo, capacity_bytes: QUEUE_BYTES_MAX, shaper: None, policer: None }
+    }
+}
 
 /// Which queue sends next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,6 +66,8 @@ pub enum TcCommand {
         /// Management.
         kind: QueueKind,
     },
+    /// A queue as a whole: a new one, or another configuration of the one of this identity, whose packets stay.
+    PutQueue(QueueSpec),
     /// Another management for a queue; its packets stay.
     ModifyQueue {
         /// Which.
@@ -154,6 +179,8 @@ pub struct TcStats {
     pub pacer: Pacer,
     /// Packets that policers dropped.
     pub policed_packets: u64,
+    /// The rate that the pacer expects of the bearer, kbit/s; zero without a pacer.
+    pub paced_kbps: u64,
 }
 
 /// A queue as it is set and what it has done.
@@ -176,6 +203,25 @@ pub struct QueueReport {
 struct Limits {
     shaper: Option<(Shaper, Bucket)>,
     policer: Option<(Policer, Bucket, Option<Bucket>)>,
+}
+
+impl Limits {
+    /// A limit that is as it was goes on.
+    fn shape(&mut self, shaper: Option<Shaper>, now_us: u64) {
+        if self.shaper.map(|known| known.0) != shaper {
+            self.shaper = shaper.map(|it| (it, Bucket::new(it.kbps, it.window_ms, now_us)));
+        }
+    }
+
+    /// See [`shape`](Self::shape).
+    fn police(&mut self, policer: Option<Policer>, now_us: u64) {
+        if self.policer.map(|known| known.0) != policer {
+            self.policer = policer.map(|it| {
+                let bucket = |kbps| Bucket::new(kbps, it.window_ms, now_us);
+                (it, bucket(it.drop_kbps), it.deviate.map(|(_, kbps)| bucket(kbps)))
+            });
+        }
+    }
 }
 
 /// A bearer's traffic control.
@@ -230,7 +276,12 @@ impl Tc {
             scheduler: self.scheduler.clone(),
             pacer: self.pacer,
             policed_packets: self.policed,
+            paced_kbps: if self.pacer == Pacer::Dummy { 0 } else { self.bdp.kbps() },
         }
+    }
+
+    pub(crate) fn take_sojourns(&mut self) -> Vec<(u32, Sojourn)> {
+        self.queues.iter_mut().map(|(queue, _)| (queue.id, std::mem::take(&mut queue.sojourn))).collect()
     }
 
     /// Takes a packet; false if it was dropped.
@@ -240,6 +291,7 @@ impl Tc {
         if let Some((policer, drops, deviates)) = &mut self.queues[index].1.policer {
             if !drops.take(packet.bytes, now_us) {
                 self.policed += 1;
+                self.queues[index].0.stats.policed_packets += 1;
                 return false;
             }
             let within = deviates.as_mut().is_none_or(|bucket| bucket.take(packet.bytes, now_us));
@@ -351,6 +403,16 @@ impl Tc {
             TcCommand::AddQueue { id, .. } if self.place(*id).is_some() => Err(TcError::QueueExists(*id)),
             TcCommand::AddQueue { .. } if self.queues.len() >= QUEUES_MAX => Err(TcError::TooMany),
             TcCommand::AddQueue { kind, .. } => check_kind(*kind),
+            TcCommand::PutQueue(spec) => {
+                if self.place(spec.id).is_none() && self.queues.len() >= QUEUES_MAX {
+                    return Err(TcError::TooMany);
+                }
+                let capacity = u32::try_from(spec.capacity_bytes).unwrap_or(u32::MAX);
+                check_number("the capacity", capacity, 1..=QUEUE_BYTES_MAX as u32, "1 to 50000000 bytes")?;
+                check_kind(spec.kind)?;
+                check_shaper(spec.shaper)?;
+                self.check_policer(spec.policer)
+            }
             TcCommand::ModifyQueue { id, kind } => queue(*id).and_then(|()| check_kind(*kind)),
             TcCommand::DeleteQueue(0) => Err(TcError::DefaultQueue),
             TcCommand::DeleteQueue(id) => queue(*id),
@@ -366,18 +428,8 @@ impl Tc {
                     if order[..at].contains(id) { Err(TcError::Twice(*id)) } else { queue(*id) }
                 })
             }
-            TcCommand::Shaper(id, shaper) => queue(*id).and_then(|()| match shaper {
-                Some(shaper) => {
-                    check_rate(shaper.kbps)?;
-                    check_number("the window", shaper.window_ms, 1..=10_000, "1 to 10000 ms")
-                }
-                None => Ok(()),
-            }),
-            TcCommand::Policer(id, policer) => queue(*id).and_then(|()| {
-                let Some(policer) = policer else { return Ok(()) };
-                check_rate(policer.drop_kbps)?;
-                policer.deviate.map_or(Ok(()), |(to, kbps)| queue(to).and_then(|()| check_rate(kbps)))
-            }),
+            TcCommand::Shaper(id, shaper) => queue(*id).and_then(|()| check_shaper(*shaper)),
+            TcCommand::Policer(id, policer) => queue(*id).and_then(|()| self.check_policer(*policer)),
             TcCommand::Pacer(Pacer::Dummy) => Ok(()),
             TcCommand::Pacer(Pacer::Bdp { cap_bytes, floor_bytes }) => {
                 check_number("the cap", *cap_bytes, 1500..=10_000_000, "1500 to 10000000 bytes")?;
@@ -386,12 +438,34 @@ impl Tc {
         }
     }
 
+    fn check_policer(&self, policer: Option<Policer>) -> Result<(), TcError> {
+        let Some(policer) = policer else { return Ok(()) };
+        check_rate(policer.drop_kbps)?;
+        check_window(policer.window_ms)?;
+        policer.deviate.map_or(Ok(()), |(to, kbps)| {
+            self.place(to).map(|_| ()).ok_or(TcError::NoQueue(to))?;
+            check_rate(kbps)
+        })
+    }
+
     fn apply(&mut self, command: &TcCommand, now_us: u64) {
         let limits = |queues: &mut [(Queue, Limits)], id: u32, set: &dyn Fn(&mut Limits)| {
             queues.iter_mut().filter(|(queue, _)| queue.id == id).for_each(|(_, limits)| set(limits));
         };
+        let push = |queues: &mut Vec<_>, id, kind| queues.push((Queue::new(id, kind), Limits::default()));
         match command {
-            TcCommand::AddQueue { id, kind } => self.queues.push((Queue::new(*id, *kind), Limits::default())),
+            TcCommand::AddQueue { id, kind } => push(&mut self.queues, *id, *kind),
+            TcCommand::PutQueue(spec) => {
+                if self.place(spec.id).is_none() {
+                    push(&mut self.queues, spec.id, spec.kind);
+                }
+                for (queue, limits) in self.queues.iter_mut().filter(|(queue, _)| queue.id == spec.id) {
+                    queue.set_kind(spec.kind);
+                    queue.capacity_bytes = spec.capacity_bytes;
+                    limits.shape(spec.shaper, now_us);
+                    limits.police(spec.policer, now_us);
+                }
+            }
             TcCommand::ModifyQueue { id, kind } => {
                 self.queues
                     .iter_mut()
@@ -405,16 +479,12 @@ impl Tc {
             }
             TcCommand::DeleteRule(id) => self.rules.retain(|rule| rule.id != *id),
             TcCommand::Scheduler(scheduler) => self.scheduler = scheduler.clone(),
-            TcCommand::Shaper(id, shaper) => limits(&mut self.queues, *id, &|limits| {
-                limits.shaper =
-                    shaper.map(|shaper| (shaper, Bucket::new(shaper.kbps, shaper.window_ms, now_us)));
-            }),
-            TcCommand::Policer(id, policer) => limits(&mut self.queues, *id, &|limits| {
-                limits.policer = policer.map(|policer| {
-                    let deviates = policer.deviate.map(|(_, kbps)| Bucket::police(kbps, now_us));
-                    (policer, Bucket::police(policer.drop_kbps, now_us), deviates)
-                });
-            }),
+            TcCommand::Shaper(id, shaper) => {
+                limits(&mut self.queues, *id, &|limits| limits.shape(*shaper, now_us))
+            }
+            TcCommand::Policer(id, policer) => {
+                limits(&mut self.queues, *id, &|limits| limits.police(*policer, now_us))
+            }
             TcCommand::Pacer(pacer) => {
                 self.pacer = *pacer;
                 self.bdp = Bdp::new(now_us);
@@ -450,6 +520,16 @@ fn check_number(
     allowed: &'static str,
 ) -> Result<(), TcError> {
     if range.contains(&given) { Ok(()) } else { Err(TcError::Number { what, given, allowed }) }
+}
+
+fn check_window(ms: u32) -> Result<(), TcError> {
+    check_number("the window", ms, 1..=10_000, "1 to 10000 ms")
+}
+
+fn check_shaper(shaper: Option<Shaper>) -> Result<(), TcError> {
+    let Some(shaper) = shaper else { return Ok(()) };
+    check_rate(shaper.kbps)?;
+    check_window(shaper.window_ms)
 }
 
 fn check_rate(kbps: u32) -> Result<(), TcError> {

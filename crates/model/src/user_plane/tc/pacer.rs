@@ -73,6 +73,11 @@ impl Bdp {
         (present + u64::from(bytes) / part) as f64 <= budget
     }
 
+    /// The rate that it expects of the bearer, kbit/s.
+    pub(super) fn kbps(&self) -> u64 {
+        (self.rates[0] * 8000.0) as u64
+    }
+
     pub(super) fn passed(&mut self, bytes: u32) {
         self.passed += u64::from(bytes);
     }

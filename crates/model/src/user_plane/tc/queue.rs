@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::user_plane::histogram::Sojourn;
 use crate::user_plane::rlc::Packet;
 
 /// How a queue is managed.
@@ -32,6 +33,8 @@ pub struct QueueStats {
     pub forwarded_packets: u64,
     /// Packets dropped: queue full, or CoDel.
     pub dropped_packets: u64,
+    /// Packets that its policer dropped.
+    pub policed_packets: u64,
     /// Moving average of the sojourn time, µs.
     pub sojourn_us_mean: u32,
     /// Sojourn time of the last packet that left, µs.
@@ -49,6 +52,8 @@ const MTU_BYTES: u64 = 1514;
 pub(super) struct Queue {
     pub(super) id: u32,
     pub(super) kind: QueueKind,
+    pub(super) capacity_bytes: u64,
+    pub(super) sojourn: Sojourn,
     packets: VecDeque<Packet>,
     pub(super) stats: QueueStats,
     codel: CoDel,
@@ -70,6 +75,8 @@ impl Queue {
         Self {
             id,
             kind,
+            capacity_bytes: QUEUE_BYTES_MAX,
+            sojourn: Sojourn::default(),
             packets: VecDeque::new(),
             stats: QueueStats::default(),
             codel: CoDel::default(),
@@ -78,8 +85,10 @@ impl Queue {
     }
 
     pub(super) fn set_kind(&mut self, kind: QueueKind) {
-        self.kind = kind;
-        self.codel = CoDel::default();
+        if self.kind != kind {
+            self.kind = kind;
+            self.codel = CoDel::default();
+        }
     }
 
     pub(super) fn head(&self) -> Option<&Packet> {
@@ -89,7 +98,7 @@ impl Queue {
     /// Takes a packet, or says no because the queue is full.
     pub(super) fn push(&mut self, packet: Packet) -> bool {
         let bytes = self.stats.bytes + u64::from(packet.bytes);
-        if bytes > QUEUE_BYTES_MAX || self.packets.len() >= QUEUE_PACKETS_MAX {
+        if bytes > self.capacity_bytes || self.packets.len() >= QUEUE_PACKETS_MAX {
             self.stats.dropped_packets += 1;
             return false;
         }
@@ -121,6 +130,7 @@ impl Queue {
         } else {
             self.mean_q4 + sojourn - self.mean_q4 / 16
         };
+        self.sojourn.record(sojourn);
         let short = |us: u64| us.min(u64::from(u32::MAX)) as u32;
         self.stats.sojourn_us_last = short(sojourn);
         self.stats.sojourn_us_mean = short(self.mean_q4 / 16);

@@ -17,6 +17,8 @@ pub struct Shaper {
 pub struct Policer {
     /// Packets beyond this rate are dropped, kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub drop_kbps: u32,
+    /// How much may come at once, as a time at the rates, ms, 1 to 10,000.
+    pub window_ms: u32,
     /// Packets beyond this rate go to that queue instead.
     pub deviate: Option<(u32, u32)>,
 }
@@ -32,8 +34,6 @@ pub(super) struct Bucket {
 
 /// kbit/s times µs of one byte.
 const BYTE: u64 = 8 * 1000;
-/// A policer's window, ms.
-const POLICER_MS: u32 = 100;
 /// The largest packet passes a full bucket.
 const DEPTH_MIN: u64 = 9_000 * BYTE;
 
@@ -41,10 +41,6 @@ impl Bucket {
     pub(super) fn new(kbps: u32, window_ms: u32, now_us: u64) -> Self {
         let depth = (u64::from(kbps) * u64::from(window_ms) * 1000).max(DEPTH_MIN);
         Self { kbps: u64::from(kbps), depth, tokens: depth, at_us: now_us }
-    }
-
-    pub(super) fn police(kbps: u32, now_us: u64) -> Self {
-        Self::new(kbps, POLICER_MS, now_us)
     }
 
     fn refill(&mut self, now_us: u64) {
