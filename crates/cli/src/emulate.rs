@@ -2,6 +2,8 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use ranlab_emulator::radio::{RadioMeter, RadioSummary};
+use ranlab_emulator::{FleetReport, Pace};
 use ranlab_parts::{E2_PORT, FleetPart, Southbound, Stations, loopback};
 
 use crate::args;
@@ -34,7 +36,7 @@ enum Protocol {
 /// Arguments of `emulate`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s\n  ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms"
+    after_help = "Examples:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s\n  ranlab emulate --radio nr:106 --ues 2 --flows voip,tcp@5s\n  ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms"
 )]
 pub struct Arguments {
     /// What the base stations speak
@@ -47,6 +49,15 @@ pub struct Arguments {
     duration: Option<Duration>,
     #[command(flatten)]
     southern: Southern,
+}
+
+/// What is told each second.
+#[derive(serde::Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    report: &'a FleetReport,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    radios: Vec<RadioSummary>,
 }
 
 /// Emulates until Ctrl-C, SIGTERM or the end of the duration.
@@ -81,13 +92,17 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
             let mut before = fleet.report();
             let tell = |seconds: f64| {
                 let report = fleet.report();
+                let radios: Vec<_> = fleet.take_radios().iter().map(RadioMeter::summary).collect();
                 let rate = (report.sent - before.sent) as f64 / seconds;
                 let mbit = (report.sent_bytes - before.sent_bytes) as f64 * 8e-6 / seconds;
                 output.text(format_args!(
                     "{}/{} alive  {rate:.0} indications/s  {mbit:.1} Mbit/s  {} dropped  lateness p99 {} us",
                     report.alive, report.nodes, report.dropped, report.lateness_us_p99
                 ))?;
-                output.item(&report)?;
+                for radio in &radios {
+                    output.text(format_args!("  {radio}"))?;
+                }
+                output.item(&Told { report: &report, radios })?;
                 before = report;
                 output.flush()
             };
@@ -105,6 +120,10 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         report.skipped,
         report.lateness_us_p99
     ))?;
+    if let Some(pace) = report.pace {
+        let Pace { real_time_factor, behind_us } = pace;
+        output.text(format_args!("radio: real-time factor {real_time_factor:.1}, {behind_us} us behind"))?;
+    }
     output.finish(&report)?;
     if report.alive > 0 || report.nodes == 0 {
         return Ok(());

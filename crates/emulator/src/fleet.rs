@@ -1,8 +1,8 @@
 //! Many nodes in one process.
-use crate::node::{NodeKind, NodeTemplate};
+use crate::node::{NodeError, NodeKind, NodeTemplate};
+use crate::radio::{RadioConfig, RadioMeter, SharedRadio};
 use crate::stats::Source;
 use hdrhistogram::Histogram;
-use ranlab_model::CellError;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::OutboxLimits;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
@@ -11,12 +11,14 @@ use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long the first node may take to reach its controllers.
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
 /// How often it is looked at.
 const CONTACT_POLL: Duration = Duration::from_millis(2);
+/// How often radios are driven: a slot of LTE.
+const RADIO_TICK: Duration = Duration::from_millis(1);
 /// Greatest lateness that is told apart: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
 
@@ -33,6 +35,8 @@ pub struct FleetConfig {
     pub kind: NodeKind,
     /// Network.
     pub plmn: Plmn,
+    /// A radio for each, with so many UEs; without one the light generator.
+    pub radio: Option<RadioConfig>,
     /// Statistics offered to every controller.
     pub service_models: Vec<&'static Source>,
     /// Offer HW and the association control to every controller, not only to those of this project.
@@ -55,9 +59,9 @@ pub struct FleetConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetError {
-    /// A cell cannot be made.
+    /// A node cannot be made.
     #[error(transparent)]
-    Cell(#[from] CellError),
+    Node(#[from] NodeError),
     /// A controller cannot be added.
     #[error(transparent)]
     Controller(#[from] ControllerError),
@@ -66,8 +70,17 @@ pub enum FleetError {
     Unreachable(#[from] ConnectError),
 }
 
+/// How radios keep up with time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Pace {
+    /// Virtual time by the time that it took, of the slowest: below 1 it cannot follow.
+    pub real_time_factor: f64,
+    /// How late the latest is now, in microseconds.
+    pub behind_us: u64,
+}
+
 /// What a fleet did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FleetReport {
     /// Nodes started.
     pub nodes: u32,
@@ -97,6 +110,9 @@ pub struct FleetReport {
     pub skipped: u64,
     /// How late reports were, 99th percentile, in microseconds.
     pub lateness_us_p99: u64,
+    /// Of radios, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
 }
 
 /// Running nodes; dropping it ends them.
@@ -104,6 +120,7 @@ pub struct Fleet {
     config: FleetConfig,
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
+    radios: Vec<(SharedRadio, AbortOnDrop)>,
     lateness: Arc<Mutex<Histogram<u64>>>,
 }
 
@@ -123,6 +140,7 @@ impl Fleet {
             kind: config.kind,
             plmn: config.plmn,
             ues: config.ues,
+            radio: config.radio.clone(),
             service_models: config.service_models.clone(),
             own_functions: config.own_functions,
             version: config.version,
@@ -136,7 +154,7 @@ impl Fleet {
                 heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
             }),
         };
-        Self { config, template, nodes: Vec::new(), lateness }
+        Self { config, template, nodes: Vec::new(), radios: Vec::new(), lateness }
     }
 
     /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is
@@ -150,8 +168,12 @@ impl Fleet {
             } else if index % 16 == 15 {
                 tokio::task::yield_now().await;
             }
-            let agent = self.template.agent(self.config.first + index)?;
+            let (agent, radio) = self.template.agent(self.config.first + index, ranlab_sdk::now())?;
             let handle = AgentHandle::start(agent, self.config.sockets.clone());
+            if let Some(radio) = radio {
+                let driver = tokio::task::spawn_local(drive(radio.clone(), handle.clone()));
+                self.radios.push((radio, AbortOnDrop(driver)));
+            }
             let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
             let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
             self.nodes.push((handle, controllers));
@@ -193,6 +215,7 @@ impl Fleet {
         let mut report = FleetReport {
             nodes: u32::try_from(self.nodes.len()).unwrap_or(u32::MAX),
             skipped: self.template.reports.late(),
+            pace: self.pace(),
             ..FleetReport::default()
         };
         for (node, controllers) in &self.nodes {
@@ -217,11 +240,65 @@ impl Fleet {
         report
     }
 
+    fn pace(&self) -> Option<Pace> {
+        let now_us = ranlab_sdk::now().as_nanos() / 1_000;
+        let paces = self.radios.iter().map(|(radio, _)| {
+            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let behind_us = now_us.saturating_sub(radio.cell().now_us());
+            Pace { real_time_factor: radio.real_time_factor(), behind_us }
+        });
+        paces.reduce(|a, b| Pace {
+            real_time_factor: a.real_time_factor.min(b.real_time_factor),
+            behind_us: a.behind_us.max(b.behind_us),
+        })
+    }
+
+    /// Begins to measure the radios anew.
+    pub fn begin_radios(&self) {
+        for (radio, _) in &self.radios {
+            radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
+        }
+    }
+
+    /// What happened at each radio since then.
+    pub fn radios(&self) -> Vec<RadioMeter> {
+        let read = |radio: &SharedRadio| radio.lock().unwrap_or_else(PoisonError::into_inner).meter();
+        self.radios.iter().map(|(radio, _)| read(radio)).collect()
+    }
+
     /// How late reports were since this was last asked, in microseconds.
     pub fn take_lateness(&self) -> Histogram<u64> {
         let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = lateness.clone();
         lateness.reset();
         taken
+    }
+}
+
+/// A task that ends with who started it.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Lets a radio's time pass as ours does.
+async fn drive(radio: SharedRadio, agent: AgentHandle) {
+    let mut tick = tokio::time::interval(RADIO_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let moved = {
+            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = Instant::now();
+            let moved = radio.pass(ranlab_sdk::now());
+            radio.was_busy(begin.elapsed());
+            moved
+        };
+        if !moved.is_empty() {
+            agent.with(|agent, _| moved.into_iter().for_each(|it| it.tell(agent)));
+        }
     }
 }

@@ -9,10 +9,11 @@
 mod fleet;
 pub mod load;
 pub mod node;
+pub mod radio;
 pub mod southbound;
 pub mod stats;
 mod text;
 pub mod upf;
 
-pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport};
+pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
 pub use text::TextError;

@@ -1,6 +1,8 @@
 //! One emulated base station: identity, components, RAN functions.
-use crate::stats::{CellStats, SharedCell, Source, ue_id};
+use crate::radio::{Radio, RadioConfig, RadioError, SharedRadio};
+use crate::stats::{CellStats, Source, Told, ue_id};
 use ranlab_model::{Cell, CellConfig, CellError};
+use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
@@ -23,6 +25,18 @@ pub struct UnknownName {
     pub(crate) what: &'static str,
     pub(crate) given: String,
     pub(crate) allowed: String,
+}
+
+/// There can be no such node.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// Its cell.
+    #[error(transparent)]
+    Cell(#[from] CellError),
+    /// Its radio.
+    #[error(transparent)]
+    Radio(#[from] RadioError),
 }
 
 /// What kind of base station.
@@ -103,6 +117,8 @@ pub struct NodeTemplate {
     pub plmn: Plmn,
     /// UEs per node.
     pub ues: u16,
+    /// A radio of its own, instead of the light generator and its UEs.
+    pub radio: Option<RadioConfig>,
     /// Statistics offered to every controller.
     pub service_models: Vec<&'static Source>,
     /// HW and the association control too, which only controllers of this project are offered otherwise.
@@ -124,19 +140,27 @@ pub struct NodeTemplate {
 }
 
 impl NodeTemplate {
-    /// The agent of the `index`th node, with its functions registered and its UEs attached.
-    pub fn agent(&self, index: u32) -> Result<Agent, CellError> {
+    /// The agent of the `index`th node, with its functions registered and its UEs attached, and its radio if it has one,
+    /// whose time begins `now`: somebody has to drive it.
+    pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
         let (node_id, components) = identity(self.kind, self.plmn, index);
         let seed = self.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let cell = Cell::new(CellConfig {
-            cell_id: index as u16,
-            ues: self.ues,
-            seed,
-            start_us: self.start_us,
-            ..CellConfig::default()
-        })?;
-        let ues: Vec<_> = cell.ues().iter().map(ue_id).collect();
-        let cell: SharedCell = Arc::new(Mutex::new(cell));
+        let cell_id = index as u16;
+        let mut moved = Vec::new();
+        let (cell, ues) = match &self.radio {
+            Some(config) => {
+                let start_us = now.as_nanos() / 1_000;
+                let mut radio = Radio::new(config, (cell_id, seed), self.plmn, start_us, self.epoch_us)?;
+                moved = radio.pass(now);
+                (Told::Radio(Arc::new(Mutex::new(radio))), Vec::new())
+            }
+            None => {
+                let (ues, start_us) = (self.ues, self.start_us);
+                let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
+                let ues = cell.ues().iter().map(|ue| ue_id(ue.identity())).collect();
+                (Told::Cell(Arc::new(Mutex::new(cell))), ues)
+            }
+        };
         let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| {
             it.version = self.version;
             it.seed = seed;
@@ -155,10 +179,16 @@ impl NodeTemplate {
             let registered = agent.register(Box::new(function), Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
-        for (function, id) in [
-            (Box::new(Hw::new()) as Box<dyn RanFunction>, hw::DEFAULT_FUNCTION_ID),
+        let radio = match cell {
+            Told::Radio(radio) => Some(radio),
+            Told::Cell(_) => None,
+        };
+        let own: [(Box<dyn RanFunction>, _); 2] = [
+            (Box::new(Hw::new()), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
-        ] {
+        ];
+        let steered = radio.iter().flat_map(Radio::functions);
+        for (function, id) in own.into_iter().chain(steered) {
             let registered = match self.own_functions {
                 true => agent.register(function, Some(id)),
                 false => agent.register_reserved(function, id),
@@ -170,7 +200,8 @@ impl NodeTemplate {
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
-        Ok(agent)
+        moved.into_iter().for_each(|it| it.tell(&mut agent));
+        Ok((agent, radio))
     }
 }
 

@@ -21,6 +21,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         kind,
         plmn: Plmn::new(505, 1, 2),
         ues: 4,
+        radio: None,
         service_models: SOURCES.iter().filter(|source| source.model.customary()).collect(),
         own_functions,
         version: Version::V2_03,
@@ -31,7 +32,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         reports: Arc::new(ReportCounters::default()),
         lateness: Arc::new(|_| {}),
     };
-    let mut agent = template.agent(0).unwrap();
+    let (mut agent, _) = template.agent(0, Time::ZERO).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();
     agent.handle(Time::ZERO, AgentInput::Connected { controller: C0 });
     agent

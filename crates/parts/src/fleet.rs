@@ -4,14 +4,17 @@ use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
+use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
 
 use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, Seed, config, counts, environment, parse, rig};
+use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
 
 /// Offers HW to every controller.
 pub const HW: &str = <Hw as ServiceModel>::NAME;
@@ -28,6 +31,18 @@ config! {
         /// service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models()))));
+        /// a radio of its own for each that controllers can steer (LTE or NR, PRBs): lte:25, nr:106 (n78) or nr-fdd:106; without it, a light generator of statistics
+        radio: Option<Spelled<Carrier>> = None;
+        /// with a radio: the channel of each UE, mcs:20 or sinr:15 (dB, fading)
+        channel: Spelled<Fading> = Fading::usual();
+        /// with a radio: what RLC buffers for a UE
+        rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
+        /// with a radio: what UEs do, [UES=]WHAT[@FROM[-UNTIL]] with voip, tcp, udp:MBIT_PER_S[:ON:OFF] or full; repeatable
+        flows: Vec<Spelled<FlowPlan>> = Vec::new();
+        /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
+        stay: Vec<Spelled<Stay>> = Vec::new();
+        /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
+        snssai: Vec<Snssai> = Vec::new();
         /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP
@@ -43,13 +58,35 @@ config! {
     }
 }
 
+/// Keys that only a radio has.
+pub const RADIO_KEYS: [&str; 6] = ["radio", "channel", "rlc_buffer", "flows", "stay", "snssai"];
+
 impl FleetPart {
+    fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+        let Some(Spelled { value: carrier, .. }) = &self.radio else {
+            let given = !(self.flows.is_empty() && self.stay.is_empty() && self.snssai.is_empty());
+            return if given { Err(rig("`flows`, `stay` and `snssai` need a `radio`")) } else { Ok(None) };
+        };
+        if matches!(self.kind, NodeKind::Split | NodeKind::Mixed) {
+            return Err(rig("a radio is that of a whole base station: the kind is gnb, ng-enb or enb"));
+        }
+        Ok(Some(RadioConfig {
+            channel: self.channel.value.channel(carrier),
+            rlc_buffer_bytes: self.rlc_buffer,
+            flows: self.flows.iter().map(|flow| flow.value.clone()).collect(),
+            stays: self.stay.iter().map(|stay| stay.value.clone()).collect(),
+            snssais: self.snssai.clone(),
+            ..RadioConfig::new(*carrier, self.ues.into())
+        }))
+    }
+
     fn fleet(&self) -> Result<FleetConfig, Trouble> {
         let statistics = self.sm.iter().filter(|name| *name != HW);
         Ok(FleetConfig {
             controllers: self.connect.clone(),
             nodes: self.nodes,
             ues: self.ues,
+            radio: self.radio()?,
             kind: self.kind,
             plmn: Plmn::new(505, 1, 2),
             service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
@@ -101,6 +138,13 @@ impl Stations {
     pub fn report(&self) -> FleetReport {
         self.fleet.report()
     }
+
+    /// What happened at each radio since this was last asked.
+    pub fn take_radios(&mut self) -> Vec<RadioMeter> {
+        let radios = self.fleet.radios();
+        self.fleet.begin_radios();
+        radios
+    }
 }
 
 impl Running for Stations {
@@ -123,6 +167,7 @@ impl Running for Stations {
 
     fn begin(&mut self) {
         self.at_begin = self.fleet.report();
+        self.fleet.begin_radios();
         // What was late before the window does not count in it.
         drop(self.fleet.take_lateness());
     }
@@ -142,6 +187,10 @@ impl Running for Stations {
             ("reconnects", now.reconnects - then.reconnects),
             ("set_up_us", self.set_up_us),
         ]);
+        let radios = self.fleet.radios();
+        if !radios.is_empty() {
+            report.detail = serde_json::to_value(radios).unwrap_or_default();
+        }
         report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.take_lateness()));
     }
 }

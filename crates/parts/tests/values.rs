@@ -27,6 +27,7 @@ fn fleet(controller: Address) -> Fleet {
         controllers: vec![controller],
         nodes: NODES,
         ues: UES,
+        radio: None,
         kind: NodeKind::Gnb,
         plmn: Plmn::new(505, 1, 2),
         service_models: SOURCES.iter().collect(),

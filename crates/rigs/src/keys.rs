@@ -8,7 +8,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
-use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, Section, Seed, Setting};
+use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, RADIO_KEYS, Section, Seed, Setting};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 
@@ -38,6 +38,7 @@ pub(crate) fn of_fleet() -> Section {
     let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
     FleetPart::keys("load")
         .without(&["e2ap"])
+        .without(&RADIO_KEYS)
         .or("nodes", 10_i64)
         .change("ramp", |key| ramp(key).or(Duration::ZERO))
         .change("sm", |key| Key { kind: statistics(), ..key })

@@ -29,7 +29,7 @@ pub(crate) struct Lab {
     ric: Ric,
     iapp: IAppId,
     pub(crate) stations: Vec<Station>,
-    now: Time,
+    pub(crate) now: Time,
     replies: Vec<NorthboundReply>,
     tokens: u64,
 }
@@ -51,6 +51,11 @@ impl Lab {
         let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
         let cell = MockCell::default();
         cell.register(&mut agent);
+        self.adopt(agent, cell, id)
+    }
+
+    /// A base station whose functions are registered; with a radio of its own its mock is idle.
+    pub(crate) fn adopt(&mut self, mut agent: Agent, cell: MockCell, id: GlobalE2NodeId) -> usize {
         agent.add_controller(self.now, "mem://ric".to_owned()).unwrap();
         self.stations.push(Station { agent, cell, id, links: Vec::new() });
         self.settle();

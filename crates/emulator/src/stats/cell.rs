@@ -1,6 +1,5 @@
 //! CELL, a node's one cell.
-use super::{Moment, Source};
-use ranlab_model::{LinkStats, UeState};
+use super::{Moment, Source, UeFacts};
 use ranlab_sdk::wire::e2sm::cell::{CellLoad, CellStats};
 
 pub(super) const SOURCE: Source = Source {
@@ -9,20 +8,17 @@ pub(super) const SOURCE: Source = Source {
 };
 
 fn load(moment: &Moment<'_>) -> CellLoad {
-    let sum = |of: fn(&UeState) -> &LinkStats, what: fn(&LinkStats) -> u64| -> u64 {
-        moment.ues.iter().map(|ue| what(of(ue))).sum()
-    };
-    let config = moment.cell.config();
+    let sum = |of: fn(&dyn UeFacts) -> u64| -> u64 { moment.ues.iter().map(|ue| of(*ue)).sum() };
     CellLoad {
-        aggr_prb: moment.cell.prbs_offered(),
-        dl_aggr_prb: sum(UeState::dl, |link| link.prbs),
-        ul_aggr_prb: sum(UeState::ul, |link| link.prbs),
-        dl_aggr_tbs: sum(UeState::dl, |link| link.tbs_bytes),
-        ul_aggr_tbs: sum(UeState::ul, |link| link.tbs_bytes),
-        dl_queue_bytes: sum(UeState::dl, |link| link.queue_bytes),
-        ul_queue_bytes: sum(UeState::ul, |link| link.queue_bytes),
-        prb: config.prbs,
-        cell_id: config.cell_id,
+        aggr_prb: moment.cell.prbs_offered,
+        dl_aggr_prb: sum(|ue| ue.dl().prbs),
+        ul_aggr_prb: sum(|ue| ue.ul().prbs),
+        dl_aggr_tbs: sum(|ue| ue.dl().tbs_bytes),
+        ul_aggr_tbs: sum(|ue| ue.ul().tbs_bytes),
+        dl_queue_bytes: sum(|ue| ue.dl().queue_bytes),
+        ul_queue_bytes: sum(|ue| ue.ul().queue_bytes),
+        prb: moment.cell.prbs,
+        cell_id: moment.cell.cell_id,
         // A cell holds at most 65,519 UEs.
         ues: moment.ues.len() as u16,
     }
@@ -38,7 +34,8 @@ mod tests {
         let mut cell = Cell::new(CellConfig { ues: 4, cell_id: 9, ..CellConfig::default() }).unwrap();
         cell.advance(5_000_000);
         let of = |ues: usize| {
-            load(&Moment { cell: &cell, ues: cell.ues().iter().take(ues).collect(), tstamp_us: 0 })
+            let ues = cell.ues().iter().take(ues).map(|ue| ue as &dyn UeFacts).collect();
+            load(&Moment { cell: (&cell).into(), ues, tstamp_us: 0 })
         };
         let (all, one) = (of(4), of(1));
         assert_eq!((all.ues, one.ues, all.cell_id, all.prb), (4, 1, 9, cell.config().prbs));

@@ -1,12 +1,11 @@
 //! GTP, per tunnel.
-use super::Source;
-use ranlab_model::UeState;
+use super::{Source, UeFacts};
 use ranlab_sdk::wire::e2sm::gtp::{Gtp, GtpTunnel};
 
 pub(super) const SOURCE: Source =
     Source { model: &Gtp, fill: |encoding, moment, out| moment.list(encoding, out, gtp_tunnel) };
 
-fn gtp_tunnel(ue: &UeState) -> GtpTunnel {
+fn gtp_tunnel(ue: &dyn UeFacts) -> GtpTunnel {
     let id = ue.identity();
     // The service model's field for the UPF's TEID is eight bits wide.
     GtpTunnel { rnti: u32::from(id.rnti), teid_gnb: id.teid_gnb, qfi: id.qfi, teid_upf: id.teid_upf as u8 }

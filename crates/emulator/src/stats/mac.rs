@@ -1,12 +1,12 @@
 //! MAC, per UE.
-use super::Source;
-use ranlab_model::{LinkStats, Snr, UeState};
+use super::{Source, UeFacts};
+use ranlab_model::{LinkStats, Snr};
 use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
 
 pub(super) const SOURCE: Source = Source {
     model: &Mac,
     fill: |encoding, moment, out| {
-        moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame(), moment.cell.slot()))
+        moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame, moment.cell.slot))
     },
 };
 
@@ -27,7 +27,7 @@ fn bler(link: &LinkStats) -> f32 {
     link.bler_q16 as f32 / 65_536.0
 }
 
-fn mac_ue(ue: &UeState, frame: u16, slot: u16) -> MacUe {
+fn mac_ue(ue: &dyn UeFacts, frame: u16, slot: u16) -> MacUe {
     let (dl, ul, radio) = (ue.dl(), ue.ul(), ue.radio());
     MacUe {
         dl_aggr_tbs: dl.tbs_bytes,

@@ -6,7 +6,9 @@ mod pdcp;
 mod rlc;
 
 use crate::node::UnknownName;
-use ranlab_model::{Cell, UeState};
+use crate::radio::SharedRadio;
+use ranlab_model::user_plane::UeReport;
+use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
@@ -37,11 +39,59 @@ pub struct Source {
 
 /// A cell at a moment, as one controller may see it.
 struct Moment<'a> {
-    cell: &'a Cell,
+    cell: CellFacts,
     /// Those of its UEs that the controller may see.
-    ues: Vec<&'a UeState>,
+    ues: Vec<&'a dyn UeFacts>,
     /// Microseconds since the Unix epoch.
     tstamp_us: i64,
+}
+
+/// What is told of a cell itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CellFacts {
+    pub(crate) cell_id: u16,
+    pub(crate) prbs: u16,
+    /// PRBs of a direction since the start.
+    pub(crate) prbs_offered: u64,
+    pub(crate) frame: u16,
+    pub(crate) slot: u16,
+}
+
+impl From<&Cell> for CellFacts {
+    fn from(cell: &Cell) -> Self {
+        let (cell_id, prbs) = (cell.config().cell_id, cell.config().prbs);
+        Self { cell_id, prbs, prbs_offered: cell.prbs_offered(), frame: cell.frame(), slot: cell.slot() }
+    }
+}
+
+/// What is told of a UE, whichever cell it is in.
+trait UeFacts {
+    fn identity(&self) -> UeIdentity;
+    fn radio(&self) -> &RadioStats;
+    fn dl(&self) -> &LinkStats;
+    fn ul(&self) -> &LinkStats;
+    fn rlc_reception(&self) -> RlcReceptionStats;
+    fn pdcp(&self) -> PdcpStats;
+}
+
+#[rustfmt::skip]
+impl UeFacts for UeState {
+    fn identity(&self) -> UeIdentity { self.identity() }
+    fn radio(&self) -> &RadioStats { self.radio() }
+    fn dl(&self) -> &LinkStats { self.dl() }
+    fn ul(&self) -> &LinkStats { self.ul() }
+    fn rlc_reception(&self) -> RlcReceptionStats { self.rlc_reception() }
+    fn pdcp(&self) -> PdcpStats { self.pdcp() }
+}
+
+#[rustfmt::skip]
+impl UeFacts for UeReport {
+    fn identity(&self) -> UeIdentity { self.identity }
+    fn radio(&self) -> &RadioStats { &self.radio }
+    fn dl(&self) -> &LinkStats { &self.dl }
+    fn ul(&self) -> &LinkStats { &self.ul }
+    fn rlc_reception(&self) -> RlcReceptionStats { self.rlc_reception() }
+    fn pdcp(&self) -> PdcpStats { self.pdcp() }
 }
 
 impl Moment<'_> {
@@ -50,9 +100,9 @@ impl Moment<'_> {
         &self,
         encoding: Encoding,
         out: &mut Vec<u8>,
-        of: impl Fn(&UeState) -> E,
+        of: impl Fn(&dyn UeFacts) -> E,
     ) -> Result<(), SmError> {
-        self.encode(encoding, out, self.ues.iter().map(|ue| of(ue)))
+        self.encode(encoding, out, self.ues.iter().map(|ue| of(*ue)))
     }
 
     /// An indication message with these elements.
@@ -95,10 +145,19 @@ impl fmt::Debug for Source {
 /// A cell that several RAN functions of one node report about.
 pub type SharedCell = Arc<Mutex<Cell>>;
 
-/// A statistics source over a [`Cell`].
+/// Where the statistics of a node are made.
+#[derive(Clone)]
+pub enum Told {
+    /// By the light generator, which is advanced when somebody asks.
+    Cell(SharedCell),
+    /// By a radio, which is driven in real time.
+    Radio(SharedRadio),
+}
+
+/// A statistics source over a cell.
 pub struct CellStats {
-    /// The cell, advanced when somebody asks.
-    pub cell: SharedCell,
+    /// The cell.
+    pub cell: Told,
     /// What is reported.
     pub source: &'static Source,
     /// How.
@@ -111,17 +170,27 @@ pub struct CellStats {
 
 impl StatsSource for CellStats {
     fn fill(&mut self, now: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
-        // A panic elsewhere leaves a cell that is still a cell.
-        let mut cell = self.cell.lock().unwrap_or_else(PoisonError::into_inner);
         let now_us = now.as_nanos() / 1_000;
-        cell.advance(now_us);
+        let tstamp_us = self.epoch_us.saturating_add(i64::try_from(now_us).unwrap_or(i64::MAX));
         let all = ues.is_all();
-        let moment = Moment {
-            cell: &cell,
-            ues: cell.ues().iter().filter(|ue| all || ues.contains(ue_id(ue))).collect(),
-            tstamp_us: self.epoch_us.saturating_add(i64::try_from(now_us).unwrap_or(i64::MAX)),
+        let sees = |ue: UeIdentity| all || ues.contains(ue_id(ue));
+        // A panic elsewhere leaves a cell that is still a cell.
+        let encoded = match &self.cell {
+            Told::Cell(cell) => {
+                let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                cell.advance(now_us);
+                let seen = cell.ues().iter().filter(|ue| sees(ue.identity()));
+                let ues = seen.map(|ue| ue as &dyn UeFacts).collect();
+                let moment = Moment { cell: CellFacts::from(&*cell), ues, tstamp_us };
+                (self.source.fill)(self.encoding, &moment, out)
+            }
+            Told::Radio(radio) => {
+                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
+                let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
+                (self.source.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+            }
         };
-        let encoded = (self.source.fill)(self.encoding, &moment, out);
         // A cell holds at most 65,519 UEs, so the count always fits; the encoding is one of the model's.
         debug_assert!(encoded.is_ok(), "{encoded:?}");
     }
@@ -132,8 +201,8 @@ impl StatsSource for CellStats {
 }
 
 /// A UE's number in the agent: its RNTI.
-pub fn ue_id(ue: &UeState) -> UeId {
-    UeId(u64::from(ue.identity().rnti))
+pub fn ue_id(ue: UeIdentity) -> UeId {
+    UeId(u64::from(ue.rnti))
 }
 
 #[cfg(test)]
@@ -159,9 +228,9 @@ mod tests {
         for source in SOURCES {
             let mut cell = Cell::new(CellConfig { ues: 5, ..CellConfig::default() }).unwrap();
             cell.advance(3_000_000);
-            let ues: Vec<_> = cell.ues().iter().collect();
+            let ues: Vec<_> = cell.ues().iter().map(|ue| ue as &dyn UeFacts).collect();
             let rntis: BTreeSet<_> = ues.iter().map(|ue| u32::from(ue.identity().rnti)).collect();
-            let moment = Moment { cell: &cell, ues, tstamp_us: 42 };
+            let moment = Moment { cell: (&cell).into(), ues, tstamp_us: 42 };
             let mut out = Vec::new();
             (source.fill)(source.model.encoding(), &moment, &mut out).unwrap();
             let header = Bytes::from_static(&INDICATION_HEADER);
@@ -176,7 +245,7 @@ mod tests {
     #[test]
     fn an_encoding_that_a_model_does_not_have_is_refused() {
         let cell = Cell::new(CellConfig::default()).unwrap();
-        let moment = Moment { cell: &cell, ues: Vec::new(), tstamp_us: 0 };
+        let moment = Moment { cell: (&cell).into(), ues: Vec::new(), tstamp_us: 0 };
         for source in SOURCES {
             let mut out = Vec::new();
             let refused = (source.fill)(Encoding::Per, &moment, &mut out).unwrap_err();

@@ -1,13 +1,12 @@
 //! PDCP, per bearer.
-use super::Source;
-use ranlab_model::UeState;
+use super::{Source, UeFacts};
 use ranlab_sdk::wire::e2sm::pdcp::{Pdcp, PdcpBearer};
 use ranlab_sdk::wire::e2sm::rlc::RlcMode;
 
 pub(super) const SOURCE: Source =
     Source { model: &Pdcp, fill: |encoding, moment, out| moment.list(encoding, out, pdcp_bearer) };
 
-fn pdcp_bearer(ue: &UeState) -> PdcpBearer {
+fn pdcp_bearer(ue: &dyn UeFacts) -> PdcpBearer {
     let pdcp = ue.pdcp();
     PdcpBearer {
         txpdu_pkts: pdcp.tx_pdus as u32,

@@ -1,0 +1,224 @@
+//! The base station behind RRC, SLICE and TRAFFIC.
+use super::{Radio, SharedRadio, convert};
+use ranlab_model::user_plane::{Association, Command, Direction, RrcKind, Sojourn};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{UeFilter, UeId};
+use ranlab_sdk::e2::functions::rrc::RrcSource;
+use ranlab_sdk::e2::functions::slice::SliceControl;
+use ranlab_sdk::e2::functions::traffic::TrafficControl;
+use ranlab_sdk::wire::e2sm::control::Refusal;
+use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent};
+use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice};
+use ranlab_sdk::wire::e2sm::traffic::{
+    BearerId, BearerTraffic, Queue, QueueState, TrafficAction, TrafficCommand, TrafficConfig,
+    TrafficIndication,
+};
+use std::sync::{MutexGuard, PoisonError};
+
+/// A radio as RAN functions have it.
+#[derive(Debug, Clone)]
+pub(super) struct Station(pub(super) SharedRadio);
+
+impl Station {
+    fn radio(&self) -> MutexGuard<'_, Radio> {
+        // A panic elsewhere leaves a radio that is still a radio.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
+    ues.is_all() || ues.contains(UeId(rnti.into()))
+}
+
+fn short(us: u64) -> u32 {
+    u32::try_from(us).unwrap_or(u32::MAX)
+}
+
+impl Radio {
+    fn tstamp_us(&self, now: Time) -> u64 {
+        let now_us = i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX);
+        u64::try_from(self.epoch_us.saturating_add(now_us)).unwrap_or(0)
+    }
+
+    /// Fetches from the model how long packets waited, for both kinds of reports.
+    fn gather(&mut self) {
+        for rnti in self.cell.rntis().collect::<Vec<_>>() {
+            let slice = self.cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down));
+            let Some(waited) = self.cell.take_sojourns(rnti) else { continue };
+            self.waits.slices.entry(slice.unwrap_or(0)).or_default().add(waited.whole);
+            self.waits.rlc.entry(rnti).or_default().add(waited.rlc);
+            for (queue, sojourn) in waited.queues {
+                // Controllers number queues by octets.
+                self.waits.queues.entry((rnti, queue as u8)).or_default().add(sojourn);
+            }
+        }
+    }
+
+    /// Has the model share the downlink as `next` says; it has changed nothing if it refuses.
+    fn share(&mut self, next: &SliceSet) -> Result<(), Refusal> {
+        let slices = Command::Slices(Direction::Down, convert::slices(next));
+        self.cell.command(&slices).map_err(|why| convert::refusal(&why))?;
+        self.set = next.clone();
+        self.homes.retain(|_, slice| next.slice(*slice).is_some());
+        self.settle_ues();
+        Ok(())
+    }
+
+    /// UEs go where controllers put them.
+    fn settle_ues(&mut self) {
+        if convert::is_sliced(&self.set) {
+            let home = |(rnti, slice): (&u16, &u16)| Association {
+                rnti: *rnti,
+                down: Some(u32::from(*slice)),
+                up: None,
+            };
+            let associated = self.cell.command(&Command::Associate(self.homes.iter().map(home).collect()));
+            // Both are there: UEs that go and slices that end leave no home behind.
+            debug_assert!(associated.is_ok(), "{associated:?}");
+        }
+    }
+}
+
+impl SliceControl for Station {
+    fn prbs(&self) -> u16 {
+        self.radio().cell.config().carrier.prbs
+    }
+
+    fn set(&self) -> SliceSet {
+        self.radio().set.clone()
+    }
+
+    fn has_ue(&self, rnti: u16) -> bool {
+        self.radio().bearers.contains_key(&rnti)
+    }
+
+    fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication {
+        let mut radio = self.radio();
+        radio.gather();
+        let mut waits = std::mem::take(&mut radio.waits.slices);
+        let all: Vec<_> = radio.cell.reports().collect();
+        let slice = |slice_down| convert::slice_id(slice_down).unwrap_or(0);
+        let (set, stats) = radio.cell.slice_stats(Direction::Down);
+        let share = |(spec, stats): (&ranlab_model::user_plane::SliceSpec, &_)| {
+            let &ranlab_model::user_plane::SliceStats { prbs, bytes, .. } = stats;
+            let id = slice(spec.id);
+            let members = || all.iter().filter(|ue| slice(ue.slice_down) == id);
+            let in_queues = |rnti| {
+                let tc = radio.cell.tc(rnti);
+                tc.map_or(0, |tc| tc.queues.iter().map(|queue| queue.stats.bytes).sum::<u64>())
+            };
+            let waited = waits.remove(&id).unwrap_or_default();
+            SliceShare {
+                slice: id,
+                // A cell has at most 1,024 UEs.
+                ues: members().count() as u16,
+                prbs,
+                bytes,
+                queue_bytes: members().map(|ue| ue.dl.queue_bytes + in_queues(ue.identity.rnti)).sum(),
+                sojourn_us: short(waited.mean_us()),
+                sojourn_max_us: short(waited.max_us),
+            }
+        };
+        let got = set.slices.iter().zip(stats).map(share).collect();
+        let seen = all.iter().filter(|ue| sees(ues, ue.identity.rnti));
+        SliceIndication {
+            tstamp_us: radio.tstamp_us(now),
+            prbs: radio.cell.config().carrier.prbs,
+            prbs_offered: radio.cell.prbs_offered(Direction::Down),
+            set: radio.set.clone(),
+            ues: seen.map(|ue| UeSlice { rnti: ue.identity.rnti, slice: slice(ue.slice_down) }).collect(),
+            got,
+        }
+    }
+
+    fn control(&mut self, _: Time, command: &SliceCommand, next: &SliceSet) -> Result<(), Refusal> {
+        let mut radio = self.radio();
+        match command {
+            SliceCommand::Associate(ues) => {
+                radio.homes.extend(ues.iter().map(|ue| (ue.rnti, ue.slice)));
+                radio.settle_ues();
+                Ok(())
+            }
+            _ => radio.share(next),
+        }
+    }
+}
+
+impl TrafficControl for Station {
+    fn config(&self, bearer: BearerId) -> Option<TrafficConfig> {
+        let radio = self.radio();
+        let is_its = radio.cell.report(bearer.rnti)?.identity.drb_id == bearer.rbid;
+        radio.bearers.get(&bearer.rnti).filter(|_| is_its).cloned()
+    }
+
+    fn report(&mut self, now: Time, ues: UeFilter<'_>) -> TrafficIndication {
+        let mut radio = self.radio();
+        radio.gather();
+        let rlc = std::mem::take(&mut radio.waits.rlc);
+        let mut queues = std::mem::take(&mut radio.waits.queues);
+        let mut bearers = Vec::new();
+        for ue in radio.cell.reports().filter(|ue| sees(ues, ue.identity.rnti)) {
+            let rnti = ue.identity.rnti;
+            let (Some(config), Some(tc)) = (radio.bearers.get(&rnti), radio.cell.tc(rnti)) else { continue };
+            let waited = rlc.get(&rnti).copied().unwrap_or_default();
+            let state = |queue: &Queue| {
+                let known = tc.queues.iter().find(|known| known.id == u32::from(queue.id));
+                let stats = known.map(|known| known.stats).unwrap_or_default();
+                let waited: Sojourn = queues.remove(&(rnti, queue.id)).unwrap_or_default();
+                QueueState {
+                    id: queue.id,
+                    bytes: stats.bytes,
+                    // At most 65,536.
+                    packets: stats.packets as u32,
+                    sent_bytes: stats.forwarded_bytes,
+                    sent_packets: stats.forwarded_packets,
+                    dropped_packets: stats.dropped_packets,
+                    policed_packets: stats.policed_packets,
+                    sojourn_us: short(waited.mean_us()),
+                    sojourn_max_us: short(waited.max_us),
+                }
+            };
+            bearers.push(BearerTraffic {
+                bearer: BearerId { rnti, rbid: ue.identity.drb_id },
+                queues: config.queues.iter().map(state).collect(),
+                config: config.clone(),
+                rlc_bytes: ue.dl.queue_bytes,
+                rlc_sojourn_us: short(waited.mean_us()),
+                rlc_sojourn_max_us: short(waited.max_us),
+                paced_kbps: short(tc.paced_kbps),
+            });
+        }
+        TrafficIndication { tstamp_us: radio.tstamp_us(now), bearers }
+    }
+
+    fn control(&mut self, _: Time, command: &TrafficCommand, next: &TrafficConfig) -> Result<(), Refusal> {
+        let mut radio = self.radio();
+        let rnti = command.bearer.rnti;
+        let before = radio.bearers.get(&rnti).cloned().unwrap_or_default();
+        // What waited in a queue that goes is told before.
+        radio.gather();
+        let change = Command::Tc(Some(rnti), convert::traffic(&command.action, &before));
+        radio.cell.command(&change).map_err(|why| convert::refusal(&why))?;
+        radio.bearers.insert(rnti, next.clone());
+        if let TrafficAction::DeleteQueue(id) = command.action {
+            radio.waits.queues.remove(&(rnti, id));
+        }
+        Ok(())
+    }
+}
+
+impl RrcSource for Station {
+    fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
+        let radio = self.radio();
+        let there = radio.rntis.iter().map(|(ue, rnti)| radio.event(RrcKind::Attach, *rnti, *ue));
+        there.map(|event| RrcEvent { change: RrcChange::Connected, ..event }).collect()
+    }
+
+    fn events(&mut self, _: Time) -> Vec<RrcEvent> {
+        std::mem::take(&mut self.radio().news)
+    }
+
+    fn tstamp_us(&self, now: Time) -> u64 {
+        self.radio().tstamp_us(now)
+    }
+}

@@ -1,0 +1,327 @@
+//! What is measured of a radio: what UEs and slices got, how long packets took, and whether it was in time.
+use super::convert::slice_id;
+use hdrhistogram::Histogram as Hdr;
+use ranlab_model::user_plane::{Cell, Direction, FlowStats, Histogram};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Virtual time between two samples.
+pub(super) const SAMPLE_US: u64 = 500_000;
+/// Samples that are kept, at most: an hour and more.
+const SAMPLES_MAX: usize = 10_000;
+/// Greatest lateness that is told apart: one minute.
+const LATE_US_MAX: u64 = 60_000_000;
+/// The slice of those that are in none.
+const NO_SLICE: &str = "none";
+
+/// What happened in a time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RadioMeter {
+    /// Virtual time that passed, s.
+    pub seconds: f64,
+    /// Virtual time by the driver's busy time: below 1 the radio cannot follow; 0 if it was never busy.
+    pub real_time_factor: f64,
+    /// How late slots were, µs, and how often.
+    pub late_us: Vec<(u64, u64)>,
+    /// Downlink PRBs used, by those that there were.
+    pub prb_use: f64,
+    /// What each UE got.
+    pub ues: Vec<UeMeter>,
+    /// What became of each flow.
+    pub flows: Vec<FlowMeter>,
+    /// What UEs and slices got over time.
+    pub samples: Vec<Sample>,
+}
+
+/// What a UE got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct UeMeter {
+    /// Its number.
+    pub ue: u32,
+    /// Bytes of IP that arrived there.
+    pub bytes: u64,
+    /// Downlink PRBs.
+    pub prbs: u64,
+}
+
+/// What became of a flow; distributions are µs and how often.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowMeter {
+    /// UE's number.
+    pub ue: u32,
+    /// [`What::name`](super::What::name).
+    pub what: String,
+    /// Bytes of IP that arrived.
+    pub bytes: u64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// Round trips.
+    pub rtt_us: Vec<(u64, u64)>,
+    /// Time in RLC.
+    pub rlc_us: Vec<(u64, u64)>,
+    /// Time in the queues of traffic control.
+    pub tc_us: Vec<(u64, u64)>,
+}
+
+/// What was got between two samples, Mbit/s of IP.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// When it ends, s.
+    pub at_s: f64,
+    /// By UE's number.
+    pub ues: BTreeMap<u32, f64>,
+    /// By slice, `none` being those without.
+    pub slices: BTreeMap<String, f64>,
+}
+
+/// A UE's counters at a time.
+#[derive(Debug, Clone, Default)]
+struct Counters {
+    prbs: u64,
+    flows: Vec<FlowStats>,
+}
+
+impl Counters {
+    fn of(cell: &Cell, rnti: u16) -> Self {
+        let flows = cell.flows(rnti).unwrap_or_default().into_iter().cloned().collect();
+        Self { prbs: cell.report(rnti).map_or(0, |ue| ue.dl.prbs), flows }
+    }
+}
+
+/// Virtual time by the time that it took.
+pub(super) fn factor(simulated_us: u64, busy: Duration) -> f64 {
+    let busy_us = busy.as_micros() as f64;
+    if busy_us > 0.0 { simulated_us as f64 / busy_us } else { 0.0 }
+}
+
+fn downloaded(cell: &Cell, rnti: u16) -> u64 {
+    cell.flows(rnti).unwrap_or_default().iter().map(|flow| flow.delivered.1).sum()
+}
+
+#[derive(Debug)]
+pub(super) struct Meter {
+    /// Names of each UE's flows.
+    whats: BTreeMap<u32, Vec<&'static str>>,
+    begun_us: u64,
+    begun_prbs: u64,
+    then: BTreeMap<u32, Counters>,
+    /// Of UEs that have gone.
+    gone: (Vec<UeMeter>, Vec<FlowMeter>),
+    due_us: u64,
+    /// Bytes of each UE at the last sample.
+    sampled: BTreeMap<u32, u64>,
+    samples: Vec<Sample>,
+    late: Hdr<u64>,
+    simulated_us: u64,
+    pub(super) busy: Duration,
+}
+
+impl Meter {
+    pub(super) fn new(start_us: u64, whats: BTreeMap<u32, Vec<&'static str>>) -> Self {
+        // Bounds and precision are constants that the histogram accepts.
+        #[allow(clippy::expect_used)]
+        let late = Hdr::new_with_bounds(1, LATE_US_MAX, 2).expect("constant bounds");
+        Self {
+            whats,
+            begun_us: start_us,
+            begun_prbs: 0,
+            then: BTreeMap::new(),
+            gone: Default::default(),
+            due_us: start_us + SAMPLE_US,
+            sampled: BTreeMap::new(),
+            samples: Vec::new(),
+            late,
+            simulated_us: 0,
+            busy: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn due_us(&self) -> u64 {
+        self.due_us
+    }
+
+    pub(super) fn begin(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
+        *self = Self::new(cell.now_us(), std::mem::take(&mut self.whats));
+        self.begun_prbs = cell.prbs_offered(Direction::Down);
+        self.then = rntis.iter().map(|(ue, rnti)| (*ue, Counters::of(cell, *rnti))).collect();
+        self.sampled = rntis.iter().map(|(ue, rnti)| (*ue, downloaded(cell, *rnti))).collect();
+    }
+
+    /// A pass of the driver: what it simulated, and how late the first slot of it was.
+    pub(super) fn passed(&mut self, simulated_us: u64, late_us: u64) {
+        self.simulated_us += simulated_us;
+        self.late.saturating_record(late_us.clamp(1, LATE_US_MAX));
+    }
+
+    /// A UE goes.
+    pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) {
+        let (got, flows) = self.of(cell, ue, rnti);
+        self.gone.0.push(got);
+        self.gone.1.extend(flows);
+        self.then.remove(&ue);
+        self.sampled.remove(&ue);
+    }
+
+    /// Takes a sample if it is time.
+    pub(super) fn look(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
+        if cell.now_us() < self.due_us {
+            return;
+        }
+        self.due_us += SAMPLE_US;
+        let mut sample = Sample { at_s: self.seconds(cell), ..Sample::default() };
+        for (ue, rnti) in rntis {
+            let bytes = downloaded(cell, *rnti);
+            let before = self.sampled.insert(*ue, bytes).unwrap_or(0);
+            let mbps = bytes.saturating_sub(before) as f64 * 8.0 / SAMPLE_US as f64;
+            let slice = cell.report(*rnti).and_then(|ue| slice_id(ue.slice_down));
+            let slice = slice.map_or_else(|| NO_SLICE.to_owned(), |id| id.to_string());
+            sample.ues.insert(*ue, mbps);
+            *sample.slices.entry(slice).or_default() += mbps;
+        }
+        if self.samples.len() < SAMPLES_MAX {
+            self.samples.push(sample);
+        }
+    }
+
+    fn seconds(&self, cell: &Cell) -> f64 {
+        (cell.now_us() - self.begun_us) as f64 / 1e6
+    }
+
+    /// What a UE got since the time began or it came.
+    fn of(&self, cell: &Cell, ue: u32, rnti: u16) -> (UeMeter, Vec<FlowMeter>) {
+        let (now, then) = (Counters::of(cell, rnti), self.then.get(&ue).cloned().unwrap_or_default());
+        let none = FlowStats::default();
+        let names = self.whats.get(&ue).map_or(&[][..], Vec::as_slice);
+        let flows = now.flows.iter().zip(names).enumerate().map(|(index, (now, what))| {
+            let then = then.flows.get(index).unwrap_or(&none);
+            let counted = |of: fn(&FlowStats) -> Option<&Histogram>| -> Vec<(u64, u64)> {
+                let Some(now) = of(now) else { return Vec::new() };
+                of(then).map_or_else(|| now.clone(), |then| now.since(then)).counted().collect()
+            };
+            FlowMeter {
+                ue,
+                what: (*what).to_owned(),
+                bytes: now.delivered.1 - then.delivered.1,
+                dropped: now.dropped - then.dropped,
+                rtt_us: counted(|flow| flow.rtt.as_deref()),
+                rlc_us: counted(|flow| flow.rlc_sojourn.as_deref()),
+                tc_us: counted(|flow| flow.tc_sojourn.as_deref()),
+            }
+        });
+        let flows: Vec<_> = flows.collect();
+        let bytes = flows.iter().map(|flow| flow.bytes).sum();
+        (UeMeter { ue, bytes, prbs: now.prbs - then.prbs }, flows)
+    }
+
+    pub(super) fn read(&self, cell: &Cell, rntis: &BTreeMap<u32, u16>) -> RadioMeter {
+        let (mut ues, mut flows) = self.gone.clone();
+        for (ue, rnti) in rntis {
+            let (got, its) = self.of(cell, *ue, *rnti);
+            ues.push(got);
+            flows.extend(its);
+        }
+        let used: u64 = ues.iter().map(|ue| ue.prbs).sum();
+        let offered = cell.prbs_offered(Direction::Down) - self.begun_prbs;
+        RadioMeter {
+            seconds: self.seconds(cell),
+            real_time_factor: factor(self.simulated_us, self.busy),
+            late_us: self
+                .late
+                .iter_recorded()
+                .map(|it| (it.value_iterated_to(), it.count_at_value()))
+                .collect(),
+            prb_use: used as f64 / offered.max(1) as f64,
+            ues,
+            flows,
+            samples: self.samples.clone(),
+        }
+    }
+}
+
+/// What a person wants to know of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RadioSummary {
+    /// Virtual time that passed, s.
+    pub seconds: f64,
+    /// See [`RadioMeter`].
+    pub real_time_factor: f64,
+    /// How late slots were, 99th percentile, µs.
+    pub late_us_p99: u64,
+    /// See [`RadioMeter`].
+    pub prb_use: f64,
+    /// What each flow got.
+    pub flows: Vec<FlowSummary>,
+}
+
+/// See [`FlowMeter`]; quantiles are absent if nothing arrived.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// UE's number.
+    pub ue: u32,
+    /// What it is.
+    pub what: String,
+    /// IP that arrived, Mbit/s.
+    pub mbps: f64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// Round trip, median.
+    pub rtt_us_p50: Option<u64>,
+    /// Round trip, 99th percentile.
+    pub rtt_us_p99: Option<u64>,
+    /// Time in RLC, median.
+    pub rlc_us_p50: Option<u64>,
+    /// Time in the queues of traffic control, median.
+    pub tc_us_p50: Option<u64>,
+}
+
+/// The value that a share of what was counted does not exceed.
+pub fn quantile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
+    let total: u64 = counts.iter().map(|(_, count)| count).sum();
+    let rank = (total as f64 * share).ceil() as u64;
+    let mut seen = 0;
+    let found = counts.iter().find(|(_, count)| {
+        seen += count;
+        seen >= rank.max(1)
+    });
+    found.map(|(value, _)| *value)
+}
+
+impl RadioMeter {
+    /// In short.
+    pub fn summary(&self) -> RadioSummary {
+        let seconds = self.seconds.max(1e-6);
+        let flow = |flow: &FlowMeter| FlowSummary {
+            ue: flow.ue,
+            what: flow.what.clone(),
+            mbps: flow.bytes as f64 * 8e-6 / seconds,
+            dropped: flow.dropped,
+            rtt_us_p50: quantile(&flow.rtt_us, 0.5),
+            rtt_us_p99: quantile(&flow.rtt_us, 0.99),
+            rlc_us_p50: quantile(&flow.rlc_us, 0.5),
+            tc_us_p50: quantile(&flow.tc_us, 0.5),
+        };
+        RadioSummary {
+            seconds: self.seconds,
+            real_time_factor: self.real_time_factor,
+            late_us_p99: quantile(&self.late_us, 0.99).unwrap_or(0),
+            prb_use: self.prb_use,
+            flows: self.flows.iter().map(flow).collect(),
+        }
+    }
+}
+
+impl fmt::Display for RadioSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for flow in &self.flows {
+            write!(f, "UE {} {} {:.1} Mbit/s", flow.ue, flow.what, flow.mbps)?;
+            if let Some(rtt_us) = flow.rtt_us_p50 {
+                write!(f, " rtt {:.1} ms", rtt_us as f64 / 1e3)?;
+            }
+            f.write_str(", ")?;
+        }
+        let (prbs, factor) = (100.0 * self.prb_use, self.real_time_factor);
+        write!(f, "PRBs {prbs:.0} %, real-time factor {factor:.0}, late p99 {} us", self.late_us_p99)
+    }
+}

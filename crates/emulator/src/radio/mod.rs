@@ -1,0 +1,277 @@
+//! A base station's radio: a cell of [`ranlab_model::user_plane`] whose UEs come, have traffic and go as planned, that
+//! controllers see and steer.
+//!
+//! A [`Radio`] has no clock: whoever drives it says what time it is ([`Radio::pass`]). It is as late as its driver, or
+//! later if the machine cannot follow; how late is measured, nothing is left out.
+mod control;
+mod convert;
+mod meter;
+mod plan;
+
+pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
+pub use plan::{FlowPlan, RadioConfig, Stay, What};
+
+use crate::stats::CellFacts;
+use ranlab_model::user_plane::{self as up, Cell, Command, Direction, Sojourn};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
+use ranlab_sdk::e2::functions::{rrc, slice, traffic};
+use ranlab_sdk::wire::e2ap::Plmn;
+use ranlab_sdk::wire::e2sm;
+use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
+use ranlab_sdk::wire::e2sm::slice::SliceSet;
+use ranlab_sdk::wire::e2sm::traffic::TrafficConfig;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Virtual time that a radio makes up for at once, at most: whoever shares its thread has a turn in between.
+pub const CATCH_UP_US: u64 = 20_000;
+
+/// A radio cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RadioError {
+    /// Its cell.
+    #[error(transparent)]
+    Cell(#[from] up::CellError),
+    /// A UE.
+    #[error(transparent)]
+    Attach(#[from] up::AttachError),
+    /// What UEs are to do.
+    #[error("{what} is about UE {ue}; there are {ues}, counted from 1")]
+    NoUe {
+        /// `a flow` or `a stay`.
+        what: &'static str,
+        /// Named.
+        ue: u32,
+        /// In the cell.
+        ues: u32,
+    },
+}
+
+/// A radio that RAN functions and its driver share.
+pub type SharedRadio = Arc<Mutex<Radio>>;
+
+/// A UE that came or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// It attached.
+    Came(UeId),
+    /// It was released.
+    Went(UeId),
+}
+
+impl Moved {
+    /// Tells the agent.
+    pub fn tell(self, agent: &mut Agent) {
+        match self {
+            Self::Came(ue) => {
+                // A cell has fewer UEs than an agent may have.
+                let arrived = agent.ue_arrived(ue);
+                debug_assert!(arrived.is_ok());
+            }
+            Self::Went(ue) => agent.ue_left(ue),
+        }
+    }
+}
+
+/// How long packets waited, since each kind of report last said it.
+#[derive(Debug, Default)]
+struct Waits {
+    /// For SLICE, by slice.
+    slices: BTreeMap<u16, Sojourn>,
+    /// For TRAFFIC, by C-RNTI: in RLC, and in each queue.
+    rlc: BTreeMap<u16, Sojourn>,
+    queues: BTreeMap<(u16, u8), Sojourn>,
+}
+
+/// A cell with its UEs and what controllers made of it.
+#[derive(Debug)]
+pub struct Radio {
+    cell: Cell,
+    cell_id: u16,
+    plmn: Plmn,
+    snssais: Vec<Snssai>,
+    epoch_us: i64,
+    /// UEs that come and go, in the order of their times.
+    plan: VecDeque<(u64, plan::Turn)>,
+    /// C-RNTIs of the UEs that are there, by number.
+    rntis: BTreeMap<u32, u16>,
+    set: SliceSet,
+    /// UEs that a controller put into a slice, by C-RNTI.
+    homes: BTreeMap<u16, u16>,
+    bearers: BTreeMap<u16, TrafficConfig>,
+    waits: Waits,
+    /// RRC events that nobody has asked for yet; the oldest are forgotten.
+    news: Vec<RrcEvent>,
+    meter: meter::Meter,
+    /// Virtual time since it was made, and how long that took.
+    passed_us: u64,
+    busy: Duration,
+}
+
+impl Radio {
+    /// A radio whose time begins at `start_us`; `epoch_us` is the time of day at time zero. UEs come as the config says,
+    /// those without a time with the first [`pass`](Self::pass).
+    ///
+    /// # Errors
+    /// There can be no such cell, or no such UE in it.
+    pub fn new(
+        config: &RadioConfig,
+        (cell_id, seed): (u16, u64),
+        plmn: Plmn,
+        start_us: u64,
+        epoch_us: i64,
+    ) -> Result<Self, RadioError> {
+        let mut made = up::CellConfig { cell_id, seed, start_us, ..up::CellConfig::new(config.carrier) };
+        made.down = convert::slices(&SliceSet::default());
+        let plan = config.plan(convert::plmn(plmn), start_us)?;
+        // What cannot be attached is told now, not when its time comes.
+        let mut trial = Cell::new(made.clone())?;
+        for (_, turn) in &plan {
+            if let plan::Turn::Come(ue) = turn {
+                trial.attach((**ue).clone()).map(|rnti| trial.release(rnti))?;
+            }
+        }
+        Ok(Self {
+            cell: Cell::new(made)?,
+            cell_id,
+            plmn,
+            snssais: config.snssais.clone(),
+            epoch_us,
+            plan,
+            rntis: BTreeMap::new(),
+            set: SliceSet::default(),
+            homes: BTreeMap::new(),
+            bearers: BTreeMap::new(),
+            waits: Waits::default(),
+            news: Vec::new(),
+            meter: meter::Meter::new(start_us, config.whats()),
+            passed_us: 0,
+            busy: Duration::ZERO,
+        })
+    }
+
+    /// The RAN functions over a radio, with their ids.
+    pub fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 3] {
+        let station = control::Station(Arc::clone(radio));
+        [
+            (rrc::function(station.clone()), e2sm::rrc::DEFAULT_FUNCTION_ID),
+            (slice::function(station.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
+            (traffic::function(station), e2sm::traffic::DEFAULT_FUNCTION_ID),
+        ]
+    }
+
+    /// Lets time pass until `now`, but no more than [`CATCH_UP_US`] of it; the agent is to be told of who moved.
+    pub fn pass(&mut self, now: Time) -> Vec<Moved> {
+        let (from_us, now_us) = (self.cell.now_us(), now.as_nanos() / 1_000);
+        let slot_us = self.cell.config().carrier.slot_us();
+        let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
+        let mut moved = Vec::new();
+        loop {
+            let turn_us = self.plan.front().map_or(u64::MAX, |(at_us, _)| *at_us);
+            let turn_us = turn_us.saturating_add(slot_us - 1);
+            self.cell.advance(end_us.min(turn_us).min(self.meter.due_us()));
+            self.meter.look(&self.cell, &self.rntis);
+            let here_us = self.cell.now_us();
+            while self.plan.front().is_some_and(|(at_us, _)| *at_us <= here_us) {
+                let turn = self.plan.pop_front();
+                moved.extend(turn.and_then(|(_, turn)| self.turn(turn)));
+            }
+            if here_us + slot_us > end_us {
+                break;
+            }
+        }
+        self.passed_us += self.cell.now_us() - from_us;
+        self.meter.passed(self.cell.now_us() - from_us, now_us.saturating_sub(from_us));
+        moved
+    }
+
+    fn turn(&mut self, turn: plan::Turn) -> Option<Moved> {
+        let moved = match turn {
+            plan::Turn::Come(ue) => {
+                let number = ue.id;
+                // It was tried when the radio was made.
+                let rnti = self.cell.attach(*ue).ok()?;
+                self.rntis.insert(number, rnti);
+                let config = TrafficConfig::default();
+                for queue in &config.queues {
+                    let queue = up::TcCommand::PutQueue(convert::queue(queue));
+                    let made = self.cell.command(&Command::Tc(Some(rnti), queue));
+                    debug_assert!(made.is_ok(), "{made:?}");
+                }
+                self.bearers.insert(rnti, config);
+                Moved::Came(UeId(rnti.into()))
+            }
+            plan::Turn::Go(number) => {
+                let rnti = self.rntis.remove(&number)?;
+                self.meter.leave(&self.cell, number, rnti);
+                self.cell.release(rnti);
+                self.homes.remove(&rnti);
+                self.bearers.remove(&rnti);
+                self.waits.rlc.remove(&rnti);
+                self.waits.queues.retain(|(ue, _), _| *ue != rnti);
+                Moved::Went(UeId(rnti.into()))
+            }
+        };
+        let events: Vec<_> = self.cell.take_events().collect();
+        let news: Vec<_> = events.iter().map(|event| self.event(event.kind, event.rnti, event.ue)).collect();
+        self.news.extend(news);
+        self.news.drain(..self.news.len().saturating_sub(up::EVENTS_MAX));
+        Some(moved)
+    }
+
+    fn event(&self, kind: up::RrcKind, rnti: u16, ue: u32) -> RrcEvent {
+        let change = match kind {
+            up::RrcKind::Attach => RrcChange::Attach,
+            up::RrcKind::HandoverIn => RrcChange::Handover,
+            up::RrcKind::Release | up::RrcKind::HandoverOut => RrcChange::Release,
+        };
+        let snssais = plan::of_ue(&self.snssais, ue).into_iter().copied().collect();
+        RrcEvent { change, rnti, cell_id: self.cell_id, plmn: self.plmn, snssais, other: None }
+    }
+
+    /// The cell.
+    pub fn cell(&self) -> &Cell {
+        &self.cell
+    }
+
+    /// C-RNTIs of the UEs that are there, by number.
+    pub fn rntis(&self) -> &BTreeMap<u32, u16> {
+        &self.rntis
+    }
+
+    /// Begins to measure anew.
+    pub fn begin(&mut self) {
+        self.meter.begin(&self.cell, &self.rntis);
+    }
+
+    /// Says how long the driver was busy with it.
+    pub fn was_busy(&mut self, time: Duration) {
+        self.meter.busy += time;
+        self.busy += time;
+    }
+
+    /// Virtual time by the time that its driver was busy with it, since it was made; 0 if it was never busy.
+    pub fn real_time_factor(&self) -> f64 {
+        meter::factor(self.passed_us, self.busy)
+    }
+
+    /// What happened since [`begin`](Self::begin).
+    pub fn meter(&self) -> RadioMeter {
+        self.meter.read(&self.cell, &self.rntis)
+    }
+
+    pub(crate) fn facts(&self) -> CellFacts {
+        let (cell, carrier) = (&self.cell, &self.cell.config().carrier);
+        let slots = 10_000 / carrier.slot_us();
+        CellFacts {
+            cell_id: self.cell_id,
+            prbs: carrier.prbs,
+            prbs_offered: cell.prbs_offered(Direction::Down),
+            frame: (cell.slot() / slots % 1024) as u16,
+            slot: (cell.slot() % slots) as u16,
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! A radio under the controllers of slices and traffic: figures 11 and 13 of FlexRIC (CoNEXT 2021) through E2 and REST, in
+//! virtual time.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[path = "../../controllers/tests/lab/mod.rs"]
+mod lab;
+
+use bytes::Bytes;
+use lab::{Lab, cell::MockCell, escaped};
+use ranlab_controllers::bus::Bus;
+use ranlab_controllers::slicing::Slicing;
+use ranlab_controllers::traffic::{TRAFFIC_SUBJECT, Traffic};
+use ranlab_e2::OutboxLimits;
+use ranlab_e2::functions::stats::ReportCounters;
+use ranlab_e2::ric::{IApp, Method};
+use ranlab_emulator::node::{NodeKind, NodeTemplate, identity};
+use ranlab_emulator::radio::{
+    FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile,
+};
+use ranlab_emulator::stats::SOURCES;
+use ranlab_model::user_plane::{AttachError, Carrier, Channel};
+use ranlab_wire::e2ap::{Plmn, Version};
+use serde_json::{Value as Json, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+/// Each look of a figure: a second to settle, four to measure.
+const SETTLE: Duration = SECOND;
+const LOOK: Duration = Duration::from_secs(4);
+
+fn template(radio: RadioConfig) -> NodeTemplate {
+    NodeTemplate {
+        kind: NodeKind::Gnb,
+        plmn: HOME,
+        ues: 0,
+        radio: Some(radio),
+        service_models: SOURCES.iter().collect(),
+        own_functions: false,
+        version: Version::V2_03,
+        seed: 1,
+        epoch_us: 0,
+        start_us: 0,
+        outbox: OutboxLimits::default(),
+        reports: Arc::new(ReportCounters::default()),
+        lateness: Arc::new(|_| {}),
+    }
+}
+
+/// A controller, and one base station with a radio.
+struct World {
+    lab: Lab,
+    radio: SharedRadio,
+    node: String,
+}
+
+impl World {
+    fn new(iapp: impl IApp + 'static, radio: RadioConfig) -> Self {
+        let mut lab = Lab::new(Box::new(iapp));
+        let (agent, radio) = template(radio).agent(0, lab.now).unwrap();
+        let id = identity(NodeKind::Gnb, HOME, 0).0;
+        let node = format!("nodes/{}", escaped(&id));
+        lab.adopt(agent, MockCell::default(), id);
+        let mut world = Self { lab, radio: radio.unwrap(), node };
+        world.pass(300 * MS);
+        world
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.lab.now + time;
+        while self.lab.now < end {
+            self.lab.pass(MS);
+            for moved in self.radio.lock().unwrap().pass(self.lab.now) {
+                moved.tell(&mut self.lab.stations[0].agent);
+            }
+        }
+    }
+
+    /// What the radio did in a while, after it has settled.
+    fn look(&mut self) -> RadioMeter {
+        self.pass(SETTLE);
+        self.radio.lock().unwrap().begin();
+        self.pass(LOOK);
+        self.radio.lock().unwrap().meter()
+    }
+
+    fn rnti(&self, ue: u32) -> u16 {
+        self.radio.lock().unwrap().rntis()[&ue]
+    }
+
+    fn put(&mut self, path: &str, body: &str) {
+        let path = format!("{}/{path}", self.node);
+        self.lab.put(&path, body);
+    }
+
+    /// Puts a UE into a slice.
+    fn place(&mut self, ue: u32, slice: u16) {
+        let path = format!("ues/{}", self.rnti(ue));
+        self.put(&path, &json!({ "slice": slice }).to_string());
+    }
+}
+
+fn n78(ues: u32, flows: Vec<FlowPlan>) -> RadioConfig {
+    RadioConfig { flows, rlc_buffer_bytes: 1_000_000, ..RadioConfig::new(Carrier::n78(106), ues) }
+}
+
+fn flow(ues: Option<u32>, what: What) -> FlowPlan {
+    FlowPlan { ues: ues.map(|ue| ue..=ue), ..FlowPlan::new(what) }
+}
+
+/// More than the cell carries.
+const UDP: What = What::Udp(80_000, None);
+
+fn mbps(meter: &RadioMeter) -> Vec<f64> {
+    let mut ues: Vec<_> =
+        meter.ues.iter().map(|ue| (ue.ue, ue.bytes as f64 * 8e-6 / meter.seconds)).collect();
+    ues.sort_by_key(|(ue, _)| *ue);
+    ues.into_iter().map(|(_, mbps)| mbps).collect()
+}
+
+fn slicing() -> Slicing {
+    Slicing::new(100 * MS).unwrap()
+}
+
+fn halves(sharing: bool, shares: [f64; 2]) -> String {
+    let slices = [1, 2].iter().zip(shares).map(|(id, capacity)| json!({ "id": id, "capacity": capacity }));
+    json!({ "algorithm": "nvs", "sharing": sharing, "slices": slices.collect::<Vec<_>>() }).to_string()
+}
+
+#[test]
+fn figure_13a_through_rest_keeps_the_white_ue_at_its_share() {
+    let third = Stay { ues: 3..=3, from: 6 * SECOND, until: None };
+    let radio = RadioConfig { stays: vec![third], ..n78(3, vec![flow(None, UDP)]) };
+    let mut world = World::new(slicing(), radio);
+    let mut found = Vec::new();
+    let mut look = |world: &mut World| {
+        let rates = mbps(&world.look());
+        let total: f64 = rates.iter().sum();
+        assert!((58.0..66.0).contains(&total), "the cell carries {total} Mbit/s: {rates:?}");
+        found.push(100.0 * rates[0] / total);
+    };
+    look(&mut world);
+    world.pass(SECOND);
+    look(&mut world);
+    // The controller has heard of the third, too.
+    let node = world.node.clone();
+    assert_eq!(world.lab.get(&node)["ues"].as_array().unwrap().len(), 3);
+    world.put("slices", &halves(true, [0.5, 0.5]));
+    [(1, 1), (2, 2), (3, 2)].into_iter().for_each(|(ue, slice)| world.place(ue, slice));
+    look(&mut world);
+    world.put("slices/2", r#"{"capacity": 0.34}"#);
+    world.put("slices/1", r#"{"capacity": 0.66}"#);
+    look(&mut world);
+    for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
+        assert!((found - published).abs() <= 2.0, "white has {found} %, published are {published} %");
+    }
+    // What it says is what it does.
+    let told = world.lab.get(&node);
+    assert_eq!(
+        (&told["slicing"]["slices"][0]["capacity"], &told["ues"][0]["slice"]),
+        (&json!(0.66), &json!(1))
+    );
+}
+
+#[test]
+fn figure_13b_through_rest_gives_the_idle_slice_away_or_not() {
+    for (sharing, gain) in [(true, 50.0), (false, 0.0)] {
+        // Black is on for 6 s, then off.
+        let on = What::Udp(80_000, Some((6 * SECOND, 60 * SECOND)));
+        let mut world = World::new(slicing(), n78(2, vec![flow(Some(1), UDP), flow(Some(2), on)]));
+        world.put("slices", &halves(sharing, [0.66, 0.34]));
+        [(1, 1), (2, 2)].into_iter().for_each(|(ue, slice)| world.place(ue, slice));
+        let busy = mbps(&world.look());
+        world.pass(SECOND);
+        let idle = mbps(&world.look());
+        assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.02, "{busy:?}");
+        assert!(idle[1] < 0.01 * busy[1], "black is not idle: {idle:?}");
+        let found = 100.0 * (idle[0] / busy[0] - 1.0);
+        assert!((found - gain).abs() <= 5.0, "gray gains {found} %, published are {gain} %");
+    }
+}
+
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Json>>>);
+
+impl Bus for Heard {
+    fn publish(&mut self, subject: &str, message: Bytes) {
+        if subject == TRAFFIC_SUBJECT {
+            self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
+        }
+    }
+}
+
+fn p50(counts: &[(u64, u64)]) -> u64 {
+    quantile(counts, 0.5).unwrap()
+}
+
+#[test]
+fn figure_11_through_rest_frees_the_voice_and_leaves_the_carrier_full() {
+    let heard = Heard::default();
+    let tcp = FlowPlan { from: 2 * SECOND, ..FlowPlan::new(What::Tcp(3_000_000)) };
+    let radio = RadioConfig { rlc_buffer_bytes: 10_000_000, ..n78(1, vec![FlowPlan::new(What::Voip), tcp]) };
+    let mut world = World::new(Traffic::new(10 * MS, Box::new(heard.clone())).unwrap(), radio);
+    // CUBIC takes its time to fill its window.
+    world.pass(20 * SECOND);
+    heard.0.lock().unwrap().clear();
+    let transparent = world.look();
+    // What the controller publishes is what happens: the xApp's limit is passed by far.
+    let messages = std::mem::take(&mut *heard.0.lock().unwrap());
+    let last = &messages.last().unwrap()["bearers"][0];
+    assert!(last["rlc_sojourn_us"].as_u64().unwrap() > 200_000, "{last}");
+    let bearer = format!("bearers/{}/{}", last["rnti"], last["rbid"]);
+    // The steps of `ranlab xapp traffic`, in its order.
+    world.put(&format!("{bearer}/queues/1"), r#"{"capacity_bytes": 100000}"#);
+    world.put(&format!("{bearer}/filters/1"), r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#);
+    world.put(&format!("{bearer}/pacer"), r#"{"type": "5g-bdp"}"#);
+    world.pass(SECOND);
+    let freed = world.look();
+    let voice = |meter: &RadioMeter| meter.flows.iter().find(|flow| flow.what == "voip").unwrap().clone();
+    let (before, after) = (voice(&transparent), voice(&freed));
+    assert!(p50(&before.rlc_us) > 200_000, "transparent: {} us in RLC", p50(&before.rlc_us));
+    assert!(p50(&after.rlc_us) < 10_000, "with the pacer: {} us in RLC", p50(&after.rlc_us));
+    let ratio = p50(&before.rtt_us) as f64 / p50(&after.rtt_us) as f64;
+    assert!(ratio >= 4.0, "{} us became {} us", p50(&before.rtt_us), p50(&after.rtt_us));
+    assert!(freed.prb_use >= 0.95, "{} of the PRBs are used", freed.prb_use);
+    assert_eq!((before.dropped, after.dropped), (0, 0));
+    // And is told: the greedy flow waits in its queue, not in RLC.
+    let told = &heard.0.lock().unwrap().last().unwrap()["bearers"][0].clone();
+    assert!(told["rlc_sojourn_us"].as_u64().unwrap() < 10_000, "{told}");
+    assert!(told["queues"][0]["sojourn_us"].as_u64().unwrap() > 100_000, "{told}");
+    assert!((30_000..130_000).contains(&told["paced_kbps"].as_u64().unwrap()), "{told}");
+}
+
+/// What the model alone knows is refused with its reason, and leaves no trace.
+#[test]
+fn what_the_model_cannot_do_is_refused_with_its_reason() {
+    let heard = Heard::default();
+    let radio = n78(1, vec![FlowPlan::new(What::Voip)]);
+    let mut world = World::new(Traffic::new(10 * MS, Box::new(heard)).unwrap(), radio);
+    let queue = format!("{}/bearers/{}/1/queues/1", world.node, world.rnti(1));
+    for (body, said) in [
+        (r#"{"capacity_bytes": 50000001}"#, "50000000 bytes"),
+        (r#"{"codel": {"target_us": 2000000}}"#, "the target"),
+        (r#"{"shaper": {"rate_kbps": 20000000}}"#, "the rate"),
+    ] {
+        let (status, problem) = world.lab.ask(Method::Put, &queue, body);
+        assert_eq!((status, &problem["reason"]), (422, &json!("invalid")), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+    }
+    world.pass(50 * MS);
+    let told = world.lab.get(&format!("{}/bearers", world.node));
+    assert_eq!(told["bearers"][0]["queues"].as_array().unwrap().len(), 1, "{told}");
+}
+
+/// Slices that end and come again, UEs that go and come again, and policies by what UEs ask for.
+#[test]
+fn ues_come_and_go_and_are_where_controllers_put_them() {
+    let stay = |from, until| Stay { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
+    let snssais = ["1", "1-0000ff"].map(|text| text.parse().unwrap()).to_vec();
+    let radio = n78(3, vec![FlowPlan::new(What::Voip)]);
+    let mut world =
+        World::new(slicing(), RadioConfig { stays: vec![stay(1, 2), stay(3, 4)], snssais, ..radio });
+    world.lab.put(
+        "policy",
+        r#"{"rules": [{"snssai": "1-0000ff", "slice": {"id": 7, "capacity": 0.25}},
+                                          {"snssai": "1", "slice": {"id": 8, "capacity": 0.5}}]}"#,
+    );
+    let node = world.node.clone();
+    let ues = |world: &mut World, time| {
+        world.pass(time);
+        let told = world.lab.get(&node);
+        let ue = |ue: &Json| (ue["rnti"].as_u64().unwrap(), ue["slice"].as_u64());
+        told["ues"].as_array().unwrap().iter().map(ue).collect::<Vec<_>>()
+    };
+    assert_eq!(ues(&mut world, 400 * MS), [(1, Some(8)), (2, Some(8))]);
+    assert_eq!(ues(&mut world, SECOND), [(1, Some(8)), (2, Some(8)), (3, Some(7))]);
+    assert_eq!(ues(&mut world, SECOND), [(1, Some(8)), (2, Some(8))]);
+    assert_eq!(ues(&mut world, SECOND), [(1, Some(8)), (2, Some(8)), (3, Some(7))]);
+    let slice = |world: &World, ue| {
+        let radio = world.radio.lock().unwrap();
+        radio.cell().report(radio.rntis()[&ue]).unwrap().slice_down
+    };
+    assert_eq!((slice(&world, 1), slice(&world, 2)), (8, 7));
+    world.lab.put("policy", r#"{"rules": []}"#);
+    // Without slicing they are in one pool, and afterwards where they were.
+    let set = |algorithm: &str| json!({ "algorithm": algorithm, "slices": [{ "id": 7, "capacity": 0.25 }, { "id": 8, "capacity": 0.5 }] });
+    world.put("slices", &set("none").to_string());
+    assert_eq!(slice(&world, 1), slice(&world, 2));
+    world.put("slices", &set("nvs").to_string());
+    assert_eq!((slice(&world, 1), slice(&world, 2)), (8, 7));
+}
+
+#[test]
+fn a_radio_that_cannot_be_is_refused_before_it_begins() {
+    let why = |radio: RadioConfig| template(radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string();
+    assert!(why(RadioConfig::new(Carrier::lte(26), 1)).contains("allowed are"));
+    let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
+    let late = Stay { ues: 1..=1, from: 9 * SECOND, until: None };
+    let wrong = RadioConfig { channel, stays: vec![late], ..n78(1, Vec::new()) };
+    assert!(why(wrong).contains("0 to 28"));
+    let nobody = RadioError::NoUe { what: "a flow", ue: 2, ues: 1 };
+    assert_eq!(why(n78(1, vec![flow(Some(2), UDP)])), nobody.to_string());
+    assert_eq!(why(n78(2_000, Vec::new())), AttachError::Full(1_024).to_string());
+}
+
+/// Statistics are those of the radio, and a cell that stood still makes up for it, a bounded piece at a time.
+#[test]
+fn time_that_was_missed_is_made_up_for_in_pieces_and_counted() {
+    let world = World::new(slicing(), n78(1, vec![flow(None, UDP)]));
+    world.radio.lock().unwrap().begin();
+    let standstill = world.lab.now + SECOND;
+    let behind = |world: &World| standstill.as_nanos() / 1_000 - world.radio.lock().unwrap().cell().now_us();
+    for pieces in 1..=50 {
+        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "more than a piece at once");
+        world.radio.lock().unwrap().pass(standstill);
+    }
+    assert!(behind(&world) < 1_000);
+    let meter = world.radio.lock().unwrap().meter();
+    assert!(meter.late_us.iter().map(|(late, _)| *late).max().unwrap() > 990_000, "{:?}", meter.late_us);
+    assert!((meter.seconds - 1.0).abs() < 0.01);
+    assert_eq!(meter.samples.len(), 2);
+}

@@ -1,0 +1,245 @@
+//! A base station's radio, as people write it: carrier, channel, what UEs do and when.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ranlab_campaign::value::parse_span;
+use ranlab_emulator::radio::{FlowPlan, Stay, What};
+use ranlab_model::user_plane::{Carrier, Channel, jakes};
+use ranlab_sdk::wire::e2sm::rrc::Snssai;
+
+use crate::setting_by_text;
+
+/// A value and the text that it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spelled<T> {
+    text: String,
+    /// The value.
+    pub value: T,
+}
+
+impl<T> fmt::Display for Spelled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What can be spelled.
+pub trait Spell: Sized {
+    /// What is allowed, in words.
+    const ALLOWED: &'static str;
+
+    /// From a text; `None`: it is not spelled so.
+    fn spell(text: &str) -> Option<Self>;
+}
+
+impl<T: Spell> FromStr for Spelled<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = T::spell(text).ok_or_else(|| format!("\"{text}\" is none of {}", T::ALLOWED))?;
+        Ok(Self { text: text.to_owned(), value })
+    }
+}
+
+setting_by_text!(Spelled<Carrier>, Spelled<Fading>, Spelled<FlowPlan>, Spelled<Stay>, Snssai);
+
+impl Spell for Carrier {
+    const ALLOWED: &'static str = "lte:PRBS (FDD, 6 to 100), nr:PRBS (n78: TDD, 30 kHz) and nr-fdd:PRBS (15 kHz), \
+                                   with the PRBs that a bandwidth has";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (kind, prbs) = text.split_once(':')?;
+        let prbs = prbs.parse().ok()?;
+        let carrier = match kind {
+            "lte" => Self::lte(prbs),
+            "nr" => Self::n78(prbs),
+            "nr-fdd" => Self::nr(0, prbs),
+            _ => return None,
+        };
+        carrier.check().is_ok().then_some(carrier)
+    }
+}
+
+/// How UEs are heard.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fading {
+    /// Always this MCS.
+    Mcs(u8),
+    /// Rayleigh fading around this SINR in dB, at walking speed.
+    Mean(f32),
+}
+
+/// Walking speed, and the middle of band n78.
+const SPEED_KMH: f64 = 3.0;
+const CARRIER_GHZ: f64 = 3.5;
+
+impl Fading {
+    /// As in the measurements of others.
+    pub(crate) fn usual() -> Spelled<Self> {
+        Spelled { text: "mcs:20".to_owned(), value: Self::Mcs(20) }
+    }
+
+    /// The channel on a carrier.
+    pub(crate) fn channel(self, carrier: &Carrier) -> Channel {
+        let correlation = || jakes(SPEED_KMH, CARRIER_GHZ, carrier.slot_us() as f64 / 1e6) as f32;
+        match self {
+            Self::Mcs(mcs) => Channel::Fixed { mcs, bler: 0.0 },
+            Self::Mean(mean_db) => Channel::Fading { mean_db, correlation: correlation() },
+        }
+    }
+}
+
+impl Spell for Fading {
+    const ALLOWED: &'static str =
+        "mcs:0 to mcs:28 (always that one) and sinr:-30 to sinr:60 (dB, fading around it)";
+
+    fn spell(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("mcs", mcs) => mcs.parse().ok().filter(|mcs| *mcs <= 28).map(Self::Mcs),
+            ("sinr", db) => db.parse().ok().filter(|db| (-30.0..=60.0).contains(db)).map(Self::Mean),
+            _ => None,
+        }
+    }
+}
+
+/// `3` or `1-3`.
+fn ues(text: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (1..=last).contains(&first).then_some(first..=last)
+}
+
+/// `5s` or `5s-30s`.
+fn times(text: &str) -> Option<(Duration, Option<Duration>)> {
+    let Some((from, until)) = text.split_once('-') else { return Some((parse_span(text)?, None)) };
+    let (from, until) = (parse_span(from)?, parse_span(until)?);
+    (from < until).then_some((from, Some(until)))
+}
+
+/// The receive window of TCP unless another is named: no loss, and a long wait behind it.
+const WINDOW_BYTES: u32 = 3_000_000;
+
+impl Spell for FlowPlan {
+    const ALLOWED: &'static str = "[UES=]WHAT[@FROM[-UNTIL]], UES as 2 or 1-3, WHAT one of voip, tcp, tcp:WINDOW_BYTES, \
+                                   udp:MBIT_PER_S, udp:MBIT_PER_S:ON:OFF and full, times as 5s";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (ues, rest) = match text.split_once('=') {
+            Some((of, rest)) => (Some(ues(of)?), rest),
+            None => (None, text),
+        };
+        let (what, when) = rest.split_once('@').map_or((rest, None), |(what, when)| (what, Some(when)));
+        let (from, until) = when.map_or(Some((Duration::ZERO, None)), times)?;
+        let mut words = what.split(':');
+        let what = match (words.next()?, words.next(), words.next(), words.next(), words.next()) {
+            ("voip", None, ..) => What::Voip,
+            ("full", None, ..) => What::Full,
+            ("tcp", None, ..) => What::Tcp(WINDOW_BYTES),
+            ("tcp", Some(window), None, ..) => What::Tcp(window.parse().ok()?),
+            ("udp", Some(mbps), None, ..) => What::Udp(kbps(mbps)?, None),
+            ("udp", Some(mbps), Some(on), Some(off), None) => {
+                What::Udp(kbps(mbps)?, Some((parse_span(on)?, parse_span(off)?)))
+            }
+            _ => return None,
+        };
+        Some(Self { ues, what, from, until })
+    }
+}
+
+fn kbps(mbps: &str) -> Option<u32> {
+    let kbps = mbps.parse::<f64>().ok()? * 1e3;
+    (1.0..=1e7).contains(&kbps).then_some(kbps as u32)
+}
+
+impl Spell for Stay {
+    const ALLOWED: &'static str = "UES@FROM[-UNTIL], UES as 2 or 1-3, times as 5s";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (of, when) = text.split_once('@')?;
+        let (from, until) = times(when)?;
+        Some(Self { ues: ues(of)?, from, until })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::Fault;
+    use crate::{Config, FleetPart, Stations};
+    use ranlab_emulator::node::NodeKind;
+
+    fn read<T: Spell>(text: &str) -> Option<T> {
+        text.parse::<Spelled<T>>().ok().map(|it| it.value)
+    }
+
+    #[test]
+    fn a_radio_is_told_to_a_worker_and_needed_by_what_is_in_it() {
+        let mut part = FleetPart::default();
+        for (name, text) in [
+            ("radio", "lte:25"),
+            ("channel", "sinr:12.5"),
+            ("flows", "1=udp:80:6s:1min"),
+            ("stay", "2-3@1s-2s"),
+            ("snssai", "1-0000ff"),
+        ] {
+            part.set(name, &text.into()).unwrap();
+        }
+        let told = serde_json::to_string(&part).unwrap();
+        assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
+        for wrong in [
+            FleetPart { radio: None, ..part.clone() },
+            FleetPart { kind: NodeKind::Split, ..part.clone() },
+        ] {
+            assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
+        }
+    }
+
+    #[test]
+    fn what_ues_do_is_read_and_everything_else_is_refused() {
+        let second = Duration::from_secs;
+        let plan = |what| FlowPlan::new(what);
+        for (text, flow) in [
+            ("voip", plan(What::Voip)),
+            ("tcp@5s", FlowPlan { from: second(5), ..plan(What::Tcp(WINDOW_BYTES)) }),
+            ("2=tcp:9000", FlowPlan { ues: Some(2..=2), ..plan(What::Tcp(9_000)) }),
+            ("udp:0.5", plan(What::Udp(500, None))),
+            (
+                "1-3=udp:80:10s:500ms@1s-9s",
+                FlowPlan {
+                    ues: Some(1..=3),
+                    what: What::Udp(80_000, Some((second(10), second(1) / 2))),
+                    from: second(1),
+                    until: Some(second(9)),
+                },
+            ),
+        ] {
+            assert_eq!(read(text), Some(flow), "{text}");
+        }
+        for text in [
+            "",
+            "voice",
+            "voip:1",
+            "udp",
+            "udp:0",
+            "udp:1e9",
+            "udp:8:1s",
+            "0=voip",
+            "3-1=voip",
+            "voip@9s-1s",
+            "tcp@5",
+        ] {
+            assert_eq!(read::<FlowPlan>(text), None, "{text}");
+        }
+        assert_eq!(read("3@10s"), Some(Stay { ues: 3..=3, from: second(10), until: None }));
+        assert_eq!(read("1-2@0s-1min"), Some(Stay { ues: 1..=2, from: second(0), until: Some(second(60)) }));
+        assert_eq!(read::<Stay>("3"), None);
+        let wrong = "lte:26".parse::<Spelled<Carrier>>().unwrap_err();
+        assert!(wrong.contains("lte:PRBS"), "{wrong}");
+        assert_eq!(read("nr:106"), Some(Carrier::n78(106)));
+        assert_eq!((read("mcs:28"), read::<Fading>("mcs:29")), (Some(Fading::Mcs(28)), None));
+        assert_eq!((read("sinr:-3.5"), read::<Fading>("sinr:NaN")), (Some(Fading::Mean(-3.5)), None));
+    }
+}
