@@ -277,7 +277,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         }
         Part::Slicing(part) => Box::new(part.start().await?),
         Part::Traffic(part) => Box::new(part.start().await?),
-        Part::SliceXapp(part) => Box::new(xapp_slice::SliceXapp(part.run().await?)),
+        Part::SliceXapp(part) => Box::new(xapp_slice::SliceXapp::start(part).await?),
         Part::TrafficXapp(part) => Box::new(TrafficXapp::start(&part).await?),
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),
         Part::Upf(part) if trust != Trust::Full && matches!(part.n6, ranlab_emulator::upf::N6::Tun(_)) => {

@@ -189,10 +189,9 @@ mod tests {
         }
         let told = serde_json::to_string(&part).unwrap();
         assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
-        for wrong in [
-            FleetPart { radio: None, ..part.clone() },
-            FleetPart { kind: NodeKind::Split, ..part.clone() },
-        ] {
+        for wrong in
+            [FleetPart { radio: None, ..part.clone() }, FleetPart { kind: NodeKind::Split, ..part.clone() }]
+        {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }
     }

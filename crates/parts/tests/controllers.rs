@@ -98,6 +98,13 @@ fn slices_are_put_over_http_by_the_sample_xapp_and_by_nobody_s_web_page() {
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
         assert_eq!((state.set.slices.len(), state.slices[&1]), (2, 2));
+        // Later ones, each at its time.
+        let step = vec!["10ms:1=0.34+2=0.66:1=1".parse().unwrap()];
+        let later = SliceXappPart { step, ..xapp.clone() };
+        assert_eq!(later.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
+        assert_eq!(cell.state().slices[&1], 1);
+        assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
+        let state = cell.state().clone();
         // Refused: the trouble says why.
         let greedy = SliceXappPart { slice: vec!["1=0.7".into(), "2=0.7".into()], ..xapp };
         let trouble = greedy.run().await.unwrap_err().to_string();

@@ -24,6 +24,7 @@ mod keys;
 mod noise;
 pub mod peer;
 mod pipeline;
+mod radio;
 mod readback;
 mod southbound;
 mod stranger;
@@ -54,6 +55,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(Bench::new(lab, e2_rtt::E2Rtt)),
         Box::new(Bench::new(lab, footprint::Footprint)),
         Box::new(Bench::new(lab, pipeline::Pipeline)),
+        Box::new(Bench::new(lab, radio::Radio)),
         Box::new(Bench::new(lab, southbound::SdRan)),
         Box::new(Bench::new(lab, upf::Upf)),
         Box::new(Bench::new(lab, xhaul::Xhaul)),

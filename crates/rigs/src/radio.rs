@@ -1,0 +1,230 @@
+//! Rig `radio`: a base station with a radio of its own (the user-plane model) under the slicing or the traffic controller
+//! and its sample xApp. Everything that UEs get is counted in the radio's own time: a machine that cannot follow makes a
+//! repeat long, and its controllers late, but no share wrong.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::schema::Kind;
+use ranlab_campaign::value::Value;
+use ranlab_campaign::{keys, metrics};
+use ranlab_emulator::radio::{RadioMeter, Sample};
+use ranlab_parts::{
+    Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, Seed, SliceXappPart, SlicingPart, TrafficPart,
+    TrafficXappPart,
+};
+use ranlab_sdk::transport::Address;
+
+use crate::harness::{Experiment, Judged, Stage, Window};
+use crate::{keys, sut};
+
+const CONTROLLER: &str = "controller";
+const FLEET: &str = "base station";
+const XAPP: &str = "xApp";
+
+/// How long the base station may take to be up.
+const SET_UP: Duration = Duration::from_secs(20);
+/// UEs and slices that have metrics of their own.
+const COUNTED: u32 = 4;
+/// Phases of a window, at most.
+const PHASES_MAX: i64 = 4;
+/// What of a phase is not counted: until what began it has an effect, and from when on what ends it may.
+const SETTLE: Duration = Duration::from_secs(2);
+const UNSETTLE: Duration = Duration::from_secs(3);
+
+/// The rig.
+pub(crate) struct Radio;
+
+impl Experiment for Radio {
+    fn describe(&self) -> RigDescription {
+        let ours = [&RADIO_KEYS[..], &["ues"]].concat();
+        let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
+        let mut keys = keys! {
+            ("sut.type", Kind::choice(&["slicing", "traffic"]), "the controller").or("slicing");
+            ("xapp.type", Kind::choice(&["none", "slices", "traffic"]), "the xApp: slices asks for what xapp.steps says, traffic frees UDP to port 2112").or("none");
+            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "what it asks for and when, AT:SLICE=SHARE+…[:RNTI=SLICE+…], AT counted from the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
+            ("xapp.sharing", Kind::Bool, "whether what a slice does not use goes to the others").or(true).when("xapp.type", &["slices"]);
+            ("xapp.limit", Kind::Span, "how long packets may wait in RLC").or(Duration::from_millis(10)).when("xapp.type", &["traffic"]);
+            ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "equal parts of a window of each of which the first UE's share is recorded, without its first 2 s and its last 3 s").or(1_i64);
+        };
+        keys.insert(1, keys::place("sut.at", "the controller"));
+        keys.extend(load.keys());
+        keys.push(keys::place("load.at", "the base station"));
+        keys.push(keys::place("xapp.at", "the xApp"));
+        RigDescription {
+            name: "radio".to_owned(),
+            aliases: Vec::new(),
+            comment: "a cell with users' traffic under the slicing or the traffic controller".to_owned(),
+            keys,
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(2),
+            starter: include_str!("starters/radio.toml"),
+        }
+    }
+
+    /// UEs come, and flows begin, at times of their own.
+    fn warms_up(&self) -> bool {
+        false
+    }
+
+    fn each_window_anew(&self) -> bool {
+        true
+    }
+
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
+        let http = ([127, 0, 0, 1], 0).into();
+        let controller = match keys::text(run, "sut.type")? {
+            "traffic" => Part::Traffic(TrafficPart { e2, http, ..TrafficPart::default() }),
+            _ => Part::Slicing(SlicingPart { e2, http, ..SlicingPart::default() }),
+        };
+        let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
+        let connect = vec![sut::address(&addresses, "e2")?];
+        let fleet = FleetPart { connect, seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+        stage.tool(FLEET, "load.at", Part::Fleet(fleet))?;
+        stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
+        let http = addresses.get("http").map(String::as_str).unwrap_or_default();
+        let rest: RestUrl = http.parse().map_err(RigError::Rig)?;
+        match keys::text(run, "xapp.type")? {
+            "slices" => {
+                let (step, sharing) =
+                    (keys::setting(run, "xapp.steps")?, keys::setting(run, "xapp.sharing")?);
+                let xapp = SliceXappPart { rest, step, sharing, ..SliceXappPart::default() };
+                stage.tool(XAPP, "xapp.at", Part::SliceXapp(xapp)).map(drop)
+            }
+            "traffic" => {
+                let (limit, destination_port) = (keys::setting(run, "xapp.limit")?, Some(2112));
+                let xapp = TrafficXappPart { rest, limit, destination_port, ..TrafficXappPart::default() };
+                stage.tool(XAPP, "xapp.at", Part::TrafficXapp(xapp)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+        let radios: Vec<RadioMeter> = window.report(FLEET)?.detail()?;
+        let radio =
+            radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
+        record(recorder, radio);
+        phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);
+        Ok(recorder
+            .judge([(Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0))]))
+    }
+}
+
+fn metrics() -> Vec<Metric> {
+    let mut metrics = metrics! {
+        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs";
+        Scalar Higher "prb_use" "" "downlink resource blocks used, by those that there were";
+        Scalar Higher "real_time_factor" "" "the radio's time by the time that it took: below 1 it cannot follow";
+        Scalar Lower "late_us_p99" "us" "how late the radio's slots were";
+        Scalar Higher "ue1_gain" "" "what the first UE got in the last phase by what it got in the first one, less 1" .signed();
+        Scalar Lower "voip_lost" "" "packets of calls that were dropped";
+        Histogram Lower "voip_rtt_us" "us" "round trip of calls";
+        Histogram Lower "voip_rlc_us" "us" "their time in RLC";
+        Histogram Lower "voip_tc_us" "us" "their time in queues of traffic control";
+        Histogram Lower "greedy_rlc_us" "us" "time in RLC of TCP";
+        Histogram Lower "greedy_tc_us" "us" "its time in queues of traffic control";
+        Series Neither "unsliced_mbps" "Mbit/s" "what UEs got that are in no slice";
+    };
+    let mut push = |name: String, unit, kind, comment: String| {
+        metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));
+    };
+    for n in 1..=COUNTED {
+        push(format!("slice{n}_mbps"), "Mbit/s", MetricKind::Series, format!("what UEs got in slice {n}"));
+        push(format!("ue{n}_mbps"), "Mbit/s", MetricKind::Series, format!("what UE {n} got"));
+        push(
+            format!("phase{n}_ue1_share"),
+            "",
+            MetricKind::Scalar,
+            format!("the first UE's share in phase {n}"),
+        );
+    }
+    metrics
+}
+
+fn record(recorder: &mut Recorder, radio: &RadioMeter) {
+    let seconds = radio.seconds.max(1e-6);
+    let bytes: u64 = radio.ues.iter().map(|ue| ue.bytes).sum();
+    recorder.scalar("total_mbps", bytes as f64 * 8e-6 / seconds);
+    recorder.scalar("prb_use", radio.prb_use);
+    recorder.scalar("real_time_factor", radio.real_time_factor);
+    recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
+    for sample in &radio.samples {
+        let at = Duration::from_secs_f64(sample.at_s);
+        let slice = |name: &str| sample.slices.get(name).copied().unwrap_or_default();
+        recorder.sample("unsliced_mbps", at, slice("none"));
+        for n in 1..=COUNTED {
+            recorder.sample(&format!("slice{n}_mbps"), at, slice(&n.to_string()));
+            recorder.sample(&format!("ue{n}_mbps"), at, sample.ues.get(&n).copied().unwrap_or_default());
+        }
+    }
+    for flow in &radio.flows {
+        let name = match flow.what.as_str() {
+            "voip" => "voip",
+            "tcp" => "greedy",
+            _ => continue,
+        };
+        let of = [("rtt_us", &flow.rtt_us), ("rlc_us", &flow.rlc_us), ("tc_us", &flow.tc_us)];
+        for (what, counts) in of.iter().filter(|(what, _)| name == "voip" || *what != "rtt_us") {
+            counts.iter().for_each(|(us, count)| recorder.values(&format!("{name}_{what}"), *us, *count));
+        }
+    }
+    let voip = radio.flows.iter().filter(|flow| flow.what == "voip");
+    if let Some(lost) = voip.map(|flow| flow.dropped).reduce(|a, b| a + b) {
+        recorder.scalar("voip_lost", lost as f64);
+    }
+}
+
+/// What the first UE got in each phase: its share, and what it gained from the first to the last.
+fn phases(recorder: &mut Recorder, samples: &[Sample], window: Duration, phases: u32) {
+    let mut got = Vec::new();
+    for n in 0..phases {
+        let phase = window / phases;
+        let (from, until) = (phase * n + SETTLE, (phase * (n + 1)).saturating_sub(UNSETTLE));
+        let inside =
+            |sample: &&Sample| sample.at_s > from.as_secs_f64() && sample.at_s <= until.as_secs_f64();
+        let inside: Vec<_> = samples.iter().filter(inside).collect();
+        let first: f64 = inside.iter().filter_map(|sample| sample.ues.get(&1)).sum();
+        let all: f64 = inside.iter().flat_map(|sample| sample.ues.values()).sum();
+        if all > 0.0 {
+            recorder.scalar(&format!("phase{}_ue1_share", n + 1), first / all);
+        }
+        got.push(first / inside.len().max(1) as f64);
+    }
+    if let [first, .., last] = got[..]
+        && first > 0.0
+    {
+        recorder.scalar("ue1_gain", last / first - 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn phases_are_counted_without_their_ends() {
+        let sample = |half: u32| {
+            let (at_s, second) = (f64::from(half) / 2.0, half / 2);
+            // The first UE has half, then three quarters of 40; at the change nonsense.
+            let one = if (18..=22).contains(&half) {
+                0.0
+            } else if second < 10 {
+                20.0
+            } else {
+                30.0
+            };
+            Sample { at_s, ues: [(1, one), (2, 40.0 - one)].into(), slices: BTreeMap::new() }
+        };
+        let samples: Vec<_> = (1..=40).map(sample).collect();
+        let mut recorder = Recorder::default();
+        phases(&mut recorder, &samples, Duration::from_secs(20), 2);
+        let metrics = recorder.finish().metrics;
+        let of = |name: &str| metrics[name];
+        assert_eq!((of("phase1_ue1_share"), of("phase2_ue1_share"), of("ue1_gain")), (0.5, 0.75, 0.5));
+    }
+}
