@@ -18,15 +18,6 @@ use ranlab_sdk::wire::per::ShortBits;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A name that is none of those allowed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} {given:?} is not one of {allowed}")]
-pub struct UnknownName {
-    pub(crate) what: &'static str,
-    pub(crate) given: String,
-    pub(crate) allowed: String,
-}
-
 /// There can be no such node.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

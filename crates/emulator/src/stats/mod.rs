@@ -5,7 +5,6 @@ mod mac;
 mod pdcp;
 mod rlc;
 
-use crate::node::UnknownName;
 use crate::radio::SharedRadio;
 use ranlab_model::user_plane::UeReport;
 use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
@@ -44,6 +43,15 @@ struct Moment<'a> {
     ues: Vec<&'a dyn UeFacts>,
     /// Microseconds since the Unix epoch.
     tstamp_us: i64,
+}
+
+/// A name that is none of those allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {given:?} is not one of {allowed}")]
+pub struct UnknownName {
+    pub(crate) what: &'static str,
+    pub(crate) given: String,
+    pub(crate) allowed: String,
 }
 
 /// What is told of a cell itself.
