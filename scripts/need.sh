@@ -3,6 +3,7 @@
 #   need.sh build    a C linker and the pinned Rust toolchain
 #   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
 #   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
+#   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
@@ -36,11 +37,22 @@ lint() {
     command -v python3 >/dev/null || apt python3
 }
 
-oracle() {
-    if [[ -x .venv/bin/python ]] && .venv/bin/python -c 'import pycrate_asn1rt, duckdb' 2>/dev/null; then return; fi
+venv() {
+    [[ -x .venv/bin/python ]] && return
     python3 -c 'import venv, ensurepip' 2>/dev/null || apt python3 python3-venv
     python3 -m venv .venv
+}
+
+oracle() {
+    venv
+    .venv/bin/python -c 'import pycrate_asn1rt, duckdb' 2>/dev/null && return
     .venv/bin/python -m pip install --quiet --disable-pip-version-check 'pycrate==0.8.1' 'duckdb==2.0.0'
+}
+
+rest() {
+    venv
+    [[ -x .venv/bin/schemathesis ]] ||
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'schemathesis==4.32.5'
 }
 
 fuzz() {
@@ -59,7 +71,7 @@ pages() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | fuzz | pages) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, fuzz, pages" >&2; exit 2 ;;
+        build | lint | oracle | rest | fuzz | pages) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, rest, fuzz, pages" >&2; exit 2 ;;
     esac
 done

@@ -6,7 +6,7 @@ use ranlab_e2::ric::{
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::{Encoding, Octets};
-use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -72,8 +72,13 @@ impl From<Refusal> for Fault {
             | Reason::UnknownQueue
             | Reason::UnknownFilter => 404,
             Reason::NotOwner => 403,
-            Reason::Exists | Reason::Overcommitted | Reason::InUse => 409,
-            Reason::Invalid | Reason::TooMany | Reason::NotSupported => 422,
+            // The body is one that the description allows; this base station, as it is now, cannot do it.
+            Reason::Exists
+            | Reason::Overcommitted
+            | Reason::InUse
+            | Reason::Invalid
+            | Reason::TooMany
+            | Reason::NotSupported => 409,
         };
         Self { status, detail: refusal.detail, reason: Some(refusal.reason.name()) }
     }
@@ -107,15 +112,48 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str, what: &str, most: u32) ->
 
 /// The body as a value: 400 for what is no JSON, 422 for JSON that says something else.
 pub(crate) fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T, Fault> {
-    serde_json::from_slice(&request.body).map_err(|error| {
+    let fault = |error: serde_json::Error| {
         let status = if error.is_data() { 422 } else { 400 };
         Fault::new(status, format!("the body: {error}"))
+    };
+    if request.body.trim_ascii_start().starts_with(b"[") {
+        return Err(Fault::new(422, "the body: an object is expected, not a list"));
+    }
+    serde_json::from_slice(&request.body).or_else(|error| {
+        let mut value: Json = serde_json::from_slice(&request.body).map_err(fault)?;
+        if !written_as_fractions(&mut value) {
+            return Err(fault(error));
+        }
+        serde_json::from_value(value).map_err(fault)
     })
 }
 
-/// A member that may be left out, but is no `null`: the description says so.
-pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
+/// Whole numbers of people and programs that know one kind of number: `1.0` and `1e3` are integers to JSON Schema. Whether
+/// there were any; they are written as integers now.
+fn written_as_fractions(value: &mut Json) -> bool {
+    /// Beyond, a double is no longer one integer.
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    match value {
+        Json::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
+            whole.inspect(|whole| *value = (*whole as i64).into()).is_some()
+        }
+        Json::Array(values) => values.iter_mut().fold(false, |any, value| written_as_fractions(value) | any),
+        Json::Object(members) => {
+            members.values_mut().fold(false, |any, value| written_as_fractions(value) | any)
+        }
+        _ => false,
+    }
+}
+
+/// A member that may be left out, but is no `null`: the description says so. Nor is it a list, which `serde` would take for
+/// an object's members in their order.
+pub(crate) fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let value = Json::deserialize(from)?;
+    if value.is_array() {
+        return Err(D::Error::custom("a list is not allowed here"));
+    }
+    serde_json::from_value(value).map(Some).map_err(D::Error::custom)
 }
 
 /// A value as a reply.

@@ -94,13 +94,14 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (422, slice("1"), r#"{"capacity": 1e-9}"#),
         (422, slice("1"), r#"{"capacity": 1.1}"#),
         (422, slice("1"), r#"{"capacity": 0.1, "rate": {"reserved_mbps": 1, "reference_mbps": 10}}"#),
-        (422, slice("1"), r#"{"rate": {"reserved_mbps": 11, "reference_mbps": 10}}"#),
+        (409, slice("1"), r#"{"rate": {"reserved_mbps": 11, "reference_mbps": 10}}"#),
         (422, slice("1"), r#"{"rate": {"reserved_mbps": 0, "reference_mbps": 10}}"#),
-        (422, slice("1"), r#"{"prbs": {"low": 0, "high": 9}}"#),
+        (409, slice("1"), r#"{"prbs": {"low": 0.0, "high": 9}}"#),
         (422, slice("1"), r#"{"capacity": 0.1, "label": "\u00fc"}"#),
         (422, slice("1"), r#"{"capacity": 0.1, "scheduler": "best"}"#),
         (422, slice("1"), r#"{"capacity": 0.1, "colour": "white"}"#),
-        (422, slice("1"), r#"{"id": 2, "capacity": 0.1}"#),
+        (409, slice("1"), r#"{"id": 2, "capacity": 0.1}"#),
+        (422, slice("1"), r#"{"deadline": {"slots": 10001, "prbs": 1}}"#),
         (422, slice("1"), "[]"),
         (422, set.clone(), r#"{"algorithm": "nvs", "slices": [{"capacity": 0.1}]}"#),
         (422, set.clone(), r#"{"algorithm": "fair"}"#),
@@ -132,6 +133,11 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (422, "policy".to_owned(), r#"{"rules": [{"plmn": "5", "slice": {"id": 1, "capacity": 0.1}}]}"#),
         (422, "policy".to_owned(), r#"{"rules": [{"snssai": "x", "slice": {"id": 1, "capacity": 0.1}}]}"#),
         (422, "policy".to_owned(), r#"{"rules": [{"slice": {"capacity": 0.1}}]}"#),
+        (
+            422,
+            "policy".to_owned(),
+            r#"{"rules": [{"slice": {"id": 1, "deadline": {"slots": 1, "prbs": 0}}}]}"#,
+        ),
     ] {
         let (answered, problem) = lab.ask(Method::Put, &path, body);
         assert_eq!(answered, status, "PUT {path} {body}: {problem}");

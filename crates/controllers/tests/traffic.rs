@@ -74,7 +74,7 @@ fn sojourn_times_are_published_and_a_queue_a_filter_and_a_pacer_answer() {
     assert_eq!(told["rlc_sojourn_us"], json!(1_000));
     let all = lab.get(&bearers);
     assert_eq!(all["bearers"][0], told);
-    let every = r#"{"capacity_bytes": 5000, "codel": {"target_us": 1000}, "shaper": {"rate_kbps": 64},
+    let every = r#"{"capacity_bytes": 5e3, "codel": {"target_us": 1000}, "shaper": {"rate_kbps": 64},
                     "policer": {"rate_kbps": 100, "burst_bytes": 1}}"#;
     lab.put(&format!("{bearer}/queues/2"), every);
     lab.put(&format!("{bearer}/scheduler"), r#"{"type": "priority", "order": [2, 0, 1]}"#);
@@ -96,9 +96,11 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (400, format!("{bearer}/queues/1"), "{"),
         (400, format!("{bearer}/queues/1"), r#"{"capacity_bytes": NaN}"#),
         (422, format!("{bearer}/queues/1"), r#"{"capacity_bytes": 0}"#),
-        (422, format!("{bearer}/queues/1"), r#"{"capacity_bytes": 1e3}"#),
+        (422, format!("{bearer}/queues/1"), r#"{"capacity_bytes": 1.5e0}"#),
         (422, format!("{bearer}/queues/1"), r#"{"codel": {"target_us": 0}}"#),
         (422, format!("{bearer}/queues/1"), r#"{"policer": {"rate_kbps": 0}}"#),
+        (422, format!("{bearer}/queues/1"), r#"{"codel": []}"#),
+        (422, format!("{bearer}/queues/1"), " []"),
         (422, format!("{bearer}/queues/1"), r#"{"colour": 1}"#),
         (404, format!("{bearer}/queues/256"), "{}"),
         (404, format!("{bearer}/filters/2"), r#"{"queue": 7}"#),
@@ -108,11 +110,11 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (422, format!("{bearer}/filters/2"), r#"{"queue": 1, "source": null}"#),
         (422, format!("{bearer}/scheduler"), r#"{"type": "fair"}"#),
         (422, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": []}"#),
-        (422, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": [1, 1]}"#),
+        (409, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": [1, 1]}"#),
         (404, format!("{bearer}/scheduler"), r#"{"type": "priority", "order": [9]}"#),
         (422, format!("{bearer}/pacer"), r#"{"type": "5g"}"#),
         (422, format!("{bearer}/pacer"), r#"{"type": "5g-bdp", "cap_bytes": 1}"#),
-        (422, format!("{bearer}/pacer"), r#"{"type": "5g-bdp", "cap_bytes": 2000, "floor_bytes": 3000}"#),
+        (409, format!("{bearer}/pacer"), r#"{"type": "5g-bdp", "cap_bytes": 2000, "floor_bytes": 3000}"#),
         (404, format!("{bearers}/9/1/pacer"), r#"{"type": "dummy"}"#),
         (404, format!("{bearers}/1/9/pacer"), r#"{"type": "dummy"}"#),
         (404, "nodes/gnb%20505.01%209/bearers/1/1/pacer".to_owned(), r#"{"type": "dummy"}"#),

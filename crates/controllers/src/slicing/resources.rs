@@ -3,8 +3,8 @@ use crate::north::{Fault, given};
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm::rrc::{RrcEvent, Snssai};
 use ranlab_wire::e2sm::slice::{
-    DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm, SliceParameters,
-    SliceSet, SliceShare, UeScheduler, WHOLE_PPM,
+    DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,
+    SliceParameters, SliceSet, SliceShare, UeScheduler, WHOLE_PPM,
 };
 use serde::{Deserialize, Serialize};
 
@@ -152,7 +152,7 @@ impl SliceResource {
     /// The slice of this number.
     pub(super) fn slice(&self, id: u16) -> Result<Slice, Fault> {
         if self.id.is_some_and(|own| own != id) {
-            return Err(Fault::new(422, format!("the path says slice {id}, the body another")));
+            return Err(Fault::new(409, format!("the path says slice {id}, the body another")));
         }
         if self.label.len() > LABEL_MAX || self.label.chars().any(|c| !(' '..='~').contains(&c)) {
             return Err(Fault::new(422, format!("a label is at most {LABEL_MAX} characters of ASCII")));
@@ -167,6 +167,11 @@ impl SliceResource {
                 SliceParameters::Static(PrbRange { low, high })
             }
             (None, None, None, Some(DeadlineResource { slots, prbs, max_replenish })) => {
+                if !(1..=DEADLINE_MAX).contains(&slots) || prbs == 0 {
+                    let what =
+                        format!("a deadline is 1 to {DEADLINE_MAX} slots, and its resource blocks are some");
+                    return Err(Fault::new(422, what));
+                }
                 SliceParameters::Deadline(DeadlineReservation {
                     deadline_slots: slots,
                     guaranteed_prbs: prbs,
