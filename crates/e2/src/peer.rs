@@ -4,13 +4,14 @@
 //! such a node, and no other, by accepting [`OWN_FUNCTIONS`] too, which it was not offered.
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionIdItem};
-use ranlab_wire::e2sm::hw;
+use ranlab_wire::e2sm::{association, hw};
 
 /// Contents of a component configuration that its owner left empty. Some decoders take no empty octet string.
 pub const MARK: &[u8] = b"ranlab";
 
 /// The association control: id and revision.
-pub(crate) const ASSOCIATION: RanFunctionIdItem = RanFunctionIdItem { id: 139, revision: 1 };
+const ASSOCIATION: RanFunctionIdItem =
+    RanFunctionIdItem { id: association::DEFAULT_FUNCTION_ID, revision: association::REVISION };
 
 /// Functions that nobody but this project has.
 pub const OWN_FUNCTIONS: [RanFunctionIdItem; 2] =

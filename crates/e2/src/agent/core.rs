@@ -6,10 +6,8 @@ use super::*;
 use crate::backoff::Random;
 use crate::{Frame, Time};
 use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
+pub use ranlab_wire::e2sm::association::ADDRESS_LEN_MAX;
 use std::collections::{BTreeMap, VecDeque};
-
-/// Longest address of a controller in octets.
-pub const ADDRESS_LEN_MAX: usize = 256;
 
 /// A function as the controllers know it.
 #[derive(Debug)]

@@ -1,104 +1,16 @@
-//! Association: a control by which a controller gives an agent further controllers and tells which UEs they see.
+//! The association control at an agent ([`ranlab_wire::e2sm::association`]): which controllers it has, and which UEs they
+//! see.
 //!
 //! The agent cannot always know which UE belongs to which controller (a DU does not see the PLMN that a UE chose); the
 //! default controller tells it. Only the default controller may, unless the function was made [`Association::open`].
-//!
-//! Function id [`DEFAULT_FUNCTION_ID`], OID [`OID`], definition [`DEFINITION`]; no subscriptions. The control header is
-//! empty. The control message is one octet of command, then
-//!
-//! | command | contents | outcome |
-//! |---|---|---|
-//! | 0 add a controller | its address | its number: u32 big endian |
-//! | 1 remove a controller | its address | |
-//! | 2 associate a UE | UE id: u64 big endian; the controller's address | |
-//! | 3 dissociate a UE | UE id: u64 big endian; the controller's address | |
-//!
-//! An address is 1 to 256 octets of UTF-8 up to the end, in the notation of the agent's own configuration, e.g.
-//! `tcp://192.0.2.1:36421`. Adding a controller that is there already gives its number.
 use crate::agent::*;
-use crate::peer;
 use bytes::Bytes;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest};
-
-/// The OID by which an agent offers the function.
-pub const OID: &str = "0.0.0.0.0.0.0.0.1.139.0";
-/// The RAN function id that this project's agents give it.
-pub const DEFAULT_FUNCTION_ID: u16 = peer::ASSOCIATION.id;
-/// The RAN function definition: ASCII, no structure.
-pub const DEFINITION: &[u8] = b"ASSOCIATION_V0";
-/// The RAN function revision.
-pub const REVISION: u16 = peer::ASSOCIATION.revision;
-
-const ADD: u8 = 0;
-const REMOVE: u8 = 1;
-const ASSOCIATE: u8 = 2;
-const DISSOCIATE: u8 = 3;
-
-/// A control message of the function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AssociationCommand {
-    /// Adds a controller.
-    AddController {
-        /// Where it is.
-        address: String,
-    },
-    /// Removes a controller.
-    RemoveController {
-        /// Where it is.
-        address: String,
-    },
-    /// Exposes a UE to a controller.
-    Associate {
-        /// The UE.
-        ue: UeId,
-        /// Where the controller is.
-        address: String,
-    },
-    /// Takes a UE from a controller again.
-    Dissociate {
-        /// The UE.
-        ue: UeId,
-        /// Where the controller is.
-        address: String,
-    },
-}
-
-impl AssociationCommand {
-    /// The control message.
-    pub fn encode(&self) -> Vec<u8> {
-        let (command, ue, address) = match self {
-            Self::AddController { address } => (ADD, None, address),
-            Self::RemoveController { address } => (REMOVE, None, address),
-            Self::Associate { ue, address } => (ASSOCIATE, Some(ue), address),
-            Self::Dissociate { ue, address } => (DISSOCIATE, Some(ue), address),
-        };
-        let mut out = vec![command];
-        out.extend(ue.into_iter().flat_map(|ue| ue.0.to_be_bytes()));
-        out.extend(address.as_bytes());
-        out
-    }
-
-    /// Reads a control message; `None` if it is not one.
-    pub fn decode(message: &[u8]) -> Option<Self> {
-        let (&command, rest) = message.split_first()?;
-        let (ue, rest) = match command {
-            ASSOCIATE | DISSOCIATE => {
-                let (ue, rest) = rest.split_first_chunk()?;
-                (UeId(u64::from_be_bytes(*ue)), rest)
-            }
-            _ => (UeId(0), rest),
-        };
-        let address = std::str::from_utf8(rest).ok().filter(|a| (1..=ADDRESS_LEN_MAX).contains(&a.len()))?;
-        let address = address.to_owned();
-        match command {
-            ADD => Some(Self::AddController { address }),
-            REMOVE => Some(Self::RemoveController { address }),
-            ASSOCIATE => Some(Self::Associate { ue, address }),
-            DISSOCIATE => Some(Self::Dissociate { ue, address }),
-            _ => None,
-        }
-    }
-}
+pub use ranlab_wire::e2sm::association::{
+    AssociationCommand, DEFAULT_FUNCTION_ID, DEFINITION, OID, REVISION,
+};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::{Encoding, Octets};
 
 /// The RAN function.
 #[derive(Debug, Default)]
@@ -122,6 +34,44 @@ const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)
 const FAILED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 const FULL: Cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
 
+/// A controller that must be there.
+fn find(ctx: &FunctionContext<'_>, address: &str) -> Result<ControllerId, (Cause, Refusal)> {
+    let found = ctx.controllers().find(|(_, known)| *known == address).map(|(id, _)| id);
+    let unknown = || Refusal::new(Reason::Invalid, format!("the agent has no controller {address}"));
+    found.ok_or_else(|| (FAILED, unknown()))
+}
+
+/// Does what a command says, or nothing; the number of a controller that was added.
+fn obey(
+    ctx: &mut FunctionContext<'_>,
+    command: AssociationCommand,
+) -> Result<Option<ControllerId>, (Cause, Refusal)> {
+    match command {
+        AssociationCommand::AddController { address } => match ctx.add_controller(address) {
+            Ok(id) | Err(ControllerError::AlreadyThere(id)) => return Ok(Some(id)),
+            Err(error @ ControllerError::TooMany(_)) => {
+                return Err((FULL, Refusal::new(Reason::TooMany, error.to_string())));
+            }
+            Err(error) => return Err((INVALID, Refusal::new(Reason::Invalid, error.to_string()))),
+        },
+        AssociationCommand::RemoveController { address } => {
+            let id = find(ctx, &address)?;
+            let removed = ctx.remove_controller(id);
+            removed.map_err(|error| (FAILED, Refusal::new(Reason::Invalid, error.to_string())))?;
+        }
+        AssociationCommand::Associate { ue, address } => {
+            let id = find(ctx, &address)?;
+            let associated = ctx.associate_ue(UeId(ue), id);
+            associated.map_err(|error| (FAILED, Refusal::new(Reason::UnknownUe, error.to_string())))?;
+        }
+        AssociationCommand::Dissociate { ue, address } => {
+            let id = find(ctx, &address)?;
+            ctx.dissociate_ue(UeId(ue), id);
+        }
+    }
+    Ok(None)
+}
+
 impl RanFunction for Association {
     fn description(&self) -> FunctionDescription {
         let definition = Bytes::from_static(DEFINITION);
@@ -143,67 +93,19 @@ impl RanFunction for Association {
         ctx: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
-        if !self.open && ctx.controller() != ctx.first_controller() {
-            return Err(FAILED);
-        }
-        let find = |ctx: &FunctionContext<'_>, address: &str| {
-            ctx.controllers().find(|(_, a)| *a == address).map(|(id, _)| id).ok_or(FAILED)
-        };
-        let mut outcome = None;
-        match AssociationCommand::decode(control.message).ok_or(INVALID)? {
-            AssociationCommand::AddController { address } => {
-                let id = match ctx.add_controller(address) {
-                    Ok(id) | Err(ControllerError::AlreadyThere(id)) => id,
-                    Err(ControllerError::TooMany(_)) => return Err(FULL),
-                    Err(_) => return Err(INVALID),
-                };
-                outcome = Some(Bytes::copy_from_slice(&id.0.to_be_bytes()));
+        let command = AssociationCommand::decode(control.message).ok_or(INVALID)?;
+        let may = self.open || ctx.controller() == ctx.first_controller();
+        let foreign = || Refusal::new(Reason::NotOwner, "the default controller alone says who sees whom");
+        let done = if may { obey(ctx, command) } else { Err((FAILED, foreign())) };
+        match done {
+            Ok(added) => {
+                let number = |id: ControllerId| Bytes::copy_from_slice(&id.0.to_be_bytes());
+                Ok(ControlOutcome { outcome: added.map(number) })
             }
-            AssociationCommand::RemoveController { address } => {
-                let id = find(ctx, &address)?;
-                ctx.remove_controller(id).map_err(|_| FAILED)?;
+            Err((cause, refusal)) => {
+                ctx.explain(refusal.to_octets(Encoding::Per).unwrap_or_default());
+                Err(cause)
             }
-            AssociationCommand::Associate { ue, address } => {
-                let id = find(ctx, &address)?;
-                ctx.associate_ue(ue, id).map_err(|_| FAILED)?;
-            }
-            AssociationCommand::Dissociate { ue, address } => {
-                let id = find(ctx, &address)?;
-                ctx.dissociate_ue(ue, id);
-            }
-        }
-        Ok(ControlOutcome { outcome })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_round_trip_and_anything_else_is_refused() {
-        let address = || "tcp://192.0.2.1:36421".to_owned();
-        let ue = UeId(0x0102_0304_0506_0708);
-        let commands = [
-            AssociationCommand::AddController { address: address() },
-            AssociationCommand::RemoveController { address: address() },
-            AssociationCommand::Associate { ue, address: address() },
-            AssociationCommand::Dissociate { ue, address: address() },
-        ];
-        for command in commands {
-            assert_eq!(AssociationCommand::decode(&command.encode()), Some(command));
-        }
-        let long = [&[ADD][..], &[b'a'; ADDRESS_LEN_MAX + 1]].concat();
-        let broken = [
-            &[][..],
-            &[ADD],
-            &[4, b'a'],
-            &[ADD, 0xff],
-            &[ASSOCIATE, 1, 2],
-            &[ASSOCIATE, 0, 0, 0, 0, 0, 0, 0, 1],
-        ];
-        for bytes in broken.into_iter().chain([&long[..]]) {
-            assert_eq!(AssociationCommand::decode(bytes), None, "{bytes:?}");
         }
     }
 }

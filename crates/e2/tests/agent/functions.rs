@@ -7,8 +7,9 @@ use ranlab_e2::functions::association::{self, Association, AssociationCommand};
 use ranlab_e2::functions::hw::Hw;
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
 use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::hw::{HwPeriodic, HwPolicy, HwPolicyAction, HwTrigger, Ping};
-use ranlab_wire::e2sm::{hw, mac, per};
+use ranlab_wire::e2sm::{Encoding, Octets, hw, mac, per};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -196,9 +197,13 @@ fn a_controller_is_added_given_a_ue_and_removed_by_control() {
     let order =
         |command: AssociationCommand| control(association::DEFAULT_FUNCTION_ID, &command.encode(), ACK);
     let address = || "tcp://192.0.2.2:1".to_owned();
-    let associate = |ue| order(AssociationCommand::Associate { ue: UeId(ue), address: address() });
-    let answers = bench.ask(C0, &associate(4));
-    assert!(matches!(&answers[..], [Message::RicControlFailure(_)]), "{answers:?}");
+    let associate = |ue| order(AssociationCommand::Associate { ue, address: address() });
+    let why = |answers: Vec<Message>| {
+        let [Message::RicControlFailure(failure)] = &answers[..] else { panic!("{answers:?}") };
+        Refusal::decode_as(Encoding::Per, failure.outcome.as_ref().unwrap()).unwrap()
+    };
+    let refusal = why(bench.ask(C0, &associate(4)));
+    assert_eq!((refusal.reason, refusal.detail.contains(&address())), (Reason::Invalid, true), "{refusal:?}");
     for _ in 0..2 {
         let answers = bench.ask(C0, &order(AssociationCommand::AddController { address: address() }));
         let [Message::RicControlAcknowledge(m)] = &answers[..] else { panic!("{answers:?}") };
@@ -207,15 +212,21 @@ fn a_controller_is_added_given_a_ue_and_removed_by_control() {
     assert_eq!(bench.connects[1..], [(C1, address())]);
     bench.set_up(C1);
     assert!(matches!(&bench.ask(C0, &associate(4))[..], [Message::RicControlAcknowledge(_)]));
-    assert!(matches!(&bench.ask(C0, &associate(5))[..], [Message::RicControlFailure(_)]));
+    assert_eq!(why(bench.ask(C0, &associate(5))).reason, Reason::UnknownUe);
     assert_eq!(bench.agent.ues_of(C1).len(), 1);
-    bench.ask(C0, &order(AssociationCommand::Dissociate { ue: UeId(4), address: address() }));
+    bench.ask(C0, &order(AssociationCommand::Dissociate { ue: 4, address: address() }));
     assert_eq!(bench.agent.ues_of(C1).len(), 0);
     // The second controller has no say.
-    assert!(matches!(&bench.ask(C1, &associate(4))[..], [Message::RicControlFailure(_)]));
+    assert_eq!(why(bench.ask(C1, &associate(4))).reason, Reason::NotOwner);
+    for n in 3..9 {
+        let further = AssociationCommand::AddController { address: format!("tcp://192.0.2.{n}:1") };
+        assert!(matches!(&bench.ask(C0, &order(further))[..], [Message::RicControlAcknowledge(_)]));
+    }
+    let ninth = AssociationCommand::AddController { address: "tcp://192.0.2.9:1".to_owned() };
+    assert_eq!(why(bench.ask(C0, &order(ninth))).reason, Reason::TooMany);
     let remove = order(AssociationCommand::RemoveController { address: address() });
     assert!(matches!(&bench.ask(C0, &remove)[..], [Message::RicControlAcknowledge(_)]));
     assert!(matches!(&bench.take(C1)[..], [Message::E2RemovalRequest(_)]));
     bench.input(AgentInput::Disconnected { controller: C1, why: ranlab_e2::LinkLoss::ClosedByPeer });
-    assert_eq!(bench.agent.controllers().count(), 1);
+    assert_eq!(bench.agent.controllers().count(), 7);
 }

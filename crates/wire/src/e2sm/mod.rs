@@ -9,6 +9,7 @@
 //!
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
+pub mod association;
 pub mod cell;
 pub mod control;
 pub mod gtp;
