@@ -2,7 +2,8 @@
 //!
 //! A slice belongs to the controller that made it: no other changes or deletes it, or puts UEs into it, and who shares
 //! the carrier with slices of others changes neither algorithm nor sharing. Slices of nobody, or of a controller that is
-//! no more, belong to the default controller.
+//! no more, belong to the default controller. So does the carrier: a further controller, which sees the UEs that were
+//! associated to it, neither chooses the algorithm nor makes the first slice, where UEs are that nobody put anywhere.
 use super::controlled::{Asker, Controlled, Obeys};
 use crate::Time;
 use crate::agent::*;
@@ -51,11 +52,21 @@ impl<C: SliceControl> Station<C> {
         };
         let foreign = |id: u16| set.slice(id).is_some() && owner(id) != Some(asker.controller);
         let others: Vec<u16> = set.slices.iter().map(|slice| slice.id).filter(|id| foreign(*id)).collect();
+        let framed = |new: &SliceSet| (new.algorithm, new.sharing) == (set.algorithm, set.sharing);
+        let first = |set: &SliceSet| set.slices.first().map(|slice| slice.id);
+        let takes_carrier = match command {
+            SliceCommand::Configure(new) => !framed(new) || first(new) != first(set),
+            SliceCommand::Add(_) => set.slices.is_empty(),
+            _ => false,
+        };
+        if takes_carrier && asker.first != Some(asker.controller) {
+            let whose = "algorithm, sharing and the first slice are the default controller's, for all UEs";
+            return Err(Refusal::new(Reason::NotOwner, whose));
+        }
         let touched = match command {
             SliceCommand::Configure(new) => {
                 let kept = |id: &&u16| new.slice(**id) == set.slice(**id);
-                let framed = (new.algorithm, new.sharing) == (set.algorithm, set.sharing);
-                others.iter().find(|id| !framed || !kept(id)).copied()
+                others.iter().find(|id| !framed(new) || !kept(id)).copied()
             }
             SliceCommand::Add(_) => None,
             SliceCommand::Modify(slice) => Some(slice.id).filter(|id| foreign(*id)),

@@ -124,6 +124,27 @@ fn a_controller_leaves_the_slices_of_another_alone() {
     assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Delete(1)), None);
 }
 
+/// UEs that nobody put anywhere are in the first slice: a controller that sees one UE does not move the others.
+#[test]
+fn the_carrier_is_the_default_controller_s() {
+    let (mut bench, cell) = bench();
+    let pool = || vec![slice(0, 300_000)];
+    for refused in [nvs(vec![slice(1, 300_000)]), SliceCommand::Add(slice(1, 300_000))] {
+        assert_eq!(command(&mut bench, C1, SLICE, &refused), Some(Reason::NotOwner), "{refused:?}");
+    }
+    assert_eq!(cell.state().set, SliceSet::default());
+    assert_eq!(command(&mut bench, C0, SLICE, &nvs(pool())), None);
+    for refused in [
+        nvs(vec![slice(1, 300_000), slice(0, 300_000)]),
+        nvs(Vec::new()),
+        SliceCommand::Configure(SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: false, slices: pool() }),
+    ] {
+        assert_eq!(command(&mut bench, C1, SLICE, &refused), Some(Reason::NotOwner), "{refused:?}");
+    }
+    assert_eq!(command(&mut bench, C1, SLICE, &SliceCommand::Add(slice(1, 300_000))), None);
+    assert_eq!(cell.state().set.slices, [slice(0, 300_000), slice(1, 300_000)]);
+}
+
 fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, trigger: &impl Octets) {
     let (event_trigger, actions) = (encoded(trigger), vec![ActionToBeSetup::report(0)]);
     let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
