@@ -199,11 +199,22 @@ impl<W> Commands<W> {
         waiting: W,
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
+        let message = command.to_octets(Encoding::Per);
+        let message = message.map_err(|error| Fault::new(422, error.to_string()))?;
+        self.send_octets((node, function), message, waiting, out)
+    }
+
+    /// As [`send`](Self::send), for what is no service model's.
+    pub(crate) fn send_octets(
+        &mut self,
+        (node, function): (GlobalE2NodeId, RanFunctionId),
+        message: Bytes,
+        waiting: W,
+        out: &mut IAppOutbox,
+    ) -> Result<(), Fault> {
         if self.waiting.len() >= COMMANDS_MAX {
             return Err(Fault::new(503, "too many commands at once; try again"));
         }
-        let message = command.to_octets(Encoding::Per);
-        let message = message.map_err(|error| Fault::new(422, error.to_string()))?;
         let ack_request = Some(RicControlAckRequest::Ack);
         let details = ControlDetails { call_process_id: None, header: Bytes::new(), message, ack_request };
         self.waiting.insert(out.control(node, function, details), waiting);

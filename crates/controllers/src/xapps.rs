@@ -4,7 +4,7 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, NodeFilter, PeerInfo, Tenant, XappGrant, XappInfo, XappLimits, XappPolicy,
 };
-use ranlab_wire::e2ap::{Cause, CauseMisc, GlobalE2NodeId, Plmn, RanFunctionItem};
+use ranlab_wire::e2ap::{Cause, CauseMisc, GlobalE2NodeId, NotAPlmn, RanFunctionItem};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -189,19 +189,12 @@ fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError
         (true, false) => Ok(NodeFilter::Named(from.nodes.clone())),
         (false, false) => Err(XappRuleError::Both(rule)),
         (false, true) => {
-            let plmn =
-                |text: &String| plmn(text).ok_or_else(|| XappRuleError::Plmn { rule, text: text.clone() });
+            let plmn = |text: &String| {
+                text.parse().map_err(|_: NotAPlmn| XappRuleError::Plmn { rule, text: text.clone() })
+            };
             from.plmns.iter().map(plmn).collect::<Result<_, _>>().map(NodeFilter::Plmns)
         }
     }
-}
-
-/// `MCC.MNC`, the latter of two or three digits.
-pub(crate) fn plmn(text: &str) -> Option<Plmn> {
-    let (mcc, mnc) = text.split_once('.')?;
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    let valid = mcc.len() == 3 && (2..=3).contains(&mnc.len()) && digits(mcc) && digits(mnc);
-    valid.then(|| Some(Plmn::new(mcc.parse().ok()?, mnc.parse().ok()?, mnc.len() as u8)))?
 }
 
 fn matches(pattern: &str, peer: &str) -> bool {

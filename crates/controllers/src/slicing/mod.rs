@@ -21,6 +21,7 @@ pub use resources::{
 };
 
 use crate::north::Commands;
+use crate::ues::Ues;
 use crate::watch::Watch;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -37,8 +38,6 @@ use std::time::Duration;
 pub const OPENAPI: &str = include_str!("../../openapi/slicing.json");
 /// The name under which it is asked.
 pub const NAME: &str = "slicing";
-/// UEs of a base station that are kept; of more, the policy knows nothing.
-const UES_MAX: usize = 65_536;
 
 /// Which of the watched models; the other is RRC.
 const SLICE: usize = 0;
@@ -52,7 +51,7 @@ struct Node {
     malformed: u64,
     /// UEs that were put somewhere by hand: the policy leaves them alone.
     by_hand: BTreeSet<u16>,
-    /// What the policy wanted and the base station refused; asked again with the next policy.
+    /// What the policy wanted and the base station refused; asked again with the next policy, and when slices change.
     refused: BTreeMap<u16, String>,
 }
 
@@ -70,8 +69,7 @@ enum Waiting {
 pub struct Slicing {
     watch: Watch,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
-    /// Connected UEs of each base station; its parts share them.
-    ues: BTreeMap<GlobalE2NodeId, BTreeMap<u16, RrcEvent>>,
+    ues: Ues,
     policy: PolicyResource,
     rules: Vec<Rule>,
     commands: Commands<Waiting>,
@@ -88,7 +86,7 @@ impl Slicing {
         Ok(Self {
             watch: Watch::new(vec![(SliceModel::OID, slice), (Rrc::OID, rrc)]),
             nodes: BTreeMap::new(),
-            ues: BTreeMap::new(),
+            ues: Ues::default(),
             policy: PolicyResource::default(),
             rules: Vec::new(),
             commands: Commands::default(),
@@ -100,7 +98,12 @@ impl Slicing {
         let message = Bytes::copy_from_slice(message);
         let heard = match model {
             SLICE => SliceIndication::decode_as(Encoding::Per, &message).map(|report| {
-                self.nodes.entry(id).or_default().report = Some(report);
+                let node = self.nodes.entry(id).or_default();
+                if node.report.as_ref().is_some_and(|last| last.set != report.set) {
+                    // What could not be among other slices may be now.
+                    node.refused.clear();
+                }
+                node.report = Some(report);
             }),
             _ => RrcIndication::decode_as(Encoding::Per, &message).map(|news| self.learn(id, news.events)),
         };
@@ -112,7 +115,6 @@ impl Slicing {
 
     fn learn(&mut self, id: GlobalE2NodeId, events: Vec<RrcEvent>) {
         let base = id.base_station();
-        let ues = self.ues.entry(base).or_default();
         for event in events {
             let parts = self.nodes.iter_mut().filter(|(part, _)| part.base_station() == base);
             if event.change != RrcChange::Connected {
@@ -122,11 +124,7 @@ impl Slicing {
                     node.refused.remove(&event.rnti);
                 }
             }
-            if event.change == RrcChange::Release {
-                ues.remove(&event.rnti);
-            } else if ues.len() < UES_MAX || ues.contains_key(&event.rnti) {
-                ues.insert(event.rnti, event);
-            }
+            self.ues.learn(&id, event);
         }
     }
 
@@ -149,7 +147,7 @@ impl Slicing {
         self.nodes.remove(id);
         let base = id.base_station();
         if self.nodes.keys().all(|other| other.base_station() != base) {
-            self.ues.remove(&base);
+            self.ues.forget(id);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{Node, PolicyResource, SLICE, SliceResource, SliceSetResource, Slicin
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
 use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::rrc::{RrcEvent, Snssai};
+use ranlab_wire::e2sm::rrc::RrcEvent;
 use ranlab_wire::e2sm::slice::{SLICES_MAX, SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
@@ -87,7 +87,7 @@ impl Slicing {
             (["slices", slice], Delete) => SliceCommand::Delete(slice_id(slice)?),
             (["ues", rnti], Get) => {
                 let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
-                let ue = self.ues.get(&id.base_station()).and_then(|ues| ues.get(&rnti));
+                let ue = self.ues.get(&id, rnti);
                 let unknown = || Fault::new(404, format!("there is no UE {rnti}"));
                 return Ok(Done::Answer(ue_of(node, ue.ok_or_else(unknown)?)));
             }
@@ -109,28 +109,23 @@ impl Slicing {
     }
 
     fn overview(&self, id: &GlobalE2NodeId, node: &Node) -> Json {
-        let ues = self.ues.get(&id.base_station()).into_iter().flat_map(|ues| ues.values());
         json!({
             "node": id.to_string(),
             "connected": self.watch.function(id, SLICE).is_some(),
             "tstamp_us": node.report.as_ref().map(|report| report.tstamp_us),
             "malformed": node.malformed,
             "slicing": node.report.as_ref().map(slices),
-            "ues": ues.map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
+            "ues": self.ues.of(id).map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
         })
     }
 }
 
 fn ue_of(node: &Node, ue: &RrcEvent) -> Json {
-    json!({
-        "rnti": ue.rnti,
-        "cell_id": ue.cell_id,
-        "plmn": ue.plmn.to_string(),
-        "snssais": ue.snssais.iter().map(Snssai::to_string).collect::<Vec<_>>(),
-        "slice": node.report.as_ref().and_then(|report| slice_of(report, ue.rnti)),
-        "by_hand": node.by_hand.contains(&ue.rnti),
-        "refused": node.refused.get(&ue.rnti),
-    })
+    let mut json = crate::ues::ue_of(ue);
+    json["slice"] = json!(node.report.as_ref().and_then(|report| slice_of(report, ue.rnti)));
+    json["by_hand"] = node.by_hand.contains(&ue.rnti).into();
+    json["refused"] = json!(node.refused.get(&ue.rnti));
+    json
 }
 
 fn slices(report: &SliceIndication) -> Json {

@@ -34,12 +34,12 @@ impl Slicing {
 
     /// What is to be done next, and for whom.
     fn next_step(&self, id: &GlobalE2NodeId) -> Option<(SliceCommand, Vec<u16>)> {
-        let (node, ues) = (self.nodes.get(id)?, self.ues.get(&id.base_station())?);
+        let node = self.nodes.get(id)?;
         let report = node.report.as_ref()?;
         let mut moves = Vec::new();
-        for ue in ues.values() {
+        for ue in self.ues.of(id) {
             let rnti = ue.rnti;
-            let Some(rule) = self.rules.iter().find(|rule| rule.fits(ue)) else { continue };
+            let Some(rule) = self.rules.iter().find(|rule| rule.choice.fits(ue)) else { continue };
             if node.by_hand.contains(&rnti) || node.refused.contains_key(&rnti) {
                 continue;
             }

@@ -1,7 +1,6 @@
 //! Slices as JSON.
 use crate::north::{Fault, given};
-use ranlab_wire::e2ap::Plmn;
-use ranlab_wire::e2sm::rrc::{RrcEvent, Snssai};
+use crate::ues::Choice;
 use ranlab_wire::e2sm::slice::{
     DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,
     SliceParameters, SliceSet, SliceShare, UeScheduler, WHOLE_PPM,
@@ -285,29 +284,15 @@ pub struct RuleResource {
 /// A rule that was read.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    plmn: Option<Plmn>,
-    snssai: Option<Snssai>,
+    pub(super) choice: Choice,
     pub(super) slice: Slice,
 }
 
 impl Rule {
     pub(super) fn new(from: &RuleResource) -> Result<Self, Fault> {
-        let wrong = |what: String| Fault::new(422, what);
-        let plmn = from.plmn.as_ref().map(|text| {
-            crate::xapps::plmn(text)
-                .ok_or_else(|| wrong(format!("{text:?} is no network; write MCC.MNC, e.g. 505.01")))
-        });
-        let snssai = from.snssai.as_ref().map(|text| text.parse());
-        let snssai = snssai
-            .transpose()
-            .map_err(|error: ranlab_wire::e2sm::rrc::NotAnSnssai| Fault::new(422, error.to_string()))?;
-        let id = from.slice.id.ok_or_else(|| wrong("a rule's slice has an id".to_owned()))?;
-        Ok(Self { plmn: plmn.transpose()?, snssai, slice: from.slice.slice(id)? })
-    }
-
-    pub(super) fn fits(&self, ue: &RrcEvent) -> bool {
-        self.plmn.is_none_or(|plmn| plmn == ue.plmn)
-            && self.snssai.is_none_or(|snssai| ue.snssais.contains(&snssai))
+        let choice = Choice::new(from.plmn.as_deref(), from.snssai.as_deref())?;
+        let id = from.slice.id.ok_or_else(|| Fault::new(422, "a rule's slice has an id"))?;
+        Ok(Self { choice, slice: from.slice.slice(id)? })
     }
 }
 

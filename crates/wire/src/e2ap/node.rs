@@ -4,6 +4,7 @@ use crate::per::{
 };
 use crate::{choice, sequence};
 use std::fmt;
+use std::str::FromStr;
 
 /// Greatest gNB-CU-UP-ID, gNB-DU-ID and ngENB-DU-ID: 36 bits.
 pub const MAX_PART_ID: u64 = 68_719_476_735;
@@ -32,6 +33,26 @@ impl fmt::Display for Plmn {
         let [a, b, c] = self.0;
         write!(f, "{:x}{:x}{:x}.{:x}{:x}", a & 15, a >> 4, b & 15, c & 15, c >> 4)?;
         if b >> 4 == 15 { Ok(()) } else { write!(f, "{:x}", b >> 4) }
+    }
+}
+
+/// A text that is no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no network; write MCC.MNC, e.g. 505.01")]
+pub struct NotAPlmn(pub String);
+
+impl FromStr for Plmn {
+    type Err = NotAPlmn;
+
+    /// `MCC.MNC`, the latter of two or three digits.
+    fn from_str(text: &str) -> Result<Self, NotAPlmn> {
+        let digits = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
+        let read = || {
+            let (mcc, mnc) = text.split_once('.')?;
+            let valid = mcc.len() == 3 && (2..=3).contains(&mnc.len()) && digits(mcc) && digits(mnc);
+            valid.then(|| Some(Self::new(mcc.parse().ok()?, mnc.parse().ok()?, mnc.len() as u8)))?
+        };
+        read().ok_or_else(|| NotAPlmn(text.to_owned()))
     }
 }
 
