@@ -2,6 +2,7 @@
 //!
 //! | module | iApp |
 //! |---|---|
+//! | [`association`] | which controllers see which UEs, by what UEs chose |
 //! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
 //! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
 //! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
@@ -13,6 +14,7 @@
 //! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
 //!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+pub mod association;
 pub mod bus;
 #[cfg(feature = "serve")]
 mod desk;
@@ -31,6 +33,7 @@ mod server;
 pub mod slicing;
 pub mod southbound;
 pub mod traffic;
+mod ues;
 mod watch;
 pub mod xapps;
 

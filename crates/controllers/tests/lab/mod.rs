@@ -6,9 +6,9 @@ pub(crate) mod cell;
 
 use bytes::Bytes;
 use cell::MockCell;
-use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, AgentConfig, AgentInput, AgentOutput, ControllerId};
 use ranlab_e2::ric::*;
+use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceNg,
@@ -21,13 +21,18 @@ pub(crate) struct Station {
     pub(crate) agent: Agent,
     pub(crate) cell: MockCell,
     pub(crate) id: GlobalE2NodeId,
-    /// Connections that it has opened.
-    links: Vec<ControllerId>,
+    /// Where each of its connections leads.
+    links: Vec<(ControllerId, usize)>,
+}
+
+struct Seat {
+    address: String,
+    ric: Ric,
+    iapps: Vec<IAppId>,
 }
 
 pub(crate) struct Lab {
-    ric: Ric,
-    iapp: IAppId,
+    rics: Vec<Seat>,
     pub(crate) stations: Vec<Station>,
     pub(crate) now: Time,
     replies: Vec<NorthboundReply>,
@@ -36,10 +41,25 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new(iapp: Box<dyn IApp>) -> Self {
+        let (rics, stations, replies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lab = Self { rics, stations, now: Time::from_nanos(1), replies, tokens: 0 };
+        lab.controller("mem://ric", iapp);
+        lab
+    }
+
+    /// A further controller, which somebody has to tell the base stations of.
+    pub(crate) fn controller(&mut self, address: &str, iapp: Box<dyn IApp>) -> usize {
         let mut ric = Ric::new(RicConfig::default());
-        let iapp = ric.add_iapp(iapp);
-        let (stations, replies) = (Vec::new(), Vec::new());
-        Self { ric, iapp, stations, now: Time::from_nanos(1), replies, tokens: 0 }
+        let iapps = vec![ric.add_iapp(iapp)];
+        self.rics.push(Seat { address: address.to_owned(), ric, iapps });
+        self.rics.len() - 1
+    }
+
+    /// A further iApp of a controller, before base stations come.
+    pub(crate) fn iapp(&mut self, seat: usize, iapp: Box<dyn IApp>) -> usize {
+        let Seat { ric, iapps, .. } = &mut self.rics[seat];
+        iapps.push(ric.add_iapp(iapp));
+        iapps.len() - 1
     }
 
     pub(crate) fn station(&mut self, id: GlobalE2NodeId) -> usize {
@@ -66,13 +86,18 @@ impl Lab {
     fn settle(&mut self) {
         loop {
             let mut quiet = true;
-            while let Some(output) = self.ric.poll() {
-                quiet = false;
-                match output {
-                    RicOutput::Transmit(conn) => self.carry_down(conn),
-                    RicOutput::Event(RicEvent::Reply(reply)) => self.replies.push(reply),
-                    RicOutput::Close { .. } => panic!("the RIC closes: {output:?}"),
-                    RicOutput::Event(_) => {}
+            for seat in 0..self.rics.len() {
+                while let Some(output) = self.rics[seat].ric.poll() {
+                    quiet = false;
+                    match output {
+                        RicOutput::Transmit(conn) => self.carry_down(seat, conn),
+                        RicOutput::Event(RicEvent::Reply(reply)) => self.replies.push(reply),
+                        RicOutput::Close { conn, ref reason } => {
+                            assert_eq!(reason.to_string(), "the node was removed");
+                            self.cut(conn.0 as usize - 1, seat);
+                        }
+                        RicOutput::Event(_) => {}
+                    }
                 }
             }
             for n in 0..self.stations.len() {
@@ -84,12 +109,14 @@ impl Lab {
         }
     }
 
-    fn carry_down(&mut self, conn: ConnId) {
+    fn carry_down(&mut self, seat: usize, conn: ConnId) {
+        let (now, ric) = (self.now, &mut self.rics[seat].ric);
         let frames: VecDeque<Bytes> =
-            std::iter::from_fn(|| self.ric.transmit(self.now, conn)).map(|frame| frame.to_bytes()).collect();
+            std::iter::from_fn(|| ric.transmit(now, conn)).map(|frame| frame.to_bytes()).collect();
+        let station = &mut self.stations[conn.0 as usize - 1];
         for pdu in frames {
-            let station = &mut self.stations[conn.0 as usize - 1];
-            station.agent.handle(self.now, AgentInput::Received { controller: station.links[0], pdu });
+            let (controller, _) = station.links.iter().find(|(_, to)| *to == seat).copied().unwrap();
+            station.agent.handle(self.now, AgentInput::Received { controller, pdu });
         }
     }
 
@@ -99,31 +126,60 @@ impl Lab {
         while let Some(output) = self.stations[n].agent.poll() {
             quiet = false;
             match output {
-                AgentOutput::Connect { controller, .. } => {
-                    self.stations[n].links.push(controller);
-                    let peer = format!("mem://{n}");
-                    self.ric.handle(self.now, RicInput::Connected { conn, side: Side::E2, peer });
-                    self.stations[n].agent.handle(self.now, AgentInput::Connected { controller });
-                }
+                AgentOutput::Connect { controller, address } => self.connect(n, controller, &address),
                 AgentOutput::Transmit { controller } => {
+                    let links = &self.stations[n].links;
+                    let Some(&(_, seat)) = links.iter().find(|(id, _)| *id == controller) else { continue };
                     while let Some(frame) = self.stations[n].agent.transmit(self.now, controller) {
-                        self.ric.handle(self.now, RicInput::Received { conn, pdu: frame.to_bytes() });
+                        let pdu = frame.to_bytes();
+                        self.rics[seat].ric.handle(self.now, RicInput::Received { conn, pdu });
                     }
                 }
-                AgentOutput::Close { .. } => panic!("a station closes: {output:?}"),
+                AgentOutput::Close { controller, .. } => self.disconnect(n, controller),
                 AgentOutput::Event(_) => {}
             }
         }
         quiet
     }
 
+    fn connect(&mut self, n: usize, controller: ControllerId, address: &str) {
+        let station = &mut self.stations[n];
+        let Some(seat) = self.rics.iter().position(|seat| seat.address == address) else {
+            let why = LinkLoss::NotConnected("nobody is there".to_owned());
+            return station.agent.handle(self.now, AgentInput::Disconnected { controller, why });
+        };
+        station.links.push((controller, seat));
+        let (conn, peer) = (ConnId(n as u64 + 1), format!("mem://{n}"));
+        self.rics[seat].ric.handle(self.now, RicInput::Connected { conn, side: Side::E2, peer });
+        station.agent.handle(self.now, AgentInput::Connected { controller });
+    }
+
+    fn disconnect(&mut self, n: usize, controller: ControllerId) {
+        let links = &mut self.stations[n].links;
+        let Some(place) = links.iter().position(|(id, _)| *id == controller) else { return };
+        let (_, seat) = links.remove(place);
+        let (conn, why) = (ConnId(n as u64 + 1), LinkLoss::ClosedByPeer);
+        self.rics[seat].ric.handle(self.now, RicInput::Disconnected { conn, why });
+    }
+
+    /// Cuts a base station's connection to a controller; it comes back by itself.
+    pub(crate) fn cut(&mut self, n: usize, seat: usize) {
+        let (controller, _) = *self.stations[n].links.iter().find(|(_, to)| *to == seat).unwrap();
+        self.disconnect(n, controller);
+        let why = LinkLoss::ClosedByPeer;
+        self.stations[n].agent.handle(self.now, AgentInput::Disconnected { controller, why });
+    }
+
     pub(crate) fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
         loop {
             let stations = self.stations.iter().filter_map(|station| station.agent.wake_at());
-            let next = stations.chain(self.ric.wake_at()).min().filter(|at| *at <= end);
+            let rics = self.rics.iter().filter_map(|seat| seat.ric.wake_at());
+            let next = stations.chain(rics).min().filter(|at| *at <= end);
             self.now = next.unwrap_or(end).max(self.now);
-            self.ric.handle(self.now, RicInput::Wake);
+            for seat in &mut self.rics {
+                seat.ric.handle(self.now, RicInput::Wake);
+            }
             for station in &mut self.stations {
                 station.agent.handle(self.now, AgentInput::Wake);
             }
@@ -136,10 +192,22 @@ impl Lab {
 
     /// Status and body of the answer to a request.
     pub(crate) fn ask(&mut self, method: Method, path: &str, body: &str) -> (u16, Json) {
+        self.ask_at((0, 0), method, path, body)
+    }
+
+    /// As [`ask`](Self::ask), of an iApp of one of several controllers.
+    pub(crate) fn ask_at(
+        &mut self,
+        (seat, iapp): (usize, usize),
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> (u16, Json) {
         self.tokens += 1;
         let (token, path) = (self.tokens, path.to_owned());
         let body = Bytes::copy_from_slice(body.as_bytes());
-        self.ric.northbound(self.now, self.iapp, NorthboundRequest { token, method, path, body });
+        let Seat { ric, iapps, .. } = &mut self.rics[seat];
+        ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body });
         self.settle();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.token, self.replies.len()), (token, 0));
@@ -161,4 +229,17 @@ impl Lab {
 /// A node's name in a path.
 pub(crate) fn escaped(id: &GlobalE2NodeId) -> String {
     id.to_string().replace(' ', "%20").replace('/', "%2F")
+}
+
+/// Asks an iApp of one of several controllers for what it must give.
+pub(crate) fn told(lab: &mut Lab, whom: (usize, usize), path: &str) -> Json {
+    let (status, body) = lab.ask_at(whom, Method::Get, path, "");
+    assert_eq!(status, 200, "{path}: {body}");
+    body
+}
+
+/// Changes what must be possible.
+pub(crate) fn order(lab: &mut Lab, whom: (usize, usize), path: &str, body: &str) {
+    let (status, answer) = lab.ask_at(whom, Method::Put, path, body);
+    assert_eq!(status, 200, "{path} {body}: {answer}");
 }

@@ -1,0 +1,202 @@
+//! From what UEs chose to who sees them: a part of a base station is told one thing at a time.
+use super::{Association, Part, Waiting};
+use crate::north::Fault;
+use ranlab_e2::Time;
+use ranlab_e2::ric::IAppOutbox;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::e2sm::association::AssociationCommand;
+
+/// Something that a part of a base station is to do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// To connect to a controller.
+    Give(String),
+    /// To expose the UE of an RNTI to it.
+    Show(u16, String),
+    /// To take the UE from it again.
+    Hide(u16, String),
+}
+
+impl Step {
+    /// Of whom it is about.
+    pub(super) fn rnti(&self) -> Option<u16> {
+        match self {
+            Self::Give(_) => None,
+            Self::Show(rnti, _) | Self::Hide(rnti, _) => Some(*rnti),
+        }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        match self {
+            Self::Give(address) | Self::Show(_, address) | Self::Hide(_, address) => address,
+        }
+    }
+
+    fn command(&self) -> AssociationCommand {
+        let address = self.address().to_owned();
+        match *self {
+            Self::Give(_) => AssociationCommand::AddController { address },
+            // UEs are numbered by RNTI: CU and DU have it in common (TS 38.473 §8.4.1).
+            Self::Show(rnti, _) => AssociationCommand::Associate { ue: rnti.into(), address },
+            Self::Hide(rnti, _) => AssociationCommand::Dissociate { ue: rnti.into(), address },
+        }
+    }
+}
+
+impl Association {
+    /// Tells a part the next thing, unless it is being told one.
+    pub(super) fn go_on(&mut self, now: Time, id: GlobalE2NodeId, out: &mut IAppOutbox) {
+        while let Some((step, function)) = self.next_step(&id) {
+            let message = step.command().encode().into();
+            let sent = self.commands.send_octets((id, function), message, Waiting::Policy(id), out);
+            let Some(part) = self.parts.get_mut(&id) else { return };
+            match sent {
+                Ok(()) => {
+                    part.under_way = Some((step, true));
+                    return;
+                }
+                Err(fault) => {
+                    part.refused.insert(step, fault.detail().to_owned());
+                    self.retry_later(now, out);
+                }
+            }
+        }
+    }
+
+    /// What a part is to be told next, and by which function.
+    fn next_step(&mut self, id: &GlobalE2NodeId) -> Option<(Step, u16)> {
+        let part = self.parts.get_mut(id)?;
+        let function = part.function.filter(|_| part.connected && part.under_way.is_none())?;
+        while let Some(rnti) = part.look.first().copied() {
+            let ue = self.ues.get(id, rnti);
+            let rule = ue.and_then(|ue| self.rules.iter().find(|rule| rule.choice.fits(ue)));
+            let wanted = rule.map_or(&[][..], |rule| &rule.controllers);
+            if let Some(step) = part.step(rnti, wanted) {
+                return Some((step, function));
+            }
+            part.look.remove(&rnti);
+        }
+        None
+    }
+
+    /// A part has done what it was told, or not.
+    pub(super) fn ended(
+        &mut self,
+        now: Time,
+        id: GlobalE2NodeId,
+        ended: Result<(), Fault>,
+        out: &mut IAppOutbox,
+    ) {
+        let Some(part) = self.parts.get_mut(&id) else { return };
+        let Some((step, is_same)) = part.under_way.take() else { return };
+        match ended {
+            Ok(()) => part.done(step, is_same),
+            // There is no such controller: nobody sees the UE there.
+            Err(fault) if fault.reason().is_some() && matches!(step, Step::Hide(..)) => {
+                part.done(step, is_same);
+            }
+            Err(fault) => {
+                part.look.extend(step.rnti().filter(|_| !is_same));
+                if is_same {
+                    part.refused.insert(step, fault.detail().to_owned());
+                    self.retry_later(now, out);
+                }
+            }
+        }
+        self.go_on(now, id, out);
+    }
+
+    /// A part has parted from a controller.
+    pub(super) fn parted(&mut self, id: &GlobalE2NodeId, address: &str) {
+        let Some(part) = self.parts.get_mut(id) else { return };
+        part.given.remove(address);
+        part.seen.values_mut().for_each(|by| {
+            by.remove(address);
+        });
+        part.doubtful.retain(|(_, known)| known != address);
+        part.refused.retain(|step, _| step.address() != address);
+    }
+}
+
+impl Part {
+    /// What is to be done next so that these controllers see a UE, and no others.
+    fn step(&self, rnti: u16, wanted: &[String]) -> Option<Step> {
+        let seen = self.seen.get(&rnti).into_iter().flatten();
+        let doubtful = self.doubtful.range((rnti, String::new())..).take_while(|(other, _)| *other == rnti);
+        let hide = (seen.chain(doubtful.map(|(_, address)| address)))
+            .filter(|address| !wanted.contains(address))
+            .map(|address| Step::Hide(rnti, address.clone()));
+        let show = wanted.iter().filter_map(|address| {
+            let is_sure = !self.doubtful.contains(&(rnti, address.clone()));
+            if is_sure && self.seen.get(&rnti).is_some_and(|by| by.contains(address)) {
+                return None;
+            }
+            Some(match self.given.contains(address) {
+                true => Step::Show(rnti, address.clone()),
+                false => Step::Give(address.clone()),
+            })
+        });
+        hide.chain(show).find(|step| !self.refused.contains_key(step))
+    }
+
+    fn done(&mut self, step: Step, is_same: bool) {
+        match step {
+            // The part was away meanwhile and may have forgotten it; then it is given anew.
+            Step::Give(address) => {
+                if is_same {
+                    self.given.insert(address);
+                }
+            }
+            Step::Show(rnti, address) | Step::Hide(rnti, address) if !is_same => {
+                self.doubtful.insert((rnti, address));
+                self.look.insert(rnti);
+            }
+            Step::Show(rnti, address) => {
+                self.doubtful.remove(&(rnti, address.clone()));
+                self.seen.entry(rnti).or_default().insert(address);
+            }
+            Step::Hide(rnti, address) => {
+                if let Some(by) = self.seen.get_mut(&rnti) {
+                    by.remove(&address);
+                }
+                self.doubtful.remove(&(rnti, address));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATOR: &str = "tcp://192.0.2.1:36421";
+
+    fn told(step: Step) -> Part {
+        let given = [OPERATOR.to_owned()].into();
+        Part { under_way: Some((step, true)), given, ..Part::default() }
+    }
+
+    /// What a part was told of a UE that has left meanwhile says nothing about the next with its RNTI.
+    #[test]
+    fn an_answer_that_comes_after_another_ue_leaves_a_doubt() {
+        let (wanted, nobody) = ([OPERATOR.to_owned()], []);
+        for step in [Step::Show(2, OPERATOR.into()), Step::Hide(2, OPERATOR.into())] {
+            let mut part = told(step.clone());
+            part.another(2);
+            let (step, is_same) = part.under_way.take().unwrap();
+            part.done(step, is_same);
+            assert!(part.look.contains(&2));
+            assert_eq!(part.step(2, &nobody), Some(Step::Hide(2, OPERATOR.into())));
+            assert_eq!(part.step(2, &wanted), Some(Step::Show(2, OPERATOR.into())));
+            let step = part.step(2, &nobody).unwrap();
+            part.done(step, true);
+            assert_eq!(part.step(2, &nobody), None);
+        }
+        // Without another it is as it was told.
+        let mut part = told(Step::Show(2, OPERATOR.into()));
+        part.another(3);
+        let (step, is_same) = part.under_way.take().unwrap();
+        part.done(step, is_same);
+        assert_eq!((part.step(2, &wanted), part.step(3, &nobody)), (None, None));
+    }
+}
