@@ -10,6 +10,8 @@ use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use serde::Serialize;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -120,7 +122,7 @@ pub struct Fleet {
     config: FleetConfig,
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
-    radios: Vec<(SharedRadio, AbortOnDrop)>,
+    radios: Vec<Driven>,
     lateness: Arc<Mutex<Histogram<u64>>>,
 }
 
@@ -168,11 +170,12 @@ impl Fleet {
             } else if index % 16 == 15 {
                 tokio::task::yield_now().await;
             }
-            let (agent, radio) = self.template.agent(self.config.first + index, ranlab_sdk::now())?;
+            let number = self.config.first + index;
+            let shared = self.radio_of(number)?;
+            let agent = self.template.agent_of(number, shared.as_ref().map(|(radio, _)| radio))?;
             let handle = AgentHandle::start(agent, self.config.sockets.clone());
-            if let Some(radio) = radio {
-                let driver = tokio::task::spawn_local(drive(radio.clone(), handle.clone()));
-                self.radios.push((radio, AbortOnDrop(driver)));
+            if let Some((_, agents)) = shared {
+                agents.borrow_mut().push(handle.clone());
             }
             let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
             let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
@@ -182,6 +185,18 @@ impl Fleet {
             }
         }
         Ok(())
+    }
+
+    /// The radio of a node's base station and its agents. It is made with the first of them, and driven from then on.
+    fn radio_of(&mut self, number: u32) -> Result<Option<(SharedRadio, Agents)>, FleetError> {
+        let station = self.config.kind.station(number);
+        if self.radios.last().is_none_or(|last| last.station != station) {
+            let Some(radio) = self.template.radio(number, ranlab_sdk::now())? else { return Ok(None) };
+            let agents = Agents::default();
+            let driver = tokio::task::spawn_local(drive(radio.clone(), Rc::clone(&agents)));
+            self.radios.push(Driven { station, radio, agents, _driver: AbortOnDrop(driver) });
+        }
+        Ok(self.radios.last().map(|driven| (Arc::clone(&driven.radio), Rc::clone(&driven.agents))))
     }
 
     /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
@@ -242,8 +257,8 @@ impl Fleet {
 
     fn pace(&self) -> Option<Pace> {
         let now_us = ranlab_sdk::now().as_nanos() / 1_000;
-        let paces = self.radios.iter().map(|(radio, _)| {
-            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+        let paces = self.radios.iter().map(|driven| {
+            let radio = driven.radio.lock().unwrap_or_else(PoisonError::into_inner);
             let behind_us = now_us.saturating_sub(radio.cell().now_us());
             Pace { real_time_factor: radio.real_time_factor(), behind_us }
         });
@@ -255,15 +270,15 @@ impl Fleet {
 
     /// Begins to measure the radios anew.
     pub fn begin_radios(&self) {
-        for (radio, _) in &self.radios {
-            radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
+        for driven in &self.radios {
+            driven.radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
         }
     }
 
     /// What happened at each radio since then.
     pub fn radios(&self) -> Vec<RadioMeter> {
         let read = |radio: &SharedRadio| radio.lock().unwrap_or_else(PoisonError::into_inner).meter();
-        self.radios.iter().map(|(radio, _)| read(radio)).collect()
+        self.radios.iter().map(|driven| read(&driven.radio)).collect()
     }
 
     /// How late reports were since this was last asked, in microseconds.
@@ -273,6 +288,17 @@ impl Fleet {
         lateness.reset();
         taken
     }
+}
+
+/// The agents of a base station.
+type Agents = Rc<RefCell<Vec<AgentHandle>>>;
+
+/// A base station's radio that follows the clock, and the agents of the base station.
+struct Driven {
+    station: u32,
+    radio: SharedRadio,
+    agents: Agents,
+    _driver: AbortOnDrop,
 }
 
 /// A task that ends with who started it.
@@ -285,7 +311,7 @@ impl Drop for AbortOnDrop {
 }
 
 /// Lets a radio's time pass as ours does.
-async fn drive(radio: SharedRadio, agent: AgentHandle) {
+async fn drive(radio: SharedRadio, agents: Agents) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -298,7 +324,9 @@ async fn drive(radio: SharedRadio, agent: AgentHandle) {
             moved
         };
         if !moved.is_empty() {
-            agent.with(|agent, _| moved.into_iter().for_each(|it| it.tell(agent)));
+            for agent in agents.borrow().iter() {
+                agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
+            }
         }
     }
 }

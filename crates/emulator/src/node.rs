@@ -3,7 +3,7 @@ use crate::radio::{Radio, RadioConfig, RadioError, SharedRadio};
 use crate::stats::{CellStats, Source, Told, ue_id};
 use ranlab_model::{Cell, CellConfig, CellError};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{Agent, AgentConfig};
+use ranlab_sdk::e2::agent::{Agent, AgentConfig, UeId};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
@@ -11,11 +11,11 @@ use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
 use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
-    InterfaceNg, InterfaceS1, NgEnbId, Plmn, Version,
+    InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
-use ranlab_sdk::wire::e2sm::hw;
+use ranlab_sdk::wire::e2sm::{self, hw};
 use ranlab_sdk::wire::per::ShortBits;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// There can be no such node.
@@ -44,6 +44,47 @@ pub enum NodeKind {
     Enb,
     /// One after the other of the kinds above.
     Mixed,
+}
+
+/// What an E2 node is of a base station in three parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Knows what UEs chose.
+    CuCp,
+    /// PDCP and the tunnels.
+    CuUp,
+    /// The cell: its scheduler, RLC, and the traffic control in front of it.
+    Du,
+}
+
+impl Part {
+    /// Whether it offers a function over a radio that it shares with the others; what is not about the radio all offer.
+    pub fn has(self, function: RanFunctionId) -> bool {
+        let whose = match function {
+            e2sm::rrc::DEFAULT_FUNCTION_ID => Self::CuCp,
+            e2sm::pdcp::DEFAULT_FUNCTION_ID | e2sm::gtp::DEFAULT_FUNCTION_ID => Self::CuUp,
+            e2sm::mac::DEFAULT_FUNCTION_ID
+            | e2sm::rlc::DEFAULT_FUNCTION_ID
+            | e2sm::cell::DEFAULT_FUNCTION_ID
+            | e2sm::slice::DEFAULT_FUNCTION_ID
+            | e2sm::traffic::DEFAULT_FUNCTION_ID => Self::Du,
+            _ => self,
+        };
+        self == whose
+    }
+}
+
+impl NodeKind {
+    /// Which base station the `index`th node of a fleet is of.
+    pub fn station(self, index: u32) -> u32 {
+        if self == Self::Split { index / 3 } else { index }
+    }
+
+    /// What the `index`th node of a fleet is of its base station; `None`: all of it, or of kinds that differ.
+    pub fn part(self, index: u32) -> Option<Part> {
+        let part = [Part::CuCp, Part::CuUp, Part::Du][(index % 3) as usize];
+        (self == Self::Split).then_some(part)
+    }
 }
 
 /// The identity and the components of the `index`th node of a fleet; distinct for distinct indices of one kind.
@@ -134,16 +175,30 @@ impl NodeTemplate {
     /// The agent of the `index`th node, with its functions registered and its UEs attached, and its radio if it has one,
     /// whose time begins `now`: somebody has to drive it.
     pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
+        let radio = self.radio(index, now)?;
+        Ok((self.agent_of(index, radio.as_ref())?, radio))
+    }
+
+    /// The radio of the base station of the `index`th node, whose time begins `now`; `None` without radios.
+    pub fn radio(&self, index: u32, now: Time) -> Result<Option<SharedRadio>, NodeError> {
+        let Some(config) = &self.radio else { return Ok(None) };
+        let station = self.kind.station(index);
+        let (start_us, cell) = (now.as_nanos() / 1_000, (station as u16, self.seed_of(station)));
+        let mut radio = Radio::new(config, cell, self.plmn, start_us, self.epoch_us)?;
+        radio.pass(now);
+        Ok(Some(Arc::new(Mutex::new(radio))))
+    }
+
+    /// The agent of the `index`th node over the radio of its base station, which other parts may share.
+    pub fn agent_of(&self, index: u32, radio: Option<&SharedRadio>) -> Result<Agent, NodeError> {
         let (node_id, components) = identity(self.kind, self.plmn, index);
-        let seed = self.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let cell_id = index as u16;
-        let mut moved = Vec::new();
-        let (cell, ues) = match &self.radio {
-            Some(config) => {
-                let start_us = now.as_nanos() / 1_000;
-                let mut radio = Radio::new(config, (cell_id, seed), self.plmn, start_us, self.epoch_us)?;
-                moved = radio.pass(now);
-                (Told::Radio(Arc::new(Mutex::new(radio))), Vec::new())
+        let part = self.kind.part(index).filter(|_| radio.is_some());
+        let (seed, cell_id) = (self.seed_of(index), index as u16);
+        let (cell, ues) = match radio {
+            Some(radio) => {
+                let here = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let ues = here.rntis().values().map(|rnti| UeId(u64::from(*rnti))).collect::<Vec<_>>();
+                (Told::Radio(Arc::clone(radio)), ues)
             }
             None => {
                 let (ues, start_us) = (self.ues, self.start_us);
@@ -157,7 +212,10 @@ impl NodeTemplate {
             it.seed = seed;
             it.limits.outbox = self.outbox;
         }));
-        for &source in &self.service_models {
+        let has = |id| part.is_none_or(|part| part.has(id));
+        let told = self.service_models.iter().filter(|source| has(source.model.default_function_id()));
+        let told: Vec<_> = told.copied().collect();
+        for &source in &told {
             let stats = CellStats {
                 cell: cell.clone(),
                 source,
@@ -170,17 +228,15 @@ impl NodeTemplate {
             let registered = agent.register(Box::new(function), Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
-        let radio = match cell {
-            Told::Radio(radio) => Some(radio),
-            Told::Cell(_) => None,
-        };
         let own: [(Box<dyn RanFunction>, _); 2] = [
             (Box::new(Hw::new()), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
-        let steered = radio.iter().flat_map(Radio::functions);
+        let steered = radio.into_iter().flat_map(Radio::functions).filter(|(_, id)| has(*id));
+        // A setup names one function at least.
+        let open = self.own_functions || (told.is_empty() && part.is_some());
         for (function, id) in own.into_iter().chain(steered) {
-            let registered = match self.own_functions {
+            let registered = match open {
                 true => agent.register(function, Some(id)),
                 false => agent.register_reserved(function, id),
             };
@@ -191,8 +247,12 @@ impl NodeTemplate {
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
-        moved.into_iter().for_each(|it| it.tell(&mut agent));
-        Ok((agent, radio))
+        Ok(agent)
+    }
+
+    /// A seed of its own for each index.
+    fn seed_of(&self, index: u32) -> u64 {
+        self.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
@@ -211,6 +271,16 @@ mod tests {
         let stations: BTreeSet<_> =
             (0..30).map(|i| identity(NodeKind::Split, plmn, i).0.base_station()).collect();
         assert_eq!(stations.len(), 10, "three parts make a station");
+    }
+
+    #[test]
+    fn each_function_over_a_radio_is_of_one_part() {
+        let functions = ranlab_sdk::wire::e2sm::MODELS.iter().filter(|model| model.name() != "hw");
+        for model in functions {
+            let parts: Vec<_> = (0..3).filter_map(|i| NodeKind::Split.part(i)).collect();
+            let having = parts.iter().filter(|part| part.has(model.default_function_id()));
+            assert_eq!((parts.len(), having.count()), (3, 1), "{}", model.name());
+        }
     }
 
     #[test]

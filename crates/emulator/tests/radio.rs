@@ -4,50 +4,29 @@
 
 #[path = "../../controllers/tests/lab/mod.rs"]
 mod lab;
+mod station;
 
 use bytes::Bytes;
 use lab::{Lab, cell::MockCell, escaped};
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::traffic::{TRAFFIC_SUBJECT, Traffic};
-use ranlab_e2::OutboxLimits;
-use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2::ric::{IApp, Method};
-use ranlab_emulator::node::{NodeKind, NodeTemplate, identity};
+use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{
     FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile,
 };
-use ranlab_emulator::stats::SOURCES;
 use ranlab_model::user_plane::{AttachError, Carrier, Channel};
-use ranlab_wire::e2ap::{Plmn, Version};
 use serde_json::{Value as Json, json};
+use station::{HOME, template};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// Each look of a figure: a second to settle, four to measure.
 const SETTLE: Duration = SECOND;
 const LOOK: Duration = Duration::from_secs(4);
-
-fn template(radio: RadioConfig) -> NodeTemplate {
-    NodeTemplate {
-        kind: NodeKind::Gnb,
-        plmn: HOME,
-        ues: 0,
-        radio: Some(radio),
-        service_models: SOURCES.iter().collect(),
-        own_functions: false,
-        version: Version::V2_03,
-        seed: 1,
-        epoch_us: 0,
-        start_us: 0,
-        outbox: OutboxLimits::default(),
-        reports: Arc::new(ReportCounters::default()),
-        lateness: Arc::new(|_| {}),
-    }
-}
 
 /// A controller, and one base station with a radio.
 struct World {
@@ -59,7 +38,7 @@ struct World {
 impl World {
     fn new(iapp: impl IApp + 'static, radio: RadioConfig) -> Self {
         let mut lab = Lab::new(Box::new(iapp));
-        let (agent, radio) = template(radio).agent(0, lab.now).unwrap();
+        let (agent, radio) = template(NodeKind::Gnb, radio).agent(0, lab.now).unwrap();
         let id = identity(NodeKind::Gnb, HOME, 0).0;
         let node = format!("nodes/{}", escaped(&id));
         lab.adopt(agent, MockCell::default(), id);
@@ -294,7 +273,9 @@ fn ues_come_and_go_and_are_where_controllers_put_them() {
 
 #[test]
 fn a_radio_that_cannot_be_is_refused_before_it_begins() {
-    let why = |radio: RadioConfig| template(radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string();
+    let why = |radio: RadioConfig| {
+        template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
+    };
     assert!(why(RadioConfig::new(Carrier::lte(26), 1)).contains("allowed are"));
     let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
     let late = Stay { ues: 1..=1, from: 9 * SECOND, until: None };

@@ -93,6 +93,7 @@ pub struct Radio {
     cell_id: u16,
     plmn: Plmn,
     snssais: Vec<Snssai>,
+    plmns: Vec<Plmn>,
     epoch_us: i64,
     /// UEs that come and go, in the order of their times.
     plan: VecDeque<(u64, plan::Turn)>,
@@ -126,7 +127,7 @@ impl Radio {
     ) -> Result<Self, RadioError> {
         let mut made = up::CellConfig { cell_id, seed, start_us, ..up::CellConfig::new(config.carrier) };
         made.down = convert::slices(&SliceSet::default());
-        let plan = config.plan(convert::plmn(plmn), start_us)?;
+        let plan = config.plan(plmn, start_us)?;
         // What cannot be attached is told now, not when its time comes.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
@@ -139,6 +140,7 @@ impl Radio {
             cell_id,
             plmn,
             snssais: config.snssais.clone(),
+            plmns: config.plmns.clone(),
             epoch_us,
             plan,
             rntis: BTreeMap::new(),
@@ -229,7 +231,8 @@ impl Radio {
             up::RrcKind::Release | up::RrcKind::HandoverOut => RrcChange::Release,
         };
         let snssais = plan::of_ue(&self.snssais, ue).into_iter().copied().collect();
-        RrcEvent { change, rnti, cell_id: self.cell_id, plmn: self.plmn, snssais, other: None }
+        let plmn = *plan::of_ue(&self.plmns, ue).unwrap_or(&self.plmn);
+        RrcEvent { change, rnti, cell_id: self.cell_id, plmn, snssais, other: None }
     }
 
     /// The cell.

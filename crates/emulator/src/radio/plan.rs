@@ -3,6 +3,7 @@ use super::{RadioError, convert};
 use ranlab_model::user_plane::{
     Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };
+use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -25,6 +26,8 @@ pub struct RadioConfig {
     pub stays: Vec<Stay>,
     /// Slices that they ask for, in turn; none: they ask for none.
     pub snssais: Vec<Snssai>,
+    /// Networks that they select, in turn; none: that of the base station.
+    pub plmns: Vec<Plmn>,
 }
 
 /// A flow of some UEs.
@@ -146,6 +149,7 @@ impl RadioConfig {
             flows: Vec::new(),
             stays: Vec::new(),
             snssais: Vec::new(),
+            plmns: Vec::new(),
         }
     }
 
@@ -171,11 +175,7 @@ impl RadioConfig {
     }
 
     /// Who comes and goes when.
-    pub(super) fn plan(
-        &self,
-        plmn: ranlab_model::user_plane::Plmn,
-        start_us: u64,
-    ) -> Result<VecDeque<(u64, Turn)>, RadioError> {
+    pub(super) fn plan(&self, plmn: Plmn, start_us: u64) -> Result<VecDeque<(u64, Turn)>, RadioError> {
         self.check()?;
         let mut turns = Vec::new();
         for ue in 1..=self.ues {
@@ -183,7 +183,7 @@ impl RadioConfig {
             let mut config = UeConfig::fixed(ue, 0, flows.map(|flow| flow.config(start_us)).collect());
             config.channel = self.channel.clone();
             config.rlc_down.buffer_bytes = self.rlc_buffer_bytes;
-            config.plmn = plmn;
+            config.plmn = convert::plmn(*of_ue(&self.plmns, ue).unwrap_or(&plmn));
             config.snssai = of_ue(&self.snssais, ue).map_or_else(Default::default, |it| convert::snssai(*it));
             let mut stays = self.stays.iter().filter(|stay| stay.ues.contains(&ue)).peekable();
             if stays.peek().is_none() {

@@ -1,0 +1,179 @@
+//! FlexRIC's figure 4 over a radio, in virtual time: a base station of CU-CP, CU-UP and DU under an infrastructure
+//! controller, and two controllers of an operator, one for slices and one for traffic.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[path = "../../controllers/tests/lab/mod.rs"]
+mod lab;
+mod station;
+
+use bytes::Bytes;
+use lab::cell::MockCell;
+use lab::{Lab, escaped, order, told};
+use ranlab_controllers::association::Association;
+use ranlab_controllers::bus::Bus;
+use ranlab_controllers::slicing::Slicing;
+use ranlab_controllers::traffic::Traffic;
+use ranlab_e2::ric::Method;
+use ranlab_emulator::node::{NodeKind, Part, identity};
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_model::user_plane::Carrier;
+use ranlab_wire::e2ap::Plmn;
+use serde_json::{Value as Json, json};
+use station::{HOME, template};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const GUEST: Plmn = Plmn([0x00, 0xf1, 0x10]);
+/// Who is asked: the infrastructure's iApps, and the operator's controllers.
+const WHO_SEES: (usize, usize) = (0, 0);
+const CARRIER: (usize, usize) = (0, 1);
+const SLICES: (usize, usize) = (1, 0);
+const TRAFFIC: (usize, usize) = (2, 0);
+
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Json>>>);
+
+impl Bus for Heard {
+    fn publish(&mut self, _: &str, message: Bytes) {
+        self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
+    }
+}
+
+struct World {
+    lab: Lab,
+    radio: SharedRadio,
+    heard: Heard,
+    /// The DU.
+    cell: String,
+}
+
+impl World {
+    fn new(radio: RadioConfig) -> Self {
+        let heard = Heard::default();
+        let mut lab = Lab::new(Box::new(Association::new().unwrap()));
+        lab.iapp(0, Box::new(Slicing::new(50 * MS).unwrap()));
+        lab.controller("mem://slices", Box::new(Slicing::new(50 * MS).unwrap()));
+        lab.controller("mem://traffic", Box::new(Traffic::new(50 * MS, Box::new(heard.clone())).unwrap()));
+        let template = template(NodeKind::Split, radio);
+        let radio = template.radio(0, lab.now).unwrap().unwrap();
+        for part in 0..3 {
+            let agent = template.agent_of(part, Some(&radio)).unwrap();
+            lab.adopt(agent, MockCell::default(), identity(NodeKind::Split, HOME, part).0);
+        }
+        assert_eq!(NodeKind::Split.part(2), Some(Part::Du));
+        let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
+        Self { lab, radio, heard, cell }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.lab.now + time;
+        while self.lab.now < end {
+            self.lab.pass(MS);
+            for moved in self.radio.lock().unwrap().pass(self.lab.now) {
+                self.lab.stations.iter_mut().for_each(|station| moved.tell(&mut station.agent));
+            }
+        }
+    }
+
+    fn rnti(&self, ue: u32) -> u16 {
+        self.radio.lock().unwrap().rntis()[&ue]
+    }
+
+    /// Status and reason of what is refused.
+    fn refused(&mut self, whom: (usize, usize), path: &str, body: &str) -> (u16, Json) {
+        let (status, answer) = self.lab.ask_at(whom, Method::Put, &format!("{}/{path}", self.cell), body);
+        (status, answer["reason"].clone())
+    }
+
+    /// Mbit/s of both UEs in the next two seconds.
+    fn rates(&mut self) -> [f64; 2] {
+        self.pass(SECOND / 2);
+        self.radio.lock().unwrap().begin();
+        self.pass(2 * SECOND);
+        let meter = self.radio.lock().unwrap().meter();
+        [1, 2].map(|ue| {
+            let bytes: u64 = meter.ues.iter().filter(|it| it.ue == ue).map(|it| it.bytes).sum();
+            bytes as f64 * 8e-6 / meter.seconds
+        })
+    }
+}
+
+/// The second UE selects another network, a second after the first.
+fn two_networks() -> RadioConfig {
+    RadioConfig {
+        plmns: vec![HOME, GUEST],
+        flows: vec![FlowPlan::new(What::Udp(80_000, None))],
+        stays: vec![Stay { ues: 2..=2, from: SECOND, until: None }],
+        rlc_buffer_bytes: 1_000_000,
+        ..RadioConfig::new(Carrier::n78(106), 2)
+    }
+}
+
+#[test]
+fn an_operator_sees_and_steers_its_ue_and_no_other() {
+    let mut world = World::new(two_networks());
+    let rules = json!({ "rules": [{ "plmn": "001.01", "controllers": ["mem://slices", "mem://traffic"] }] });
+    order(&mut world.lab, WHO_SEES, "policy", &rules.to_string());
+    let cell = world.cell.clone();
+    world.pass(500 * MS);
+    // The infrastructure's slice, where everybody is at first.
+    let pool = r#"{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}"#;
+    order(&mut world.lab, CARRIER, &format!("{cell}/slices"), pool);
+    assert_eq!(told(&mut world.lab, TRAFFIC, "nodes")["nodes"], json!([]));
+    world.pass(SECOND);
+    let (own, other) = (world.rnti(2), world.rnti(1));
+
+    // All parts have been told; the operator's controllers hear of its UE alone, in every model.
+    let parts = told(&mut world.lab, WHO_SEES, "nodes");
+    for part in parts["nodes"].as_array().unwrap() {
+        let controllers = |ue: usize| part["ues"][ue]["controllers"].as_array().unwrap().len();
+        assert_eq!((controllers(0), controllers(1)), (0, 2), "{part}");
+    }
+    let slices = told(&mut world.lab, SLICES, &cell);
+    let rntis: Vec<_> = slices["ues"].as_array().unwrap().iter().map(|ue| ue["rnti"].clone()).collect();
+    assert_eq!(rntis, [json!(own)], "{slices}");
+    let messages = world.heard.0.lock().unwrap().clone();
+    let bearers: Vec<_> = messages.iter().flat_map(|it| it["bearers"].as_array().unwrap().clone()).collect();
+    assert!(bearers.len() > 10 && bearers.iter().all(|it| it["rnti"] == json!(own)), "{bearers:?}");
+
+    // It steers its UE, and is refused with a reason what is not its own.
+    let [before, _] = world.rates();
+    order(&mut world.lab, SLICES, &format!("{cell}/slices/2"), r#"{"capacity": 0.75}"#);
+    order(&mut world.lab, SLICES, &format!("{cell}/ues/{own}"), r#"{"slice": 2}"#);
+    order(&mut world.lab, TRAFFIC, &format!("{cell}/bearers/{own}/1/pacer"), r#"{"type": "5g-bdp"}"#);
+    let all = r#"{"algorithm": "nvs", "slices": [{"id": 2, "capacity": 1}]}"#;
+    for (whom, path, body, why) in [
+        (SLICES, format!("ues/{other}"), r#"{"slice": 2}"#, (404, "unknownUe")),
+        (SLICES, format!("ues/{own}"), r#"{"slice": 0}"#, (403, "notOwner")),
+        (SLICES, "slices/0".to_owned(), r#"{"capacity": 0.1}"#, (403, "notOwner")),
+        (SLICES, "slices".to_owned(), all, (403, "notOwner")),
+        (SLICES, "slices/2".to_owned(), r#"{"capacity": 0.8}"#, (409, "overcommitted")),
+        (TRAFFIC, format!("bearers/{other}/1/pacer"), r#"{"type": "5g-bdp"}"#, (404, "unknownBearer")),
+    ] {
+        let set = told(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"].clone();
+        assert_eq!(world.refused(whom, &path, body), (why.0, json!(why.1)), "{path} {body}");
+        assert_eq!(told(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"], set, "{path}");
+    }
+    let rates = world.rates();
+    let share = rates[1] / (rates[0] + rates[1]);
+    assert!((share - 0.75).abs() < 0.02, "its UE has {share} of {rates:?}");
+    assert!(before > 1.8 * rates[0], "the other had {before}, and has {rates:?}");
+    let paced = |world: &World, rnti| world.radio.lock().unwrap().cell().tc(rnti).unwrap().paced_kbps > 0;
+    assert_eq!((paced(&world, own), paced(&world, other)), (true, false));
+}
+
+#[test]
+fn a_ue_that_leaves_is_nobody_s_any_more() {
+    let stays = vec![Stay { ues: 2..=2, from: SECOND, until: Some(2 * SECOND) }];
+    let mut world = World::new(RadioConfig { stays, ..two_networks() });
+    let rules = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://slices"]}]}"#;
+    order(&mut world.lab, WHO_SEES, "policy", rules);
+    let cell = world.cell.clone();
+    let seen = |world: &mut World| told(&mut world.lab, SLICES, &cell)["ues"].as_array().unwrap().len();
+    world.pass(1_500 * MS);
+    assert_eq!(seen(&mut world), 1);
+    world.pass(SECOND);
+    assert_eq!(seen(&mut world), 0);
+}

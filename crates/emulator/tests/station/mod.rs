@@ -1,0 +1,28 @@
+//! What base stations of tests with a radio are made of.
+use ranlab_e2::OutboxLimits;
+use ranlab_e2::functions::stats::ReportCounters;
+use ranlab_emulator::node::{NodeKind, NodeTemplate};
+use ranlab_emulator::radio::RadioConfig;
+use ranlab_emulator::stats::SOURCES;
+use ranlab_wire::e2ap::{Plmn, Version};
+use std::sync::Arc;
+
+pub(crate) const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
+
+pub(crate) fn template(kind: NodeKind, radio: RadioConfig) -> NodeTemplate {
+    NodeTemplate {
+        kind,
+        plmn: HOME,
+        ues: 0,
+        radio: Some(radio),
+        service_models: SOURCES.iter().collect(),
+        own_functions: false,
+        version: Version::V2_03,
+        seed: 1,
+        epoch_us: 0,
+        start_us: 0,
+        outbox: OutboxLimits::default(),
+        reports: Arc::new(ReportCounters::default()),
+        lateness: Arc::new(|_| {}),
+    }
+}
