@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use ranlab_parts::{
-    EmpowerPart, FlexranPart, SlicingPart, SouthController, SouthControllerReport, TrafficPart,
+    AssociationPart, EmpowerPart, FlexranPart, SlicingPart, SouthController, SouthControllerReport,
+    TrafficPart,
 };
 
 use crate::args;
@@ -25,6 +26,8 @@ pub struct Arguments {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Which {
+    /// Which controllers see which UEs, by what UEs chose when they attached
+    Association(Association),
     /// Slices of LTE and NR base stations, by REST and by policy
     Slicing(Slicing),
     /// Queues, filters and pacers of radio bearers, by REST; statistics on a bus
@@ -33,6 +36,18 @@ enum Which {
     Flexran(Flexran),
     /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE
     Empower(Empower),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab controller association\n  curl -X PUT -H 'content-type: application/json' http://127.0.0.1:8093/v1/policy \\\n    -d '{\"rules\": [{\"plmn\": \"001.01\", \"controllers\": [\"tcp://127.0.0.1:36431\"]}]}'"
+)]
+struct Association {
+    #[command(flatten)]
+    controller: Flags<AssociationPart>,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,6 +101,11 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     live::raise_limits();
     ranlab_sdk::run(async {
         let (controller, duration) = match arguments.which {
+            Which::Association(association) => {
+                let part = association.controller.config;
+                ric::warn_of_open(part.http);
+                return ric::attend(&part.start().await?, association.duration, format, |_| ()).await;
+            }
             Which::Slicing(slicing) => {
                 let part = slicing.controller.config;
                 ric::warn_of_open(part.http);

@@ -43,6 +43,8 @@ config! {
         stay: Vec<Spelled<Stay>> = Vec::new();
         /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
         snssai: Vec<Snssai> = Vec::new();
+        /// with a radio: networks that UEs select, in turn, MCC.MNC; without it, that of the base station
+        plmn: Vec<Plmn> = Vec::new();
         /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP
@@ -59,16 +61,21 @@ config! {
 }
 
 /// Keys that only a radio has.
-pub const RADIO_KEYS: [&str; 6] = ["radio", "channel", "rlc_buffer", "flows", "stay", "snssai"];
+pub const RADIO_KEYS: [&str; 7] = ["radio", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn"];
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
         let Some(Spelled { value: carrier, .. }) = &self.radio else {
-            let given = !(self.flows.is_empty() && self.stay.is_empty() && self.snssai.is_empty());
-            return if given { Err(rig("`flows`, `stay` and `snssai` need a `radio`")) } else { Ok(None) };
+            let asked = self.snssai.is_empty() && self.plmn.is_empty();
+            let given = !(self.flows.is_empty() && self.stay.is_empty() && asked);
+            return if given {
+                Err(rig("`flows`, `stay`, `snssai` and `plmn` need a `radio`"))
+            } else {
+                Ok(None)
+            };
         };
-        if matches!(self.kind, NodeKind::Split | NodeKind::Mixed) {
-            return Err(rig("a radio is that of a whole base station: the kind is gnb, ng-enb or enb"));
+        if self.kind == NodeKind::Mixed {
+            return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
         }
         Ok(Some(RadioConfig {
             channel: self.channel.value.channel(carrier),
@@ -76,6 +83,7 @@ impl FleetPart {
             flows: self.flows.iter().map(|flow| flow.value.clone()).collect(),
             stays: self.stay.iter().map(|stay| stay.value.clone()).collect(),
             snssais: self.snssai.clone(),
+            plmns: self.plmn.clone(),
             ..RadioConfig::new(*carrier, self.ues.into())
         }))
     }

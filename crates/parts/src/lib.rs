@@ -72,7 +72,9 @@ pub use radio::{Fading, Spell, Spelled};
 pub use ready::port;
 pub use relay::{Language, RelayPart};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
-pub use rest_controller::{BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart};
+pub use rest_controller::{
+    ASSOCIATION_PORT, AssociationPart, BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart,
+};
 pub use ric::{HostedIApp, Ric, RicPart, RicReport};
 pub use settings::{
     E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
@@ -121,6 +123,8 @@ pub enum Part {
     Empower(EmpowerPart),
     /// Base stations of FlexRAN or 5G-EmPOWER.
     SouthFleet(SouthFleetPart),
+    /// The association controller.
+    Association(AssociationPart),
     /// The slicing controller.
     Slicing(SlicingPart),
     /// The traffic controller.
@@ -154,6 +158,7 @@ impl Part {
             Self::Flexran(part) => part,
             Self::Empower(part) => part,
             Self::SouthFleet(part) => part,
+            Self::Association(part) => part,
             Self::Slicing(part) => part,
             Self::Traffic(part) => part,
             Self::SliceXapp(part) => part,
@@ -275,6 +280,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
             fleet.ramp_up().await?;
             Box::new(fleet)
         }
+        Part::Association(part) => Box::new(part.start().await?),
         Part::Slicing(part) => Box::new(part.start().await?),
         Part::Traffic(part) => Box::new(part.start().await?),
         Part::SliceXapp(part) => Box::new(xapp_slice::SliceXapp::start(part).await?),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ranlab_campaign::value::parse_span;
 use ranlab_emulator::radio::{FlowPlan, Stay, What};
 use ranlab_model::user_plane::{Carrier, Channel, jakes};
+use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 
 use crate::setting_by_text;
@@ -44,7 +45,7 @@ impl<T: Spell> FromStr for Spelled<T> {
     }
 }
 
-setting_by_text!(Spelled<Carrier>, Spelled<Fading>, Spelled<FlowPlan>, Spelled<Stay>, Snssai);
+setting_by_text!(Spelled<Carrier>, Spelled<Fading>, Spelled<FlowPlan>, Spelled<Stay>, Snssai, Plmn);
 
 impl Spell for Carrier {
     const ALLOWED: &'static str = "lte:PRBS (FDD, 6 to 100), nr:PRBS (n78: TDD, 30 kHz) and nr-fdd:PRBS (15 kHz), \
@@ -184,13 +185,14 @@ mod tests {
             ("flows", "1=udp:80:6s:1min"),
             ("stay", "2-3@1s-2s"),
             ("snssai", "1-0000ff"),
+            ("plmn", "001.01"),
         ] {
             part.set(name, &text.into()).unwrap();
         }
         let told = serde_json::to_string(&part).unwrap();
         assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
         for wrong in
-            [FleetPart { radio: None, ..part.clone() }, FleetPart { kind: NodeKind::Split, ..part.clone() }]
+            [FleetPart { radio: None, ..part.clone() }, FleetPart { kind: NodeKind::Mixed, ..part.clone() }]
         {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }

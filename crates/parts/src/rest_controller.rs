@@ -1,10 +1,11 @@
-//! The slicing and the traffic controller, as parts: a RIC with that one iApp, and its resources over HTTP.
+//! The association, the slicing and the traffic controller, as parts: a RIC with that one iApp, and its resources over HTTP.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ranlab_controllers::association::{self, Association};
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::rest::{LocalBus, RestConfig, serve};
 use ranlab_controllers::slicing::{self, Slicing};
@@ -19,6 +20,28 @@ use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopbac
 pub const SLICING_PORT: u16 = 8091;
 /// Where the traffic controller answers unless told otherwise.
 pub const TRAFFIC_PORT: u16 = 8092;
+/// Where the association controller answers unless told otherwise.
+pub const ASSOCIATION_PORT: u16 = 8093;
+
+config! {
+    /// The association controller.
+    pub struct AssociationPart {
+        /// listen for base stations, whose default controller it is to be; repeatable
+        e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
+        /// serve /v1/nodes, /v1/policy and /openapi.json here
+        http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], ASSOCIATION_PORT)), wiring();
+        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
+        /// serve the resources of the slicing controller, too, for the carrier that operators share: here
+        slicing: Option<SocketAddr> = None, wiring();
+        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        allow: Vec<Allowed> = Vec::new(), wiring();
+        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        e2ap: Version = Version::V2_03;
+        /// how often base stations are asked what each slice got, with slicing
+        period: Duration = Duration::from_millis(100);
+    }
+}
 
 config! {
     /// The slicing controller.
@@ -88,6 +111,29 @@ impl fmt::Display for BusUrl {
     }
 }
 
+impl AssociationPart {
+    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too, and `slicing` if that is asked for.
+    ///
+    /// # Errors
+    /// It cannot listen there, or there is no such period.
+    pub async fn start(&self) -> Result<Ric, Trouble> {
+        let iapp = Association::new().map_err(rig)?;
+        let (hosts, openapi) = (self.host.clone(), association::OPENAPI);
+        let (address, iapp_name) = (self.http, association::NAME);
+        let rest = RestConfig { address, hosts, iapp: iapp_name, openapi, events: None };
+        let ric =
+            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
+        let mut ric = together(ric, Box::new(iapp), rest).await?;
+        if let Some(address) = self.slicing {
+            let iapp = Slicing::new(self.period).map_err(rig)?;
+            let (hosts, openapi) = (self.host.clone(), slicing::OPENAPI);
+            let rest = RestConfig { address, hosts, iapp: slicing::NAME, openapi, events: None };
+            join(&mut ric, "slicing", Box::new(iapp), rest).await?;
+        }
+        Ok(ric)
+    }
+}
+
 impl SlicingPart {
     /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
     ///
@@ -126,13 +172,24 @@ impl TrafficPart {
 
 async fn together(ric: RicPart, iapp: Box<dyn IApp>, rest: RestConfig) -> Result<Ric, Trouble> {
     let mut ric = Ric::start(&ric).await?;
+    join(&mut ric, "http", iapp, rest).await?;
+    Ok(ric)
+}
+
+/// An iApp and its resources; `name` is that of the address in `bound`.
+async fn join(
+    ric: &mut Ric,
+    name: &'static str,
+    iapp: Box<dyn IApp>,
+    rest: RestConfig,
+) -> Result<(), Trouble> {
     ric.handle.add_iapp(iapp);
     let address = rest.address;
     let served = serve(ric.handle.clone(), rest).await;
     let served =
         served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
-    ric.bound.push(("http", format!("http://{served}")));
-    Ok(ric)
+    ric.bound.push((name, format!("http://{served}")));
+    Ok(())
 }
 
 #[cfg(feature = "redis")]

@@ -22,6 +22,7 @@ fn parts() -> Vec<Part> {
         Part::Flexran(FlexranPart::default()),
         Part::Empower(EmpowerPart::default()),
         Part::SouthFleet(SouthFleetPart::default()),
+        Part::Association(AssociationPart::default()),
         Part::Slicing(SlicingPart::default()),
         Part::Traffic(TrafficPart::default()),
         Part::SliceXapp(SliceXappPart::default()),

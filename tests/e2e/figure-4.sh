@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The five steps of FlexRIC's figure 4 as programs: a base station in three parts, the infrastructure's controller, and two
+# of an operator, who sees and steers the UE that selected its network, and no other.
+set -euo pipefail
+for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+
+started=()
+trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+address() {
+    for _ in $(seq 200); do
+        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
+        [[ -z $found ]] || break
+        sleep 0.05
+    done
+    echo "$found"
+}
+# Status and answer of a PUT.
+put() { curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2"; }
+expect() {
+    local got
+    got=$(put "$2" "$3")
+    [[ $got == "$1" ]] || { echo "PUT $2 $3: $got instead of $1"; cat answer.json; exit 1; }
+}
+# Waits until an expression over the answer `it` holds.
+until_true() {
+    for _ in $(seq 150); do
+        if curl -sS "$1" -o answer.json && python3 -c 'import json, sys; it = json.load(open("answer.json")); sys.exit(not eval(sys.argv[1]))' "$2" 2>why.txt; then
+            return
+        fi
+        sleep 0.1
+    done
+    echo "$1: never $2"
+    cat answer.json
+    exit 1
+}
+
+controller() {
+    "$RANLAB" controller "$1" --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson "${@:3}" >"$2" &
+    started+=($!)
+}
+controller association infra.txt --slicing 127.0.0.1:0
+controller slicing slices.txt
+controller traffic traffic.txt
+infra=$(address infra.txt http)/v1 carrier=$(address infra.txt slicing)/v1
+slices=$(address slices.txt http)/v1 traffic=$(address traffic.txt http)/v1
+expect 200 "$infra/policy" "{\"rules\": [{\"plmn\": \"001.01\",
+    \"controllers\": [\"$(address slices.txt e2)\", \"$(address traffic.txt e2)\"]}]}"
+"$RANLAB" emulate --connect "$(address infra.txt e2)" --kind split --nodes 3 --radio nr:106 --ues 2 --plmn 505.01,001.01 \
+    --flows udp:80 --stay 2@3s --rlc-buffer 1000000 --duration 60s --format ndjson >station.txt &
+started+=($!)
+
+du=nodes/gnb%20505.01%201%2Fdu%201
+until_true "$carrier/$du" 'len(it["ues"]) == 1 and it["slicing"]'
+expect 200 "$carrier/$du/slices" '{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}'
+# Until its UE comes, no base station knows the operator.
+until_true "$slices/nodes" 'it["nodes"] == []'
+
+# 1: the UE attaches; 2 to 4: the CU tells the infrastructure's controller, which tells all parts; 5: the operator sees it.
+until_true "$slices/$du" '[ue["rnti"] for ue in it["ues"]] == [2] and it["slicing"]'
+until_true "$infra/nodes" 'len(it["nodes"]) == 3 and all([len(ue["controllers"]) for ue in node["ues"]] == [0, 2] for node in it["nodes"])'
+until_true "$traffic/$du/bearers" '[bearer["rnti"] for bearer in it["bearers"]] == [2]'
+timeout 2 curl -sSN "$traffic/events" >events.txt || true
+grep -q '"rnti":2' events.txt || { echo "the operator hears nothing"; exit 1; }
+if grep -q '"rnti":1' events.txt; then echo "the operator hears of another's UE"; exit 1; fi
+
+# It steers its own, and nothing else.
+expect 200 "$slices/$du/slices/2" '{"capacity": 0.75}'
+expect 200 "$slices/$du/ues/2" '{"slice": 2}'
+expect 200 "$traffic/$du/bearers/2/1/pacer" '{"type": "5g-bdp"}'
+expect 404 "$slices/$du/ues/1" '{"slice": 2}'
+expect 404 "$traffic/$du/bearers/1/1/pacer" '{"type": "5g-bdp"}'
+expect 403 "$slices/$du/slices/0" '{"capacity": 0.1}'
+expect 403 "$slices/$du/slices" '{"algorithm": "nvs", "slices": [{"id": 2, "capacity": 1}]}'
+until_true "$carrier/$du" '[ue["slice"] for ue in it["ues"]] == [0, 2]'
+lines=$(wc -l <station.txt)
+until (($(wc -l <station.txt) > lines + 2)); do sleep 0.1; done
+tail -n 1 station.txt | python3 -c '
+import json, sys
+rates = [flow["mbps"] for flow in sorted(json.load(sys.stdin)["radios"][0]["flows"], key=lambda flow: flow["ue"])]
+share = 100 * rates[1] / sum(rates)
+print(f"its UE has {share:.1f} % of the carrier")
+sys.exit(abs(share - 75) > 3)'
