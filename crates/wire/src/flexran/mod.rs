@@ -19,13 +19,17 @@
 mod table;
 mod config;
 mod control;
+mod groups;
 mod message;
+mod policy;
 mod stats;
 mod values;
 
 pub use config::*;
 pub use control::*;
+pub use groups::{prbs_of_bitmap, prbs_of_groups, rbg_prbs, rbgs};
 pub use message::*;
+pub use policy::{POLICY_SLICES_MAX, Policy, PolicyError};
 pub use stats::*;
 pub use values::*;
 
@@ -132,6 +136,12 @@ pub fn sfn_sf(ms_since_start: u64) -> u32 {
     let (frame, subframe) = ((ms_since_start / 10) % 1024, ms_since_start % 10);
     // 14 bits.
     ((frame << 4) | subframe) as u32
+}
+
+/// Milliseconds within those 10.24 s; `None` if there is no such subframe.
+pub fn ms_of_sfn_sf(sfn_sf: u32) -> Option<u32> {
+    let (frame, subframe) = (sfn_sf >> 4, sfn_sf & 15);
+    (frame < 1024 && subframe < 10).then_some(frame * 10 + subframe)
 }
 
 #[cfg(test)]

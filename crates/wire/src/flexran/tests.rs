@@ -207,6 +207,8 @@ fn frame_numbers_have_fourteen_bits_and_repeat_after_10_24_s() {
     assert_eq!((sfn_sf(0), sfn_sf(9), sfn_sf(10)), (0, 9, 16));
     assert_eq!(sfn_sf(10_240 + 37), sfn_sf(37));
     assert!((0..10_240).all(|ms| sfn_sf(ms) < 1 << 14));
+    assert!((0..10_240).all(|ms| ms_of_sfn_sf(sfn_sf(ms)) == u32::try_from(ms).ok()));
+    assert_eq!((ms_of_sfn_sf(10), ms_of_sfn_sf(1 << 14)), (None, None));
 }
 
 proptest! {

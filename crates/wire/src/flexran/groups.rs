@@ -1,0 +1,62 @@
+//! Resource block groups: what scheduling decisions and slices are counted in.
+
+use std::ops::RangeInclusive;
+
+/// Resource blocks of a group in a cell with so many (TS 36.213 table 7.1.6.1-1; above LTE's 110, TS 38.214 table
+/// 5.1.2.2.1-1 with configuration 1), so that no cell has more groups than a bitmap of 32 bits.
+pub const fn rbg_prbs(prbs: u16) -> u16 {
+    match prbs {
+        0..=10 => 1,
+        11..=26 => 2,
+        27..=63 => 3,
+        64..=110 => 4,
+        111..=144 => 8,
+        _ => 16,
+    }
+}
+
+/// Groups of a cell with so many resource blocks; the last one may be smaller.
+pub const fn rbgs(prbs: u16) -> u16 {
+    prbs.div_ceil(rbg_prbs(prbs))
+}
+
+/// Resource blocks of the groups from `low` to `high`; `None` if the cell has no such groups.
+pub fn prbs_of_groups(prbs: u16, low: u32, high: u32) -> Option<RangeInclusive<u16>> {
+    let (low, high) = (u16::try_from(low).ok()?, u16::try_from(high).ok()?);
+    if low > high || high >= rbgs(prbs) {
+        return None;
+    }
+    let size = rbg_prbs(prbs);
+    Some(low * size..=((high + 1) * size).min(prbs) - 1)
+}
+
+/// Resource blocks of the groups whose bits are set, bit 0 being the lowest group; `None` if the cell lacks one of them.
+pub fn prbs_of_bitmap(prbs: u16, bitmap: u32) -> Option<u16> {
+    let groups = u32::from(rbgs(prbs));
+    if groups < 32 && bitmap >> groups != 0 {
+        return None;
+    }
+    let bits = (0..groups).filter(|group| bitmap & (1 << group) != 0);
+    Some(bits.filter_map(|group| prbs_of_groups(prbs, group, group)).map(|range| range.len() as u16).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_those_of_the_tables() {
+        // 25 and 50 PRBs: the last group is smaller.
+        assert_eq!((rbg_prbs(25), rbgs(25), rbg_prbs(50), rbgs(50)), (2, 13, 3, 17));
+        assert_eq!((rbgs(100), rbgs(106), rbgs(273)), (25, 27, 18));
+        assert!((1..=275).all(|prbs| rbgs(prbs) <= 32));
+        assert_eq!(prbs_of_groups(25, 0, 3), Some(0..=7));
+        assert_eq!(prbs_of_groups(25, 12, 12), Some(24..=24));
+        assert_eq!(prbs_of_groups(106, 26, 26), Some(104..=105));
+        for (low, high) in [(3, 2), (0, 13), (13, 13), (0, u32::MAX)] {
+            assert_eq!(prbs_of_groups(25, low, high), None, "{low} to {high}");
+        }
+        assert_eq!((prbs_of_bitmap(25, 0x1fff), prbs_of_bitmap(25, 0x1001)), (Some(25), Some(3)));
+        assert_eq!((prbs_of_bitmap(25, 0), prbs_of_bitmap(25, 0x2000)), (Some(0), None));
+    }
+}

@@ -1,0 +1,187 @@
+//! Policies: what [`AgentReconfiguration`](super::AgentReconfiguration) carries as text. FlexRAN writes them in YAML, of
+//! which this is as much as its policies use: maps by indentation, a list item as wrapper, `[a, b]`, tags as `!!int`.
+//!
+//! ```yaml
+//! mac:
+//!  - dl_scheduler:
+//!     behavior : flexran_schedule_ue_spec_remote
+//!     parameters:
+//!       n_active_slices : !!int 2
+//!       slice_percentage : [!!float 0.6, !!float 0.4, !!float 0.0, !!float 0.0]
+//!       slice_maxmcs : [!!int 28, !!int 28, !!int 28, !!int 28]
+//! ```
+
+use std::fmt;
+
+/// Slices that a policy of FlexRAN 0.x can name.
+pub const POLICY_SLICES_MAX: usize = 4;
+/// The whole of a cell.
+const WHOLE_PPM: u32 = 1_000_000;
+
+/// What a policy wants of the downlink scheduler; what it leaves out stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// The function that schedules, by the name under which its code was pushed.
+    pub behavior: Option<String>,
+    /// How many of the slices count.
+    pub active_slices: Option<u32>,
+    /// Share of the resource blocks of each slice, parts per million.
+    pub shares_ppm: Option<Vec<u32>>,
+    /// Highest MCS of each slice.
+    pub max_mcs: Option<Vec<u32>>,
+}
+
+/// The behaviours that FlexRAN comes with.
+impl Policy {
+    /// The base station decides.
+    pub const LOCAL: &'static str = "flexran_schedule_ue_spec_default";
+    /// The controller decides on each subframe.
+    pub const REMOTE: &'static str = "flexran_schedule_ue_spec_remote";
+
+    /// A policy that names who schedules.
+    pub fn of_behavior(name: &str) -> Self {
+        Self { behavior: Some(name.to_owned()), ..Self::default() }
+    }
+}
+
+/// A text that is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the policy: {what}")]
+pub struct PolicyError {
+    line: usize,
+    what: String,
+}
+
+impl std::str::FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        let mut policy = Self::default();
+        let mut place: Vec<&str> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let wrong = |what: String| PolicyError { line: index + 1, what };
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() || line == "---" {
+                continue;
+            }
+            let line = line.strip_prefix('-').unwrap_or(line).trim();
+            let (key, value) =
+                line.split_once(':').ok_or_else(|| wrong(format!("{line:?} is no `name : value`")))?;
+            let (key, value) = (key.trim(), value.trim());
+            match (key, value.is_empty()) {
+                ("mac", true) => place = vec!["mac"],
+                ("dl_scheduler", true) if place.first() == Some(&"mac") => {
+                    place = vec!["mac", "dl_scheduler"]
+                }
+                ("parameters", true) if place.len() == 2 => {}
+                _ if place.len() != 2 => {
+                    return Err(wrong(format!(
+                        "{key:?} is no part of the base station; mac: dl_scheduler: is"
+                    )));
+                }
+                ("behavior", false) => policy.behavior = Some(value.to_owned()),
+                ("n_active_slices", false) => policy.active_slices = Some(number(value).map_err(wrong)?),
+                ("slice_percentage", false) => policy.shares_ppm = Some(list(value, share).map_err(wrong)?),
+                ("slice_maxmcs", false) => policy.max_mcs = Some(list(value, number).map_err(wrong)?),
+                _ => return Err(wrong(format!("the downlink scheduler has no {key:?}"))),
+            }
+        }
+        Ok(policy)
+    }
+}
+
+/// Without its tag, `!!int` for instance.
+fn untagged(text: &str) -> &str {
+    match text.trim().strip_prefix('!') {
+        Some(tag) => tag.split_once(char::is_whitespace).map_or("", |(_, value)| value.trim()),
+        None => text.trim(),
+    }
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    untagged(text).parse().map_err(|_| format!("{text:?} is no whole number"))
+}
+
+fn share(text: &str) -> Result<u32, String> {
+    let share: f64 = untagged(text).parse().map_err(|_| format!("{text:?} is no number"))?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(format!("a share is 0 to 1, not {text:?}"));
+    }
+    // 0 to a million.
+    Ok((share * f64::from(WHOLE_PPM)).round() as u32)
+}
+
+fn list<T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let inner = inner.ok_or_else(|| format!("{text:?} is no list, [a, b]"))?;
+    let items = inner.split(',').map(item).collect::<Result<Vec<_>, _>>()?;
+    if items.len() > POLICY_SLICES_MAX {
+        return Err(format!("at most {POLICY_SLICES_MAX} slices"));
+    }
+    Ok(items)
+}
+
+/// As FlexRAN's agents read it.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("mac:\n - dl_scheduler:\n")?;
+        if let Some(behavior) = &self.behavior {
+            writeln!(f, "    behavior : {behavior}")?;
+        }
+        if self.active_slices.is_some() || self.shares_ppm.is_some() || self.max_mcs.is_some() {
+            f.write_str("    parameters:\n")?;
+        }
+        if let Some(count) = self.active_slices {
+            writeln!(f, "      n_active_slices : !!int {count}")?;
+        }
+        let joined = |items: Vec<String>| items.join(", ");
+        if let Some(shares) = &self.shares_ppm {
+            let share = |ppm: &u32| format!("!!float {}", f64::from(*ppm) / f64::from(WHOLE_PPM));
+            writeln!(f, "      slice_percentage : [{}]", joined(shares.iter().map(share).collect()))?;
+        }
+        if let Some(most) = &self.max_mcs {
+            let mcs = |mcs: &u32| format!("!!int {mcs}");
+            writeln!(f, "      slice_maxmcs : [{}]", joined(most.iter().map(mcs).collect()))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_of_the_published_form_are_read_and_written() {
+        let remote: Policy =
+            "mac:\n - dl_scheduler:\n    behavior : flexran_schedule_ue_spec_remote\n".parse().unwrap();
+        assert_eq!(remote, Policy::of_behavior(Policy::REMOTE));
+        let sliced: Policy = "# two slices\nmac:\n  - dl_scheduler:\n      parameters:\n        n_active_slices : !!int 2\n\
+                              \t\tslice_percentage : [!!float 0.6, 0.4, !!float 0.0]\n  slice_maxmcs : [!!int 28, !int 28]"
+            .parse()
+            .unwrap();
+        assert_eq!((sliced.active_slices, sliced.max_mcs.as_deref()), (Some(2), Some(&[28, 28][..])));
+        assert_eq!(sliced.shares_ppm.as_deref(), Some(&[600_000, 400_000, 0][..]));
+        for policy in [remote, sliced, Policy::default()] {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn what_is_no_policy_is_refused_with_its_line() {
+        for (text, what) in [
+            ("rrc:\n", "line 1"),
+            ("mac:\n - ul_scheduler:\n", "line 2"),
+            ("mac:\n - dl_scheduler:\n    behavior", "no `name : value`"),
+            ("mac:\n - dl_scheduler:\n   parameters:\n    selected_subframe : !!int 0", "selected_subframe"),
+            ("mac:\n - dl_scheduler:\n    n_active_slices : two", "no whole number"),
+            ("mac:\n - dl_scheduler:\n    slice_percentage : 0.5", "no list"),
+            ("mac:\n - dl_scheduler:\n    slice_percentage : [1.5]", "0 to 1"),
+            ("mac:\n - dl_scheduler:\n    slice_percentage : [NaN]", "0 to 1"),
+            ("mac:\n - dl_scheduler:\n    slice_percentage : [0, 0, 0, 0, 0]", "at most 4"),
+        ] {
+            let error = text.parse::<Policy>().unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+}
