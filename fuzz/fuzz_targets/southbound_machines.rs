@@ -21,7 +21,7 @@ fn pieces(mut rest: &[u8], mut each: impl FnMut(Time, &[u8])) {
 }
 
 fn agent(mut agent: impl SouthboundAgent, rest: &[u8]) {
-    let ue = Ue { imsi: 1, tmsi: 1, radio: Radio::default() };
+    let ue = Ue { imsi: 1, tmsi: 1, rnti: None, radio: Radio::default() };
     agent.handle(Time::ZERO, AgentInput::Connecting);
     agent.handle(Time::ZERO, AgentInput::Connected);
     agent.handle(

@@ -1,6 +1,7 @@
 //! `ranlab emulate --protocol flexran|empower`: base stations of other SD-RAN protocols.
 use std::time::Duration;
 
+use ranlab_emulator::radio::{RadioMeter, RadioSummary};
 use ranlab_emulator::southbound::{Delays, Identity, Southbound, SouthboundReport};
 use ranlab_parts::{Incident, SouthFleet, SouthFleetPart};
 use ranlab_rigs::Question;
@@ -43,6 +44,8 @@ struct Summary {
     #[serde(flatten)]
     report: SouthboundReport,
     incidents: Vec<Incident>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    radios: Vec<RadioSummary>,
     #[serde(flatten)]
     told: Told,
     probe_us: Option<u64>,
@@ -77,6 +80,7 @@ impl Summary {
         Self {
             report,
             incidents,
+            radios: Vec::new(),
             told,
             probe_us: probe.map(|delays| micros(delays.to_reporting)),
             probe_requests_us: probe.map(|delays| micros(delays.to_requests)),
@@ -176,7 +180,12 @@ async fn watch(
             report.lateness_us_p99,
             shortfall(&report)
         ))?;
-        output.item(&Summary::new(report, fleet.incidents().0, None, Told::default()))?;
+        let radios: Vec<_> = fleet.take_radios().iter().map(RadioMeter::summary).collect();
+        for radio in &radios {
+            output.text(format_args!("  {radio}"))?;
+        }
+        let summary = Summary::new(report, fleet.incidents().0, None, Told::default());
+        output.item(&Summary { radios, ..summary })?;
         before = report;
         output.flush()
     })

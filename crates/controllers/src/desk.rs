@@ -1,7 +1,8 @@
 //! What lives on one thread is asked over HTTP from any: handlers ask over a bounded channel, a task beside it answers.
+use crate::server::Answer;
 use axum::Router;
 use axum::extract::State;
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::SocketAddr;
@@ -82,17 +83,35 @@ pub(crate) struct Request {
     pub(crate) body: String,
 }
 
-/// Serves JSON under whatever path `answer` knows.
+/// Octets of the longest body.
+const BODY_MAX: usize = 64 << 10;
+
+/// Serves JSON under whatever path `answer` knows. Who wants something done must mean this server: see [`crate::rest`].
 pub(crate) async fn answers<T: 'static>(
     desk: Desk<T>,
     address: SocketAddr,
-    answer: impl FnOnce(&T, Request) -> Option<serde_json::Value> + Copy + Send + Sync + 'static,
+    answer: impl FnOnce(&T, Request, oneshot::Sender<Answer>) + Copy + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
-    let handler = move |State(desk): State<Desk<T>>, method: Method, uri: Uri, body: String| async move {
+    let handler = move |State(desk): State<Desk<T>>,
+                        method: Method,
+                        uri: Uri,
+                        headers: HeaderMap,
+                        body: String| async move {
+        if method != Method::GET
+            && let Err(refused) = crate::rest::check_host(&headers, &uri, &[])
+        {
+            return refused;
+        }
+        if body.len() > BODY_MAX {
+            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} octets"));
+        }
         let request = Request { method: method.to_string(), path: uri.path().to_owned(), body };
-        match desk.ask(move |asked| answer(asked, request)).await {
-            Ok(Some(value)) => axum::Json(value).into_response(),
-            Ok(None) => problem(
+        match desk.ask_for(move |asked, told| answer(asked, request, told)).await {
+            Ok(Answer::Known(value)) => axum::Json(value).into_response(),
+            Ok(Answer::Refused(status, why)) => {
+                problem(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &why)
+            }
+            Ok(Answer::Unknown | Answer::Later(_)) => problem(
                 StatusCode::NOT_FOUND,
                 "no such resource; there are /healthz and /v1/counters besides the controller's own",
             ),

@@ -157,7 +157,7 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), Response> {
+pub(crate) fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), Response> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = uri.authority().map(|authority| authority.as_str()).or_else(|| text(header::HOST));
     let host = host.unwrap_or_default();

@@ -36,6 +36,29 @@ impl Clock for WallClock {
     }
 }
 
+/// What a policy answers the north.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Answer {
+    /// This.
+    Known(serde_json::Value),
+    /// There is no such resource.
+    Unknown,
+    /// It cannot be: the status of HTTP, and why.
+    Refused(u16, String),
+    /// The answer comes when this order has ended.
+    Later(u64),
+}
+
+impl From<Option<serde_json::Value>> for Answer {
+    fn from(value: Option<serde_json::Value>) -> Self {
+        value.map_or(Self::Unknown, Self::Known)
+    }
+}
+
+/// How long base stations have for an order, and how often it is looked whether it has ended.
+const ORDER_PATIENCE: Duration = Duration::from_secs(2);
+const ORDER_LOOK: Duration = Duration::from_millis(2);
+
 /// A policy as the server sees it.
 pub(crate) trait Policy: 'static {
     fn connected(&mut self, id: ConnectionId, source: &str);
@@ -49,7 +72,13 @@ pub(crate) trait Policy: 'static {
     /// When it wants to run again; a time that has passed means at once.
     fn run_at(&self) -> Time;
     fn counters(&self) -> ControllerCounters;
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> Option<serde_json::Value>;
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer;
+    /// How an order ended whose number was answered; `None` while it is under way.
+    fn outcome(&mut self, _order: u64) -> Option<Answer> {
+        Some(Answer::Unknown)
+    }
+    /// Nobody waits for its end any more.
+    fn forget(&mut self, _order: u64) {}
 }
 
 /// A policy and what it has said and nobody has taken.
@@ -149,19 +178,39 @@ impl<P: Policy> Server<P> {
     /// Answers questions over HTTP; the address is the one bound.
     pub(crate) async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         let desk = Desk::open(self.driver.clone());
-        answers(desk, address, |driver, question| {
-            driver.with(|served, _| match question.path.as_str() {
-                "/healthz" => Some(serde_json::json!({ "status": "ok" })),
+        answers(desk, address, |driver: &Rc<Driver<Served<P>>>, question, told| {
+            let answer = driver.with(|served, _| match question.path.as_str() {
+                "/healthz" => Answer::Known(serde_json::json!({ "status": "ok" })),
                 "/v1/counters" => {
                     let counters = served.policy.counters();
                     let overload = crate::southbound::overload(&counters);
                     let guidelines = crate::southbound::guidelines(&counters);
-                    Some(serde_json::json!({
+                    Answer::Known(serde_json::json!({
                         "counters": counters, "overload": overload, "guidelines": guidelines,
                     }))
                 }
                 path => served.policy.answer(&question.method, path, &question.body),
-            })
+            });
+            let Answer::Later(order) = answer else {
+                // Who asked may have gone; then nobody wants the answer.
+                return drop(told.send(answer));
+            };
+            let driver = driver.clone();
+            tokio::task::spawn_local(async move {
+                let begun = tokio::time::Instant::now();
+                let ended = loop {
+                    if let Some(ended) = driver.with(|served, _| served.policy.outcome(order)) {
+                        break ended;
+                    }
+                    if begun.elapsed() > ORDER_PATIENCE {
+                        driver.with(|served, _| served.policy.forget(order));
+                        let silent = "a base station does not say whether it did it; only ranlab's do";
+                        break Answer::Refused(504, silent.to_owned());
+                    }
+                    tokio::time::sleep(ORDER_LOOK).await;
+                };
+                drop(told.send(ended));
+            });
         })
         .await
     }

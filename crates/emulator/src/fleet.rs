@@ -1,6 +1,6 @@
 //! Many nodes in one process.
 use crate::node::{NodeError, NodeKind, NodeTemplate};
-use crate::radio::{RadioConfig, RadioMeter, SharedRadio};
+use crate::radio::{self, RadioConfig, RadioMeter, SharedRadio};
 use crate::stats::Source;
 use hdrhistogram::Histogram;
 use ranlab_sdk::AgentHandle;
@@ -13,14 +13,12 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long the first node may take to reach its controllers.
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
 /// How often it is looked at.
 const CONTACT_POLL: Duration = Duration::from_millis(2);
-/// How often radios are driven: a slot of LTE.
-const RADIO_TICK: Duration = Duration::from_millis(1);
 /// Greatest lateness that is told apart: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
 
@@ -193,7 +191,15 @@ impl Fleet {
         if self.radios.last().is_none_or(|last| last.station != station) {
             let Some(radio) = self.template.radio(number, ranlab_sdk::now())? else { return Ok(None) };
             let agents = Agents::default();
-            let driver = tokio::task::spawn_local(drive(radio.clone(), Rc::clone(&agents)));
+            let told = Rc::clone(&agents);
+            let driver = radio::drive(radio.clone(), move |moved| {
+                if !moved.is_empty() {
+                    for agent in told.borrow().iter() {
+                        agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
+                    }
+                }
+            });
+            let driver = tokio::task::spawn_local(driver);
             self.radios.push(Driven { station, radio, agents, _driver: AbortOnDrop(driver) });
         }
         Ok(self.radios.last().map(|driven| (Arc::clone(&driven.radio), Rc::clone(&driven.agents))))
@@ -302,31 +308,10 @@ struct Driven {
 }
 
 /// A task that ends with who started it.
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
+pub(crate) struct AbortOnDrop(pub(crate) tokio::task::JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// Lets a radio's time pass as ours does.
-async fn drive(radio: SharedRadio, agents: Agents) {
-    let mut tick = tokio::time::interval(RADIO_TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        let moved = {
-            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
-            let begin = Instant::now();
-            let moved = radio.pass(ranlab_sdk::now());
-            radio.was_busy(begin.elapsed());
-            moved
-        };
-        if !moved.is_empty() {
-            for agent in agents.borrow().iter() {
-                agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
-            }
-        }
     }
 }

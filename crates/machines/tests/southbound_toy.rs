@@ -70,7 +70,7 @@ impl SouthboundAgent for ToyAgent {
                     self.ues.update(event.imsi, radio);
                 }
             },
-            AgentInput::Delegated(_) | AgentInput::Wake => {}
+            AgentInput::Delegated(_) | AgentInput::HandoverEnded { .. } | AgentInput::Wake => {}
         }
         if let Some((due, period)) = self.report
             && due <= now
@@ -131,7 +131,7 @@ fn a_protocol_of_a_stranger_runs_on_the_same_pair() {
     let faults = StreamFaults { piece_bytes: 2, ..StreamFaults::delay(Duration::from_millis(1)) };
     let agent: Box<dyn SouthboundAgent> = Box::new(ToyAgent::new());
     let mut pair = StreamPair::new(agent, ToyController::default(), faults, 1);
-    let ue = Ue { imsi: 1, tmsi: 1, radio: Radio::default() };
+    let ue = Ue { imsi: 1, tmsi: 1, rnti: None, radio: Radio::default() };
     pair.tell_agent(AgentInput::Ue(UeEvent { at: Time::ZERO, imsi: 1, change: UeChange::Activated(ue) }));
     pair.run_until(Time::from_nanos(105_000_000));
     assert_eq!(pair.controller_events.iter().filter(|line| *line == "ues 1").count(), 10);

@@ -12,6 +12,7 @@ use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
 
+use crate::radio::RadioSettings;
 use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
@@ -65,27 +66,12 @@ pub const RADIO_KEYS: [&str; 7] = ["radio", "channel", "rlc_buffer", "flows", "s
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
-        let Some(Spelled { value: carrier, .. }) = &self.radio else {
-            let asked = self.snssai.is_empty() && self.plmn.is_empty();
-            let given = !(self.flows.is_empty() && self.stay.is_empty() && asked);
-            return if given {
-                Err(rig("`flows`, `stay`, `snssai` and `plmn` need a `radio`"))
-            } else {
-                Ok(None)
-            };
-        };
-        if self.kind == NodeKind::Mixed {
+        if self.radio.is_some() && self.kind == NodeKind::Mixed {
             return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
         }
-        Ok(Some(RadioConfig {
-            channel: self.channel.value.channel(carrier),
-            rlc_buffer_bytes: self.rlc_buffer,
-            flows: self.flows.iter().map(|flow| flow.value.clone()).collect(),
-            stays: self.stay.iter().map(|stay| stay.value.clone()).collect(),
-            snssais: self.snssai.clone(),
-            plmns: self.plmn.clone(),
-            ..RadioConfig::new(*carrier, self.ues.into())
-        }))
+        let Self { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues, .. } = self;
+        let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
+        RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()
     }
 
     fn fleet(&self) -> Result<FleetConfig, Trouble> {

@@ -80,7 +80,7 @@ pub use settings::{
     E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
 };
 pub use south_controller::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
-pub use south_fleet::{Events, SouthFleet, SouthFleetPart};
+pub use south_fleet::{Events, SouthDetail, SouthFleet, SouthFleetPart};
 pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
 pub use upf_load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate,

@@ -6,12 +6,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_campaign::value::parse_span;
-use ranlab_emulator::radio::{FlowPlan, Stay, What};
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, Stay, What};
 use ranlab_model::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 
-use crate::setting_by_text;
+use crate::worker::Trouble;
+use crate::{rig, setting_by_text};
 
 /// A value and the text that it was read from.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,6 +163,42 @@ impl Spell for Stay {
         let (of, when) = text.split_once('@')?;
         let (from, until) = times(when)?;
         Some(Self { ues: ues(of)?, from, until })
+    }
+}
+
+/// What a base station says of its radio, whatever it speaks.
+pub(crate) struct RadioSettings<'a> {
+    pub(crate) radio: &'a Option<Spelled<Carrier>>,
+    pub(crate) channel: &'a Spelled<Fading>,
+    pub(crate) rlc_buffer: u32,
+    pub(crate) flows: &'a [Spelled<FlowPlan>],
+    pub(crate) stay: &'a [Spelled<Stay>],
+    pub(crate) snssai: &'a [Snssai],
+    pub(crate) plmn: &'a [Plmn],
+    pub(crate) ues: u32,
+}
+
+impl RadioSettings<'_> {
+    /// The radio, if it has one.
+    pub(crate) fn config(&self) -> Result<Option<RadioConfig>, Trouble> {
+        let Some(Spelled { value: carrier, .. }) = self.radio else {
+            let asked = self.snssai.is_empty() && self.plmn.is_empty();
+            let given = !(self.flows.is_empty() && self.stay.is_empty() && asked);
+            return if given {
+                Err(rig("`flows`, `stay`, `snssai` and `plmn` need a `radio`"))
+            } else {
+                Ok(None)
+            };
+        };
+        Ok(Some(RadioConfig {
+            channel: self.channel.value.channel(carrier),
+            rlc_buffer_bytes: self.rlc_buffer,
+            flows: self.flows.iter().map(|flow| flow.value.clone()).collect(),
+            stays: self.stay.iter().map(|stay| stay.value.clone()).collect(),
+            snssais: self.snssai.to_vec(),
+            plmns: self.plmn.to_vec(),
+            ..RadioConfig::new(*carrier, self.ues)
+        }))
     }
 }
 

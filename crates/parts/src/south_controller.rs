@@ -9,7 +9,7 @@ use ranlab_controllers::empower::serve::EmpowerServer;
 use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
 use ranlab_controllers::flexran::{
-    FlexranControllerSettings, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare,
+    FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
 use ranlab_controllers::southbound::{ControllerCounters, guidelines, overload};
 use ranlab_wire::empower::{Mac, NotAMac};
@@ -28,7 +28,7 @@ config! {
     pub struct FlexranPart {
         /// listen for agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], flexran::PORT)), wiring();
-        /// serve /stats_manager/all, /v1/counters and /healthz here
+        /// serve /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters and /healthz here
         http: Option<SocketAddr> = None, wiring();
         /// part of a cycle for the RIB updater: 0.2 is FlexRAN, 0.8 AltFlexRAN; or adaptive
         rib_share: Share = Share(RibShare::Fixed(0.2));
@@ -46,6 +46,10 @@ config! {
         slow_period: Option<Duration> = None;
         /// forget dead agents instead of keeping them as published
         forget_dead: bool = false;
+        /// schedule the downlink of every base station, as POST /dl_sched/1 asks for
+        schedule: bool = false;
+        /// where it schedules: subframes between the one that a base station tells of and the one that is decided on
+        ahead: u32 = SCHEDULE_AHEAD, range(0, 30);
     }
 }
 
@@ -74,6 +78,8 @@ pub struct SouthControllerReport {
     pub agents: usize,
     /// Their UEs.
     pub ues: usize,
+    /// Subframes on which it decided because it schedules.
+    pub decisions: u64,
     /// What it counted.
     #[serde(flatten)]
     pub counters: ControllerCounters,
@@ -117,6 +123,8 @@ impl SouthController {
             leak_limit_bytes: part.leak_limit_mib << 20,
             keeps_dead: !part.forget_dead,
             rate,
+            schedule_ahead: part.ahead,
+            standing: part.schedule.then_some(Order::Schedule(true)).into_iter().collect(),
             ..FlexranControllerSettings::default()
         };
         let server = FlexranServer::start(settings, part.threads, part.listen).await;
@@ -168,20 +176,20 @@ impl SouthController {
 
     /// What it saw so far.
     pub fn report(&self) -> SouthControllerReport {
-        let (agents, ues, counters) = match &self.server {
+        let (agents, ues, decisions, counters) = match &self.server {
             Server::Flexran(server) => server.read(|controller| {
                 let seen = controller.seen();
-                (seen.agents, seen.ues, *controller.counters())
+                (seen.agents, seen.ues, controller.scheduled().0, *controller.counters())
             }),
             Server::Empower(server) => server.read(|controller| {
                 let online = controller.stations().values().filter(|station| station.online);
                 let (agents, ues) =
                     online.fold((0, 0), |sum, station| (sum.0 + 1, sum.1 + station.ues.len()));
-                (agents, ues, *controller.counters())
+                (agents, ues, 0, *controller.counters())
             }),
         };
         let (overload, guidelines) = (overload(&counters), guidelines(&counters));
-        SouthControllerReport { agents, ues, counters, overload, guidelines }
+        SouthControllerReport { agents, ues, decisions, counters, overload, guidelines }
     }
 }
 

@@ -7,15 +7,23 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::southbound::{
     Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
 use ranlab_model::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
+use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::e2sm::rrc::Snssai;
+use serde::{Deserialize, Serialize};
 
+use crate::radio::RadioSettings;
 use crate::settings::Period;
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since};
+use crate::{
+    Fading, Running, Seed, Spelled, config, counts, environment, loopback, numbers, rig, setting_by_text,
+    since,
+};
 
 /// Longer than anything runs.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
@@ -33,6 +41,18 @@ config! {
         ues: u32 = 32, range(0, i64::from(MAX_UES));
         /// time over which they start; without it, 1 ms each
         ramp: Option<Duration> = None;
+        /// a radio of its own for each that its controller can steer (with FlexRAN; LTE or NR, PRBs): lte:25, nr:106 (n78) or nr-fdd:106; without it, a light generator of statistics
+        radio: Option<Spelled<Carrier>> = None;
+        /// with a radio: the channel of each UE, mcs:20 or sinr:15 (dB, fading)
+        channel: Spelled<Fading> = Fading::usual();
+        /// with a radio: what RLC buffers for a UE
+        rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
+        /// with a radio: what UEs do, [UES=]WHAT[@FROM[-UNTIL]] with voip, tcp, udp:MBIT_PER_S[:ON:OFF] or full; repeatable
+        flows: Vec<Spelled<FlowPlan>> = Vec::new();
+        /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
+        stay: Vec<Spelled<Stay>> = Vec::new();
+        /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
+        snssai: Vec<Snssai> = Vec::new();
         /// number of the first base station, for several processes in one network
         first: u32 = 0, wiring();
         /// seed of everything random
@@ -70,6 +90,23 @@ impl SouthFleetPart {
         Self { protocol, connect, period, ues: 0, ramp: Some(Duration::ZERO), ..Self::default() }
     }
 
+    fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+        let Self { radio, channel, rlc_buffer, flows, stay, snssai, ues, .. } = self;
+        let with_events = self.trace.is_some() || self.events.is_some() || self.delegation.is_some();
+        match (radio, self.protocol) {
+            (Some(_), Southbound::EmpowerV1 | Southbound::EmpowerV2) => {
+                Err(rig("a `radio` is under base stations of E2 and of FlexRAN"))
+            }
+            (Some(_), _) if with_events => Err(rig(
+                "a `radio` has UEs of its own (`flows`, `stay`): no `trace`, `events` or `delegation`",
+            )),
+            _ => {
+                let (rlc_buffer, ues) = (*rlc_buffer, *ues);
+                RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn: &[], ues }.config()
+            }
+        }
+    }
+
     fn fleet(&self) -> Result<SouthboundConfig, Trouble> {
         let seed = self.seed.0;
         let mut population: PopulationConfig = self.service.population(self.ues, seed);
@@ -89,6 +126,7 @@ impl SouthFleetPart {
             first: self.first,
             period: self.period.map_or(marc.period, |period| period.0),
             population,
+            radio: self.radio()?,
             trace,
             sources: self.pool(controller),
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
@@ -212,10 +250,7 @@ impl SouthFleet {
         self.started = Instant::now();
         let (first_word, controller) = (self.fleet.first_word(), self.controller);
         let unreached = |error| environment(format!("cannot connect to {controller}: {error}"));
-        let ramp_up = async {
-            self.fleet.ramp_up().await;
-            Ok(())
-        };
+        let ramp_up = async { self.fleet.ramp_up().await.map_err(rig) };
         tokio::try_join!(async { first_word.await.map_err(unreached) }, ramp_up)?;
         match self.events {
             Some(events) => self.play(events).await,
@@ -265,6 +300,13 @@ impl SouthFleet {
         self.fleet.last_fault()
     }
 
+    /// What happened at each radio since this was last asked.
+    pub fn take_radios(&self) -> Vec<RadioMeter> {
+        let radios = self.fleet.radios();
+        self.fleet.begin_radios();
+        radios
+    }
+
     /// How long one more base station takes; `None`: longer than that.
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
         self.fleet.probe(patience).await
@@ -300,6 +342,15 @@ const STATES: [&str; 19] = [
     "init_reporting_us_max",
 ];
 
+/// What is told of base stations besides numbers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SouthDetail {
+    /// What went wrong with the controller.
+    pub incidents: Vec<Incident>,
+    /// What happened at each radio.
+    pub radios: Vec<RadioMeter>,
+}
+
 impl Running for SouthFleet {
     fn look(&mut self) -> Numbers {
         let report = self.fleet.report();
@@ -314,6 +365,7 @@ impl Running for SouthFleet {
     fn begin(&mut self) {
         self.at_begin = self.fleet.report();
         self.fleet.reset_meters();
+        self.fleet.begin_radios();
     }
 
     fn end(&mut self, report: &mut Report) {
@@ -321,7 +373,8 @@ impl Running for SouthFleet {
         for (name, lateness) in ["taken_us", "lateness_us"].into_iter().zip(self.fleet.lateness()) {
             report.distributions.insert(name.to_owned(), counts(&lateness));
         }
-        report.detail = serde_json::to_value(self.fleet.incidents().0).unwrap_or_default();
+        let detail = SouthDetail { incidents: self.fleet.incidents().0, radios: self.fleet.radios() };
+        report.detail = serde_json::to_value(detail).unwrap_or_default();
     }
 }
 

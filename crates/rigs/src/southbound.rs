@@ -16,8 +16,8 @@ use ranlab_campaign::value::Value;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
-    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Incident, Listen,
-    Part, Period, RibShare, RicPart, Seed, Setting, Share, SouthFleetPart, Southbound, loopback,
+    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
+    RibShare, RicPart, Seed, Setting, Share, SouthDetail, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
@@ -312,13 +312,14 @@ impl Experiment for SdRan {
             _ => None,
         };
         let nodes: u32 = keys::int(run, "load.nodes")?;
+        let detail = window.details::<SouthDetail>(FLEET).unwrap_or_default();
         let seen = Seen {
             nodes: f64::from(nodes),
             load: window.report(FLEET)?,
             controller: window.report(CONTROLLER)?,
             told,
             // Base stations of E2 tell of none.
-            incidents: window.details::<Vec<Incident>>(FLEET).unwrap_or_default().concat(),
+            incidents: detail.iter().flat_map(|detail| detail.incidents.clone()).collect(),
         };
         seen.record(recorder, probe.map(|probe| (probe, patience)))
     }

@@ -1,6 +1,6 @@
 //! The 5G-EmPOWER-style controller on sockets.
 use super::{EmpowerController, EmpowerControllerSettings, Vbs};
-use crate::server::{Policy, Server, WallClock};
+use crate::server::{Answer, Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
 use ranlab_machines::Time;
 use ranlab_sdk::transport::BindError;
@@ -73,7 +73,13 @@ impl Policy for Served {
     fn counters(&self) -> ControllerCounters {
         *self.0.counters()
     }
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        self.told(method, path, body).into()
+    }
+}
+
+impl Served {
+    fn told(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
         let rest = path.strip_prefix("/api/v1/vbses")?;
         match (method, rest.trim_matches('/')) {
             ("POST", "") => {

@@ -48,7 +48,7 @@ impl World {
         agent.handle(now, AgentInput::Connected);
         for ue in 0..ues {
             let imsi = u64::from(index) * 10_000 + ue;
-            let change = UeChange::Activated(Ue { imsi, tmsi: 0, radio: Radio::default() });
+            let change = UeChange::Activated(Ue { imsi, tmsi: 0, rnti: None, radio: Radio::default() });
             agent.handle(now, AgentInput::Ue(UeEvent { at: now, imsi, change }));
         }
         let id = self.agents.len() as u64;

@@ -10,13 +10,23 @@
 //!   queue and the memory grow and whoever joins waits behind the queue. A share of 80 % is AltFlexRAN; `adaptive` moves
 //!   the share to where the work is, which MARC §VI asks for.
 //! * Dead agents stay in the RIB.
+//! * An application schedules the downlink of those base stations that it is told to (`/dl_sched/1`): it pushes a scheduler's
+//!   code and names it in a policy; then it decides on each subframe that they tell it of.
 mod app;
+mod orders;
+#[cfg(feature = "serve")]
+mod resources;
 mod rib;
+mod scheduling;
 #[cfg(feature = "serve")]
 pub mod serve;
 
 pub use app::{Monitor, RatePolicy, Seen};
+pub use orders::{ORDERS_MAX, Order, OrderError, Ticket};
 pub use rib::{AgentNode, Rib, UeNode};
+
+use orders::Orders;
+use scheduling::FlexibleScheduler;
 
 use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
 use bytes::Bytes;
@@ -30,6 +40,8 @@ use std::time::Duration;
 pub const QUEUE_MESSAGES: usize = 10_000;
 /// Messages that the published RIB updater takes in a cycle.
 pub const BATCH_MESSAGES: u32 = 350;
+/// Subframes between the one that a base station tells of and the one that is decided on: there and back, and a cycle.
+pub const SCHEDULE_AHEAD: u32 = 4;
 /// Cycles that one late cycle may stand for.
 const LONGEST_CYCLE: u32 = 4;
 /// What the published queue keeps of a dropped message besides its content.
@@ -55,7 +67,7 @@ pub enum RibShare {
 }
 
 /// A controller to start.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FlexranControllerSettings {
     /// A cycle; 1 ms as published.
     pub cycle: Duration,
@@ -71,6 +83,10 @@ pub struct FlexranControllerSettings {
     pub keeps_dead: bool,
     /// How often agents are asked to report.
     pub rate: RatePolicy,
+    /// How many subframes ahead of the present one it decides, where it schedules.
+    pub schedule_ahead: u32,
+    /// Orders that each base station gets when it comes.
+    pub standing: Vec<Order>,
 }
 
 impl Default for FlexranControllerSettings {
@@ -83,6 +99,8 @@ impl Default for FlexranControllerSettings {
             leak_limit_bytes: 4 << 30,
             keeps_dead: true,
             rate: RatePolicy::Fixed(Duration::from_millis(4)),
+            schedule_ahead: SCHEDULE_AHEAD,
+            standing: Vec::new(),
         }
     }
 }
@@ -103,6 +121,8 @@ pub struct FlexranController {
     sessions: BTreeMap<ConnectionId, FlexranSession>,
     rib: Rib,
     monitor: Monitor,
+    scheduler: FlexibleScheduler,
+    orders: Orders,
     actions: VecDeque<(ConnectionId, Action)>,
     counters: ControllerCounters,
     share: f64,
@@ -127,6 +147,8 @@ impl FlexranController {
             sessions: BTreeMap::new(),
             rib: Rib::new(settings.keeps_dead),
             monitor: Monitor::new(settings.rate),
+            scheduler: FlexibleScheduler::new(settings.schedule_ahead),
+            orders: Orders::default(),
             actions: VecDeque::new(),
             counters: ControllerCounters::default(),
             share,
@@ -283,6 +305,9 @@ impl FlexranController {
             }
             self.drain(id, began);
         }
+        for (id, sfn_sf, data) in self.scheduler.run(&self.rib, clock) {
+            self.with_session(id, |session| session.allocate(sfn_sf, data));
+        }
         let used = clock.now().since(began) + self.app_debt;
         self.app_debt = used.saturating_sub(budget);
     }
@@ -307,6 +332,8 @@ impl FlexranController {
                 self.sessions.remove(&id);
                 self.rib.lost(id);
                 self.monitor.forget(id);
+                self.scheduler.set(id, false);
+                self.orders.lost(id);
                 return;
             }
         }
@@ -315,8 +342,9 @@ impl FlexranController {
     }
 
     fn drain(&mut self, id: ConnectionId, now: Time) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        while let Some(output) = session.poll() {
+        let known = |rib: &Rib| rib.agents().get(&id).is_some_and(|agent| agent.alive);
+        let before = known(&self.rib);
+        while let Some(output) = self.sessions.get_mut(&id).and_then(SouthboundController::poll) {
             match output {
                 ControllerOutput::Send(octets) => {
                     self.counters.sent += 1;
@@ -326,10 +354,16 @@ impl FlexranController {
                 ControllerOutput::Close => self.actions.push_back((id, Action::Close)),
                 ControllerOutput::Event(FlexranEvent::Fault(_)) => self.counters.faults += 1,
                 ControllerOutput::Event(FlexranEvent::Early) => self.counters.discarded += 1,
+                ControllerOutput::Event(FlexranEvent::Outcome { xid, refusal }) => {
+                    self.orders.ended(id, xid, refusal);
+                }
                 ControllerOutput::Event(event) => {
                     self.counters.discarded += self.rib.take(id, now, event);
                 }
             }
+        }
+        if !before && known(&self.rib) {
+            self.greet_known(id);
         }
     }
 
@@ -354,6 +388,11 @@ impl FlexranController {
     /// What it knows.
     pub fn rib(&self) -> &Rib {
         &self.rib
+    }
+
+    /// Decisions on subframes so far, and base stations whose downlink it schedules.
+    pub fn scheduled(&self) -> (u64, usize) {
+        self.scheduler.counts()
     }
 
     /// What the monitoring application saw last.

@@ -2,7 +2,9 @@
 use crate::southbound::ConnectionId;
 use ranlab_machines::Time;
 use ranlab_machines::flexran::FlexranEvent;
-use ranlab_wire::flexran::{CellStatsReport, EnbConfigReply, LcConfig, UeChange, UeConfig, UeStatsReport};
+use ranlab_wire::flexran::{
+    CellStatsReport, EnbConfigReply, LcConfig, Message, UeChange, UeConfig, UeStatsReport,
+};
 use std::collections::BTreeMap;
 
 /// A UE.
@@ -29,6 +31,8 @@ pub struct AgentNode {
     pub ues: BTreeMap<u32, UeNode>,
     /// Reports so far.
     pub reports: u64,
+    /// The subframe that it last told of, with its frame; none while it schedules itself.
+    pub subframe: Option<u32>,
     /// Whether it is connected.
     pub alive: bool,
 }
@@ -116,6 +120,12 @@ impl Rib {
                     }
                 }
                 nobody
+            }
+            FlexranEvent::Other(message) => {
+                if let Message::SfTrigger(trigger) = *message {
+                    agent.subframe = trigger.sfn_sf;
+                }
+                0
             }
             FlexranEvent::Disconnect => {
                 self.lost(id);

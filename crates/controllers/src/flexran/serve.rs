@@ -1,6 +1,6 @@
 //! The FlexRAN-style controller on sockets.
-use super::{AgentNode, FlexranController, FlexranControllerSettings};
-use crate::server::{Policy, Server, WallClock};
+use super::{AgentNode, FlexranController, FlexranControllerSettings, OrderError, resources};
+use crate::server::{Answer, Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
 use ranlab_machines::Time;
 use ranlab_sdk::now;
@@ -42,8 +42,9 @@ impl FlexranServer {
         threads: ThreadUse,
         address: SocketAddr,
     ) -> Result<Self, BindError> {
+        let cycle = settings.cycle;
         let controller = FlexranController::new(settings);
-        let served = Served { controller, threads, cycle: settings.cycle, next: now() };
+        let served = Served { controller, threads, cycle, next: now() };
         Ok(Self { server: Server::start(served, address).await? })
     }
 
@@ -52,7 +53,8 @@ impl FlexranServer {
         self.server.address
     }
 
-    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/v1/counters` and `/healthz`.
+    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/dl_sched`, `/rrm_config`, `/slice` and their like,
+    /// `/v1/counters` and `/healthz`.
     pub async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         self.server.serve_http(address).await
     }
@@ -104,7 +106,44 @@ impl Policy for Served {
     fn counters(&self) -> ControllerCounters {
         *self.controller.counters()
     }
-    fn answer(&mut self, _method: &str, path: &str, _body: &str) -> Option<Value> {
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        match method {
+            "POST" => self.order(path, body),
+            _ => self.told(path).into(),
+        }
+    }
+    fn outcome(&mut self, order: u64) -> Option<Answer> {
+        Some(match self.controller.outcome(order)? {
+            Ok(()) => Answer::Known(json!({ "done": true })),
+            Err(why) => Answer::Refused(409, why),
+        })
+    }
+    fn forget(&mut self, order: u64) {
+        self.controller.forget(order);
+    }
+}
+
+impl Served {
+    fn order(&mut self, path: &str, body: &str) -> Answer {
+        let (station, order) = match resources::read(path, body) {
+            None => return Answer::Unknown,
+            Some(Err((status, why))) => return Answer::Refused(status, why),
+            Some(Ok(asked)) => asked,
+        };
+        match self.controller.order(station, &order) {
+            Ok(ticket) => Answer::Later(ticket),
+            Err(error) => {
+                let status = match error {
+                    OrderError::NoStation(..) | OrderError::Nobody => 404,
+                    OrderError::Central(_) => 409,
+                    _ => 503,
+                };
+                Answer::Refused(status, error.to_string())
+            }
+        }
+    }
+
+    fn told(&self, path: &str) -> Option<Value> {
         let rib = self.controller.rib();
         let agents = |of: fn(u64, &AgentNode) -> Value| -> Value {
             rib.agents().iter().map(|(id, agent)| of(*id, agent)).collect()
@@ -119,6 +158,10 @@ impl Policy for Served {
                 "rib_share": self.controller.share(),
                 "held_bytes": self.controller.held_bytes(),
             })),
+            "/dl_sched" => {
+                let (decisions, base_stations) = self.controller.scheduled();
+                Some(json!({ "base_stations": base_stations, "decisions": decisions }))
+            }
             _ => None,
         }
     }

@@ -49,7 +49,7 @@ impl World {
         agent.handle(now, AgentInput::Connected);
         for ue in 0..ues {
             let imsi = index * 10_000 + ue;
-            let change = UeChange::Activated(Ue { imsi, tmsi: 0, radio: Radio::default() });
+            let change = UeChange::Activated(Ue { imsi, tmsi: 0, rnti: None, radio: Radio::default() });
             agent.handle(now, AgentInput::Ue(UeEvent { at: now, imsi, change }));
         }
         self.controller.connected(index);

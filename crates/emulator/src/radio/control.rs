@@ -20,7 +20,7 @@ use std::sync::{MutexGuard, PoisonError};
 pub(super) struct Station(pub(super) SharedRadio);
 
 impl Station {
-    fn radio(&self) -> MutexGuard<'_, Radio> {
+    pub(super) fn radio(&self) -> MutexGuard<'_, Radio> {
         // A panic elsewhere leaves a radio that is still a radio.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -30,8 +30,9 @@ fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
     ues.is_all() || ues.contains(UeId(rnti.into()))
 }
 
-fn short(us: u64) -> u32 {
-    u32::try_from(us).unwrap_or(u32::MAX)
+/// As far as 32 bits go.
+pub(super) fn short(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl Radio {

@@ -155,13 +155,21 @@ impl Meter {
         self.late.saturating_record(late_us.clamp(1, LATE_US_MAX));
     }
 
-    /// A UE goes.
-    pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) {
+    /// A UE goes; the names of its flows.
+    pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) -> Vec<&'static str> {
         let (got, flows) = self.of(cell, ue, rnti);
         self.gone.0.push(got);
         self.gone.1.extend(flows);
         self.then.remove(&ue);
         self.sampled.remove(&ue);
+        self.whats.get(&ue).cloned().unwrap_or_default()
+    }
+
+    /// A UE comes from another cell, where its flows have been counted so far.
+    pub(super) fn arrive(&mut self, cell: &Cell, ue: u32, rnti: u16, whats: Vec<&'static str>) {
+        self.whats.insert(ue, whats);
+        self.then.insert(ue, Counters::of(cell, rnti));
+        self.sampled.insert(ue, downloaded(cell, rnti));
     }
 
     /// Takes a sample if it is time.

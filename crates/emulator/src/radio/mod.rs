@@ -5,14 +5,18 @@
 //! later if the machine cannot follow; how late is measured, nothing is left out.
 mod control;
 mod convert;
+mod handover;
 mod meter;
 mod plan;
+mod station;
 
+pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
 pub use plan::{FlowPlan, RadioConfig, Stay, What};
+pub use station::station;
 
 use crate::stats::CellFacts;
-use ranlab_model::user_plane::{self as up, Cell, Command, Direction, Sojourn};
+use ranlab_model::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
 use ranlab_sdk::e2::functions::{rrc, slice, traffic};
@@ -22,8 +26,8 @@ use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
 use ranlab_sdk::wire::e2sm::slice::SliceSet;
 use ranlab_sdk::wire::e2sm::traffic::TrafficConfig;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Virtual time that a radio makes up for at once, at most: whoever shares its thread has a turn in between.
 pub const CATCH_UP_US: u64 = 20_000;
@@ -56,22 +60,32 @@ pub type SharedRadio = Arc<Mutex<Radio>>;
 /// A UE that came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It attached.
-    Came(UeId),
-    /// It was released.
-    Went(UeId),
+    /// It attached, or came from another cell.
+    Came {
+        /// Its number.
+        ue: u32,
+        /// Its C-RNTI.
+        rnti: u16,
+    },
+    /// It was released, or went to another cell.
+    Went {
+        /// Its number.
+        ue: u32,
+        /// Its C-RNTI.
+        rnti: u16,
+    },
 }
 
 impl Moved {
     /// Tells the agent.
     pub fn tell(self, agent: &mut Agent) {
         match self {
-            Self::Came(ue) => {
+            Self::Came { rnti, .. } => {
                 // A cell has fewer UEs than an agent may have.
-                let arrived = agent.ue_arrived(ue);
+                let arrived = agent.ue_arrived(UeId(rnti.into()));
                 debug_assert!(arrived.is_ok());
             }
-            Self::Went(ue) => agent.ue_left(ue),
+            Self::Went { rnti, .. } => agent.ue_left(UeId(rnti.into())),
         }
     }
 }
@@ -114,7 +128,8 @@ pub struct Radio {
 
 impl Radio {
     /// A radio whose time begins at `start_us`; `epoch_us` is the time of day at time zero. UEs come as the config says,
-    /// those without a time with the first [`pass`](Self::pass).
+    /// those without a time with the first [`pass`](Self::pass). Their numbers are unique among cells: the first one of
+    /// cell `cell_id` is number [`first_ue`]`(cell_id)`.
     ///
     /// # Errors
     /// There can be no such cell, or no such UE in it.
@@ -127,7 +142,8 @@ impl Radio {
     ) -> Result<Self, RadioError> {
         let mut made = up::CellConfig { cell_id, seed, start_us, ..up::CellConfig::new(config.carrier) };
         made.down = convert::slices(&SliceSet::default());
-        let plan = config.plan(plmn, start_us)?;
+        let first = first_ue(cell_id);
+        let plan = config.plan(first, plmn, start_us)?;
         // What cannot be attached is told now, not when its time comes.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
@@ -149,7 +165,7 @@ impl Radio {
             bearers: BTreeMap::new(),
             waits: Waits::default(),
             news: Vec::new(),
-            meter: meter::Meter::new(start_us, config.whats()),
+            meter: meter::Meter::new(start_us, config.whats(first)),
             passed_us: 0,
             busy: Duration::ZERO,
         })
@@ -204,24 +220,27 @@ impl Radio {
                     debug_assert!(made.is_ok(), "{made:?}");
                 }
                 self.bearers.insert(rnti, config);
-                Moved::Came(UeId(rnti.into()))
+                Moved::Came { ue: number, rnti }
             }
             plan::Turn::Go(number) => {
-                let rnti = self.rntis.remove(&number)?;
+                let rnti = *self.rntis.get(&number)?;
                 self.meter.leave(&self.cell, number, rnti);
                 self.cell.release(rnti);
-                self.homes.remove(&rnti);
-                self.bearers.remove(&rnti);
-                self.waits.rlc.remove(&rnti);
-                self.waits.queues.retain(|(ue, _), _| *ue != rnti);
-                Moved::Went(UeId(rnti.into()))
+                self.forget(number, rnti);
+                Moved::Went { ue: number, rnti }
             }
         };
-        let events: Vec<_> = self.cell.take_events().collect();
-        let news: Vec<_> = events.iter().map(|event| self.event(event.kind, event.rnti, event.ue)).collect();
-        self.news.extend(news);
-        self.news.drain(..self.news.len().saturating_sub(up::EVENTS_MAX));
+        self.hear(|_| {});
         Some(moved)
+    }
+
+    /// A UE is here no more; how its bearer was configured.
+    fn forget(&mut self, number: u32, rnti: u16) -> Option<TrafficConfig> {
+        self.rntis.remove(&number);
+        self.homes.remove(&rnti);
+        self.waits.rlc.remove(&rnti);
+        self.waits.queues.retain(|(ue, _), _| *ue != rnti);
+        self.bearers.remove(&rnti)
     }
 
     fn event(&self, kind: up::RrcKind, rnti: u16, ue: u32) -> RrcEvent {
@@ -230,6 +249,8 @@ impl Radio {
             up::RrcKind::HandoverIn => RrcChange::Handover,
             up::RrcKind::Release | up::RrcKind::HandoverOut => RrcChange::Release,
         };
+        // Counted as the config does, wherever the UE came from.
+        let ue = (ue - 1) % UES_MAX as u32 + 1;
         let snssais = plan::of_ue(&self.snssais, ue).into_iter().copied().collect();
         let plmn = *plan::of_ue(&self.plmns, ue).unwrap_or(&self.plmn);
         RrcEvent { change, rnti, cell_id: self.cell_id, plmn, snssais, other: None }
@@ -276,5 +297,30 @@ impl Radio {
             frame: (cell.slot() / slots % 1024) as u16,
             slot: (cell.slot() % slots) as u16,
         }
+    }
+}
+
+/// Number of the first UE of a cell; a cell has at most [`UES_MAX`] of its own.
+pub const fn first_ue(cell_id: u16) -> u32 {
+    cell_id as u32 * UES_MAX as u32 + 1
+}
+
+/// How often radios are driven: a slot of LTE.
+const TICK: Duration = Duration::from_millis(1);
+
+/// Lets a radio's time pass as ours does, for ever; `told` hears after each step who moved.
+pub async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let moved = {
+            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = Instant::now();
+            let moved = radio.pass(ranlab_sdk::now());
+            radio.was_busy(begin.elapsed());
+            moved
+        };
+        told(moved);
     }
 }

@@ -153,10 +153,10 @@ impl RadioConfig {
         }
     }
 
-    /// Names of the UEs' flows.
-    pub(super) fn whats(&self) -> BTreeMap<u32, Vec<&'static str>> {
+    /// Names of the UEs' flows, the first UE being number `first`.
+    pub(super) fn whats(&self, first: u32) -> BTreeMap<u32, Vec<&'static str>> {
         let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(|flow| flow.what.name()).collect();
-        (1..=self.ues).map(|ue| (ue, of(ue))).collect()
+        (1..=self.ues).map(|ue| (first + ue - 1, of(ue))).collect()
     }
 
     fn check(&self) -> Result<(), RadioError> {
@@ -174,13 +174,19 @@ impl RadioConfig {
         }
     }
 
-    /// Who comes and goes when.
-    pub(super) fn plan(&self, plmn: Plmn, start_us: u64) -> Result<VecDeque<(u64, Turn)>, RadioError> {
+    /// Who comes and goes when, the first UE being number `first`.
+    pub(super) fn plan(
+        &self,
+        first: u32,
+        plmn: Plmn,
+        start_us: u64,
+    ) -> Result<VecDeque<(u64, Turn)>, RadioError> {
         self.check()?;
         let mut turns = Vec::new();
         for ue in 1..=self.ues {
             let flows = self.flows.iter().filter(|flow| flow.is_of(ue));
-            let mut config = UeConfig::fixed(ue, 0, flows.map(|flow| flow.config(start_us)).collect());
+            let number = first + ue - 1;
+            let mut config = UeConfig::fixed(number, 0, flows.map(|flow| flow.config(start_us)).collect());
             config.channel = self.channel.clone();
             config.rlc_down.buffer_bytes = self.rlc_buffer_bytes;
             config.plmn = convert::plmn(*of_ue(&self.plmns, ue).unwrap_or(&plmn));
@@ -192,7 +198,7 @@ impl RadioConfig {
             for stay in stays {
                 let at = |time| start_us.saturating_add(us(time));
                 turns.push((at(stay.from), Turn::Come(Box::new(config.clone()))));
-                turns.extend(stay.until.map(|until| (at(until), Turn::Go(ue))));
+                turns.extend(stay.until.map(|until| (at(until), Turn::Go(number))));
             }
         }
         turns.sort_by_key(|(at_us, _)| *at_us);

@@ -1,4 +1,5 @@
 //! Who a base station is and where its packets come from.
+use ranlab_model::user_plane::UES_MAX;
 use ranlab_wire::empower::Mac;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,6 +32,12 @@ impl Identity {
     /// IMSI of one of its UEs.
     pub fn imsi(&self, ue: u32) -> u64 {
         IMSI_BASE + self.station * IMSIS_PER_STATION + u64::from(ue)
+    }
+
+    /// IMSI of a UE by its number among all radios, wherever it is.
+    pub(super) fn imsi_of(number: u32) -> u64 {
+        let (cell, ue) = ((number - 1) / UES_MAX as u32, (number - 1) % UES_MAX as u32);
+        Self::new(cell).imsi(ue)
     }
 
     /// A seed of its own.

@@ -86,6 +86,12 @@ pub struct SouthboundReport {
     pub refused_ues: u64,
     /// Handovers commanded and carried out.
     pub handovers: u64,
+    /// Subframes that controllers were told of because they decide on them.
+    pub triggers: u64,
+    /// Their decisions on subframes that radios took.
+    pub decisions: u64,
+    /// Their commands and decisions that radios refused, decisions that came too late among them.
+    pub refused_commands: u64,
     /// Time from when reports were due until the kernel took their last octet, 99th percentile in microseconds.
     pub taken_us_p99: u64,
     /// Time from when reports were due until the last that can be seen of them, 99th percentile in microseconds: the
@@ -239,6 +245,9 @@ impl Meters {
         totals.discarded_bytes += now.discarded_bytes - before.discarded_bytes;
         totals.faults += now.faults - before.faults;
         totals.refused_ues += now.refused_ues - before.refused_ues;
+        totals.triggers += now.triggers - before.triggers;
+        totals.decisions += now.decisions - before.decisions;
+        totals.refused_commands += now.refused_commands - before.refused_commands;
     }
 
     pub(super) fn reset(&self) {
@@ -302,6 +311,9 @@ impl Meters {
             faults: totals.faults,
             refused_ues: totals.refused_ues,
             handovers: self.handovers.get(),
+            triggers: totals.triggers,
+            decisions: totals.decisions,
+            refused_commands: totals.refused_commands,
             taken_us_p99: at(&taken, 0.99),
             lateness_us_p99: at(&lateness, 0.99),
             lateness_us_max: at(&lateness, 1.0),

@@ -9,6 +9,7 @@ mod line;
 mod live;
 mod meters;
 mod node;
+mod radio;
 mod watch;
 
 pub use identity::{Identity, SourcePool, SourcePoolError};
@@ -16,15 +17,18 @@ pub use incidents::{Incident, Trouble};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
+use crate::radio::{RadioConfig, RadioError, RadioMeter, SharedRadio, station};
 use deadlines::{Deadlines, now};
 use hdrhistogram::Histogram;
 use line::Line;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
+use radio::Cell;
 use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
 use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 use ranlab_machines::southbound::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
 use ranlab_model::arrivals::{Event, PopulationConfig};
+use ranlab_model::user_plane::UES_MAX;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -88,6 +92,8 @@ pub struct SouthboundConfig {
     pub period: ReportPeriod,
     /// UEs of each base station; the seed is mixed with the base station's index.
     pub population: PopulationConfig,
+    /// A radio for each, with UEs of its own instead of the population's; FlexRAN's base stations alone have one.
+    pub radio: Option<RadioConfig>,
     /// Events of each base station instead of the population's.
     pub trace: Option<HashMap<u32, Vec<Event>>>,
     /// Source addresses, used in turn; the current 5G-EmPOWER keeps one connection for each.
@@ -115,6 +121,7 @@ impl SouthboundConfig {
             first: 0,
             period: ReportPeriod::Override(protocol.marc_period()),
             population: PopulationConfig::marc(ues, seed),
+            radio: None,
             trace: None,
             sources: SourcePool::default(),
             ramp: Duration::ZERO,
@@ -124,8 +131,8 @@ impl SouthboundConfig {
         }
     }
 
-    fn agent(&self, identity: Identity) -> Box<dyn SouthboundAgent> {
-        let max_ues = self.population.ues.max(64) as usize * 2;
+    fn agent(&self, identity: Identity, radio: Option<&SharedRadio>) -> Box<dyn SouthboundAgent> {
+        let max_ues = if radio.is_some() { UES_MAX } else { self.population.ues.max(64) as usize * 2 };
         let empower = EmpowerAgentSettings {
             hello: self.hello,
             period: self.period,
@@ -134,18 +141,22 @@ impl SouthboundConfig {
         };
         let flexran = |dialect| {
             let period = self.period.of(self.protocol.marc_period());
-            FlexranAgentSettings {
+            let settings = FlexranAgentSettings {
                 station: identity.station,
                 pci: identity.pci,
                 period: self.period,
                 dialect,
                 max_ues,
                 phase: identity.phase(period),
+            };
+            match radio {
+                Some(radio) => FlexranAgent::over(settings, station(radio)),
+                None => FlexranAgent::new(settings),
             }
         };
         match self.protocol {
-            Southbound::Flexran => Box::new(FlexranAgent::new(flexran(FlexranDialect::V0))),
-            Southbound::Mosaic => Box::new(FlexranAgent::new(flexran(FlexranDialect::Mosaic))),
+            Southbound::Flexran => Box::new(flexran(FlexranDialect::V0)),
+            Southbound::Mosaic => Box::new(flexran(FlexranDialect::Mosaic)),
             Southbound::EmpowerV1 => Box::new(EmpowerAgent::V1(EmpowerAgent1::new(empower))),
             Southbound::EmpowerV2 => Box::new(EmpowerAgent::V2(EmpowerAgent2::new(empower))),
         }
@@ -155,12 +166,20 @@ impl SouthboundConfig {
 /// Where a command for a cell or a base station goes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
-    by_pci: Rc<RefCell<HashMap<u16, mpsc::Sender<Command>>>>,
+    by_pci: Rc<RefCell<HashMap<u16, Place>>>,
 }
+
+/// A base station's door, and its radio if it has one.
+type Place = (mpsc::Sender<Command>, Option<Cell>);
 
 impl Directory {
     pub(crate) fn send(&self, pci: u16, command: Command) -> bool {
-        self.by_pci.borrow().get(&pci).is_some_and(|node| node.try_send(command).is_ok())
+        self.by_pci.borrow().get(&pci).is_some_and(|(node, _)| node.try_send(command).is_ok())
+    }
+
+    /// The radio of a cell.
+    pub(crate) fn cell(&self, pci: u16) -> Option<Cell> {
+        self.by_pci.borrow().get(&pci)?.1.clone()
     }
 }
 
@@ -169,6 +188,7 @@ pub struct SouthboundFleet {
     config: SouthboundConfig,
     directory: Directory,
     nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
+    cells: Vec<Cell>,
     meters: Rc<Meters>,
     deadlines: Rc<Deadlines>,
     watch: Rc<Watch>,
@@ -184,6 +204,7 @@ impl SouthboundFleet {
             config,
             directory: Directory::default(),
             nodes: Vec::new(),
+            cells: Vec::new(),
             watch: Rc::new(Watch::new(meters.clone())),
             meters,
             deadlines: Rc::new(Deadlines::default()),
@@ -192,7 +213,10 @@ impl SouthboundFleet {
     }
 
     /// Starts the base stations, spread over the ramp; needs a `LocalSet`.
-    pub async fn ramp_up(&mut self) {
+    ///
+    /// # Errors
+    /// There can be no such radio.
+    pub async fn ramp_up(&mut self) -> Result<(), RadioError> {
         let begin = tokio::time::Instant::now();
         for index in 0..self.config.nodes {
             let due = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes.max(1)));
@@ -200,8 +224,9 @@ impl SouthboundFleet {
                 tokio::time::sleep_until(begin + due).await;
             }
             let population = self.config.population;
-            self.start(index, population, None);
+            self.start(index, population, None)?;
         }
+        Ok(())
     }
 
     /// Starts one more base station without UEs and tells how long its initialisation takes: MARC's m + 1st. `None` if it
@@ -209,7 +234,8 @@ impl SouthboundFleet {
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
         let (told, delays) = oneshot::channel();
         let population = PopulationConfig { ues: 0, delegation: None, ..self.config.population };
-        self.start(self.nodes.len() as u32, population, Some(told));
+        // Its radio is as the others'.
+        self.start(self.nodes.len() as u32, population, Some(told)).ok()?;
         let delays = tokio::time::timeout(patience, delays).await;
         if let Some((_, task)) = self.nodes.pop() {
             task.abort();
@@ -220,7 +246,12 @@ impl SouthboundFleet {
         delays.ok()?.ok()
     }
 
-    fn start(&mut self, index: u32, population: PopulationConfig, probe: Option<oneshot::Sender<Delays>>) {
+    fn start(
+        &mut self,
+        index: u32,
+        population: PopulationConfig,
+        probe: Option<oneshot::Sender<Delays>>,
+    ) -> Result<(), RadioError> {
         if self.keepers.is_empty() {
             let (deadlines, watch) = (self.deadlines.clone(), self.watch.clone());
             self.meters.incidents.borrow_mut().begin(now());
@@ -229,12 +260,21 @@ impl SouthboundFleet {
         }
         let number = self.config.first + index;
         let identity = Identity::new(number);
+        let cell = match &self.config.radio {
+            Some(radio) if probe.is_none() => Some(Cell::new(radio, number, population.seed)?),
+            _ => None,
+        };
+        // A radio has UEs of its own.
+        let population = match cell {
+            Some(_) => PopulationConfig { ues: 0, delegation: None, ..population },
+            None => population,
+        };
         let (sender, commands) = mpsc::channel(WAITING_COMMANDS);
-        self.directory.by_pci.borrow_mut().insert(identity.pci, sender.clone());
+        self.directory.by_pci.borrow_mut().insert(identity.pci, (sender.clone(), cell.clone()));
         let trace = self.config.trace.as_ref();
         let trace = trace.map(|trace| trace.get(&number).cloned().unwrap_or_default());
         let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
-        let agent = self.config.agent(identity);
+        let agent = self.config.agent(identity, cell.as_ref().map(|cell| &cell.radio));
         let log = self.config.log.clone().map(|log| (number, log));
         let line = Rc::new(RefCell::new(Line::default()));
         self.watch.lines.borrow_mut().push(line.clone());
@@ -245,6 +285,7 @@ impl SouthboundFleet {
             log,
             line,
             dialect: self.config.protocol.dialect(),
+            cell: cell.clone(),
         };
         let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
         let (controller, source, deaf) =
@@ -252,6 +293,11 @@ impl SouthboundFleet {
         let task =
             tokio::task::spawn_local(async move { node.run(controller, source, deaf, commands).await });
         self.nodes.push((sender, task));
+        if let Some(cell) = cell {
+            self.keepers.push(tokio::task::spawn_local(cell.clone().drive()));
+            self.cells.push(cell);
+        }
+        Ok(())
     }
 
     /// Waits until the first base station is connected, or could not be: the error says why. A controller that nobody reaches
@@ -276,6 +322,16 @@ impl SouthboundFleet {
     /// What went wrong with the controller since the start, or since meters were reset; and how much more did.
     pub fn incidents(&self) -> (Vec<Incident>, u64) {
         self.meters.incidents.borrow().all(now())
+    }
+
+    /// Begins to measure the radios anew.
+    pub fn begin_radios(&self) {
+        self.cells.iter().for_each(|cell| cell.lock().begin());
+    }
+
+    /// What happened at each radio since then.
+    pub fn radios(&self) -> Vec<RadioMeter> {
+        self.cells.iter().map(|cell| cell.lock().meter()).collect()
     }
 
     /// How the controller speaks, if it shows that it is not as it was told.

@@ -2,13 +2,16 @@
 use super::deadlines::{Deadlines, now};
 use super::line::{Fate, Line};
 use super::meters::{Delays, Meters};
+use super::radio::Cell;
 use super::{Directory, EventLog, Identity};
+use crate::radio::Moved;
 use ranlab_machines::Time;
 use ranlab_machines::southbound::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,
     UeEvent,
 };
 use ranlab_model::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -73,6 +76,7 @@ pub(super) struct Shared {
     pub(super) log: Option<(u32, EventLog)>,
     pub(super) line: Rc<RefCell<Line>>,
     pub(super) dialect: &'static Dialect,
+    pub(super) cell: Option<Cell>,
 }
 
 pub(super) struct Node {
@@ -93,6 +97,7 @@ pub(super) struct Node {
     counted_announced: u64,
     line: Rc<RefCell<Line>>,
     dialect: &'static Dialect,
+    cell: Option<Cell>,
 }
 
 /// What the model says of a UE as agents report it.
@@ -119,7 +124,7 @@ impl Node {
         shared: Shared,
         probe: Option<oneshot::Sender<Delays>>,
     ) -> Self {
-        let Shared { meters, directory, deadlines, log, line, dialect } = shared;
+        let Shared { meters, directory, deadlines, log, line, dialect, cell } = shared;
         Self {
             identity,
             agent,
@@ -138,6 +143,7 @@ impl Node {
             counted_announced: 0,
             line,
             dialect,
+            cell,
         }
     }
 
@@ -150,6 +156,7 @@ impl Node {
     ) {
         let mut pause = FIRST_PAUSE;
         loop {
+            self.meet();
             self.agent.handle(now(), AgentInput::Connecting);
             match connect(controller, source).await {
                 Ok(stream) => {
@@ -183,8 +190,9 @@ impl Node {
     async fn talk(&mut self, stream: &TcpStream, deaf: bool, commands: &mut mpsc::Receiver<Command>) {
         let mut buffer = vec![0; READ_BYTES];
         let mut first = true;
-        let deadlines = self.deadlines.clone();
+        let (deadlines, cell) = (self.deadlines.clone(), self.cell.clone());
         loop {
+            self.meet();
             self.play(now());
             self.agent.handle(now(), AgentInput::Wake);
             if self.pump().is_err() || self.write(stream).is_err() {
@@ -198,6 +206,13 @@ impl Node {
             let due = async {
                 match deadline {
                     Some(at) => deadlines.until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            // Its agent has something to do in each subframe.
+            let passed = async {
+                match &cell {
+                    Some(cell) => cell.passed().await,
                     None => std::future::pending().await,
                 }
             };
@@ -228,6 +243,7 @@ impl Node {
                     None => return,
                 },
                 () = due => {}
+                () = passed => {}
             }
         }
     }
@@ -237,6 +253,23 @@ impl Node {
         let shown = Dialect::of_first(octets).filter(|shown| shown.language != self.dialect.language);
         if let Some(shown) = shown {
             self.meters.shown.set(Some(shown.name));
+        }
+    }
+
+    /// Tells the agent who came to the radio and who went.
+    fn meet(&mut self) {
+        let Some(cell) = &self.cell else { return };
+        for moved in cell.moved() {
+            let (Moved::Came { ue: number, .. } | Moved::Went { ue: number, .. }) = moved;
+            let imsi = Identity::imsi_of(number);
+            let change = match moved {
+                Moved::Came { rnti, .. } => {
+                    let (rnti, radio) = (Some(rnti), Radio::default());
+                    UeChange::Activated(Ue { imsi, tmsi: number, rnti, radio })
+                }
+                Moved::Went { .. } => UeChange::Deactivated,
+            };
+            self.agent.handle(now(), AgentInput::Ue(UeEvent { at: now(), imsi, change }));
         }
     }
 
@@ -254,7 +287,9 @@ impl Node {
             log.borrow_mut().push((*node, event.at, imsi));
         }
         let change = match event.what {
-            Happening::Activated(c) => UeChange::Activated(Ue { imsi, tmsi: event.ue + 1, radio: radio(&c) }),
+            Happening::Activated(c) => {
+                UeChange::Activated(Ue { imsi, tmsi: event.ue + 1, rnti: None, radio: radio(&c) })
+            }
             Happening::Deactivated => UeChange::Deactivated,
             Happening::Updated(c) => UeChange::Updated(radio(&c)),
             Happening::Delegated(to_agent) => return self.agent.handle(now, AgentInput::Delegated(to_agent)),
@@ -303,13 +338,14 @@ impl Node {
                 }
             }
             AgentEvent::Handover { rnti, target_pci, .. } => {
-                let Some(ue) = self.agent.ue(rnti) else { return };
-                let arrive = Command::Arrive(ue, self.station(), self.identity.pci, rnti);
-                if self.directory.send(target_pci, arrive) {
-                    let event = UeEvent { at: now(), imsi: ue.imsi, change: UeChange::Deactivated };
-                    self.agent.handle(now(), AgentInput::Ue(event));
-                    self.meters.handovers.set(self.meters.handovers.get() + 1);
-                }
+                let ended = self.hand_over(rnti, target_pci);
+                self.meters.handovers.set(self.meters.handovers.get() + u64::from(ended.is_ok()));
+                self.meet();
+                let ended = AgentInput::HandoverEnded { rnti, refusal: ended.err() };
+                self.agent.handle(now(), ended);
+            }
+            AgentEvent::Refused(what) => {
+                tracing::debug!(station = self.identity.station, what, "refused");
             }
             AgentEvent::Speaks(name) => self.meters.shown.set(Some(name)),
             AgentEvent::Fault(what) => {
@@ -318,6 +354,22 @@ impl Node {
             }
             _ => {}
         }
+    }
+
+    fn hand_over(&mut self, rnti: u16, target_pci: u16) -> Result<(), Refusal> {
+        let no_cell = || Refusal::new(Reason::Invalid, format!("there is no cell {target_pci} to go to"));
+        if let Some(cell) = &self.cell {
+            return cell.hand_over(&self.directory.cell(target_pci).ok_or_else(no_cell)?, rnti);
+        }
+        let no_ue = || Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}"));
+        let ue = self.agent.ue(rnti).ok_or_else(no_ue)?;
+        let arrive = Command::Arrive(ue, self.station(), self.identity.pci, rnti);
+        if !self.directory.send(target_pci, arrive) {
+            return Err(no_cell());
+        }
+        let event = UeEvent { at: now(), imsi: ue.imsi, change: UeChange::Deactivated };
+        self.agent.handle(now(), AgentInput::Ue(event));
+        Ok(())
     }
 
     /// The number by which OpenEmpower knows this base station.

@@ -40,7 +40,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
             let server = FlexranServer::start(alt(), threads, loopback()).await.unwrap();
             let mut fleet =
                 SouthboundFleet::new(at_once(SouthboundConfig::marc(protocol, server.address(), 5, 20, 1)));
-            fleet.ramp_up().await;
+            fleet.ramp_up().await.unwrap();
             until(|| server.read(|c| c.seen().reporting == 100)).await;
             let delays = fleet.probe(Duration::from_secs(20)).await.unwrap();
             assert!(delays.to_requests <= delays.to_reporting);
@@ -70,7 +70,7 @@ fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
             let config = at_once(SouthboundConfig::marc(protocol, server.address(), 4, 10, 1));
             let sources = "127.0.1.1-127.0.1.4".parse().unwrap();
             let mut fleet = SouthboundFleet::new(SouthboundConfig { sources, ..config });
-            fleet.ramp_up().await;
+            fleet.ramp_up().await.unwrap();
             let measured = || {
                 server.read(|c| {
                     let ues = c.stations().values().flat_map(|station| station.ues.values());
@@ -89,7 +89,7 @@ fn live_events_reach_their_base_station() {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
         let config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 2, 0, 1);
         let mut fleet = SouthboundFleet::new(config);
-        fleet.ramp_up().await;
+        fleet.ramp_up().await.unwrap();
         until(|| fleet.report().alive == 2).await;
         let (mut there, here) = tokio::io::duplex(1024);
         let played = tokio::task::spawn_local(fleet.live().play(tokio::io::BufReader::new(here)));
@@ -122,7 +122,7 @@ fn controllers_that_fail_are_told_apart_and_survived() {
             });
             let config = SouthboundConfig::marc(Southbound::EmpowerV1, address, 3, 5, 1);
             let mut fleet = SouthboundFleet::new(at_once(config));
-            fleet.ramp_up().await;
+            fleet.ramp_up().await.unwrap();
             until(|| {
                 let report = fleet.report();
                 match kind {
@@ -142,7 +142,7 @@ fn controllers_that_fail_are_told_apart_and_survived() {
         // Dies: nobody listens any more.
         let config = SouthboundConfig::marc(Southbound::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
         let mut fleet = SouthboundFleet::new(config);
-        fleet.ramp_up().await;
+        fleet.ramp_up().await.unwrap();
         until(|| fleet.report().refused >= 4).await;
         assert_eq!(fleet.report().connected, 0);
         assert!(fleet.first_word().await.unwrap_err().contains("refused"));
@@ -168,7 +168,7 @@ fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
             (Southbound::Flexran, server.address(), None),
         ] {
             let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, address, 1, 0, 1));
-            fleet.ramp_up().await;
+            fleet.ramp_up().await.unwrap();
             until(|| fleet.report().alive == 1 || fleet.report().faults > 0).await;
             assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{told:?}");
         }
@@ -207,7 +207,7 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
         let mut fleet = SouthboundFleet::new(at_once(SouthboundConfig { period, ..config }));
         let reading = Rc::new(Cell::new(true));
         let controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
-        fleet.ramp_up().await;
+        fleet.ramp_up().await.unwrap();
         until(|| fleet.report().reports >= 10).await;
         assert_eq!(fleet.first_word().await, Ok(()));
         reading.set(false);
@@ -245,7 +245,7 @@ fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_tim
         let mut fleet = SouthboundFleet::new(at_once(config));
         let reading = Rc::new(Cell::new(true));
         let _controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
-        fleet.ramp_up().await;
+        fleet.ramp_up().await.unwrap();
         until(|| fleet.report().read >= 10).await;
         reading.set(false);
         let still = |over: bool| {
@@ -292,7 +292,9 @@ fn the_same_seed_gives_the_same_ue_events_live_and_in_virtual_time() {
     for event in Population::new(population).take_while(|event| event.at <= end) {
         let imsi = identity.imsi(event.ue);
         let change = match event.what {
-            Happening::Activated(_) => UeChange::Activated(Ue { imsi, tmsi: 1, radio: Radio::default() }),
+            Happening::Activated(_) => {
+                UeChange::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: Radio::default() })
+            }
             _ => UeChange::Deactivated,
         };
         expected.push(imsi);
@@ -306,7 +308,7 @@ fn the_same_seed_gives_the_same_ue_events_live_and_in_virtual_time() {
         config.population = PopulationConfig { seed: 7, ..population };
         config.log = Some(heard.clone());
         let mut fleet = SouthboundFleet::new(config);
-        fleet.ramp_up().await;
+        fleet.ramp_up().await.unwrap();
         until(|| heard.borrow().last().is_some_and(|(_, at, _)| *at > end)).await;
         assert_eq!(fleet.report().refused_ues, 0);
     });

@@ -273,7 +273,7 @@ where
             AgentInput::Closed => self.core.closed(),
             AgentInput::Ue(event) => self.changed(event),
             AgentInput::Delegated(to_agent) => self.core.delegated = to_agent,
-            AgentInput::Wake => {}
+            AgentInput::HandoverEnded { .. } | AgentInput::Wake => {}
         }
         self.wake(now);
     }

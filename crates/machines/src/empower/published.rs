@@ -240,7 +240,7 @@ fn network(stations: u16, ues: u64) -> (Rc<RefCell<Tenant>>, Network) {
         let mut agent = EmpowerAgent1::new(EmpowerAgentSettings { period: ReportPeriod::Honour, ..settings });
         for ue in 0..ues {
             let imsi = u64::from(station) * 1_000 + ue;
-            let change = UeChange::Activated(Ue { imsi, tmsi: 1, radio: Radio::default() });
+            let change = UeChange::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: Radio::default() });
             agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
         }
         let delay = StreamFaults::delay(Duration::from_millis(1));

@@ -19,7 +19,7 @@ fn event(imsi: u64, change: UeChange) -> AgentInput<'static> {
 
 fn up(imsi: u64) -> AgentInput<'static> {
     let radio = Radio { rsrp_dbm: -90, rsrq_db: -5, prbs: 2, ..Radio::default() };
-    event(imsi, UeChange::Activated(Ue { imsi, tmsi: 1, radio }))
+    event(imsi, UeChange::Activated(Ue { imsi, tmsi: 1, rnti: None, radio }))
 }
 
 fn v1(faults: StreamFaults, seed: u64) -> StreamPair<EmpowerAgent1, EmpowerSession1> {
@@ -110,7 +110,7 @@ fn slices_and_handovers_of_version_1() {
     ];
     assert_eq!(pair.agent_events, expected);
     assert!(pair.controller_events.contains(&EmpowerEvent::Slice { dscp: 8, rbgs: 2 }));
-    let ue = Ue { imsi: 9, tmsi: 1, radio: Radio::default() };
+    let ue = Ue { imsi: 9, tmsi: 1, rnti: None, radio: Radio::default() };
     pair.tell_agent(event(9, UeChange::Arrived { ue, station: 0x024d_0000_0005, pci: 2, rnti: 70 }));
     pair.run_until(at(60));
     assert!(pair.controller_events.contains(&EmpowerEvent::HandedOver { origin_rnti: 70, target_rnti: 62 }));

@@ -1,15 +1,16 @@
 //! The agent's end.
 use super::control::Control;
 use super::report;
+use super::steering::Steering;
 use super::template::Replies;
 use crate::Time;
 use crate::southbound::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, Radio, ReportPeriod, SouthboundAgent,
-    StreamBuffer, Ue, UeChange as Change, UeEvent, UeTable,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, CellControl, Radio, ReportPeriod,
+    SouthboundAgent, StreamBuffer, Ue, UeChange as Change, UeEvent, UeTable,
 };
 use bytes::Bytes;
 use ranlab_wire::flexran::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Which FlexRAN an agent speaks. It begins so, and goes on as the controller shows: Mosaic5G's asks for statistics that 0.x
@@ -53,10 +54,10 @@ struct Reporting {
 pub struct FlexranAgent {
     settings: FlexranAgentSettings,
     buffer: StreamBuffer,
-    outputs: VecDeque<AgentOutput>,
-    ues: UeTable,
-    counters: AgentCounters,
-    connected: bool,
+    pub(super) outputs: VecDeque<AgentOutput>,
+    pub(super) ues: UeTable,
+    pub(super) counters: AgentCounters,
+    pub(super) connected: bool,
     delegated: bool,
     connecting_at: Time,
     requested_at: Option<Time>,
@@ -71,8 +72,12 @@ pub struct FlexranAgent {
     /// It was said that the controller speaks otherwise.
     told_dialect: bool,
     reporting: Option<Reporting>,
-    replies: Replies,
-    control: Control,
+    pub(super) replies: Replies,
+    pub(super) control: Control,
+    /// The cell under it, if there is one.
+    pub(super) steering: Option<Steering>,
+    /// Handovers under way whose end the controller wants to hear, by C-RNTI.
+    pub(super) leaving: BTreeMap<u16, Header>,
 }
 
 impl FlexranAgent {
@@ -95,8 +100,17 @@ impl FlexranAgent {
             reporting: None,
             replies: Replies::default(),
             control: Control::default(),
+            steering: None,
+            leaving: BTreeMap::new(),
             settings,
         }
+    }
+
+    /// An agent at rest over a cell: what it reports is what happens there, and its controller's commands go there.
+    pub fn over(settings: FlexranAgentSettings, cell: Box<dyn CellControl>) -> Self {
+        let steering = Steering::new(cell);
+        let control = Control::of_cell(steering.prbs());
+        Self { steering: Some(steering), control, ..Self::new(settings) }
     }
 
     fn mosaic(&self) -> bool {
@@ -104,7 +118,12 @@ impl FlexranAgent {
     }
 
     /// Whether it could be said.
-    fn send(&mut self, direction: Option<Direction>, message: impl Into<Message>, due: Option<Time>) -> bool {
+    pub(super) fn send(
+        &mut self,
+        direction: Option<Direction>,
+        message: impl Into<Message>,
+        due: Option<Time>,
+    ) -> bool {
         if !self.connected {
             return false;
         }
@@ -130,7 +149,7 @@ impl FlexranAgent {
         self.outputs.push_back(AgentOutput::Send { octets, due });
     }
 
-    fn fault(&mut self, what: String) {
+    pub(super) fn fault(&mut self, what: String) {
         self.counters.faults += 1;
         self.outputs.push_back(AgentOutput::Event(AgentEvent::Fault(what)));
     }
@@ -168,7 +187,17 @@ impl FlexranAgent {
                 let header = reply_header(Kind::EnbConfigReply, request.header);
                 let cell_config = vec![self.control.cell(self.settings.pci)];
                 let enb_id = Some(self.settings.station);
-                let reply = EnbConfigReply { header, enb_id, cell_config, ..EnbConfigReply::default() };
+                let loaded_mac_objects = match &self.steering {
+                    Some(steering) if self.mosaic() => steering.pushed(),
+                    _ => Vec::new(),
+                };
+                let reply = EnbConfigReply {
+                    header,
+                    enb_id,
+                    cell_config,
+                    loaded_mac_objects,
+                    ..EnbConfigReply::default()
+                };
                 self.send(None, reply, None);
             }
             Message::UeConfigRequest(request) => {
@@ -194,26 +223,13 @@ impl FlexranAgent {
                 let header = reply_header(Kind::EchoReply, header);
                 self.send(Some(Direction::Successful), EchoReply { header, latency, payload }, None);
             }
-            Message::ControlDelegation(push) => {
-                self.counters.discarded_bytes += push.payload.map_or(0, |payload| payload.len() as u64);
-            }
-            Message::HoCommand(command) => {
-                let rnti = command.rnti.and_then(|rnti| u16::try_from(rnti).ok());
-                let target = command.target_phy_cell_id.and_then(|pci| u16::try_from(pci).ok());
-                match (rnti, target) {
-                    (Some(rnti), Some(target_pci)) if self.ues.get(rnti).is_some() => {
-                        let event = AgentEvent::Handover { rnti, target_station: None, target_pci };
-                        self.outputs.push_back(AgentOutput::Event(event));
-                    }
-                    _ => self.fault("a handover command without a UE or a target of ours".to_owned()),
-                }
-            }
+            Message::ControlDelegation(push) => self.delegation(push),
+            Message::HoCommand(command) => self.handover(command),
             Message::EnbConfigReply(reply) => self.reconfigure(&reply),
             Message::UeConfigReply(reply) => self.associate(&reply),
-            Message::DlMacConfig(_)
-            | Message::UlMacConfig(_)
-            | Message::AgentReconfiguration(_)
-            | Message::RrcTriggering(_) => self.counters.commands += 1,
+            Message::AgentReconfiguration(change) => self.policy(change),
+            Message::DlMacConfig(config) => self.decision(&config),
+            Message::UlMacConfig(_) | Message::RrcTriggering(_) => self.counters.commands += 1,
             _ => self.fault("a message that only agents send".to_owned()),
         }
     }
@@ -252,35 +268,6 @@ impl FlexranAgent {
     fn change(&mut self, kind: UeChange, config: UeConfig) {
         let header = Some(Header::of(Kind::UeStateChange, 0));
         self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
-    }
-
-    /// Mosaic5G 2.x sets a cell in the message in which the agent reports it.
-    fn reconfigure(&mut self, reply: &EnbConfigReply) {
-        self.counters.commands += 1;
-        let Some(cell) = reply.cell_config.first() else { return };
-        self.replies = Replies::Changed;
-        match self.control.configure(cell) {
-            Ok(slices) => self.outputs.extend(
-                slices.into_iter().map(|(slice, rbgs)| AgentOutput::Event(AgentEvent::Slice { slice, rbgs })),
-            ),
-            Err(what) => self.fault(what),
-        }
-    }
-
-    /// And UEs in theirs.
-    fn associate(&mut self, reply: &UeConfigReply) {
-        self.counters.commands += 1;
-        self.replies = Replies::Changed;
-        for config in &reply.ue_config {
-            let rnti = config.rnti.and_then(|rnti| u16::try_from(rnti).ok());
-            let done = match rnti.filter(|rnti| self.ues.get(*rnti).is_some()) {
-                Some(rnti) => self.control.associate(rnti, config),
-                None => Err("a configuration of a UE that is not here".to_owned()),
-            };
-            if let Err(what) = done {
-                self.fault(what);
-            }
-        }
     }
 
     fn stats(&mut self, now: Time, request: StatsRequest) {
@@ -346,6 +333,11 @@ impl FlexranAgent {
         if !self.connected {
             return;
         }
+        if let Some(steering) = &self.steering {
+            let sfn = steering.sfn_sf();
+            self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+            return;
+        }
         let sfn = sfn_sf(now.as_nanos() / 1_000_000);
         if let Some(octets) = self.replies.of(sfn) {
             return self.push(octets, Some(due));
@@ -366,11 +358,8 @@ impl FlexranAgent {
             0 => Vec::new(),
             _ => {
                 let ues = self.ues.iter();
-                ues.map(|(rnti, ue)| {
-                    let prbs = self.control.prbs(rnti).map_or(ue.radio.prbs, |most| ue.radio.prbs.min(most));
-                    report::ue_report(rnti, &Radio { prbs, ..ue.radio }, flags, sfn, mosaic)
-                })
-                .collect()
+                ues.map(|(rnti, ue)| report::ue_report(rnti, &self.radio(rnti, ue), flags, sfn, mosaic))
+                    .collect()
             }
         };
         let header = Some(Header::of(Kind::StatsReply, reporting.xid));
@@ -378,7 +367,17 @@ impl FlexranAgent {
         StatsReply { header, ue_report, cell_report }
     }
 
+    /// What the radio says of a UE: the cell if there is one, and not more resource blocks than its slice has if there is none.
+    fn radio(&self, rnti: u16, ue: &Ue) -> Radio {
+        if let Some(steering) = &self.steering {
+            return steering.ue(rnti).unwrap_or(ue.radio);
+        }
+        let prbs = self.control.prbs(rnti).map_or(ue.radio.prbs, |most| ue.radio.prbs.min(most));
+        Radio { prbs, ..ue.radio }
+    }
+
     fn wake(&mut self, now: Time) {
+        self.trigger();
         let Some(reporting) = &mut self.reporting else { return };
         let Some(beat) = &mut reporting.beat else { return };
         if beat.due > now {
@@ -406,7 +405,11 @@ impl FlexranAgent {
                 return;
             }
             Change::Activated(ue) | Change::Arrived { ue, .. } => match self.ues.add(ue) {
-                Some(rnti) => (UeChange::Activated, report::ue_config(rnti, &ue, mosaic)),
+                Some(rnti) => {
+                    let nth = self.ues.iter().position(|(there, _)| there == rnti).unwrap_or(0);
+                    self.steering.iter_mut().for_each(|steering| steering.place(nth, rnti));
+                    (UeChange::Activated, report::ue_config(rnti, &ue, mosaic))
+                }
                 None => {
                     self.counters.refused_ues += 1;
                     return;
@@ -450,15 +453,18 @@ impl SouthboundAgent for FlexranAgent {
             AgentInput::Received(octets) => self.receive(now, octets),
             AgentInput::Closed => {
                 self.connected = false;
+                self.steering.iter_mut().for_each(Steering::alone);
                 self.unanswered_since = None;
                 self.announced = false;
                 self.unannounced.clear();
+                self.leaving.clear();
                 self.reporting = None;
                 self.requested_at = None;
                 self.buffer.clear();
             }
             AgentInput::Ue(event) => self.ue(event),
             AgentInput::Delegated(to_agent) => self.delegated = to_agent,
+            AgentInput::HandoverEnded { rnti, refusal } => self.handed_over(rnti, refusal),
             AgentInput::Wake => {}
         }
         self.wake(now);

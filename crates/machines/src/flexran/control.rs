@@ -7,20 +7,38 @@ use std::collections::BTreeMap;
 
 /// Slices of a direction; more are refused.
 const MAX_SLICES: usize = 16;
-/// Resource blocks of a group in a cell of 10 MHz (TS 36.213 §7.1.6.1).
-const RBG_PRBS: u16 = 3;
+/// Resource blocks of a cell that has no radio: 10 MHz.
+const PRBS: u16 = 50;
 
 /// Slices of downlink and uplink that a UE is in.
 type InSlices = (Option<u32>, Option<u32>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Control {
+    /// Resource blocks of the cell.
+    cell_prbs: u16,
     slices: SliceConfig,
     net_control: Option<bool>,
     ues: BTreeMap<u16, InSlices>,
 }
 
+impl Default for Control {
+    fn default() -> Self {
+        Self::of_cell(PRBS)
+    }
+}
+
 impl Control {
+    /// Nothing was set yet.
+    pub(super) fn of_cell(cell_prbs: u16) -> Self {
+        Self { cell_prbs, slices: SliceConfig::default(), net_control: None, ues: BTreeMap::new() }
+    }
+
+    /// Slices of the downlink.
+    pub(super) fn downlink(&self) -> Option<&SliceDlUlConfig> {
+        self.slices.dl.as_ref()
+    }
+
     /// Takes a configuration of the cell; the downlink's slices that it set or removed (no groups).
     pub(super) fn configure(&mut self, cell: &CellConfig) -> Result<Vec<(u32, u16)>, String> {
         self.net_control = cell.x2_ho_net_control.or(self.net_control);
@@ -60,7 +78,7 @@ impl Control {
         CellConfig {
             slice_config: sliced.then(|| self.slices.clone()),
             x2_ho_net_control: self.net_control,
-            ..report::cell_config(pci)
+            ..report::cell_config(pci, self.cell_prbs)
         }
     }
 
@@ -74,7 +92,7 @@ impl Control {
     pub(super) fn prbs(&self, rnti: u16) -> Option<u16> {
         let id = self.ues.get(&rnti)?.0?;
         let slice = self.slices.dl.as_ref()?.slices.iter().find(|slice| slice.id == Some(id))?;
-        Some(groups(slice).saturating_mul(RBG_PRBS)).filter(|prbs| *prbs > 0)
+        Some(groups(slice).saturating_mul(rbg_prbs(self.cell_prbs))).filter(|prbs| *prbs > 0)
     }
 }
 

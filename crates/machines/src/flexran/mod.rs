@@ -1,8 +1,10 @@
 //! FlexRAN: an agent as OpenAirInterface's, and a controller's end of one connection.
 mod agent;
+mod commands;
 mod control;
 mod report;
 mod session;
+mod steering;
 mod template;
 
 pub use agent::{FlexranAgent, FlexranAgentSettings, FlexranDialect};

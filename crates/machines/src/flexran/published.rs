@@ -120,7 +120,7 @@ impl SouthboundController for Mosaic {
 }
 
 fn up(imsi: u64) -> AgentInput<'static> {
-    let ue = Ue { imsi, tmsi: 1, radio: Radio::default() };
+    let ue = Ue { imsi, tmsi: 1, rnti: None, radio: Radio::default() };
     AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change: Change::Activated(ue) })
 }
 
@@ -210,7 +210,7 @@ fn what_a_mosaic_controller_sets_is_in_the_configuration_and_the_reports_from_th
     let mut pair = pair(0, Mosaic::default());
     let busy = Radio { prbs: 40, ..Radio::default() };
     for imsi in [1, 2] {
-        let change = Change::Activated(Ue { imsi, tmsi: 1, radio: busy });
+        let change = Change::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: busy });
         pair.tell_agent(AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
     }
     pair.run_until(at(500));

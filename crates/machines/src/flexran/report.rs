@@ -1,5 +1,6 @@
 //! What an agent reports of a cell and its UEs.
 use crate::southbound::{Radio, Ue};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::flexran::*;
 
 /// Logical channels of a UE: two signalling bearers and one for data.
@@ -114,8 +115,8 @@ pub(super) fn ue_config(rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
     }
 }
 
-/// A 10 MHz FDD cell in band 7, as MARC's.
-pub(super) fn cell_config(pci: u16) -> CellConfig {
+/// An FDD cell in band 7, as MARC's of 10 MHz, with so many resource blocks.
+pub(super) fn cell_config(pci: u16, prbs: u16) -> CellConfig {
     CellConfig {
         phy_cell_id: Some(pci.into()),
         cell_id: Some(0),
@@ -124,8 +125,8 @@ pub(super) fn cell_config(pci: u16) -> CellConfig {
         n_sb: Some(0),
         phich_resource: Some(0),
         phich_duration: Some(0),
-        dl_bandwidth: Some(50),
-        ul_bandwidth: Some(50),
+        dl_bandwidth: Some(prbs.into()),
+        ul_bandwidth: Some(prbs.into()),
         ul_cyclic_prefix_length: Some(0),
         dl_cyclic_prefix_length: Some(0),
         antenna_ports_count: Some(1),
@@ -150,4 +151,25 @@ pub(super) fn cell_config(pci: u16) -> CellConfig {
         ul_pusch_power: Some(-96),
         ..CellConfig::default()
     }
+}
+
+/// What a message that changes the agent wants of its downlink scheduler: as text, or as Mosaic5G 2.x takes it apart.
+pub(super) fn policy_of(change: &AgentReconfiguration) -> Result<Policy, Refusal> {
+    let mut policy = match &change.policy {
+        Some(text) => {
+            text.parse().map_err(|error: PolicyError| Refusal::new(Reason::Invalid, error.to_string()))?
+        }
+        None => Policy::default(),
+    };
+    for system in &change.systems {
+        for subsystem in &system.subsystems {
+            let names = [system.system.as_deref(), subsystem.name.as_deref()];
+            if names != [Some("mac"), Some("dl_scheduler")] || !subsystem.params.is_empty() {
+                let what = "of the parts of the base station, mac's dl_scheduler has a behaviour to change";
+                return Err(Refusal::new(Reason::NotSupported, what));
+            }
+            policy.behavior = subsystem.behavior.clone().or(policy.behavior);
+        }
+    }
+    Ok(policy)
 }

@@ -53,6 +53,13 @@ pub enum FlexranEvent {
     Echo(EchoReply),
     /// The agent leaves.
     Disconnect,
+    /// A command with this number was carried out, or refused with a reason.
+    Outcome {
+        /// The number, not 0.
+        xid: u32,
+        /// Why not.
+        refusal: Option<String>,
+    },
     /// Something for schedulers: a subframe, scheduling requests, a request for code.
     Other(Box<Message>),
     /// A message of an agent that is not known yet; dropped, as published.
@@ -145,8 +152,20 @@ impl FlexranSession {
             other @ (Message::SfTrigger(_) | Message::UlSrInfo(_) | Message::ControlDelegationRequest(_)) => {
                 self.event(FlexranEvent::Other(Box::new(other)));
             }
+            Message::AgentReconfiguration(answer) if direction == Some(Direction::Successful) => {
+                self.outcome(answer.header, None);
+            }
+            Message::AgentReconfiguration(answer) if direction == Some(Direction::Unsuccessful) => {
+                let why = answer.policy.unwrap_or_else(|| "the base station refuses".to_owned());
+                self.outcome(answer.header, Some(why));
+            }
             _ => self.event(FlexranEvent::Fault("a message that only controllers send".to_owned())),
         }
+    }
+
+    fn outcome(&mut self, header: Option<Header>, refusal: Option<String>) {
+        let xid = header.and_then(|header| header.xid).unwrap_or(0);
+        self.event(FlexranEvent::Outcome { xid, refusal });
     }
 
     fn request_configuration(&mut self) {
@@ -181,17 +200,18 @@ impl FlexranSession {
         self.send(Direction::Initiating, EchoRequest { header, latency, payload });
     }
 
-    /// Commands a handover (Mosaic5G 2.x).
-    pub fn hand_over(&mut self, rnti: u16, target_pci: u16) {
-        let header = Some(Header::of(Kind::HoCommand, 0));
+    /// Commands a handover (Mosaic5G 2.x). As with the other commands, `xid` is 0 towards agents that are not asked how it
+    /// ended; those of others do not say.
+    pub fn hand_over(&mut self, xid: u32, rnti: u16, target_pci: u16) {
+        let header = Some(Header::of(Kind::HoCommand, xid));
         let (rnti, target_phy_cell_id) = (Some(rnti.into()), Some(target_pci.into()));
         self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
     }
 
-    /// Pushes code to the agent.
-    pub fn delegate(&mut self, name: &str, payload: Bytes) {
+    /// Pushes the code of a downlink scheduler to the agent, under a name that policies use.
+    pub fn delegate(&mut self, xid: u32, name: &str, payload: Bytes) {
         let push = ControlDelegation {
-            header: Some(Header::of(Kind::DelegateControl, 0)),
+            header: Some(Header::of(Kind::DelegateControl, xid)),
             delegation_type: Some(DelegationType::DlScheduler.into()),
             payload: Some(payload),
             name: Some(name.to_owned()),
@@ -199,27 +219,41 @@ impl FlexranSession {
         self.send(Direction::Initiating, push);
     }
 
-    /// Gives the cell these slices (Mosaic5G 2.x): number and resource block groups of each, one after the other.
-    pub fn slice(&mut self, slices: &[(u32, u16)]) {
-        let mut low = 0;
-        let fixed = |(id, rbgs): &(u32, u16)| {
-            let range =
-                SliceStatic { pos_low: Some(low), pos_high: Some(low + u32::from(*rbgs).saturating_sub(1)) };
-            low += u32::from(*rbgs);
-            Slice { id: Some(*id), params: Some(SliceParameters::Fixed(range)), ..Slice::default() }
-        };
-        let dl = SliceDlUlConfig {
-            algorithm: Some(SliceAlgorithm::Static.into()),
-            slices: slices.iter().map(fixed).collect(),
-            scheduler: None,
-        };
+    /// Changes the agent by a policy; see [`Policy`].
+    pub fn reconfigure(&mut self, xid: u32, policy: &str) {
+        let header = Some(Header::of(Kind::ReconfigureAgent, xid));
+        let policy = Some(policy.to_owned());
+        let change = AgentReconfiguration { header, policy, ..AgentReconfiguration::default() };
+        self.send(Direction::Initiating, change);
+    }
+
+    /// Decides who has what in a subframe of the downlink.
+    pub fn allocate(&mut self, sfn_sf: u32, dl_ue_data: Vec<DlData>) {
+        let header = Some(Header::of(Kind::DlMacConfig, 0));
+        let config = DlMacConfig { header, sfn_sf: Some(sfn_sf), dl_ue_data, ..DlMacConfig::default() };
+        self.send(Direction::Initiating, config);
+    }
+
+    /// Has the downlink shared so (Mosaic5G 2.x).
+    pub fn slice(&mut self, xid: u32, downlink: SliceDlUlConfig) {
         let cell = CellConfig {
-            slice_config: Some(SliceConfig { dl: Some(dl), ul: None }),
+            slice_config: Some(SliceConfig { dl: Some(downlink), ul: None }),
             ..CellConfig::default()
         };
-        let header = Some(Header::of(Kind::EnbConfigReply, 0));
+        let header = Some(Header::of(Kind::EnbConfigReply, xid));
         let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
         self.send(Direction::Initiating, reply);
+    }
+
+    /// Puts UEs into slices of the downlink (Mosaic5G 2.x).
+    pub fn associate(&mut self, xid: u32, ues: &[(u16, u32)]) {
+        let of = |(rnti, slice): &(u16, u32)| UeConfig {
+            rnti: Some((*rnti).into()),
+            dl_slice_id: Some(*slice),
+            ..UeConfig::default()
+        };
+        let header = Some(Header::of(Kind::UeConfigReply, xid));
+        self.send(Direction::Initiating, UeConfigReply { header, ue_config: ues.iter().map(of).collect() });
     }
 
     /// Whether the base station is known.

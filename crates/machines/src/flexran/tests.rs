@@ -1,9 +1,13 @@
 use super::*;
 use crate::Time;
 use crate::southbound::{
-    AgentEvent, AgentInput, Radio, ReportPeriod, SouthboundAgent, StreamFaults, StreamPair, Ue, UeChange,
-    UeEvent,
+    AgentEvent, AgentInput, Allocation, CellControl, Radio, ReportPeriod, SouthboundAgent, StreamFaults,
+    StreamPair, Ue, UeChange, UeEvent,
 };
+use bytes::Bytes;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::slice::{PrbRange, SliceCommand, SliceSet, UeScheduler};
+use ranlab_wire::flexran::*;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -33,7 +37,7 @@ fn event(imsi: u64, change: UeChange) -> AgentInput<'static> {
 }
 
 fn up(imsi: u64) -> AgentInput<'static> {
-    event(imsi, UeChange::Activated(Ue { imsi, tmsi: 1, radio: Radio::default() }))
+    event(imsi, UeChange::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: Radio::default() }))
 }
 
 fn at(ms: u64) -> Time {
@@ -117,15 +121,26 @@ fn the_controllers_period_counts_if_it_is_honoured() {
     assert!(pair.agent.counters().reports >= before + 9);
 }
 
+/// Slices by number, lowest and highest group.
+fn fixed(slices: &[(u32, u32, u32)]) -> SliceDlUlConfig {
+    let slice = |(id, low, high): &(u32, u32, u32)| Slice {
+        id: Some(*id),
+        params: Some(SliceParameters::Fixed(SliceStatic { pos_low: Some(*low), pos_high: Some(*high) })),
+        ..Slice::default()
+    };
+    let (algorithm, slices) = (Some(SliceAlgorithm::Static.into()), slices.iter().map(slice).collect());
+    SliceDlUlConfig { algorithm, slices, scheduler: None }
+}
+
 #[test]
 fn commands_reach_the_base_station() {
     let mut pair = pair(StreamFaults { piece_bytes: 1_000, ..StreamFaults::delay(MS) }, 1);
     pair.tell_agent(up(1));
     pair.run_until(at(10));
     pair.agent_events.clear();
-    pair.controller.delegate("scheduler.so", vec![0_u8; 203_698].into());
-    pair.controller.hand_over(61, 9);
-    pair.controller.slice(&[(1, 4), (2, 3)]);
+    pair.controller.delegate(0, "scheduler.so", vec![0_u8; 203_698].into());
+    pair.controller.hand_over(0, 61, 9);
+    pair.controller.slice(0, fixed(&[(1, 0, 3), (2, 4, 6)]));
     pair.controller.echo(5, Some(77), Some(vec![7; 1_500].into()));
     pair.run_until(at(30));
     assert_eq!(pair.agent.counters().discarded_bytes, 203_698);
@@ -231,7 +246,7 @@ fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
             let reported = last.csi_report[0].report.clone();
             assert_eq!(
                 reported,
-                Some(ranlab_wire::flexran::Csi::P10(ranlab_wire::flexran::CsiP10 { wb_cqi: Some(cqi) }))
+                Some(Csi::P10(CsiP10 { wb_cqi: Some(cqi) }))
             );
             frames.insert(sfn);
         }
@@ -244,4 +259,201 @@ fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
     pair.tell_agent(event(4, UeChange::Deactivated));
     pair.run_until(at(13_000));
     assert!(check(&mut pair, 4, 15) >= 19);
+}
+
+/// A cell of 25 resource blocks that believes everything that is possible.
+#[derive(Debug)]
+struct FakeCell(std::rc::Rc<std::cell::RefCell<Fake>>);
+
+#[derive(Debug, Default)]
+struct Fake {
+    subframe: u64,
+    ues: Vec<u16>,
+    set: SliceSet,
+    homes: std::collections::BTreeMap<u16, u16>,
+    decided: Vec<(u64, Vec<Allocation>)>,
+}
+
+impl CellControl for FakeCell {
+    fn prbs(&self) -> u16 {
+        25
+    }
+    fn subframe(&self) -> u64 {
+        self.0.borrow().subframe
+    }
+    fn ue(&self, rnti: u16) -> Option<Radio> {
+        let radio = Radio { cqi: 9, queue_bytes: 1_000 + u32::from(rnti), ..Radio::default() };
+        self.0.borrow().ues.contains(&rnti).then_some(radio)
+    }
+    fn set(&self) -> SliceSet {
+        self.0.borrow().set.clone()
+    }
+    fn slice_of(&self, rnti: u16) -> Option<u16> {
+        self.0.borrow().homes.get(&rnti).copied()
+    }
+    fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal> {
+        let next = self.set().after(command, 25)?;
+        let mut fake = self.0.borrow_mut();
+        fake.set = next;
+        if let SliceCommand::Associate(ues) = command {
+            fake.homes.extend(ues.iter().map(|ue| (ue.rnti, ue.slice)));
+        }
+        Ok(())
+    }
+    fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal> {
+        let mut fake = self.0.borrow_mut();
+        if subframe < fake.subframe {
+            return Err(Refusal::new(Reason::Invalid, "too late"));
+        }
+        fake.decided.push((subframe, allocations.to_vec()));
+        Ok(())
+    }
+}
+
+/// An agent over a cell with two UEs, its controller, and the cell.
+fn steered() -> (StreamPair<FlexranAgent, FlexranSession>, std::rc::Rc<std::cell::RefCell<Fake>>) {
+    let fake = std::rc::Rc::new(std::cell::RefCell::new(Fake { ues: vec![1, 2], ..Fake::default() }));
+    let agent = FlexranAgent::over(settings(), Box::new(FakeCell(fake.clone())));
+    let controller = FlexranSession::new(SessionSettings::default());
+    let mut pair = StreamPair::new(agent, controller, StreamFaults::delay(MS), 1);
+    for rnti in [1, 2] {
+        let ue = Ue { imsi: rnti.into(), tmsi: 1, rnti: Some(rnti), radio: Radio::default() };
+        pair.tell_agent(event(rnti.into(), UeChange::Activated(ue)));
+    }
+    pair.run_until(at(100));
+    pair.controller_events.clear();
+    (pair, fake)
+}
+
+/// How commands with a number ended.
+fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Option<String>)> {
+    let ended = |event: FlexranEvent| match event {
+        FlexranEvent::Outcome { xid, refusal } => Some((xid, refusal)),
+        _ => None,
+    };
+    pair.controller_events.drain(..).filter_map(ended).collect()
+}
+
+/// Lets the cell's time pass with the stream's.
+fn pass(pair: &mut StreamPair<FlexranAgent, FlexranSession>, fake: &std::cell::RefCell<Fake>, until: u64) {
+    while pair.now < at(until) {
+        let next = pair.now + MS;
+        fake.borrow_mut().subframe = next.as_nanos() / 1_000_000;
+        pair.tell_agent(AgentInput::Wake);
+        pair.run_until(next);
+    }
+}
+
+#[test]
+fn what_a_cell_tells_is_what_is_reported() {
+    let (mut pair, _) = steered();
+    pair.run_until(at(300));
+    let known = |event: &FlexranEvent| matches!(event, FlexranEvent::Known(reply) if reply.cell_config[0].dl_bandwidth == Some(25));
+    let queues: Vec<Option<u32>> = pair
+        .controller_events
+        .iter()
+        .filter_map(|event| match event {
+            FlexranEvent::Statistics(reply) => reply.ue_report.last(),
+            _ => None,
+        })
+        .map(|ue| ue.rlc_report.last().unwrap().tx_queue_size)
+        .collect();
+    assert!(queues.len() >= 3 && queues.iter().all(|queue| *queue == Some(1_002)), "{queues:?}");
+    assert!(!pair.controller_events.iter().any(known), "told once, at the beginning");
+}
+
+#[test]
+fn a_controller_that_schedules_is_told_of_subframes_and_its_decisions_come_to_the_cell() {
+    let (mut pair, fake) = steered();
+    pass(&mut pair, &fake, 200);
+    assert_eq!(pair.agent.counters().triggers, 0, "nobody asked for them");
+    pair.controller.reconfigure(7, &Policy::of_behavior(Policy::REMOTE).to_string());
+    pass(&mut pair, &fake, 300);
+    assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::Remote);
+    let triggers: Vec<u32> = pair
+        .controller_events
+        .iter()
+        .filter_map(|event| match event {
+            FlexranEvent::Other(message) => match &**message {
+                Message::SfTrigger(trigger) => trigger.sfn_sf,
+                other => panic!("{other:?}"),
+            },
+            _ => None,
+        })
+        .collect();
+    assert!((95..=100).contains(&triggers.len()), "one each subframe: {}", triggers.len());
+    assert!(triggers.windows(2).all(|two| ms_of_sfn_sf(two[1]) == ms_of_sfn_sf(two[0]).map(|ms| ms + 1)));
+    assert_eq!(outcomes(&mut pair), [(7, None)]);
+    let decision = |rnti: u32, bitmap, mcs: Option<u32>| DlData {
+        rnti: Some(rnti),
+        dl_dci: Some(DlDci { rb_bitmap: Some(bitmap), mcs: mcs.into_iter().collect(), ..DlDci::default() }),
+        ..DlData::default()
+    };
+    pair.controller.allocate(sfn_sf(310), vec![decision(1, 0x0f, None), decision(2, 0x1ff0, Some(12))]);
+    pair.controller.allocate(sfn_sf(290), vec![decision(1, 1, None)]);
+    pair.controller.allocate(sfn_sf(311), vec![decision(1, 3, None), decision(2, 2, None)]);
+    pair.controller.allocate(sfn_sf(312), vec![decision(1, 0x2000, None)]);
+    pass(&mut pair, &fake, 320);
+    let of = |rnti, prbs, mcs| Allocation { rnti, prbs, mcs };
+    assert_eq!(fake.borrow().decided, [(310, vec![of(1, 8, None), of(2, 17, Some(12))])]);
+    let counters = *pair.agent.counters();
+    assert_eq!((counters.decisions, counters.refused_commands, counters.faults), (1, 3, 0));
+    assert_eq!(outcomes(&mut pair), [], "decisions have no number");
+    // A base station whose controller is gone schedules by itself.
+    pair.reset();
+    assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::ProportionalFair);
+}
+
+#[test]
+fn code_is_pushed_by_name_and_policies_name_it() {
+    let (mut pair, fake) = steered();
+    let policy = |name: &str| Policy::of_behavior(name).to_string();
+    pair.controller.reconfigure(1, &policy("mine"));
+    pair.controller.delegate(2, "mine", Bytes::from_static(b"round_robin_dl"));
+    pair.controller.reconfigure(3, &policy("mine"));
+    pair.controller.delegate(4, "foreign", vec![0x7f, 0x45, 0x4c, 0x46].into());
+    pair.controller.reconfigure(5, &policy("foreign"));
+    pair.controller.reconfigure(6, "mac:\n - ul_scheduler:\n");
+    pair.run_until(at(150));
+    let ended = outcomes(&mut pair);
+    let refused: Vec<u32> = ended.iter().filter(|(_, why)| why.is_some()).map(|(xid, _)| *xid).collect();
+    assert_eq!((ended.len(), refused), (6, vec![1, 5, 6]), "{ended:?}");
+    assert!(ended[0].1.as_ref().unwrap().contains("neither built in nor pushed"), "{ended:?}");
+    assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::RoundRobin);
+    assert_eq!((pair.agent.counters().discarded_bytes, pair.agent.counters().faults), (18, 0));
+}
+
+#[test]
+fn slices_of_either_flexran_come_to_the_cell_or_are_refused_with_a_reason() {
+    let (mut pair, fake) = steered();
+    let shares =
+        |shares: &[u32]| Policy { shares_ppm: Some(shares.to_vec()), ..Policy::default() }.to_string();
+    pair.controller.reconfigure(1, &shares(&[600_000, 400_000]));
+    pair.run_until(at(150));
+    let ranges = |fake: &std::cell::RefCell<Fake>| -> Vec<PrbRange> {
+        let range = |slice: &ranlab_wire::e2sm::slice::Slice| match slice.parameters {
+            ranlab_wire::e2sm::slice::SliceParameters::Static(range) => range,
+            _ => panic!("{slice:?}"),
+        };
+        fake.borrow().set.slices.iter().map(range).collect()
+    };
+    let range = |low, high| PrbRange { low, high };
+    assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)]);
+    assert_eq!(fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(), [(1, 0), (2, 1)], "in turn");
+    pair.controller.reconfigure(2, &shares(&[600_000, 500_000]));
+    pair.controller.slice(3, fixed(&[(1, 0, 8), (2, 8, 12)]));
+    pair.controller.slice(4, fixed(&[(1, 0, 13)]));
+    pair.controller.associate(5, &[(1, 9)]);
+    pair.controller.associate(6, &[(99, 1)]);
+    pair.run_until(at(200));
+    let ended = outcomes(&mut pair);
+    assert_eq!(ended[0], (1, None));
+    assert!(ended[1..].iter().all(|(_, why)| why.is_some()) && ended.len() == 6, "{ended:?}");
+    assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)], "a refusal changes nothing");
+    pair.controller.slice(7, fixed(&[(1, 0, 8), (2, 9, 12)]));
+    pair.controller.associate(8, &[(1, 2)]);
+    pair.run_until(at(250));
+    assert_eq!(outcomes(&mut pair), [(7, None), (8, None)]);
+    assert_eq!((ranges(&fake), fake.borrow().homes[&1]), (vec![range(0, 17), range(18, 24)], 2));
+    assert_eq!(pair.agent.counters().faults, 0);
 }

@@ -3,16 +3,19 @@
 //! A further protocol needs a codec and one [`SouthboundAgent`]; the emulator, the benchmark and [`StreamPair`] take any
 //! of them. The five phases are MARC's: initialisation, configuration, reporting, UE activation, UE deactivation.
 mod buffer;
+mod cell;
 mod dialect;
 mod pair;
 mod ue;
 
 pub use buffer::{MAX_BUFFER_BYTES, StreamBuffer, StreamFault};
+pub use cell::{Allocation, CellControl};
 pub use dialect::{DIALECTS, Dialect, Language};
 pub use pair::{StreamFaults, StreamPair};
 pub use ue::{Radio, Ue, UeChange, UeEvent, UeTable};
 
 use crate::Time;
+use ranlab_wire::e2sm::control::Refusal;
 use std::time::Duration;
 
 /// What happened to an agent.
@@ -30,6 +33,13 @@ pub enum AgentInput<'a> {
     Ue(UeEvent),
     /// Control of the UEs was delegated to the base station (`true`): nothing is reported until it is taken back.
     Delegated(bool),
+    /// The handover that [`AgentEvent::Handover`] told of was carried out, or refused.
+    HandoverEnded {
+        /// Who.
+        rnti: u16,
+        /// Why not.
+        refusal: Option<Refusal>,
+    },
     /// [`SouthboundAgent::wake_at`] has come.
     Wake,
 }
@@ -81,6 +91,8 @@ pub enum AgentEvent {
     /// The controller shows that it speaks the dialect of this name, and not what the agent was told; one that can speaks it
     /// from here on.
     Speaks(&'static str),
+    /// A command that the base station cannot carry out; nothing has changed.
+    Refused(String),
     /// The controller broke the protocol.
     Fault(String),
 }
@@ -131,6 +143,12 @@ pub struct AgentCounters {
     pub rounds: u64,
     /// Scheduling and slicing commands.
     pub commands: u64,
+    /// Subframes that the controller was told of, to decide on them or on later ones.
+    pub triggers: u64,
+    /// Its decisions on subframes that the cell took.
+    pub decisions: u64,
+    /// Its commands and decisions that the cell refused, decisions that came too late among them.
+    pub refused_commands: u64,
     /// Breaches of the protocol by the controller.
     pub faults: u64,
     /// UE events that could not be served: the table was full, the UE unknown.

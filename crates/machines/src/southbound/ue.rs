@@ -52,6 +52,8 @@ pub struct Ue {
     pub imsi: u64,
     /// TMSI.
     pub tmsi: u32,
+    /// C-RNTI that the cell under the agent gave it; none: the agent gives one.
+    pub rnti: Option<u16>,
     /// What the radio says.
     pub radio: Radio,
 }
@@ -110,20 +112,29 @@ impl UeTable {
         Self { by_rnti: BTreeMap::new(), rnti_of: BTreeMap::new(), next: FIRST_RNTI, limit }
     }
 
-    /// Adds a UE; its C-RNTI, or `None` if the table is full or has it already.
+    /// Adds a UE; its C-RNTI, or `None` if the table is full or has it or its C-RNTI already.
     pub fn add(&mut self, ue: Ue) -> Option<u16> {
         if self.by_rnti.len() >= self.limit || self.rnti_of.contains_key(&ue.imsi) {
             return None;
         }
+        let rnti = match ue.rnti {
+            Some(rnti) if self.by_rnti.contains_key(&rnti) => return None,
+            Some(rnti) => rnti,
+            None => self.free(),
+        };
+        self.by_rnti.insert(rnti, ue);
+        self.rnti_of.insert(ue.imsi, rnti);
+        Some(rnti)
+    }
+
+    fn free(&mut self) -> u16 {
         // Fewer UEs than numbers: there is a free one.
         while self.by_rnti.contains_key(&self.next) {
             self.next = following(self.next);
         }
         let rnti = self.next;
         self.next = following(rnti);
-        self.by_rnti.insert(rnti, ue);
-        self.rnti_of.insert(ue.imsi, rnti);
-        Some(rnti)
+        rnti
     }
 
     /// Removes a UE.
@@ -169,7 +180,7 @@ mod tests {
     use super::*;
 
     fn ue(imsi: u64) -> Ue {
-        Ue { imsi, tmsi: 0, radio: Radio::default() }
+        Ue { imsi, tmsi: 0, rnti: None, radio: Radio::default() }
     }
 
     #[test]
@@ -180,6 +191,10 @@ mod tests {
         assert_eq!((table.add(ue(3)), table.add(ue(4)), table.add(ue(5))), (Some(63), Some(64), None));
         assert_eq!((table.remove(9), table.update(9, Radio::default())), (None, None));
         assert_eq!(table.len(), 3);
+        table.remove(3);
+        let of_a_cell = |rnti| Ue { rnti: Some(rnti), ..ue(7) };
+        assert_eq!((table.add(of_a_cell(62)), table.add(of_a_cell(1))), (None, Some(1)));
+        assert_eq!((table.get(1).map(|ue| ue.imsi), table.add(ue(7))), (Some(7), None));
     }
 
     #[test]

@@ -1,0 +1,157 @@
+//! The flexible scheduler: base stations whose downlink this controller schedules, subframe by subframe.
+//!
+//! A base station whose behaviour is remote says which subframe begins. Each run of the application decides on the subframe
+//! that lies [`ahead`](super::FlexranControllerSettings::schedule_ahead) of it: resource block groups go to the UEs that have
+//! something waiting by their last report, in equal parts, the rest in turn. The MCS is the base station's to choose. A
+//! decision that comes after its subframe has begun is worth nothing; the base station counts it.
+use super::rib::{AgentNode, Rib};
+use crate::southbound::{Clock, ConnectionId};
+use ranlab_wire::flexran::{DlData, DlDci, ms_of_sfn_sf, rbgs, sfn_sf};
+use std::collections::BTreeMap;
+
+/// Subframes that one run decides on for a base station, at most: those that it missed and the present one.
+const CATCH_UP_MAX: u64 = 16;
+/// Subframes after which their numbers begin again.
+const NUMBERS_MS: u64 = 10_240;
+
+/// A decision for a base station: frame and subframe, and who has what.
+pub(super) type Decision = (ConnectionId, u32, Vec<DlData>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    /// The last subframe that it was told of.
+    last_ms: Option<u64>,
+    /// Which UE is the first to have one group more than the others.
+    first: usize,
+}
+
+/// The application.
+#[derive(Debug, Default)]
+pub(super) struct FlexibleScheduler {
+    ahead: u64,
+    remote: BTreeMap<ConnectionId, Turn>,
+    decisions: u64,
+}
+
+impl FlexibleScheduler {
+    pub(super) fn new(ahead: u32) -> Self {
+        Self { ahead: ahead.into(), ..Self::default() }
+    }
+
+    /// From here on it schedules this base station, or no more.
+    pub(super) fn set(&mut self, id: ConnectionId, remote: bool) {
+        if remote {
+            self.remote.entry(id).or_default();
+        } else {
+            self.remote.remove(&id);
+        }
+    }
+
+    pub(super) fn is_remote(&self, id: ConnectionId) -> bool {
+        self.remote.contains_key(&id)
+    }
+
+    /// Decisions so far, and base stations that it schedules.
+    pub(super) fn counts(&self) -> (u64, usize) {
+        (self.decisions, self.remote.len())
+    }
+
+    /// One run.
+    pub(super) fn run(&mut self, rib: &Rib, clock: &mut dyn Clock) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        for (id, turn) in &mut self.remote {
+            let Some(agent) = rib.agents().get(id).filter(|agent| agent.alive) else { continue };
+            let Some(now_ms) = agent.subframe.and_then(ms_of_sfn_sf).map(u64::from) else { continue };
+            let new = turn.last_ms.map_or(1, |last| (now_ms + NUMBERS_MS - last) % NUMBERS_MS);
+            turn.last_ms = Some(now_ms);
+            for back in (0..new.min(CATCH_UP_MAX)).rev() {
+                let target_ms = (now_ms + self.ahead + NUMBERS_MS - back) % NUMBERS_MS;
+                let data = share(agent, &mut turn.first);
+                clock.visit(agent.ues.len());
+                if !data.is_empty() {
+                    decisions.push((*id, sfn_sf(target_ms), data));
+                }
+            }
+        }
+        self.decisions += decisions.len() as u64;
+        decisions
+    }
+}
+
+/// Resource block groups of one subframe for the UEs of a base station that have something waiting.
+fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
+    let cell = agent.config.cell_config.first();
+    let prbs = cell.and_then(|cell| cell.dl_bandwidth).and_then(|prbs| u16::try_from(prbs).ok()).unwrap_or(0);
+    let groups = usize::from(rbgs(prbs));
+    let waits = |ue: &super::UeNode| {
+        let queues = ue.report.iter().flat_map(|report| &report.rlc_report);
+        queues.filter_map(|queue| queue.tx_queue_size).any(|octets| octets > 0)
+    };
+    let mut ues: Vec<u32> = agent.ues.iter().filter(|(_, ue)| waits(ue)).map(|(rnti, _)| *rnti).collect();
+    if ues.is_empty() || groups == 0 {
+        return Vec::new();
+    }
+    let turn = *first % ues.len();
+    ues.rotate_left(turn);
+    ues.truncate(groups);
+    let (each, more) = (groups / ues.len(), groups % ues.len());
+    // Who had one more, or was served at all, comes last the next time.
+    *first = turn + if more > 0 { more } else { ues.len() };
+    let mut low = 0;
+    let of = |(nth, rnti): (usize, u32)| {
+        let count = each + usize::from(nth < more);
+        // At most 32 groups.
+        let bitmap = (((1_u64 << count) - 1) << low) as u32;
+        low += count;
+        let dci = DlDci { rnti: Some(rnti), res_alloc: Some(0), rb_bitmap: Some(bitmap), ..DlDci::default() };
+        DlData { rnti: Some(rnti), dl_dci: Some(dci), serv_cell_index: Some(0), ..DlData::default() }
+    };
+    ues.into_iter().enumerate().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::flexran::{CellConfig, EnbConfigReply, RlcBsr, UeStatsReport};
+
+    fn agent(prbs: u32, queues: &[u32]) -> AgentNode {
+        let cell_config = vec![CellConfig { dl_bandwidth: Some(prbs), ..CellConfig::default() }];
+        let ue = |octets: &u32| super::super::UeNode {
+            report: Some(UeStatsReport {
+                rlc_report: vec![RlcBsr { tx_queue_size: Some(*octets), ..RlcBsr::default() }],
+                ..UeStatsReport::default()
+            }),
+            ..super::super::UeNode::default()
+        };
+        AgentNode {
+            config: EnbConfigReply { cell_config, ..EnbConfigReply::default() },
+            ues: (1..).zip(queues.iter().map(ue)).collect(),
+            alive: true,
+            ..AgentNode::default()
+        }
+    }
+
+    fn given(data: &[DlData]) -> Vec<(u32, u32)> {
+        data.iter()
+            .map(|data| (data.rnti.unwrap(), data.dl_dci.as_ref().unwrap().rb_bitmap.unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn groups_go_to_those_who_have_something_waiting_in_equal_parts() {
+        let mut first = 0;
+        // 13 groups, three UEs of which one has nothing.
+        let cell = agent(25, &[500, 0, 700]);
+        assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
+        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "in turn");
+        assert_eq!(given(&share(&agent(106, &[1]), &mut first)), [(1, 0x07ff_ffff)]);
+        assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
+        assert!(share(&agent(0, &[1]), &mut first).is_empty());
+        // More UEs than groups: each has its turn.
+        let (many, mut served) = (agent(6, &[1; 20]), [0; 20]);
+        for _ in 0..10 {
+            share(&many, &mut first).iter().for_each(|data| served[data.rnti.unwrap() as usize - 1] += 1);
+        }
+        assert_eq!(served, [3; 20]);
+    }
+}

@@ -1,0 +1,146 @@
+//! A UE goes from one radio to another with what waits for it: its flows go on, its buffers are forwarded.
+use super::{Moved, Radio, SharedRadio};
+use ranlab_model::user_plane::{RrcKind, UES_MAX};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdk::wire::e2sm::rrc::{RrcCell, RrcChange};
+use std::sync::{Arc, PoisonError};
+
+/// Who has moved at either radio, for their agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandedOver {
+    /// Where it was: that it went.
+    pub source: Moved,
+    /// Where it is: that it came, and who moved meanwhile.
+    pub target: Vec<Moved>,
+}
+
+/// Hands a UE over. Controllers of either cell hear of it: a release with where to, a handover with where from.
+///
+/// # Errors
+/// The UE is not there, or the target cannot take it; then nothing has changed.
+pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Result<HandedOver, Refusal> {
+    if Arc::ptr_eq(source, target) {
+        return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is in that cell")));
+    }
+    let mut both = [source, target].map(|radio| radio.lock().unwrap_or_else(PoisonError::into_inner));
+    let [source, target] = both.each_mut().map(|radio| &mut **radio);
+    let Some(number) = source.number(rnti) else {
+        return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
+    };
+    // Nothing arrives before it was sent.
+    let mut moved = target.follow(source.cell.now_us());
+    if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
+        return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
+    }
+    let whats = source.meter.leave(&source.cell, number, rnti);
+    let Some(context) = source.cell.hand_over(rnti) else {
+        return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
+    };
+    let bearer = source.forget(number, rnti).unwrap_or_default();
+    let from = RrcCell { cell_id: source.cell_id, rnti };
+    // There is room.
+    let Ok(there) = target.cell.admit(context) else {
+        return Err(Refusal::new(Reason::TooMany, format!("cell {} refuses the UE", target.cell_id)));
+    };
+    target.rntis.insert(number, there);
+    target.bearers.insert(there, bearer);
+    target.meter.arrive(&target.cell, number, there, whats);
+    target.hear(|event| {
+        let came = event.change == RrcChange::Handover && event.rnti == there;
+        event.other = came.then_some(from).or(event.other);
+    });
+    let to = RrcCell { cell_id: target.cell_id, rnti: there };
+    source.hear(|event| event.other = (event.rnti == rnti).then_some(to).or(event.other));
+    moved.push(Moved::Came { ue: number, rnti: there });
+    Ok(HandedOver { source: Moved::Went { ue: number, rnti }, target: moved })
+}
+
+impl Radio {
+    fn number(&self, rnti: u16) -> Option<u32> {
+        self.rntis.iter().find(|(_, known)| **known == rnti).map(|(number, _)| *number)
+    }
+
+    /// Lets time pass until no earlier than `until_us`.
+    fn follow(&mut self, until_us: u64) -> Vec<Moved> {
+        let mut moved = Vec::new();
+        let slot_us = self.cell.config().carrier.slot_us();
+        while self.cell.now_us() < until_us {
+            let end_us = until_us + slot_us;
+            moved.extend(self.pass(Time::from_nanos(end_us.saturating_mul(1_000))));
+        }
+        moved
+    }
+}
+
+/// What RRC did, with what `tell` knows besides.
+impl Radio {
+    pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_sdk::wire::e2sm::rrc::RrcEvent)) {
+        let events: Vec<_> = self.cell.take_events().collect();
+        for event in events {
+            let is_handover = matches!(event.kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
+            let mut event = self.event(event.kind, event.rnti, event.ue);
+            if is_handover {
+                tell(&mut event);
+            }
+            self.news.push(event);
+        }
+        let beyond = self.news.len().saturating_sub(ranlab_model::user_plane::EVENTS_MAX);
+        self.news.drain(..beyond);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FlowPlan, RadioConfig, What};
+    use super::*;
+    use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::e2ap::Plmn;
+    use std::sync::Mutex;
+
+    fn radio(cell_id: u16, start_us: u64) -> SharedRadio {
+        let flows = vec![FlowPlan::new(What::Udp(1_000, None))];
+        let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
+        Arc::new(Mutex::new(Radio::new(&config, (cell_id, 1), Plmn::new(1, 1, 2), start_us, 0).unwrap()))
+    }
+
+    /// Lets both pass until so many milliseconds.
+    fn pass(radios: [&SharedRadio; 2], ms: std::ops::Range<u64>) {
+        for ms in ms {
+            for radio in radios {
+                radio.lock().unwrap().pass(Time::from_nanos(ms * 1_000_000));
+            }
+        }
+    }
+
+    #[test]
+    fn both_ends_tell_of_it_and_no_packet_is_lost() {
+        // The second one's slots begin half a slot later.
+        let (a, b) = (radio(0, 0), radio(1, 500));
+        pass([&a, &b], 0..1_000);
+        for radio in [&a, &b] {
+            radio.lock().unwrap().news.clear();
+        }
+        let moved = hand_over(&a, &b, 2).unwrap();
+        assert_eq!(moved.source, Moved::Went { ue: 2, rnti: 2 });
+        assert_eq!(moved.target, [Moved::Came { ue: 2, rnti: 3 }]);
+        let told = |radio: &SharedRadio| {
+            let news = std::mem::take(&mut radio.lock().unwrap().news);
+            news.into_iter().map(|event| (event.change, event.rnti, event.other)).collect::<Vec<_>>()
+        };
+        let cell = |cell_id, rnti| Some(RrcCell { cell_id, rnti });
+        assert_eq!(told(&a), [(RrcChange::Release, 2, cell(1, 3))]);
+        assert_eq!(told(&b), [(RrcChange::Handover, 3, cell(0, 2))]);
+        pass([&a, &b], 1_000..3_000);
+        let meter = b.lock().unwrap().meter();
+        let of_2 = meter.flows.iter().find(|flow| flow.ue == 2).unwrap();
+        let mbps = of_2.bytes as f64 * 8e-6 / 2.0;
+        assert!((mbps - 1.0).abs() < 0.05 && of_2.dropped == 0, "{of_2:?}");
+        for (source, rnti, why) in [(&a, 2, "no UE 2"), (&b, 9, "no UE 9")] {
+            let refused = hand_over(source, if Arc::ptr_eq(source, &a) { &b } else { &a }, rnti).unwrap_err();
+            assert!(refused.detail.contains(why), "{refused:?}");
+        }
+        assert!(hand_over(&a, &a, 1).unwrap_err().detail.contains("in that cell"));
+        assert_eq!((told(&a), told(&b)), (vec![], vec![]), "a refusal is no news");
+    }
+}

@@ -1,0 +1,75 @@
+//! The base station under an agent of FlexRAN or OpenEmpower: the same commands to the same cell as over E2.
+use super::control::{Station, short};
+use super::{SharedRadio, convert};
+use ranlab_machines::southbound::{Allocation, CellControl, Radio as Heard};
+use ranlab_model::user_plane::{self as up, Command, Direction};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::functions::slice::SliceControl;
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceSet};
+
+/// Subframes last 1 ms, whatever a slot lasts.
+const SUBFRAME_US: u64 = 1_000;
+
+/// A radio as agents of FlexRAN and OpenEmpower have it.
+pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
+    Box::new(Station(radio.clone()))
+}
+
+impl CellControl for Station {
+    fn prbs(&self) -> u16 {
+        SliceControl::prbs(self)
+    }
+
+    fn subframe(&self) -> u64 {
+        let radio = self.radio();
+        (radio.cell.slot() * radio.cell.config().carrier.slot_us()).div_ceil(SUBFRAME_US)
+    }
+
+    fn ue(&self, rnti: u16) -> Option<Heard> {
+        let report = self.radio().cell.report(rnti)?;
+        let db = |db: f32| db.round().clamp(-128.0, 127.0) as i8;
+        Some(Heard {
+            cqi: report.radio.wb_cqi,
+            sinr_db: db(report.radio.pusch_snr.db()),
+            headroom_db: report.radio.phr_db,
+            queue_bytes: short(report.dl.queue_bytes),
+            queue_ms: short(report.dl.head_delay_us / 1_000),
+            // At most 275.
+            prbs: report.dl.sched_prbs as u16,
+            ..Heard::default()
+        })
+    }
+
+    fn set(&self) -> SliceSet {
+        SliceControl::set(self)
+    }
+
+    fn slice_of(&self, rnti: u16) -> Option<u16> {
+        self.radio().cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down))
+    }
+
+    fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal> {
+        let next = SliceControl::set(self).after(command, SliceControl::prbs(self))?;
+        if let SliceCommand::Associate(ues) = command
+            && let Some(ue) = ues.iter().find(|ue| !self.has_ue(ue.rnti))
+        {
+            return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti)));
+        }
+        self.control(Time::ZERO, command, &next)
+    }
+
+    fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal> {
+        let mut radio = self.radio();
+        let slot_us = radio.cell.config().carrier.slot_us();
+        let slots = (SUBFRAME_US / slot_us).max(1);
+        let of = |one: &Allocation| up::Allocation { rnti: one.rnti, prbs: one.prbs, mcs: one.mcs };
+        let allocations: Vec<_> = allocations.iter().map(of).collect();
+        for slot in subframe * slots..(subframe + 1) * slots {
+            // If the first slot of a subframe takes it the others do.
+            let decision = Command::Allocate(Direction::Down, slot, allocations.clone());
+            radio.cell.command(&decision).map_err(|why| convert::refusal(&why))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! A base station's radio beside its agent: who drives it, and what the agent is yet to be told.
+use super::deadlines::now;
+use crate::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
+use ranlab_sdk::wire::e2ap::Plmn;
+use ranlab_sdk::wire::e2sm::control::Refusal;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// A radio and the news for its agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(super) radio: SharedRadio,
+    moved: Rc<RefCell<Vec<Moved>>>,
+    passed: Rc<Notify>,
+}
+
+impl Cell {
+    /// The radio of the base station with this number, whose time begins now.
+    pub(super) fn new(config: &RadioConfig, number: u32, seed: u64) -> Result<Self, RadioError> {
+        // Base stations are fewer than 65,536.
+        let cell_id = number as u16;
+        let seed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // As the UEs' IMSIs begin.
+        let home = Plmn::new(901, 70, 2);
+        let radio = Radio::new(config, (cell_id, seed), home, now().as_nanos() / 1_000, 0)?;
+        let radio = Arc::new(Mutex::new(radio));
+        Ok(Self { radio, moved: Rc::default(), passed: Rc::new(Notify::new()) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Radio> {
+        self.radio.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets its time pass as ours does, for ever.
+    pub(super) async fn drive(self) {
+        let Self { radio, moved, passed } = self;
+        radio::drive(radio, |news| {
+            moved.borrow_mut().extend(news);
+            passed.notify_one();
+        })
+        .await;
+    }
+
+    /// Returns after its time has passed on.
+    pub(super) async fn passed(&self) {
+        self.passed.notified().await;
+    }
+
+    /// Who moved since this was last asked.
+    pub(super) fn moved(&self) -> Vec<Moved> {
+        std::mem::take(&mut *self.moved.borrow_mut())
+    }
+
+    /// Hands a UE over; the agents of both hear of it when they ask.
+    pub(super) fn hand_over(&self, target: &Self, rnti: u16) -> Result<(), Refusal> {
+        let handed_over = radio::hand_over(&self.radio, &target.radio, rnti)?;
+        self.moved.borrow_mut().push(handed_over.source);
+        target.moved.borrow_mut().extend(handed_over.target);
+        target.passed.notify_one();
+        Ok(())
+    }
+}

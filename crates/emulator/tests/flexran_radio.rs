@@ -1,0 +1,317 @@
+//! Radios under FlexRAN's controller, in virtual time: remote scheduling, policies, slices, handover.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use ranlab_controllers::flexran::{
+    FlexranController, FlexranControllerSettings, Order, QueueKind, RatePolicy, RibShare,
+};
+use ranlab_controllers::southbound::{Action, Clock};
+use ranlab_emulator::radio::{
+    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
+};
+use ranlab_machines::Time;
+use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+use ranlab_machines::southbound::{
+    AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
+};
+use ranlab_model::user_plane::{Carrier, Direction};
+use ranlab_wire::e2ap::Plmn;
+use ranlab_wire::flexran::{Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
+
+/// Work costs a little, and a cycle is a millisecond.
+struct Virtual(Time);
+
+impl Clock for Virtual {
+    fn now(&mut self) -> Time {
+        self.0
+    }
+    fn message(&mut self, _: usize) {
+        self.0 += Duration::from_micros(1);
+    }
+    fn visit(&mut self, _: usize) {}
+    fn spend(&mut self, time: Duration) {
+        self.0 += time;
+    }
+}
+
+struct Station {
+    agent: FlexranAgent,
+    radio: SharedRadio,
+    /// Octets on their way to it, and when they arrive.
+    inbound: VecDeque<(Time, Vec<u8>)>,
+    outbound: VecDeque<(Time, Vec<u8>)>,
+    refused: Vec<String>,
+}
+
+/// Base stations with radios, and FlexRAN's controller, so far apart.
+struct World {
+    now: Time,
+    delay: Duration,
+    controller: FlexranController,
+    stations: Vec<Station>,
+    handovers: u32,
+}
+
+impl World {
+    fn new(delay: Duration, radios: &[RadioConfig]) -> Self {
+        let settings = FlexranControllerSettings {
+            rib_share: RibShare::Fixed(0.8),
+            queue: QueueKind::Bounded,
+            rate: RatePolicy::Fixed(4 * MS),
+            ..FlexranControllerSettings::default()
+        };
+        let controller = FlexranController::new(settings);
+        let mut world = Self { now: Time::ZERO, delay, controller, stations: Vec::new(), handovers: 0 };
+        radios.iter().for_each(|radio| world.join(radio));
+        world.pass(SECOND);
+        world
+    }
+
+    fn join(&mut self, config: &RadioConfig) {
+        let index = self.stations.len() as u16;
+        let radio = Radio::new(config, (index, 7), PLMN, 0, 0).unwrap();
+        let radio: SharedRadio = Arc::new(Mutex::new(radio));
+        let settings = FlexranAgentSettings {
+            station: u64::from(index) + 1,
+            pci: index + 1,
+            period: ReportPeriod::Honour,
+            dialect: FlexranDialect::V0,
+            max_ues: 100,
+            phase: Duration::ZERO,
+        };
+        let mut agent = FlexranAgent::over(settings, station(&radio));
+        agent.handle(self.now, AgentInput::Connecting);
+        agent.handle(self.now, AgentInput::Connected);
+        self.controller.connected(index.into());
+        let (inbound, outbound, refused) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        self.stations.push(Station { agent, radio, inbound, outbound, refused });
+    }
+
+    fn meet(&mut self, index: usize, moved: Vec<Moved>) {
+        for moved in moved {
+            let (imsi, change) = match moved {
+                Moved::Came { ue, rnti } => {
+                    let radio = Heard::default();
+                    let came = Ue { imsi: ue.into(), tmsi: ue, rnti: Some(rnti), radio };
+                    (ue, UeChange::Activated(came))
+                }
+                Moved::Went { ue, .. } => (ue, UeChange::Deactivated),
+            };
+            let event = UeEvent { at: self.now, imsi: imsi.into(), change };
+            self.stations[index].agent.handle(self.now, AgentInput::Ue(event));
+        }
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        for index in 0..self.stations.len() {
+            let moved = self.stations[index].radio.lock().unwrap().pass(now);
+            self.meet(index, moved);
+            let there = &mut self.stations[index];
+            while there.inbound.front().is_some_and(|(at, _)| *at <= now) {
+                let (_, octets) = there.inbound.pop_front().unwrap();
+                there.agent.handle(now, AgentInput::Received(&octets));
+            }
+            there.agent.handle(now, AgentInput::Wake);
+            self.listen(index);
+            let there = &mut self.stations[index];
+            while there.outbound.front().is_some_and(|(at, _)| *at <= now) {
+                let (_, octets) = there.outbound.pop_front().unwrap();
+                self.controller.received(index as u64, &octets);
+            }
+        }
+        self.controller.cycle(&mut Virtual(now));
+        while let Some((id, action)) = self.controller.poll() {
+            if let Action::Send(octets) = action {
+                self.stations[id as usize].inbound.push_back((now + self.delay, octets));
+            }
+        }
+    }
+
+    fn listen(&mut self, index: usize) {
+        while let Some(output) = self.stations[index].agent.poll() {
+            match output {
+                AgentOutput::Send { octets, .. } => {
+                    let at = self.now + self.delay;
+                    self.stations[index].outbound.push_back((at, octets));
+                }
+                AgentOutput::Event(AgentEvent::Refused(what)) => self.stations[index].refused.push(what),
+                AgentOutput::Event(AgentEvent::Handover { rnti, target_pci, .. }) => {
+                    let target = usize::from(target_pci) - 1;
+                    let ended = hand_over(&self.stations[index].radio, &self.stations[target].radio, rnti);
+                    let refusal = match ended {
+                        Ok(moved) => {
+                            self.handovers += 1;
+                            self.meet(index, vec![moved.source]);
+                            self.meet(target, moved.target);
+                            None
+                        }
+                        Err(why) => Some(why),
+                    };
+                    let ended = AgentInput::HandoverEnded { rnti, refusal };
+                    self.stations[index].agent.handle(self.now, ended);
+                }
+                AgentOutput::Event(_) | AgentOutput::Close => {}
+            }
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += MS;
+            self.step();
+        }
+    }
+
+    /// How an order ends.
+    fn order(&mut self, station: Option<u64>, order: &Order) -> Result<(), String> {
+        let ticket = self.controller.order(station, order).map_err(|error| error.to_string())?;
+        for _ in 0..1_000 {
+            self.pass(MS);
+            if let Some(ended) = self.controller.outcome(ticket) {
+                return ended;
+            }
+        }
+        panic!("{order:?} has no end");
+    }
+
+    /// What happened at a radio in a second.
+    fn look(&mut self, station: usize) -> RadioMeter {
+        self.stations[station].radio.lock().unwrap().begin();
+        self.pass(SECOND);
+        self.stations[station].radio.lock().unwrap().meter()
+    }
+
+    /// Subframes of a radio on which nobody has decided in time.
+    fn misses(&self, station: usize) -> u64 {
+        let radio = self.stations[station].radio.lock().unwrap();
+        radio.cell().slice_stats(Direction::Down).1.iter().map(|slice| slice.deadline_misses).sum()
+    }
+}
+
+fn full(carrier: Carrier, ues: u32) -> RadioConfig {
+    RadioConfig { flows: vec![FlowPlan::new(What::Full)], ..RadioConfig::new(carrier, ues) }
+}
+
+fn shares(meter: &RadioMeter) -> Vec<f64> {
+    let all: u64 = meter.ues.iter().map(|ue| ue.bytes).sum();
+    meter.ues.iter().map(|ue| ue.bytes as f64 / all as f64).collect()
+}
+
+#[test]
+fn a_controller_that_schedules_serves_ues_as_well_as_the_base_station_does() {
+    // LTE, and NR whose subframes have two slots of which some are uplink.
+    for carrier in [Carrier::lte(25), Carrier::n78(106)] {
+        let mut world = World::new(Duration::from_micros(500), &[full(carrier, 3)]);
+        let local = world.look(0);
+        assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
+        world.pass(SECOND / 10);
+        let (missed, (decided, scheduled)) = (world.misses(0), world.controller.scheduled());
+        assert_eq!(scheduled, 1);
+        let remote = world.look(0);
+        assert!(world.controller.scheduled().0 - decided >= 990, "a decision for each subframe");
+        assert_eq!(world.misses(0), missed, "none came too late");
+        let total = |meter: &RadioMeter| meter.ues.iter().map(|ue| ue.bytes).sum::<u64>() as f64;
+        let ratio = total(&remote) / total(&local);
+        assert!((0.9..=1.1).contains(&ratio), "{carrier:?}: {ratio}");
+        assert!(
+            shares(&remote).iter().all(|share| (share - 1.0 / 3.0).abs() < 0.02),
+            "{:?}",
+            shares(&remote)
+        );
+        // Policies are for base stations that schedule.
+        let policy = Policy::of_behavior("round_robin_dl").to_string();
+        let why = world.order(None, &Order::Policy(policy.clone())).unwrap_err();
+        assert!(why.contains("/dl_sched/0"), "{why}");
+        assert_eq!(world.order(Some(1), &Order::Schedule(false)), Ok(()));
+        assert_eq!(world.order(Some(1), &Order::Policy(policy)), Ok(()));
+        let (missed, decided) = (world.misses(0), world.controller.scheduled());
+        assert!(total(&world.look(0)) / total(&local) > 0.9);
+        assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "it is out of it");
+        assert_eq!((world.stations[0].refused.len(), world.stations[0].agent.counters().faults), (0, 0));
+    }
+}
+
+#[test]
+fn who_decides_too_late_wastes_subframes_and_both_ends_count_it() {
+    let mut world = World::new(3 * MS, &[full(Carrier::lte(25), 2)]);
+    // Six milliseconds there and back, decisions four ahead.
+    assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
+    world.pass(SECOND / 10);
+    let (missed, refused) = (world.misses(0), world.stations[0].agent.counters().refused_commands);
+    let meter = world.look(0);
+    assert!(meter.ues.iter().all(|ue| ue.bytes == 0), "{meter:?}");
+    assert!(world.misses(0) - missed >= 990);
+    assert!(world.stations[0].agent.counters().refused_commands - refused >= 990);
+    assert!(world.stations[0].refused.last().unwrap().contains("cannot be allocated"));
+}
+
+#[test]
+fn slices_of_a_policy_and_of_mosaic_take_effect_or_are_refused() {
+    let mut world = World::new(MS, &[full(Carrier::lte(25), 2)]);
+    let policy = |shares: [u32; 2]| {
+        let policy = Policy { shares_ppm: Some(shares.to_vec()), ..Policy::default() };
+        Order::Policy(policy.to_string())
+    };
+    assert_eq!(world.order(None, &policy([720_000, 280_000])), Ok(()));
+    world.pass(SECOND / 10);
+    let got = shares(&world.look(0));
+    assert!((got[0] - 0.72).abs() < 0.02, "{got:?}");
+    let why = world.order(None, &policy([720_000, 380_000])).unwrap_err();
+    assert!(why.contains("110.0 %"), "{why}");
+    let groups = |id, pos_low, pos_high| Slice {
+        id: Some(id),
+        params: Some(SliceParameters::Fixed(SliceStatic {
+            pos_low: Some(pos_low),
+            pos_high: Some(pos_high),
+        })),
+        ..Slice::default()
+    };
+    let slices = |slices: Vec<Slice>| {
+        let algorithm = Some(SliceAlgorithm::Static.into());
+        Order::Slice(SliceDlUlConfig { algorithm, slices, scheduler: None })
+    };
+    let why = world.order(Some(1), &slices(vec![groups(1, 0, 12), groups(2, 12, 12)])).unwrap_err();
+    assert!(why.contains("same resource blocks"), "{why}");
+    let got = shares(&world.look(0));
+    assert!((got[0] - 0.72).abs() < 0.02, "as before: {got:?}");
+    // Five groups of two, eight of two but for the last.
+    assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
+    assert_eq!(world.order(Some(1), &Order::Associate(vec![(1, 1), (2, 2)])), Ok(()));
+    assert!(world.order(Some(1), &Order::Associate(vec![(1, 9)])).is_err());
+    let got = shares(&world.look(0));
+    assert!((got[0] - 0.4).abs() < 0.02, "{got:?}");
+}
+
+#[test]
+fn a_ue_that_is_handed_over_takes_its_traffic_along_and_both_controllers_ends_know() {
+    let mut world = World::new(MS, &[full(Carrier::lte(25), 2), full(Carrier::lte(25), 1)]);
+    let ues = |world: &World, station: u64| -> Vec<u32> {
+        world.controller.rib().agents()[&station].ues.keys().copied().collect()
+    };
+    assert_eq!((ues(&world, 0), ues(&world, 1)), (vec![1, 2], vec![1]));
+    assert_eq!(world.order(Some(1), &Order::HandOver(2, 2)), Ok(()));
+    world.pass(10 * MS);
+    assert_eq!((ues(&world, 0), ues(&world, 1), world.handovers), (vec![1], vec![1, 2], 1));
+    let (source, target) = (world.look(0), world.look(1));
+    assert_eq!((source.ues.len(), target.ues.len()), (1, 2));
+    // UE 2 of the first cell keeps its number, and gets half of the second.
+    assert_eq!(target.ues.iter().map(|ue| ue.ue).collect::<Vec<_>>(), [2, 1_025]);
+    assert!(shares(&target).iter().all(|share| (share - 0.5).abs() < 0.03), "{target:?}");
+    let reported = world.controller.rib().agents()[&1].ues[&2].report.is_some();
+    assert!(reported, "it is reported of where it is");
+    // And refused with a reason where it cannot be.
+    assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a UE"));
+    assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("no base station 9"));
+    assert!(world.order(Some(1), &Order::HandOver(1, 1)).unwrap_err().contains("in that cell"));
+    assert_eq!(world.order(Some(2), &Order::HandOver(2, 1)), Ok(()), "and back");
+    world.pass(10 * MS);
+    assert_eq!((ues(&world, 0).len(), ues(&world, 1).len(), world.handovers), (2, 1, 2));
+}

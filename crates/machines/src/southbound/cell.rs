@@ -1,0 +1,47 @@
+//! The cell under an agent, where there is one: what it tells and what commands it takes.
+use super::Radio;
+use ranlab_wire::e2sm::control::Refusal;
+use ranlab_wire::e2sm::slice::{SliceCommand, SliceSet};
+use std::fmt;
+
+/// Resource blocks of a subframe for a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// Resource blocks, in each slot of the subframe.
+    pub prbs: u16,
+    /// MCS; none leaves it to the cell.
+    pub mcs: Option<u8>,
+}
+
+/// A cell that an agent reports of and that its controller steers. Whoever refuses a command has changed nothing. Slices are
+/// in the terms of E2's SLICE model, whatever the agent speaks: there is one scheduler to be told.
+pub trait CellControl: fmt::Debug {
+    /// Resource blocks of the downlink.
+    fn prbs(&self) -> u16;
+
+    /// The subframe that begins next, in ms since the cell began.
+    fn subframe(&self) -> u64;
+
+    /// What the radio says of a UE now.
+    fn ue(&self, rnti: u16) -> Option<Radio>;
+
+    /// How the downlink is shared.
+    fn set(&self) -> SliceSet;
+
+    /// The slice of a UE.
+    fn slice_of(&self, rnti: u16) -> Option<u16>;
+
+    /// Carries out a command about slices.
+    ///
+    /// # Errors
+    /// The cell cannot do this.
+    fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal>;
+
+    /// Decides on a subframe of the downlink, where UEs are scheduled as a controller says.
+    ///
+    /// # Errors
+    /// The decision came too late, or there is no such UE, or not as many resource blocks.
+    fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal>;
+}
