@@ -211,7 +211,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
     let du = part(&lab, DU);
     let before = (lab.get("policy"), lab.get("nodes"));
     let rule = |rule: &str| format!(r#"{{"rules": [{rule}]}}"#);
-    let many = vec![r#"{"controllers": []}"#; 65].join(",");
+    let many = [r#"{"controllers": []}"#; 65].join(",");
     let remove = format!("{du}/controllers/mem:%2F%2Foperator");
     let unknown = format!("{du}/controllers/mem:%2F%2Fnobody");
     use Method::{Delete, Get, Put};
@@ -222,12 +222,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (422, Put, "policy", &*rule(r#"{"plmn": "001.01"}"#)),
         (422, Put, "policy", &*rule(r#"{"controllers": ["operator"]}"#)),
         (422, Put, "policy", &*rule(&format!(r#"{{"controllers": ["tcp://{}"]}}"#, "a".repeat(256)))),
-        (
-            422,
-            Put,
-            "policy",
-            &*rule(&format!(r#"{{"controllers": [{}]}}"#, vec![r#""tcp://a:1""#; 8].join(","))),
-        ),
+        (422, Put, "policy", &*rule(&format!(r#"{{"controllers": [{}]}}"#, [r#""tcp://a:1""#; 8].join(",")))),
         (422, Put, "policy", &*rule(&many)),
         (405, Delete, "policy", ""),
         (405, Put, "nodes", "{}"),

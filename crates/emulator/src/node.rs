@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn each_function_over_a_radio_is_of_one_part() {
-        let functions = ranlab_sdk::wire::e2sm::MODELS.iter().filter(|model| model.name() != "hw");
+        let functions = e2sm::MODELS.iter().filter(|model| model.name() != "hw");
         for model in functions {
             let parts: Vec<_> = (0..3).filter_map(|i| NodeKind::Split.part(i)).collect();
             let having = parts.iter().filter(|part| part.has(model.default_function_id()));
