@@ -15,7 +15,7 @@ use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
 use super::rlc::{RlcConfig, RlcMode};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceSpec, SliceStats, Slices};
-use super::ue::{AttachError, UeConfig};
+use super::ue::{AttachError, Plmn, Snssai, UeConfig};
 use super::ue_scheduler::{Hot, UeScheduler};
 use crate::link::HARQ_ROUNDS;
 
@@ -47,17 +47,27 @@ pub struct FluidStats {
     pub waiting: f64,
     /// PRBs used, retransmissions included.
     pub prbs: f64,
+    /// PRBs of retransmissions.
+    pub retx_prbs: f64,
+    /// Transport blocks, first transmissions: bytes.
+    pub blocks: f64,
+    /// Transport blocks by HARQ round.
+    pub harq: [f64; HARQ_ROUNDS],
 }
 
 #[derive(Debug)]
-struct FluidUe {
-    id: u32,
-    rlc: RlcConfig,
+pub(super) struct FluidUe {
+    pub(super) id: u32,
+    pub(super) plmn: Plmn,
+    pub(super) snssai: Snssai,
+    pub(super) rlc: RlcConfig,
     /// Slots over which its fading power is one draw.
     coherence: f64,
     sources: Vec<Source>,
-    waiting: f64,
-    stats: FluidStats,
+    pub(super) waiting: f64,
+    pub(super) stats: FluidStats,
+    /// The decision that it last won: its number, bytes and PRBs of a slot.
+    pub(super) latest: (usize, f64, f64),
 }
 
 /// A flow as a rate.
@@ -82,11 +92,11 @@ struct Turns {
 
 /// One direction.
 #[derive(Debug)]
-struct FluidLeg {
+pub(super) struct FluidLeg {
     direction: Direction,
-    hot: Vec<Hot>,
-    ues: Vec<FluidUe>,
-    slices: Slices,
+    pub(super) hot: Vec<Hot>,
+    pub(super) ues: Vec<FluidUe>,
+    pub(super) slices: Slices,
     grants: Vec<Grant>,
     /// Slots that a decision holds, and how many of them carry data.
     hold: f64,
@@ -95,22 +105,22 @@ struct FluidLeg {
     debts: [f64; SLICES_MAX],
     /// Those that are due with later decisions, by the decision's number.
     later: Vec<[f64; SLICES_MAX]>,
-    decision: usize,
+    pub(super) decision: usize,
 }
 
 /// A cell in coarse steps.
 #[derive(Debug)]
 pub struct FluidCell {
-    config: CellConfig,
+    pub(super) config: CellConfig,
     common: Common,
-    paths: Vec<Path>,
+    pub(super) paths: Vec<Path>,
     /// Which of its slots a decision is made in.
     moments: Stream,
-    legs: [FluidLeg; 2],
-    step_slots: u64,
+    pub(super) legs: [FluidLeg; 2],
+    pub(super) step_slots: u64,
     /// Decisions of a step.
     decisions: u64,
-    step: u64,
+    pub(super) step: u64,
 }
 
 impl FluidCell {
@@ -249,6 +259,11 @@ impl FluidCell {
         }
     }
 
+    /// By how much base stations hear worse than UEs.
+    pub(super) fn uplink_factor(&self) -> f32 {
+        from_db(f64::from(-self.config.uplink_loss_db)) as f32
+    }
+
     fn decide(&mut self, slot: u64) {
         // One division for all UEs.
         let period = u64::from(self.config.cqi_slots);
@@ -259,7 +274,7 @@ impl FluidCell {
                 path.pass_to(slot, since);
             }
         }
-        let uplink = from_db(f64::from(-self.config.uplink_loss_db)) as f32;
+        let uplink = self.uplink_factor();
         let decoder = &*self.common.decoder;
         for (leg, factor) in self.legs.iter_mut().zip([1.0, uplink]) {
             let sizes = self.common.blocks.of(leg.direction, SlotKind::Full);
@@ -287,8 +302,9 @@ impl FluidLeg {
             .filter(|(_, flow)| flow.direction == self.direction || flow.traffic == Traffic::Voip)
             .map(|(index, flow)| Source::new(flow, seed, u64::from(config.id) << 16 | index as u64))
             .collect();
-        let (id, waiting, stats) = (config.id, 0.0, FluidStats::default());
-        self.ues.push(FluidUe { id, rlc, coherence, sources, waiting, stats });
+        let UeConfig { id, plmn, snssai, .. } = *config;
+        let (waiting, stats, latest) = (0.0, FluidStats::default(), (usize::MAX, 0.0, 0.0));
+        self.ues.push(FluidUe { id, plmn, snssai, rlc, coherence, sources, waiting, stats, latest });
     }
 
     /// Share of itself by which a winner's mean moves in a slot, at the scale of [`DECISION_WEIGHT`].
@@ -395,7 +411,12 @@ impl FluidLeg {
             let decisions = ((HARQ_SLOTS * round) as f64 / self.hold).ceil() as usize;
             self.later[(self.decision + decisions) % LATER][usize::from(hot.slice)] += prbs * share;
         }
-        fluid.stats.prbs += prbs * share * self.slots * rounds as f64;
+        let blocks = share * self.slots;
+        fluid.stats.prbs += prbs * blocks * rounds as f64;
+        fluid.stats.retx_prbs += prbs * blocks * (rounds - 1) as f64;
+        fluid.stats.blocks += block * blocks;
+        fluid.stats.harq[..rounds].iter_mut().for_each(|sent| *sent += blocks);
+        fluid.latest = (self.decision, block * share, prbs * share);
         hot.served = (block * share) as u32;
         (prbs * share, hot.served)
     }
@@ -439,8 +460,8 @@ const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 
 /// A UE's channel, of which some slots are looked at.
 #[derive(Debug)]
-struct Path {
-    link: Link,
+pub(super) struct Path {
+    pub(super) link: Link,
     /// SINR of the last report, beside that of now.
     reported: f32,
     noise: Stream,

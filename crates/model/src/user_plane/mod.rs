@@ -13,6 +13,7 @@ mod channel;
 mod command;
 mod flow;
 mod fluid;
+mod fluid_read;
 mod histogram;
 mod leg;
 mod math;

@@ -1,6 +1,6 @@
 //! What can be read of a cell.
 
-use super::carrier::{Direction, Duplex, SlotKind};
+use super::carrier::{Carrier, Direction, Duplex, SlotKind};
 use super::cell::Cell;
 use super::flow::FlowStats;
 use super::leg::Leg;
@@ -9,6 +9,7 @@ use super::mcs::McsTable;
 use super::slice::{SliceSet, SliceStats};
 use super::tc::{Tc, TcStats};
 use super::ue::{Sojourns, UeReport};
+use super::ue_scheduler::Hot;
 use crate::{LinkStats, RadioStats, Snr};
 
 impl Cell {
@@ -58,21 +59,7 @@ impl Cell {
     }
 
     fn radio(&self, index: usize) -> RadioStats {
-        let (down, up) = (&self.down.hot[index], &self.up.hot[index]);
-        let ratio =
-            |factor: f32| Snr::nearest(to_db(f64::from(self.links[index].sinr * factor)).clamp(-23.0, 40.0));
-        let second = |cqi| McsTable::Qam256.mcs_of_cqi(cqi).unwrap_or(0);
-        let pusch_snr = ratio(self.uplink_factor);
-        RadioStats {
-            pusch_snr,
-            pucch_snr: pusch_snr,
-            wb_cqi: down.cqi.max(1),
-            dl_mcs1: down.mcs,
-            ul_mcs1: up.mcs,
-            dl_mcs2: second(down.cqi),
-            ul_mcs2: second(up.cqi),
-            phr_db: (2 * (pusch_snr.0 >> 8) - 10).clamp(-23, 40) as i8,
-        }
+        radio_stats(self.links[index].sinr, self.uplink_factor, &self.down.hot[index], &self.up.hot[index])
     }
 
     /// Flows of a UE, in the order of its configuration.
@@ -103,14 +90,36 @@ impl Cell {
 
     /// PRBs that a direction has had since the start.
     pub fn prbs_offered(&self, direction: Direction) -> u64 {
-        let kinds = |slots: std::ops::Range<u64>| {
-            slots.filter(|slot| self.config.carrier.kind(*slot, direction) != SlotKind::None).count() as u64
-        };
-        let period = match self.config.carrier.duplex {
-            Duplex::Fdd => 1,
-            Duplex::Tdd { down, up, .. } => u64::from(down) + 1 + u64::from(up),
-        };
-        let whole = self.slot() / period;
-        (whole * kinds(0..period) + kinds(0..self.slot() % period)) * u64::from(self.config.carrier.prbs)
+        prbs_offered(&self.config.carrier, self.slot(), direction)
+    }
+}
+
+/// PRBs that a direction has in the first slots.
+pub(super) fn prbs_offered(carrier: &Carrier, slots: u64, direction: Direction) -> u64 {
+    let kinds = |slots: std::ops::Range<u64>| {
+        slots.filter(|slot| carrier.kind(*slot, direction) != SlotKind::None).count() as u64
+    };
+    let period = match carrier.duplex {
+        Duplex::Fdd => 1,
+        Duplex::Tdd { down, up, .. } => u64::from(down) + 1 + u64::from(up),
+    };
+    let whole = slots / period;
+    (whole * kinds(0..period) + kinds(0..slots % period)) * u64::from(carrier.prbs)
+}
+
+/// How a UE is heard, and what it is told to use.
+pub(super) fn radio_stats(sinr: f32, uplink_factor: f32, down: &Hot, up: &Hot) -> RadioStats {
+    let ratio = |factor: f32| Snr::nearest(to_db(f64::from(sinr * factor)).clamp(-23.0, 40.0));
+    let second = |cqi| McsTable::Qam256.mcs_of_cqi(cqi).unwrap_or(0);
+    let pusch_snr = ratio(uplink_factor);
+    RadioStats {
+        pusch_snr,
+        pucch_snr: pusch_snr,
+        wb_cqi: down.cqi.max(1),
+        dl_mcs1: down.mcs,
+        ul_mcs1: up.mcs,
+        dl_mcs2: second(down.cqi),
+        ul_mcs2: second(up.cqi),
+        phr_db: (2 * (pusch_snr.0 >> 8) - 10).clamp(-23, 40) as i8,
     }
 }
