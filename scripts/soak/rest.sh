@@ -18,7 +18,7 @@ cat >there.toml <<'T'
 "path.filter" = 1
 T
 touch anything.toml
-for which in slicing traffic; do
+for which in slicing traffic association; do
     "$RANLAB" controller "$which" --e2 unix://"$PWD/$which.e2" --http 127.0.0.1:0 --format ndjson >"$which.log" & controller=$!
     for _ in {1..100}; do grep -q 'http://' "$which.log" && break || sleep 0.1; done
     http=$(grep -o 'http://[0-9.:]*' "$which.log" | head -n 1)

@@ -96,6 +96,7 @@ pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as Southboun
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one to a part, and parts are few")]
 pub enum Part {
     /// Our RIC, bare or with an iApp inside.
     Ric(RicPart),

@@ -13,6 +13,7 @@
 //! To add a rig: write its file, enter it in [`all`]. [`all`] is what `bench list`, `bench new` and `doctor` show.
 #![deny(missing_docs)]
 
+mod base_station;
 mod controller;
 mod e2_rtt;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use stranger::{Planned, commands, notes};
 /// Every rig there is, in the order in which people meet them.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
     vec![
+        Box::new(Bench::new(lab, base_station::BaseStation)),
         Box::new(Bench::new(lab, controller::Controller)),
         Box::new(Bench::new(lab, e2_rtt::E2Rtt)),
         Box::new(Bench::new(lab, footprint::Footprint)),

@@ -244,10 +244,7 @@ fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
             }
             let last = reply.ue_report.last().unwrap().dl_cqi_report.as_ref().unwrap();
             let reported = last.csi_report[0].report.clone();
-            assert_eq!(
-                reported,
-                Some(Csi::P10(CsiP10 { wb_cqi: Some(cqi) }))
-            );
+            assert_eq!(reported, Some(Csi::P10(CsiP10 { wb_cqi: Some(cqi) })));
             frames.insert(sfn);
         }
         frames.len()

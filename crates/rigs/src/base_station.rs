@@ -1,0 +1,143 @@
+//! Rig `base-station`: what an agent costs the base station that it is in. The base station is the user-plane model in real
+//! time, in a process of its own; with no agent, with ranlab's under its RIC, or with FlexRAN's under a controller after it.
+//! There is no physical layer: what the agent adds is absolute, and no share of what a whole base station needs.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::schema::Kind;
+use ranlab_campaign::{keys, metrics};
+use ranlab_emulator::radio::RadioMeter;
+use ranlab_parts::{
+    Config, FleetPart, FlexranPart, Listen, MonitorPart, Part, Period, RADIO_KEYS, RicPart, Seed,
+    SouthDetail, SouthFleetPart, Southbound, loopback,
+};
+
+use crate::harness::{Experiment, Judged, Stage, Window};
+use crate::{keys, noise, sut};
+
+const STATION: &str = "base station";
+const CONTROLLER: &str = "controller";
+const XAPP: &str = "xApp";
+/// How long the base station may take to be up, and its reports to be subscribed.
+const SET_UP: Duration = Duration::from_secs(20);
+
+/// The rig.
+pub(crate) struct BaseStation;
+
+impl Experiment for BaseStation {
+    fn describe(&self) -> RigDescription {
+        let ours = [&RADIO_KEYS[..], &["ues", "sm"]].concat();
+        let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
+        let mut keys = keys! {
+            ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "its agent: none; e2: ranlab's, towards ranlab's RIC and an xApp; flexran: FlexRAN's protocol, towards a controller as FlexRAN's").or("e2");
+        };
+        keys.push(keys::place("sut.at", "the base station"));
+        keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2"])).keys());
+        keys.extend(keys! {
+            ("load.period", Kind::Span, "how often the agent reports").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran"]);
+        });
+        keys.push(keys::place("controller.at", "the controller"));
+        keys.push(keys::place("xapp.at", "the xApp"));
+        keys.extend(keys::host());
+        RigDescription {
+            name: "base-station".to_owned(),
+            aliases: Vec::new(),
+            comment: "what an agent costs the base station that it is in".to_owned(),
+            keys,
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(2),
+            starter: include_str!("starters/base-station.toml"),
+        }
+    }
+
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+        match keys::text(run, "sut.agent")? {
+            "e2" => e2(run, stage, fleet),
+            "flexran" => {
+                let period = keys::setting(run, "load.period")?;
+                let listen = ([127, 0, 0, 1], 0).into();
+                let part = FlexranPart { listen, period, ..FlexranPart::default() };
+                let told = &stage.tool(CONTROLLER, "controller.at", Part::Flexran(part))?.ready.addresses;
+                let connect = vec![sut::address(told, "southbound")?];
+                let FleetPart { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
+                let part = SouthFleetPart {
+                    protocol: Southbound::Flexran,
+                    period: Some(Period::every(period)),
+                    ues: ues.into(),
+                    ..SouthFleetPart::default()
+                };
+                let part =
+                    SouthFleetPart { connect, radio, channel, rlc_buffer, flows, stay, snssai, seed, ..part };
+                stage.sut(STATION, "sut.at", Part::SouthFleet(part))?;
+                stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
+            }
+            // A base station that nobody looks into.
+            _ => {
+                stage.sut(STATION, "sut.at", Part::Fleet(FleetPart { connect: Vec::new(), ..fleet }))?;
+                stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
+            }
+        }
+    }
+
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+        let station = window.report(STATION)?;
+        let agent = keys::text(run, "sut.agent")?;
+        let radios: Vec<RadioMeter> = match agent {
+            "flexran" => station.detail::<SouthDetail>()?.radios,
+            _ => station.detail()?,
+        };
+        let radio =
+            radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
+        let reports_per_s = station.number("reports")? / station.wall_s.max(1e-3);
+        recorder.scalar("reports_per_s", reports_per_s);
+        let bytes: u64 = radio.ues.iter().map(|ue| ue.bytes).sum();
+        recorder.scalar("total_mbps", bytes as f64 * 8e-6 / radio.seconds.max(1e-6));
+        recorder.scalar("prb_use", radio.prb_use);
+        recorder.scalar("real_time_factor", radio.real_time_factor);
+        recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
+        let silent = agent != "none" && reports_per_s == 0.0;
+        Ok(recorder.judge([
+            (Outcome::Invalid, Breach::said(silent, "the agent reported nothing")),
+            (Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0)),
+        ]))
+    }
+}
+
+/// ranlab's agent, under its RIC and an xApp that subscribes all it offers.
+fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigError> {
+    let listen = || vec![Listen::At(loopback(0))];
+    let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
+    let told = stage.tool(CONTROLLER, "controller.at", Part::Ric(ric))?.ready.addresses.clone();
+    let expected = fleet.sm.len() as f64;
+    let monitor = MonitorPart { connect: sut::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
+    let fleet = FleetPart { connect: vec![sut::address(&told, "e2")?], ..fleet };
+    stage.sut(STATION, "sut.at", Part::Fleet(fleet))?;
+    stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
+    stage.tool(XAPP, "xapp.at", Part::Monitor(monitor))?;
+    stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
+        numbers.get("subscriptions").is_some_and(|active| *active >= expected)
+    })
+}
+
+fn metrics() -> Vec<Metric> {
+    // What others measure of a controller is the base station's here, its agent included.
+    let of_station = |metric: Metric| {
+        let comment = metric.comment.replace("the controller", "the base station, its agent included,");
+        Metric { comment, ..metric }
+    };
+    let mut metrics: Vec<_> = sut::metrics().into_iter().map(of_station).collect();
+    metrics.extend(metrics! {
+        Scalar Neither "reports_per_s" "1/s" "messages of statistics that the agent sent";
+        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs";
+        Scalar Higher "prb_use" "" "downlink resource blocks used, by those that there were";
+        Scalar Higher "real_time_factor" "" "the radio's time by the time that it took: below 1 it cannot follow";
+        Scalar Lower "late_us_p99" "us" "how late the radio's slots were";
+        Scalar Neither "tool.cpu_cores" "cores" "cores that controller and xApp kept busy";
+    });
+    metrics.extend(noise::metrics());
+    metrics
+}
