@@ -1,4 +1,5 @@
 //! What a machine wants done, whichever it is.
+use ranlab_e2::ric::NorthboundReply;
 use ranlab_e2::xapp::XappEvent;
 
 /// What a machine wants done.
@@ -9,6 +10,8 @@ pub(crate) enum Action {
     Connect(u64, String),
     /// An xApp's event.
     Xapp(XappEvent),
+    /// A RIC's answer to who asked from outside.
+    Reply(NorthboundReply),
     /// Another's event, for the trace.
     Note(String),
 }

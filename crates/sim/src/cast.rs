@@ -1,6 +1,6 @@
 //! Who takes part in a world.
 use crate::beacon::Logbook;
-use crate::host::{AgentHost, Host, Kind, Wish, XappHost};
+use crate::host::{AgentHost, Host, Kind, MakeAgent, Wish, XappHost};
 use crate::party::PartyId;
 use crate::world::World;
 use ranlab_e2::Time;
@@ -26,7 +26,19 @@ impl World {
     ) -> PartyId {
         let rics = rics.iter().map(|&r| r.to_owned()).collect();
         let logbook = Logbook::default();
-        self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook }))
+        self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook, judged: true }))
+    }
+
+    /// Adds an agent whose functions are its own affair: what it reports is carried, and not judged.
+    pub fn node(
+        &mut self,
+        name: &str,
+        node_id: GlobalE2NodeId,
+        make: impl Fn(Time, u32) -> Agent + 'static,
+    ) -> PartyId {
+        let make: MakeAgent = Box::new(move |now, life, _| make(now, life));
+        let (rics, logbook) = (Vec::new(), Logbook::default());
+        self.add(name, Kind::Agent(AgentHost { make, node_id, rics, logbook, judged: false }))
     }
 
     /// Adds an xApp. `grant` is what the RICs' policy gives it; delivery is judged by it.

@@ -37,7 +37,7 @@ impl Chance {
 
 /// FNV-1a of 64 bits: no secret, no state of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Digest(u64);
+pub struct Digest(u64);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -46,17 +46,20 @@ impl Default for Digest {
 }
 
 impl Digest {
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    /// Takes octets in.
+    pub fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    pub(crate) fn number(&mut self, n: u64) {
+    /// Takes a number in.
+    pub fn number(&mut self, n: u64) {
         self.bytes(&n.to_le_bytes());
     }
 
-    pub(crate) fn value(self) -> u64 {
+    /// What it has come to.
+    pub fn value(self) -> u64 {
         self.0
     }
 }

@@ -30,6 +30,18 @@ pub enum Fault {
         /// For how long.
         lasting: Duration,
     },
+    /// All that a party sends and receives comes later for a while.
+    Delay {
+        /// Who.
+        party: PartyId,
+        /// By how much.
+        by: Duration,
+        /// For how long.
+        lasting: Duration,
+    },
+    /// A party's clock is ahead by so much more from now on, as that of a machine that was suspended: what it waited for
+    /// is over at once. Its next life has the same clock.
+    Jump(PartyId, Duration),
     /// An xApp turns one of its wishes on or off.
     Toggle(PartyId, usize),
 }

@@ -8,9 +8,10 @@ use ranlab_e2::ric::{Ric, Side, XappGrant};
 use ranlab_e2::xapp::{StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig};
 use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Makes an agent at a time, in its n-th life, with beacons that write to a logbook.
-type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
+pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
 
 /// What an xApp wants reported, as long as it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) struct AgentHost {
     pub(crate) node_id: GlobalE2NodeId,
     pub(crate) rics: Vec<String>,
     pub(crate) logbook: Logbook,
+    /// All that it reports are beats, and the ledger follows them.
+    pub(crate) judged: bool,
 }
 
 pub(crate) enum Kind {
@@ -65,6 +68,10 @@ pub(crate) struct Host {
     pub(crate) wakes: u32,
     pub(crate) frozen_until: Time,
     pub(crate) bytes_per_second: Option<u64>,
+    /// What it sends and receives takes so much longer.
+    pub(crate) delay: Duration,
+    /// So far its clock is ahead of the world's.
+    pub(crate) ahead: Duration,
 }
 
 impl Host {
@@ -80,7 +87,19 @@ impl Host {
             wakes: 0,
             frozen_until: Time::ZERO,
             bytes_per_second: None,
+            delay: Duration::ZERO,
+            ahead: Duration::ZERO,
         }
+    }
+
+    /// What its clock says.
+    pub(crate) fn clock(&self, now: Time) -> Time {
+        now + self.ahead
+    }
+
+    /// When its clock will say this.
+    pub(crate) fn true_time(&self, clock: Time) -> Time {
+        Time::ZERO + clock.since(Time::ZERO).saturating_sub(self.ahead)
     }
 
     pub(crate) fn frozen(&self, now: Time) -> Option<Time> {

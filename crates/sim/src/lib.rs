@@ -16,6 +16,7 @@
 //! | `fault`, `trouble` | what goes wrong, by plan or at random |
 //! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |
 //! | `ledger`, `judge`, `check` | what must hold of what is delivered, and of the parties' states |
+//! | `steps` | for who composes more than machines around a world |
 //! | `scenario` | the standard trial |
 //!
 //! A broken invariant is a [`Violation`]; it names the seed and the command that replays it.
@@ -34,18 +35,20 @@ mod link;
 mod machine;
 mod party;
 mod scenario;
+mod steps;
 mod trouble;
 mod watcher;
 mod world;
 
 pub use agenda::Agenda;
 pub use beacon::{BEAT_LEN, Beacon, Beat, Logbook, oid_mark, trigger};
-pub use chance::Chance;
+pub use chance::{Chance, Digest};
 pub use check::LossReport;
 pub use fault::{Disturbance, Fault};
 pub use host::Wish;
 pub use link::LinkProfile;
 pub use party::PartyId;
 pub use scenario::{Directory, Outcome, Trial};
+pub use steps::Step;
 pub use watcher::Watcher;
 pub use world::{Violation, World};

@@ -3,7 +3,7 @@ use crate::action::Action;
 use crate::impostor::Impostor;
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
-use ranlab_e2::ric::{ConnId, Ric, RicInput, RicOutput};
+use ranlab_e2::ric::{ConnId, Ric, RicEvent, RicInput, RicOutput};
 use ranlab_e2::xapp::{Xapp, XappInput, XappOutput};
 use ranlab_e2::{Frame, LinkLoss, Time};
 
@@ -109,6 +109,7 @@ impl Machine {
             Self::Ric(m) => match m.poll()? {
                 RicOutput::Transmit(conn) => Action::Transmit(conn.0),
                 RicOutput::Close { conn, reason } => Action::Close(conn.0, reason),
+                RicOutput::Event(RicEvent::Reply(reply)) => Action::Reply(reply),
                 RicOutput::Event(event) => note(&event),
             },
             Self::Xapp(m) => match m.poll()? {

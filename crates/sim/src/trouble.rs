@@ -74,6 +74,16 @@ impl World {
                 self.hosts[party.0].bytes_per_second = Some(bytes_per_second);
                 self.agenda.plan(self.now + lasting, Happening::Unthrottle(party.0));
             }
+            Fault::Delay { party, by, lasting } => {
+                self.hosts[party.0].delay = by;
+                self.agenda.plan(self.now + lasting, Happening::Undelay(party.0));
+            }
+            Fault::Jump(party, by) => {
+                self.hosts[party.0].ahead += by;
+                // What it wanted to be woken for may be due now.
+                self.hosts[party.0].armed = None;
+                self.tell(party.0, Machine::wake);
+            }
             Fault::Toggle(party, wish) => {
                 let host = &mut self.hosts[party.0];
                 let (Kind::Xapp(xapp), Some(Machine::Xapp(machine))) = (&mut host.kind, &mut host.machine)

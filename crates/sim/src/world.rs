@@ -7,8 +7,10 @@ use crate::host::{Host, Kind};
 use crate::ledger::Ledger;
 use crate::link::{Connection, End, Item, LinkProfile, Pipe};
 use crate::machine::Machine;
+use crate::party::PartyId;
+use crate::steps::Step;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{ConnId, RicInput};
+use ranlab_e2::ric::{ConnId, NorthboundReply, RicInput};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -43,6 +45,9 @@ pub(crate) enum Happening {
     Fault(Fault),
     Restart(usize),
     Unthrottle(usize),
+    Undelay(usize),
+    /// Somebody outside wanted to be told that it is this late.
+    Call(u64),
 }
 
 type Tracer = Box<dyn FnMut(Time, &str)>;
@@ -61,6 +66,8 @@ pub struct World {
     digest: Digest,
     delivered: u64,
     trace: Option<Tracer>,
+    pub(crate) trace_pdus: bool,
+    pub(crate) replies: Vec<(PartyId, NorthboundReply)>,
 }
 
 impl World {
@@ -79,6 +86,8 @@ impl World {
             digest: Digest::default(),
             delivered: 0,
             trace: None,
+            trace_pdus: true,
+            replies: Vec::new(),
         }
     }
 
@@ -104,15 +113,24 @@ impl World {
 
     /// Lets time pass. The error is the first invariant that was broken.
     pub fn run_until(&mut self, end: Time) -> Result<(), Violation> {
-        while let Some((at, happening)) = self.agenda.pop_until(end) {
-            self.now = self.now.max(at);
-            self.happen(happening);
-            if let Some(what) = self.ledger.take_violation() {
-                return Err(self.violation(what));
-            }
-        }
-        self.now = self.now.max(end);
+        while self.step(end)?.is_some() {}
         Ok(())
+    }
+
+    /// Lets the next thing happen, if that is no later than `end`; `None`: it is `end` now. The error is an invariant that
+    /// was broken.
+    pub fn step(&mut self, end: Time) -> Result<Option<Step>, Violation> {
+        let Some((at, happening)) = self.agenda.pop_until(end) else {
+            self.now = self.now.max(end);
+            return Ok(None);
+        };
+        self.now = self.now.max(at);
+        let step = if let Happening::Call(token) = happening { Step::Called(token) } else { Step::Happened };
+        self.happen(happening);
+        match self.ledger.take_violation() {
+            Some(what) => Err(self.violation(what)),
+            None => Ok(Some(step)),
+        }
     }
 
     pub(crate) fn violation(&self, what: String) -> Violation {
@@ -139,6 +157,8 @@ impl World {
             Happening::Fault(fault) => self.fault(fault),
             Happening::Restart(party) => self.start(party),
             Happening::Unthrottle(party) => self.hosts[party].bytes_per_second = None,
+            Happening::Undelay(party) => self.hosts[party].delay = Duration::ZERO,
+            Happening::Call(_) => {}
         }
     }
 
@@ -150,20 +170,25 @@ impl World {
             Happening::Arrive(number) => end(number, 1),
             Happening::Established(number) => end(number, 0),
             Happening::Deliver(number, e) | Happening::Learn(number, e) => end(number, *e),
-            Happening::Fault(_) | Happening::Restart(_) | Happening::Unthrottle(_) => None,
+            Happening::Fault(_)
+            | Happening::Restart(_)
+            | Happening::Unthrottle(_)
+            | Happening::Undelay(_)
+            | Happening::Call(_) => None,
         }
     }
 
     /// Starts a party's machine, for the first time or again.
     pub(crate) fn start(&mut self, party: usize) {
         self.note(|w| format!("{} starts", w.hosts[party].name));
-        self.hosts[party].start(self.now);
+        let clock = self.hosts[party].clock(self.now);
+        self.hosts[party].start(clock);
         self.tell(party, |machine, now| machine.wake(now));
     }
 
     /// Lets something act on a machine that is there, then does what follows.
     pub(crate) fn tell(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
-        let now = self.now;
+        let now = self.hosts[party].clock(self.now);
         if let Some(machine) = &mut self.hosts[party].machine {
             act(machine, now);
             self.settle(party);
@@ -200,20 +225,21 @@ impl World {
                     }
                     Action::Connect(key, address) => self.connect(party, key, &address),
                     Action::Xapp(event) => self.xapp_event(party, event),
+                    Action::Reply(reply) => self.replies.push((PartyId(party), reply)),
                     Action::Note(words) if noting => {
                         self.note(|w| format!("{}: {words}", w.hosts[party].name));
                     }
                     Action::Note(_) => {}
                 }
             }
-            let (now, machine) = (self.now, self.hosts[party].machine.as_mut());
+            let now = self.hosts[party].clock(self.now);
+            let machine = self.hosts[party].machine.as_mut();
             let (Some(machine), false) = (machine, closed.is_empty()) else { break };
             closed.into_iter().for_each(|key| machine.closed(now, key));
         }
         let host = &mut self.hosts[party];
-        let Some(at) = host.machine.as_ref().and_then(Machine::wake_at).map(|at| at.max(self.now)) else {
-            return;
-        };
+        let Some(at) = host.machine.as_ref().and_then(Machine::wake_at) else { return };
+        let at = host.true_time(at).max(self.now);
         if host.armed.is_none_or(|armed| at < armed) {
             host.armed = Some(at);
             self.agenda.plan(at, Happening::Wake(party));
@@ -226,6 +252,8 @@ impl World {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let end = connection.end_of(party);
         let rates = connection.ends.map(|e| self.hosts[e.party].bytes_per_second);
+        let late: Duration = connection.ends.iter().map(|e| self.hosts[e.party].delay).sum();
+        let now = self.hosts[party].clock(self.now);
         let rate = rates.into_iter().flatten().fold(self.profile.bytes_per_second, u64::min);
         let Some(machine) = self.hosts[party].machine.as_mut() else { return };
         let pipe = &mut connection.pipes[end];
@@ -234,8 +262,8 @@ impl World {
                 pipe.blocked = true;
                 return machine.transport_full(key);
             }
-            let Some(frame) = machine.transmit(self.now, key) else { return };
-            let delay = connection.latency + self.chance.between(Duration::ZERO, self.profile.jitter);
+            let Some(frame) = machine.transmit(now, key) else { return };
+            let delay = connection.latency + late + self.chance.between(Duration::ZERO, self.profile.jitter);
             if let Some(at) = pipe.send(self.now, Item::Pdu(frame.to_bytes()), delay, rate) {
                 self.agenda.plan(at, Happening::Deliver(number, 1 - end));
             }
@@ -310,15 +338,14 @@ impl World {
                     self.digest.number(n);
                 }
                 self.digest.bytes(&pdu);
-                self.note(|w| {
-                    let (from, to) = (&w.hosts[sender.party].name, &w.hosts[receiver.party].name);
-                    format!(
-                        "{from} -> {to} on {number}: {} octets, code {:02x?}",
-                        pdu.len(),
-                        &pdu[..2.min(pdu.len())]
-                    )
-                });
-                if matches!(self.hosts[sender.party].kind, Kind::Agent(_)) {
+                if self.trace_pdus {
+                    self.note(|w| {
+                        let (from, to) = (&w.hosts[sender.party].name, &w.hosts[receiver.party].name);
+                        let code = &pdu[..2.min(pdu.len())];
+                        format!("{from} -> {to} on {number}: {} octets, code {code:02x?}", pdu.len())
+                    });
+                }
+                if matches!(&self.hosts[sender.party].kind, Kind::Agent(agent) if agent.judged) {
                     self.ledger.reached_ric(sender.party, sender.key, &pdu);
                 }
                 self.tell(receiver.party, |machine, now| machine.received(now, receiver.key, pdu));

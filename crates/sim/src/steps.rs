@@ -1,0 +1,77 @@
+//! For who composes more around a world than machines: radios, and programs that ask a RIC from outside. The world's one
+//! heap says when it is their turn.
+use crate::machine::Machine;
+use crate::party::PartyId;
+use crate::world::{Happening, World};
+use ranlab_e2::Time;
+use ranlab_e2::agent::Agent;
+use ranlab_e2::ric::{NorthboundReply, Ric};
+
+/// What happened last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Something among the parties.
+    Happened,
+    /// Nothing but that it is the time of a [`World::call_at`], with its token.
+    Called(u64),
+}
+
+impl World {
+    /// Has [`step`](Self::step) say at a time that it is this time. Calls of one moment come in the order in which they
+    /// were asked for.
+    pub fn call_at(&mut self, at: Time, token: u64) {
+        self.agenda.plan(at.max(self.now), Happening::Call(token));
+    }
+
+    /// Does something to an agent at what its clock says, then what follows; `None`: it is dead, or no agent.
+    pub fn with_agent<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Agent, Time) -> T) -> Option<T> {
+        let mut done = None;
+        self.tell(party.0, |machine, now| {
+            if let Machine::Agent(agent) = machine {
+                done = Some(act(agent, now));
+            }
+        });
+        done
+    }
+
+    /// Does something to a RIC, likewise.
+    pub fn with_ric<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Ric, Time) -> T) -> Option<T> {
+        let mut done = None;
+        self.tell(party.0, |machine, now| {
+            if let Machine::Ric(ric) = machine {
+                done = Some(act(ric, now));
+            }
+        });
+        done
+    }
+
+    /// Looks at a RIC; `None`: it is dead, or no RIC.
+    pub fn look_at_ric(&self, party: PartyId) -> Option<&Ric> {
+        self.hosts.get(party.0)?.ric()
+    }
+
+    /// Looks at an agent, likewise.
+    pub fn look_at_agent(&self, party: PartyId) -> Option<&Agent> {
+        self.hosts.get(party.0)?.agent().map(|(_, agent)| agent)
+    }
+
+    /// Until when a party does nothing, if it is frozen.
+    pub fn frozen_until(&self, party: PartyId) -> Option<Time> {
+        self.hosts.get(party.0)?.frozen(self.now)
+    }
+
+    /// Whether each delivered PDU is in the trace, too, as it is unless this says otherwise.
+    pub fn trace_pdus(&mut self, each: bool) {
+        self.trace_pdus = each;
+    }
+
+    /// What RICs have answered to requests from outside since this was last asked.
+    pub fn take_replies(&mut self) -> Vec<(PartyId, NorthboundReply)> {
+        std::mem::take(&mut self.replies)
+    }
+
+    /// Says something in the trace.
+    pub fn remark(&mut self, words: impl FnOnce() -> String) {
+        self.note(|_| words());
+    }
+}

@@ -1,0 +1,157 @@
+//! A world that somebody else steps: calls at their times, requests from outside, and the faults that only clocks and ways
+//! have.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::{Agent, AgentConfig};
+use ranlab_e2::ric::*;
+use ranlab_sim::*;
+use ranlab_wire::e2ap::*;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+const OID: &str = "1.3.6.1.4.1.53148.7.1";
+/// Between two reports: longer than any test.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// Replies to whoever asks with what was asked.
+struct Echo;
+
+impl IApp for Echo {
+    fn name(&self) -> &str {
+        "echo"
+    }
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        if let IAppInput::Northbound(request) = input {
+            out.reply(request.reply(200, request.path.clone()));
+        }
+    }
+}
+
+struct Lab {
+    world: World,
+    ric: PartyId,
+    agent: PartyId,
+    echo: Rc<Cell<Option<IAppId>>>,
+}
+
+/// A RIC whose watcher wants a report of one base station each minute; each way takes 1 ms.
+fn lab() -> Lab {
+    let profile = LinkProfile {
+        latency: (MS, MS),
+        jitter: Duration::ZERO,
+        detection: (MS, MS),
+        ..LinkProfile::default()
+    };
+    let mut world = World::new(1, profile);
+    let echo = Rc::new(Cell::new(None));
+    let kept = echo.clone();
+    let ric = world.ric("ric", move |_| {
+        let mut ric = Ric::new(RicConfig::default());
+        kept.set(Some(ric.add_iapp(Box::new(Echo))));
+        ric.add_iapp(Box::new(Watcher::new(OID, PERIOD.as_millis() as u32, 1)));
+        ric
+    });
+    let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 1, 32);
+    let agent = world.node("agent", id, move |now, life| {
+        let component = ComponentConfigItem {
+            interface: ComponentInterfaceType::Ng,
+            id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
+            configuration: ComponentConfiguration::default(),
+        };
+        let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
+        agent.register(Box::new(Beacon::new(OID, 1, life, Logbook::default())), Some(1)).unwrap();
+        agent.add_controller(now, "ric".to_owned()).unwrap();
+        agent
+    });
+    world.run_until(Time::ZERO + SECOND).unwrap();
+    Lab { world, ric, agent, echo }
+}
+
+impl Lab {
+    fn is_up(&self) -> bool {
+        let up = |agent: &Agent| agent.controllers().all(|(controller, _)| agent.is_up(controller));
+        self.world.look_at_agent(self.agent).is_some_and(up)
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.world.run_until(self.world.now() + time).unwrap();
+    }
+
+    /// PDUs delivered in a time.
+    fn delivered_in(&mut self, time: Duration) -> u64 {
+        let before = self.world.delivered();
+        self.pass(time);
+        self.world.delivered() - before
+    }
+}
+
+#[test]
+fn calls_come_at_their_times_and_in_the_order_of_asking() {
+    let mut lab = lab();
+    assert!(lab.is_up());
+    let at = |ms: u32| Time::ZERO + SECOND + MS * ms;
+    for (ms, token) in [(7, 1), (5, 2), (7, 3), (0, 4)] {
+        lab.world.call_at(at(ms), token);
+    }
+    // What is late comes at once.
+    lab.world.call_at(Time::ZERO, 5);
+    let mut called = Vec::new();
+    while let Some(step) = lab.world.step(at(8)).unwrap() {
+        if let Step::Called(token) = step {
+            called.push((lab.world.now(), token));
+        }
+    }
+    assert_eq!(called, [(at(0), 4), (at(0), 5), (at(5), 2), (at(7), 1), (at(7), 3)]);
+    assert_eq!(lab.world.now(), at(8));
+}
+
+#[test]
+fn who_asks_from_outside_is_answered_while_the_ric_lives() {
+    let mut lab = lab();
+    let ask = |lab: &mut Lab| {
+        let (token, body) = (9, Bytes::new());
+        let request = NorthboundRequest { token, method: Method::Get, path: "x".into(), body };
+        let echo = lab.echo.get().unwrap();
+        lab.world.with_ric(lab.ric, |ric, now| ric.northbound(now, echo, request)).map(|()| {
+            lab.world.take_replies().into_iter().map(|(_, reply)| (reply.token, reply.body)).collect()
+        })
+    };
+    assert_eq!(ask(&mut lab), Some(vec![(9, Bytes::from_static(b"x"))]));
+    let (ric, agent) = (lab.ric, lab.agent);
+    assert!(lab.world.with_ric(agent, |_, _| ()).is_none() && lab.world.with_agent(ric, |_, _| ()).is_none());
+    lab.world.plan(lab.world.now(), Fault::Crash { party: ric, polite: true, away: SECOND });
+    lab.pass(MS * 500);
+    assert_eq!(ask(&mut lab), None);
+    assert!(lab.world.look_at_ric(ric).is_none() && !lab.is_up());
+    // Its next life is as the first one, and is found.
+    lab.pass(SECOND * 60);
+    assert!(ask(&mut lab).is_some() && lab.is_up());
+}
+
+#[test]
+fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
+    let mut lab = lab();
+    let (now, agent) = (lab.world.now(), lab.agent);
+    assert_eq!(lab.delivered_in(SECOND * 5), 0, "reports are due each minute");
+    lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
+    assert_eq!(lab.delivered_in(MS * 2), 1);
+    // Only the agent's clock moved.
+    assert_eq!(lab.world.now(), now + SECOND * 5 + MS * 2);
+    let told = lab.world.with_agent(agent, |_, clock| clock).unwrap();
+    assert_eq!(told, lab.world.now() + PERIOD);
+    lab.world.plan(lab.world.now(), Fault::Delay { party: agent, by: SECOND * 3, lasting: SECOND });
+    lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
+    assert_eq!((lab.delivered_in(SECOND * 3), lab.delivered_in(MS * 2)), (0, 1));
+    lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
+    assert_eq!(lab.delivered_in(MS * 2), 1, "the way is short again");
+    // After that, the clock goes as others do.
+    assert_eq!(lab.delivered_in(PERIOD), 1);
+    lab.world.plan(lab.world.now(), Fault::Freeze(agent, SECOND));
+    lab.pass(MS);
+    assert_eq!(lab.world.frozen_until(agent), Some(lab.world.now() + (SECOND - MS)));
+}
