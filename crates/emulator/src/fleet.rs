@@ -4,9 +4,9 @@ use crate::radio::{self, RadioConfig, RadioMeter, SharedRadio};
 use crate::stats::Source;
 use hdrhistogram::Histogram;
 use ranlab_sdk::AgentHandle;
-use ranlab_sdk::e2::OutboxLimits;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
+use ranlab_sdk::e2::{OutboxLimits, Time};
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use serde::Serialize;
@@ -53,6 +53,28 @@ pub struct FleetConfig {
     pub ahead_us: i64,
     /// Options of the sockets.
     pub sockets: SocketOptions,
+}
+
+impl FleetConfig {
+    /// What its nodes have in common, if they are born `now`; `epoch_us` is the time of day at time zero. Nobody hears how
+    /// late their reports are.
+    pub fn template(&self, now: Time, epoch_us: i64) -> NodeTemplate {
+        NodeTemplate {
+            kind: self.kind,
+            plmn: self.plmn,
+            ues: self.ues,
+            radio: self.radio.clone(),
+            service_models: self.service_models.clone(),
+            own_functions: self.own_functions,
+            version: self.version,
+            seed: self.seed,
+            epoch_us,
+            start_us: now.as_nanos() / 1_000,
+            outbox: OutboxLimits::default(),
+            reports: Arc::new(ReportCounters::default()),
+            lateness: Arc::new(|_| {}),
+        }
+    }
 }
 
 /// A fleet cannot start.
@@ -133,27 +155,15 @@ impl Fleet {
         let lateness = Arc::new(Mutex::new(histogram));
         let heard = lateness.clone();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_us = ranlab_sdk::now().as_nanos() / 1_000;
-        let epoch_us =
-            i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX) - now_us as i64 - config.ahead_us;
-        let template = NodeTemplate {
-            kind: config.kind,
-            plmn: config.plmn,
-            ues: config.ues,
-            radio: config.radio.clone(),
-            service_models: config.service_models.clone(),
-            own_functions: config.own_functions,
-            version: config.version,
-            seed: config.seed,
-            epoch_us,
-            start_us: now_us,
-            outbox: OutboxLimits::default(),
-            reports: Arc::new(ReportCounters::default()),
-            lateness: Arc::new(move |late: Duration| {
-                let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
-                heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
-            }),
-        };
+        let now = ranlab_sdk::now();
+        let epoch_us = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
+            - (now.as_nanos() / 1_000) as i64
+            - config.ahead_us;
+        let mut template = config.template(now, epoch_us);
+        template.lateness = Arc::new(move |late: Duration| {
+            let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
+            heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
+        });
         Self { config, template, nodes: Vec::new(), radios: Vec::new(), lateness }
     }
 

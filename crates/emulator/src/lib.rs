@@ -16,4 +16,5 @@ mod text;
 pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
+pub use radio::TICK as RADIO_TICK;
 pub use text::TextError;

@@ -191,25 +191,34 @@ impl NodeTemplate {
 
     /// The agent of the `index`th node over the radio of its base station, which other parts may share.
     pub fn agent_of(&self, index: u32, radio: Option<&SharedRadio>) -> Result<Agent, NodeError> {
-        let (node_id, components) = identity(self.kind, self.plmn, index);
-        let part = self.kind.part(index).filter(|_| radio.is_some());
-        let (seed, cell_id) = (self.seed_of(index), index as u16);
-        let (cell, ues) = match radio {
-            Some(radio) => {
-                let here = radio.lock().unwrap_or_else(PoisonError::into_inner);
-                let ues = here.rntis().values().map(|rnti| UeId(u64::from(*rnti))).collect::<Vec<_>>();
-                (Told::Radio(Arc::clone(radio)), ues)
-            }
-            None => {
-                let (ues, start_us) = (self.ues, self.start_us);
-                let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
-                let ues = cell.ues().iter().map(|ue| ue_id(ue.identity())).collect();
-                (Told::Cell(Arc::new(Mutex::new(cell))), ues)
-            }
+        if let Some(radio) = radio {
+            return Ok(self.agent_over(index, radio));
+        }
+        let (cell_id, ues, seed, start_us) = (index as u16, self.ues, self.seed_of(index), self.start_us);
+        let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
+        let ues: Vec<_> = cell.ues().iter().map(|ue| ue_id(ue.identity())).collect();
+        Ok(self.agent_telling(index, &Told::Cell(Arc::new(Mutex::new(cell))), &ues))
+    }
+
+    /// The same over a radio that is there: as after the death of an agent whose cell goes on.
+    pub fn agent_over(&self, index: u32, radio: &SharedRadio) -> Agent {
+        let ues: Vec<_> = {
+            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            radio.rntis().values().map(|rnti| UeId(u64::from(*rnti))).collect()
         };
+        self.agent_telling(index, &Told::Radio(Arc::clone(radio)), &ues)
+    }
+
+    fn agent_telling(&self, index: u32, cell: &Told, ues: &[UeId]) -> Agent {
+        let (node_id, components) = identity(self.kind, self.plmn, index);
+        let radio = match cell {
+            Told::Radio(radio) => Some(radio),
+            Told::Cell(_) => None,
+        };
+        let part = self.kind.part(index).filter(|_| radio.is_some());
         let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| {
             it.version = self.version;
-            it.seed = seed;
+            it.seed = self.seed_of(index);
             it.limits.outbox = self.outbox;
         }));
         let has = |id| part.is_none_or(|part| part.has(id));
@@ -242,12 +251,12 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
-        for ue in ues {
+        for &ue in ues {
             // A cell has fewer UEs than an agent may have.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
-        Ok(agent)
+        agent
     }
 
     /// A seed of its own for each index.

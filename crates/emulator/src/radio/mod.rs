@@ -306,7 +306,7 @@ pub const fn first_ue(cell_id: u16) -> u32 {
 }
 
 /// How often radios are driven: a slot of LTE.
-const TICK: Duration = Duration::from_millis(1);
+pub const TICK: Duration = Duration::from_millis(1);
 
 /// Lets a radio's time pass as ours does, for ever; `told` hears after each step who moved.
 pub async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
