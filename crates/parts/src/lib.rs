@@ -31,6 +31,7 @@ mod ready;
 mod relay;
 mod rest_client;
 mod rest_controller;
+mod rest_xapp;
 mod ric;
 mod settings;
 mod south_controller;

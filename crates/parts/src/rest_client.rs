@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::setting_by_text;
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Octets of the longest answer.
 const ANSWER_MAX: u64 = 16 << 20;
 
@@ -84,11 +84,7 @@ impl RestUrl {
         let answer = tokio::time::timeout(PATIENCE, exchange).await;
         let answer = answer.unwrap_or_else(|_| Err(late())).map_err(away)?;
         let (status, body) = parsed(&answer).ok_or_else(|| RestError::NoController(self.clone()))?;
-        if (200..300).contains(&status) {
-            return Ok(body);
-        }
-        let detail = body["detail"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
-        Err(RestError::Refused { status, detail })
+        judged(status, body)
     }
 
     /// Its bus, as it goes on: objects, a line each.
@@ -128,6 +124,15 @@ impl RestUrl {
         stream.write_all(request.as_bytes()).await?;
         Ok(stream)
     }
+}
+
+/// What an answer means.
+pub(crate) fn judged(status: u16, body: Json) -> Result<Json, RestError> {
+    if (200..300).contains(&status) {
+        return Ok(body);
+    }
+    let detail = body["detail"].as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
+    Err(RestError::Refused { status, detail })
 }
 
 /// Status and body of an answer.

@@ -135,22 +135,46 @@ impl AssociationPart {
 }
 
 impl SlicingPart {
+    /// The RIC that it is in.
+    pub(crate) fn ric(&self) -> RicPart {
+        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    }
+
+    /// What it decides by.
+    ///
+    /// # Errors
+    /// There is no such period.
+    pub(crate) fn iapp(&self) -> Result<Slicing, Trouble> {
+        Slicing::new(self.period).map_err(rig)
+    }
+
     /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
     ///
     /// # Errors
     /// It cannot listen there, or there is no such period.
     pub async fn start(&self) -> Result<Ric, Trouble> {
-        let iapp = Slicing::new(self.period).map_err(rig)?;
+        let iapp = self.iapp()?;
         let (hosts, openapi) = (self.host.clone(), slicing::OPENAPI);
         let (address, iapp_name) = (self.http, slicing::NAME);
         let rest = RestConfig { address, hosts, iapp: iapp_name, openapi, events: None };
-        let ric =
-            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
-        together(ric, Box::new(iapp), rest).await
+        together(self.ric(), Box::new(iapp), rest).await
     }
 }
 
 impl TrafficPart {
+    /// The RIC that it is in.
+    pub(crate) fn ric(&self) -> RicPart {
+        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    }
+
+    /// What it decides by, with a bus to publish on.
+    ///
+    /// # Errors
+    /// There is no such period.
+    pub(crate) fn iapp(&self, bus: Box<dyn Bus>) -> Result<Traffic, Trouble> {
+        Traffic::new(self.period, bus).map_err(rig)
+    }
+
     /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
     ///
     /// # Errors
@@ -161,12 +185,10 @@ impl TrafficPart {
             BusUrl::Local => (Box::new(local.clone()), Some(local)),
             BusUrl::Redis(url) => (redis(url)?, None),
         };
-        let iapp = Traffic::new(self.period, bus).map_err(rig)?;
+        let iapp = self.iapp(bus)?;
         let (address, hosts, openapi) = (self.http, self.host.clone(), traffic::OPENAPI);
         let rest = RestConfig { address, hosts, iapp: traffic::NAME, openapi, events };
-        let ric =
-            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
-        together(ric, Box::new(iapp), rest).await
+        together(self.ric(), Box::new(iapp), rest).await
     }
 }
 

@@ -69,6 +69,24 @@ config! {
     }
 }
 
+impl RicPart {
+    /// How its machine behaves.
+    ///
+    /// # Errors
+    /// The file of xApps is none.
+    pub(crate) fn machine(&self) -> Result<RicConfig, Trouble> {
+        let limits = Limits::for_nodes(usize::try_from(self.max_nodes).unwrap_or(usize::MAX));
+        let mut config = RicConfig::default().with(|it| {
+            it.version = self.e2ap;
+            it.limits = limits;
+        });
+        if let Some(file) = &self.xapps {
+            config.policy = Box::new(rules(file)?);
+        }
+        Ok(config)
+    }
+}
+
 /// What a RIC did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct RicReport {
@@ -110,15 +128,7 @@ impl Ric {
     /// # Errors
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
-        let limits = Limits::for_nodes(usize::try_from(part.max_nodes).unwrap_or(usize::MAX));
-        let mut config = RicConfig::default().with(|it| {
-            it.version = part.e2ap;
-            it.limits = limits;
-        });
-        if let Some(file) = &part.xapps {
-            config.policy = Box::new(rules(file)?);
-        }
-        let handle = RicHandle::start(config, SocketOptions::default());
+        let handle = RicHandle::start(part.machine()?, SocketOptions::default());
         handle.add_iapp(Box::new(Registry::new().0));
         let inside = part.iapp.iter().map(|iapp| Inside::new(*iapp, part, &handle));
         let inside = inside.collect::<Result<_, _>>()?;

@@ -1,6 +1,7 @@
 //! The slicing controller's sample xApp: asks for slices and puts UEs into them, over REST alone.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::parse_span;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::rest_client::{RestError, escaped};
+use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::worker::{Numbers, Trouble};
 use crate::{
     RestUrl, Running, SLICING_PORT, Spell, Spelled, Task, config, environment, numbers, rig, setting_by_text,
@@ -93,59 +95,120 @@ impl SliceXappPart {
     /// # Errors
     /// The controller is away, has no base station, or refuses.
     pub async fn run(&self) -> Result<SliceXappReport, Trouble> {
-        let begin = tokio::time::Instant::now();
-        let slices = self.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
-        let ues = self.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
+        let slicer = RefCell::new(Slicer::new(self)?);
+        drive(&slicer, &self.rest, Messages::None).await?;
+        Ok(slicer.into_inner().report)
+    }
+}
+
+/// What it is at.
+#[derive(Debug)]
+enum Doing {
+    /// Waits for the next step.
+    Nothing,
+    /// Looks for base stations: from when on, and until when.
+    Looking(Duration, Duration),
+    /// Asks for these, one after the other; and what it has done then.
+    Asking(VecDeque<Ask>, SliceXappReport),
+}
+
+/// The xApp as a machine.
+#[derive(Debug)]
+pub(crate) struct Slicer {
+    node: Option<String>,
+    sharing: bool,
+    /// The one that it is at first.
+    steps: VecDeque<Step>,
+    doing: Doing,
+    report: SliceXappReport,
+}
+
+impl Slicer {
+    /// # Errors
+    /// Slices or UEs are not written as they must be.
+    pub(crate) fn new(part: &SliceXappPart) -> Result<Self, Trouble> {
+        let slices = part.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
+        let ues = part.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
         let (slices, ues) = (slices.collect::<Result<_, _>>()?, ues.collect::<Result<_, _>>()?);
-        let mut report = self.ask(&Step { at: Duration::ZERO, slices, ues }).await?;
-        let mut steps: Vec<_> = self.step.iter().map(|step| &step.value).collect();
+        let mut steps = vec![Step { at: Duration::ZERO, slices, ues }];
+        steps.extend(part.step.iter().map(|step| step.value.clone()));
         steps.sort_by_key(|step| step.at);
-        for step in steps {
-            tokio::time::sleep_until(begin + step.at).await;
-            report = self.ask(step).await?;
-        }
-        Ok(report)
+        let (node, sharing, report) = (part.node.clone(), part.sharing, SliceXappReport::default());
+        Ok(Self { node, sharing, steps: steps.into(), doing: Doing::Nothing, report })
     }
 
-    async fn ask(&self, Step { slices, ues, .. }: &Step) -> Result<SliceXappReport, Trouble> {
+    /// The base stations that are meant and whose slices are known.
+    fn meant(&self, nodes: &Json) -> Vec<String> {
+        let nodes = nodes["nodes"].as_array().into_iter().flatten();
+        let known = nodes.filter(|node| node["slicing"].is_object());
+        let names = known.filter_map(|node| node["node"].as_str());
+        let meant = names.filter(|name| self.node.as_ref().is_none_or(|node| node == name));
+        meant.map(str::to_owned).collect()
+    }
+
+    /// What the step is about, at each of these.
+    fn asks(&self, nodes: &[String]) -> Doing {
+        let Some(Step { slices, ues, .. }) = self.steps.front() else { return Doing::Nothing };
         let slices = slices.iter().map(|(id, capacity)| json!({ "id": id, "capacity": capacity }));
         let slices: Vec<_> = slices.collect();
-        let mut report = SliceXappReport::default();
-        for node in self.nodes().await? {
-            let node = format!("/v1/nodes/{}", escaped(&node));
+        let mut asks = VecDeque::new();
+        for node in nodes {
+            let node = format!("/v1/nodes/{}", escaped(node));
             if !slices.is_empty() {
                 let set = json!({ "algorithm": "nvs", "sharing": self.sharing, "slices": slices });
-                self.rest.ask("PUT", &format!("{node}/slices"), Some(&set)).await.map_err(trouble)?;
+                asks.push_back(Ask::put(format!("{node}/slices"), set));
             }
-            for (rnti, slice) in ues {
-                let body = json!({ "slice": slice });
-                self.rest.ask("PUT", &format!("{node}/ues/{rnti}"), Some(&body)).await.map_err(trouble)?;
-                report.ues += 1;
-            }
-            report.nodes += 1;
+            let ue = |(rnti, slice): &(u16, u16)| {
+                Ask::put(format!("{node}/ues/{rnti}"), json!({ "slice": slice }))
+            };
+            asks.extend(ues.iter().map(ue));
         }
-        Ok(report)
+        Doing::Asking(asks, SliceXappReport { nodes: nodes.len(), ues: nodes.len() * ues.len() })
+    }
+}
+
+impl RestXapp for Slicer {
+    fn want(&mut self, age: Duration) -> Want {
+        loop {
+            match &mut self.doing {
+                Doing::Nothing => match self.steps.front() {
+                    None => return Want::Done,
+                    Some(step) if step.at > age => return Want::Wait(Some(step.at)),
+                    Some(_) => self.doing = Doing::Looking(age, age + NODE_WAIT),
+                },
+                Doing::Looking(from, _) if *from > age => return Want::Wait(Some(*from)),
+                Doing::Looking(..) => return Want::Ask(Ask::get("/v1/nodes")),
+                Doing::Asking(asks, report) => match asks.front() {
+                    Some(ask) => return Want::Ask(ask.clone()),
+                    None => {
+                        self.report = report.clone();
+                        self.steps.pop_front();
+                        self.doing = Doing::Nothing;
+                    }
+                },
+            }
+        }
     }
 
-    /// The base stations that are meant, as soon as there is one whose slices are known.
-    async fn nodes(&self) -> Result<Vec<String>, Trouble> {
-        let until = tokio::time::Instant::now() + NODE_WAIT;
-        loop {
-            let answer = self.rest.ask("GET", "/v1/nodes", None).await.map_err(trouble)?;
-            let nodes = answer["nodes"].as_array().into_iter().flatten();
-            let known = nodes.filter(|node| node["slicing"].is_object());
-            let names = known.filter_map(|node| node["node"].as_str());
-            let meant = names.filter(|name| self.node.as_ref().is_none_or(|node| node == name));
-            let meant: Vec<String> = meant.map(str::to_owned).collect();
-            if !meant.is_empty() {
-                return Ok(meant);
-            }
-            if tokio::time::Instant::now() >= until {
-                let which = self.node.as_deref().unwrap_or("with slices");
-                return Err(sut(format!("no base station {which} within {} s", NODE_WAIT.as_secs())));
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
+    fn answered(
+        &mut self,
+        age: Duration,
+        answer: Result<Json, RestError>,
+    ) -> Result<Option<String>, Trouble> {
+        let answer = answer.map_err(trouble)?;
+        match &mut self.doing {
+            Doing::Nothing => {}
+            Doing::Asking(asks, _) => drop(asks.pop_front()),
+            &mut Doing::Looking(_, until) => match self.meant(&answer) {
+                nodes if !nodes.is_empty() => self.doing = self.asks(&nodes),
+                _ if age >= until => {
+                    let which = self.node.as_deref().unwrap_or("with slices");
+                    return Err(sut(format!("no base station {which} within {} s", NODE_WAIT.as_secs())));
+                }
+                _ => self.doing = Doing::Looking(age + LOOK_EVERY, until),
+            },
         }
+        Ok(None)
     }
 }
 

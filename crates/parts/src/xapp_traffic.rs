@@ -2,7 +2,7 @@
 //! queue of its own, a filter that finds it, and a pacer that keeps RLC's buffer short; in this order.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::rest_client::{RestError, escaped};
+use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{BusUrl, RestUrl, Running, TRAFFIC_PORT, config, environment, numbers, since, sut};
+use crate::{BusUrl, RestUrl, Running, TRAFFIC_PORT, config, environment, numbers, rig, since};
 
 /// Bearers that are looked after, at most.
 const BEARERS_MAX: usize = 65_536;
@@ -112,7 +113,7 @@ impl Patients {
 
 impl TrafficXappPart {
     /// The three steps, for one bearer.
-    async fn help(&self, (node, rnti, rbid): &Bearer) -> Result<(), RestError> {
+    fn steps(&self, (node, rnti, rbid): &Bearer) -> VecDeque<Ask> {
         let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", escaped(node));
         let mut filter = json!({ "protocol": self.protocol, "queue": self.queue });
         let given = [
@@ -127,22 +128,16 @@ impl TrafficXappPart {
             }
         }
         let queue = self.queue;
-        for (resource, body) in [
+        [
             (format!("queues/{queue}"), json!({ "capacity_bytes": self.capacity })),
             (format!("filters/{queue}"), filter),
             ("pacer".to_owned(), json!({ "type": "5g-bdp" })),
-        ] {
-            self.rest.ask("PUT", &format!("{bearer}/{resource}"), Some(&body)).await?;
-        }
-        Ok(())
+        ]
+        .map(|(resource, body)| Ask::put(format!("{bearer}/{resource}"), body))
+        .into()
     }
 
     async fn messages(&self) -> Result<Messages, Trouble> {
-        for address in [&self.source, &self.destination].into_iter().flatten() {
-            address
-                .parse::<Ipv4Addr>()
-                .map_err(|_| crate::rig(format!("\"{address}\" is no IPv4 address")))?;
-        }
         match &self.bus {
             BusUrl::Local => Ok(Messages::Local(self.rest.events().await.map_err(environment)?)),
             BusUrl::Redis(url) => redis(url),
@@ -150,19 +145,69 @@ impl TrafficXappPart {
     }
 }
 
-enum Messages {
-    Local(crate::rest_client::Events),
-    #[cfg(feature = "redis")]
-    Redis(tokio::sync::mpsc::Receiver<Json>),
+/// The xApp as a machine.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    part: TrafficXappPart,
+    limit_us: u64,
+    patients: Patients,
+    /// Who is to be helped; the first one by these.
+    ill: VecDeque<Bearer>,
+    asks: VecDeque<Ask>,
 }
 
-impl Messages {
-    async fn next(&mut self) -> Option<Json> {
-        match self {
-            Self::Local(events) => events.next().await,
-            #[cfg(feature = "redis")]
-            Self::Redis(messages) => messages.recv().await,
+impl Helper {
+    /// # Errors
+    /// An address is none.
+    pub(crate) fn new(part: &TrafficXappPart) -> Result<Self, Trouble> {
+        for address in [&part.source, &part.destination].into_iter().flatten() {
+            address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is no IPv4 address")))?;
         }
+        let limit_us = u64::try_from(part.limit.as_micros()).unwrap_or(u64::MAX);
+        let (ill, asks) = Default::default();
+        Ok(Self { part: part.clone(), limit_us, patients: Patients::default(), ill, asks })
+    }
+
+    fn treated(&mut self, done: bool) {
+        self.asks.clear();
+        if let Some(bearer) = self.ill.pop_front() {
+            self.patients.treated(bearer, done);
+        }
+    }
+}
+
+impl RestXapp for Helper {
+    fn want(&mut self, _: Duration) -> Want {
+        if self.asks.is_empty()
+            && let Some(bearer) = self.ill.front()
+        {
+            self.asks = self.part.steps(bearer);
+        }
+        self.asks.front().map_or(Want::Wait(None), |ask| Want::Ask(ask.clone()))
+    }
+
+    fn answered(&mut self, _: Duration, answer: Result<Json, RestError>) -> Result<Option<String>, Trouble> {
+        let Err(error) = answer else {
+            self.asks.pop_front();
+            if self.asks.is_empty() {
+                self.treated(true);
+            }
+            return Ok(None);
+        };
+        let said = self
+            .ill
+            .front()
+            .map(|(node, rnti, rbid)| format!("bearer {rbid} of UE {rnti} at {node}: {error}"));
+        self.treated(false);
+        Ok(said)
+    }
+
+    fn listens(&self) -> bool {
+        true
+    }
+
+    fn hear(&mut self, message: &Json) {
+        self.ill.extend(self.patients.hear(message, self.limit_us));
     }
 }
 
@@ -188,7 +233,7 @@ fn redis(url: &str) -> Result<Messages, Trouble> {
 
 /// An xApp that runs.
 pub struct TrafficXapp {
-    patients: Rc<RefCell<Patients>>,
+    helper: Rc<RefCell<Helper>>,
     at_begin: TrafficXappReport,
     ended: Rc<RefCell<Option<Trouble>>>,
     task: tokio::task::JoinHandle<()>,
@@ -200,29 +245,19 @@ impl TrafficXapp {
     /// # Errors
     /// There is no such bus.
     pub async fn start(part: &TrafficXappPart) -> Result<Self, Trouble> {
-        let mut messages = part.messages().await?;
-        let (patients, ended): (Rc<RefCell<Patients>>, Rc<RefCell<Option<Trouble>>>) = Default::default();
-        let (part, known, end) = (part.clone(), patients.clone(), ended.clone());
-        let limit_us = u64::try_from(part.limit.as_micros()).unwrap_or(u64::MAX);
+        let helper = Rc::new(RefCell::new(Helper::new(part)?));
+        let messages = part.messages().await?;
+        let ended: Rc<RefCell<Option<Trouble>>> = Rc::default();
+        let (rest, driven, end) = (part.rest.clone(), helper.clone(), ended.clone());
         let task = tokio::task::spawn_local(async move {
-            while let Some(message) = messages.next().await {
-                let ill = known.borrow_mut().hear(&message, limit_us);
-                for bearer in ill {
-                    let helped = part.help(&bearer).await;
-                    if let Err(error) = &helped {
-                        eprintln!("ranlab: bearer {} of UE {} at {}: {error}", bearer.2, bearer.1, bearer.0);
-                    }
-                    known.borrow_mut().treated(bearer, helped.is_ok());
-                }
-            }
-            end.replace(Some(sut("the bus has ended")));
+            end.replace(drive(&driven, &rest, messages).await.err());
         });
-        Ok(Self { patients, at_begin: TrafficXappReport::default(), ended, task })
+        Ok(Self { helper, at_begin: TrafficXappReport::default(), ended, task })
     }
 
     /// So far.
     pub fn report(&self) -> TrafficXappReport {
-        self.patients.borrow().report
+        self.helper.borrow().patients.report
     }
 }
 
