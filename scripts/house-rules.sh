@@ -63,7 +63,7 @@ declare -A may_import=(
     [sim]="e2 wire model"
     [controllers]="e2 machines wire sdk"
     [emulator]="sdk e2 machines dataplane wire model net"
-    [parts]="controllers emulator sdk e2 machines wire model capture dataplane campaign net host"
+    [parts]="controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [rigs]="parts controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [cli]="parts rigs controllers emulator sdk sim e2 machines wire model host net campaign capture dataplane"
     [bindings/c]="e2 wire" [bindings/preload]="net" [examples/out-of-tree-sm]="sdk" [examples/out-of-tree-transport]="sdk"

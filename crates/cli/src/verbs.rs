@@ -4,7 +4,7 @@ use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use crate::exit::Failure;
 use crate::output::Format;
 use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, pcap, ric, upf,
+    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, pcap, ric, sim, upf,
     worker, xapp,
 };
 
@@ -67,6 +67,8 @@ enum Verb {
     Xapp(xapp::Arguments),
     /// Measure: campaigns from a scenario to a report
     Bench(bench::Arguments),
+    /// Run a scenario's network in virtual time, and tell what a controller or an xApp is worth
+    Sim(sim::Arguments),
     /// Hold a part of an experiment for a campaign that runs elsewhere
     Worker(worker::Arguments),
     /// Read and write captures of E2 and E42
@@ -102,6 +104,7 @@ pub fn run() -> Result<(), Failure> {
         Verb::Check(arguments) => check::run(arguments, format),
         Verb::Xapp(arguments) => xapp::run(arguments, format),
         Verb::Bench(arguments) => bench::run(arguments, format),
+        Verb::Sim(arguments) => sim::run(&arguments, format),
         Verb::Worker(arguments) => worker::run(&arguments, format),
         Verb::Pcap(arguments) => pcap::run(arguments, format),
         Verb::Doctor(arguments) => doctor::run(&arguments, format),

@@ -74,7 +74,7 @@ impl FleetPart {
         RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()
     }
 
-    fn fleet(&self) -> Result<FleetConfig, Trouble> {
+    pub(crate) fn fleet(&self) -> Result<FleetConfig, Trouble> {
         let statistics = self.sm.iter().filter(|name| *name != HW);
         Ok(FleetConfig {
             controllers: self.connect.clone(),

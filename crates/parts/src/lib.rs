@@ -41,6 +41,7 @@ mod tests_ran;
 mod upf;
 mod upf_load;
 pub mod values;
+pub mod virtual_time;
 mod watch;
 pub mod worker;
 mod xapp_slice;

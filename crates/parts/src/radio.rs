@@ -11,6 +11,7 @@ use ranlab_model::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 
+use crate::virtual_time::FaultPlan;
 use crate::worker::Trouble;
 use crate::{rig, setting_by_text};
 
@@ -46,7 +47,15 @@ impl<T: Spell> FromStr for Spelled<T> {
     }
 }
 
-setting_by_text!(Spelled<Carrier>, Spelled<Fading>, Spelled<FlowPlan>, Spelled<Stay>, Snssai, Plmn);
+setting_by_text!(
+    Spelled<Carrier>,
+    Spelled<Fading>,
+    Spelled<FlowPlan>,
+    Spelled<Stay>,
+    Spelled<FaultPlan>,
+    Snssai,
+    Plmn
+);
 
 impl Spell for Carrier {
     const ALLOWED: &'static str = "lte:PRBS (FDD, 6 to 100), nr:PRBS (n78: TDD, 30 kHz) and nr-fdd:PRBS (15 kHz), \

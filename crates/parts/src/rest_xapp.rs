@@ -1,5 +1,5 @@
 //! xApps that work over a controller's REST alone, as machines: what one wants next is said without a socket or a clock.
-//! [`drive`] has it done over HTTP, whoever simulates a network without it.
+//! [`drive`] has it done over HTTP, [`virtual_time`](crate::virtual_time) in a simulated network.
 
 use std::cell::RefCell;
 use std::time::Duration;

@@ -35,6 +35,7 @@ mod tests_places;
 #[cfg(test)]
 mod tests_ran;
 mod upf;
+pub mod virtual_time;
 mod wire;
 mod xhaul;
 

@@ -1,7 +1,8 @@
 //! Rig `radio`: a base station with a radio of its own (the user-plane model) under the slicing or the traffic controller
 //! and its sample xApp. Everything that UEs get is counted in the radio's own time: a machine that cannot follow makes a
-//! repeat long, and its controllers late, but no share wrong.
+//! repeat long, and its controllers late, but no share wrong. The same parts run in virtual time, too ([`crate::virtual_time`]).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
@@ -24,7 +25,7 @@ const FLEET: &str = "base station";
 const XAPP: &str = "xApp";
 
 /// How long the base station may take to be up.
-const SET_UP: Duration = Duration::from_secs(20);
+pub(crate) const SET_UP: Duration = Duration::from_secs(20);
 /// UEs and slices that have metrics of their own.
 const COUNTED: u32 = 4;
 /// Phases of a window, at most.
@@ -33,8 +34,56 @@ const PHASES_MAX: i64 = 4;
 const SETTLE: Duration = Duration::from_secs(2);
 const UNSETTLE: Duration = Duration::from_secs(3);
 
+/// Keys that are for virtual time alone.
+pub(crate) const LATENCY: &str = "sim.latency";
+pub(crate) const FAULTS: &str = "sim.faults";
+
 /// The rig.
 pub(crate) struct Radio;
+
+/// What is there, before it is wired.
+pub(crate) struct Parts {
+    pub(crate) controller: Part,
+    pub(crate) fleet: FleetPart,
+    pub(crate) xapp: Option<Part>,
+}
+
+impl Parts {
+    pub(crate) fn of(run: &Run<'_>) -> Result<Self, RigError> {
+        let controller = match keys::text(run, "sut.type")? {
+            "traffic" => Part::Traffic(TrafficPart::default()),
+            _ => Part::Slicing(SlicingPart::default()),
+        };
+        let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+        let xapp = match keys::text(run, "xapp.type")? {
+            "slices" => {
+                let (step, sharing) =
+                    (keys::setting(run, "xapp.steps")?, keys::setting(run, "xapp.sharing")?);
+                Some(Part::SliceXapp(SliceXappPart { step, sharing, ..SliceXappPart::default() }))
+            }
+            "traffic" => {
+                let (limit, destination_port) = (keys::setting(run, "xapp.limit")?, Some(2112));
+                Some(Part::TrafficXapp(TrafficXappPart {
+                    limit,
+                    destination_port,
+                    ..TrafficXappPart::default()
+                }))
+            }
+            _ => None,
+        };
+        Ok(Self { controller, fleet, xapp })
+    }
+}
+
+/// Where no time is virtual, nothing goes wrong on command.
+fn faultless(faults: Option<&Value>) -> Result<(), String> {
+    match faults {
+        Some(Value::List(all)) if !all.is_empty() => {
+            Err(format!("`{FAULTS}` are for virtual time: `ranlab sim` runs this file"))
+        }
+        _ => Ok(()),
+    }
+}
 
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
@@ -52,6 +101,10 @@ impl Experiment for Radio {
         keys.extend(load.keys());
         keys.push(keys::place("load.at", "the base station"));
         keys.push(keys::place("xapp.at", "the xApp"));
+        keys.extend(keys! {
+            (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
+            (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/sim.md has all").or(Value::List(Vec::new()));
+        });
         RigDescription {
             name: "radio".to_owned(),
             aliases: Vec::new(),
@@ -74,44 +127,45 @@ impl Experiment for Radio {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        faultless(run.value(FAULTS)).map_err(RigError::Rig)?;
         let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
-        let controller = match keys::text(run, "sut.type")? {
-            "traffic" => Part::Traffic(TrafficPart { e2, http, ..TrafficPart::default() }),
-            _ => Part::Slicing(SlicingPart { e2, http, ..SlicingPart::default() }),
+        let Parts { controller, fleet, xapp } = Parts::of(run)?;
+        let controller = match controller {
+            Part::Traffic(part) => Part::Traffic(TrafficPart { e2, http, ..part }),
+            Part::Slicing(part) => Part::Slicing(SlicingPart { e2, http, ..part }),
+            other => other,
         };
         let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
         let connect = vec![sut::address(&addresses, "e2")?];
-        let fleet = FleetPart { connect, seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
-        stage.tool(FLEET, "load.at", Part::Fleet(fleet))?;
+        stage.tool(FLEET, "load.at", Part::Fleet(FleetPart { connect, ..fleet }))?;
         stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
         let http = addresses.get("http").map(String::as_str).unwrap_or_default();
         let rest: RestUrl = http.parse().map_err(RigError::Rig)?;
-        match keys::text(run, "xapp.type")? {
-            "slices" => {
-                let (step, sharing) =
-                    (keys::setting(run, "xapp.steps")?, keys::setting(run, "xapp.sharing")?);
-                let xapp = SliceXappPart { rest, step, sharing, ..SliceXappPart::default() };
-                stage.tool(XAPP, "xapp.at", Part::SliceXapp(xapp)).map(drop)
-            }
-            "traffic" => {
-                let (limit, destination_port) = (keys::setting(run, "xapp.limit")?, Some(2112));
-                let xapp = TrafficXappPart { rest, limit, destination_port, ..TrafficXappPart::default() };
-                stage.tool(XAPP, "xapp.at", Part::TrafficXapp(xapp)).map(drop)
-            }
-            _ => Ok(()),
-        }
+        let xapp = match xapp {
+            Some(Part::SliceXapp(part)) => Part::SliceXapp(SliceXappPart { rest, ..part }),
+            Some(Part::TrafficXapp(part)) => Part::TrafficXapp(TrafficXappPart { rest, ..part }),
+            _ => return Ok(()),
+        };
+        stage.tool(XAPP, "xapp.at", xapp).map(drop)
+    }
+
+    fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        faultless(settings.get(FAULTS)).err().map(Err)
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let radios: Vec<RadioMeter> = window.report(FLEET)?.detail()?;
-        let radio =
-            radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
-        record(recorder, radio);
-        phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);
-        Ok(recorder
-            .judge([(Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0))]))
+        told(run, &radios, recorder)
     }
+}
+
+/// What the radios' meters say.
+pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
+    let radio = radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
+    record(recorder, radio);
+    phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);
+    Ok(recorder.judge([(Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0))]))
 }
 
 fn metrics() -> Vec<Metric> {
@@ -204,7 +258,6 @@ fn phases(recorder: &mut Recorder, samples: &[Sample], window: Duration, phases:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn phases_are_counted_without_their_ends() {

@@ -13,7 +13,7 @@ use crate::output::Format;
 mod results;
 pub(crate) mod run;
 mod scenario;
-mod session;
+pub(crate) mod session;
 mod size;
 mod stored;
 mod tables;
@@ -64,7 +64,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 
 /// How a scenario is read.
 #[derive(Debug, Clone, clap::Args)]
-struct Reading {
+pub(crate) struct Reading {
     /// The scenario
     #[arg(value_name = "FILE")]
     scenario: PathBuf,
@@ -77,15 +77,15 @@ struct Reading {
 }
 
 impl Reading {
-    /// How to measure the same again.
-    fn command(&self) -> String {
+    /// How to do the same again with this verb.
+    pub(crate) fn command(&self, verb: &str) -> String {
         let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
         let quick = if self.quick { " --quick" } else { "" };
-        format!("ranlab bench run {}{quick}{}", self.scenario.display(), sets.collect::<String>())
+        format!("ranlab {verb} {}{quick}{}", self.scenario.display(), sets.collect::<String>())
     }
 
     /// The checked scenario and its rig's description.
-    fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
+    pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);
         let load = |sets: Vec<String>| {
             Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
@@ -109,7 +109,7 @@ fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
 }
 
 /// Parts of experiments on this machine are processes of this very program.
-fn lab() -> Result<Lab, Failure> {
+pub(crate) fn lab() -> Result<Lab, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
     Ok(Lab::new(program))

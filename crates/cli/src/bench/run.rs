@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         Ok(())
     })?;
     let metrics = scenario::metrics(&description, &scenario);
-    let command = arguments.reading.command();
+    let command = arguments.reading.command("bench run");
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
     let stop = stop_at_signal();
     let mut progress = Progress::new();
@@ -200,18 +200,7 @@ pub(super) fn tell(
         output.text(format_args!("  {sentence}"))?;
     }
     tell_points(&mut output, results)?;
-    for expect in judged.iter().take(SHOWN_MAX) {
-        let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
-        output.text(format_args!(
-            "  {:<12} {} at {}: {} {}, measured {}{reason}",
-            expect.verdict.name(),
-            expect.metric,
-            expect.place,
-            if results.scenario.published(&expect.source) { "published" } else { "expected" },
-            expect.paper,
-            expect.ours
-        ))?;
-    }
+    tell_judged(&mut output, results, judged)?;
     let warnings = ranlab_rigs::warnings(results);
     for warning in &warnings {
         output.text(format_args!("  warning: {warning}"))?;
@@ -236,8 +225,25 @@ pub(super) fn tell(
     output.finish(&object)
 }
 
+/// A line for each expectation.
+pub(crate) fn tell_judged(output: &mut Output, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
+    for expect in judged.iter().take(SHOWN_MAX) {
+        let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
+        output.text(format_args!(
+            "  {:<12} {} at {}: {} {}, measured {}{reason}",
+            expect.verdict.name(),
+            expect.metric,
+            expect.place,
+            if results.scenario.published(&expect.source) { "published" } else { "expected" },
+            expect.paper,
+            expect.ours
+        ))?;
+    }
+    Ok(())
+}
+
 /// A line for each point.
-fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
+pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
     for point in results.points.iter().take(SHOWN_MAX) {
         let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
         let shown: Vec<String> = shown_metrics(results)
@@ -281,7 +287,7 @@ fn shown_metrics(results: &Results) -> Vec<String> {
     names
 }
 
-fn points(results: &Results) -> Vec<serde_json::Value> {
+pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
     let one = |point: &ranlab_campaign::results::PointResult| {
         let names: std::collections::BTreeSet<&String> =
             point.runs.iter().flat_map(|run| run.recording.metrics.keys()).collect();
@@ -308,7 +314,7 @@ fn points(results: &Results) -> Vec<serde_json::Value> {
 }
 
 /// Exit code 1 only for a verdict `fails` or when no point could be measured.
-fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
+pub(crate) fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
     let failed: Vec<&Judged> = judged.iter().filter(|expect| expect.verdict == Verdict::Fails).collect();
     if let Some(first) = failed.first() {
         return Err(Failure::Check(format!(

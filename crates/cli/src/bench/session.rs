@@ -12,7 +12,7 @@ use super::about;
 const TICK: Duration = Duration::from_millis(200);
 
 /// Draws on the standard error, so that the standard output stays for results.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     label: String,
     done: usize,
@@ -22,12 +22,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
         Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO }
     }
 
-    pub(super) fn take(&mut self, event: Event) {
+    pub(crate) fn take(&mut self, event: Event) {
         match event {
             Event::Started { to_do, done_before, expected } => {
                 (self.total, self.remaining) = (to_do, expected);
@@ -92,7 +92,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -100,7 +100,7 @@ impl Progress {
 }
 
 /// Turns Ctrl-C and SIGTERM into a wish to stop; a second one ends at once (workers end with us in either case).
-pub(super) fn stop_at_signal() -> Stop {
+pub(crate) fn stop_at_signal() -> Stop {
     let stop = Stop::never();
     let wish = stop.clone();
     std::thread::spawn(move || {

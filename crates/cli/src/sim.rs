@@ -1,0 +1,281 @@
+//! `ranlab sim`: a scenario's network in virtual time.
+mod twin;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ranlab_campaign::expect::judge;
+use ranlab_campaign::plan::{Plan, Point};
+use ranlab_campaign::results::{Finished, Results};
+use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
+use ranlab_campaign::run::{Event, seed_of};
+use ranlab_campaign::scenario::{self, Scenario};
+use ranlab_rigs::virtual_time::{self, Passed, Without};
+use serde_json::{Value as Json, json};
+
+use crate::bench::session::{Progress, stop_at_signal};
+use crate::bench::{Reading, lab, run as bench};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Lines that `--events` tells of a repeat.
+const EVENTS_MAX: usize = 100_000;
+
+/// Arguments of `sim`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab sim scenarios/flexric/fig13a.toml\n  ranlab sim scenarios/flexric/fig11.toml --point 1 --without xapp.traffic --seeds 10\n\n\
+                  The same file is a live network: ranlab bench run FILE.\n\
+                  Exit codes: 0 passed, 1 a required expectation fails or a repeat failed, 2 the scenario is wrong or does not run \
+                  in virtual time."
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    reading: Reading,
+    /// Only this point of the scenario's, counted from 0
+    #[arg(long, value_name = "N")]
+    point: Option<usize>,
+    /// So many seeds of each point [default: the scenario's repeats]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    seeds: Option<u32>,
+    /// This seed alone, as an earlier run told it
+    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Each seed twice, with and without this one, and what it makes of every UE: xapp, xapp.slices, sut.traffic, …
+    #[arg(long, value_name = "NAME")]
+    without: Option<String>,
+    /// Tell what happens: who starts, dies, connects and asks for what, and what goes wrong
+    #[arg(long, conflicts_with = "without")]
+    events: bool,
+}
+
+/// What is to be run.
+struct Job {
+    scenario: Scenario,
+    plan: Plan,
+    results: Results,
+    /// Point and seed, in order; the repeat is the number among those of the point.
+    runs: Vec<(usize, u32, u64)>,
+    command: String,
+}
+
+impl Job {
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let (scenario, description) = arguments.reading.read(&lab()?)?;
+        virtual_time::runs(&scenario.rig).map_err(Failure::Usage)?;
+        if scenario.search.is_some() {
+            let why = "a `[search]` does not run in virtual time: nothing there is a matter of speed";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let mut plan = Plan::new(&scenario, &description);
+        let count = plan.points.len();
+        if let Some(index) = arguments.point {
+            plan.points.retain(|point| point.index == index);
+            if plan.points.is_empty() {
+                let why = format!("there is no point {index}; there are {count}, counted from 0");
+                return Err(Failure::Usage(why));
+            }
+        }
+        for point in &plan.points {
+            virtual_time::placed(&point.settings).map_err(Failure::Usage)?;
+        }
+        let mut runs = Vec::new();
+        for point in plan.points.iter().map(|point| point.index) {
+            match arguments.seed {
+                Some(seed) => runs.push((point, 0, seed)),
+                None => {
+                    let repeats = 0..arguments.seeds.unwrap_or(plan.repeats);
+                    runs.extend(repeats.map(|n| (point, n, seed_of(scenario.measure.seed, point, n))));
+                }
+            }
+        }
+        let metrics = scenario::metrics(&description, &scenario);
+        let results = Results::new(scenario.clone(), metrics, plan.points.clone(), Vec::new());
+        Ok(Self { scenario, plan, results, runs, command: arguments.reading.command("sim") })
+    }
+
+    fn point(&self, index: usize) -> &Point {
+        // All runs are of points of the plan.
+        self.plan.points.iter().find(|point| point.index == index).unwrap_or(&self.plan.points[0])
+    }
+
+    /// A repeat as the rig is asked for it.
+    fn run<'a>(&self, point: &'a Point, repeat: u32, seed: u64, stop: &Stop) -> Run<'a> {
+        let (_, duration) = self.scenario.measure.windows();
+        let mut run = Run::new(point, repeat, seed, duration);
+        run.stop = stop.clone();
+        run
+    }
+
+    /// The command that runs one repeat again, and tells what happens.
+    fn replay(&self, point: usize, seed: u64) -> String {
+        format!("{} --point {point} --seed {seed} --events", self.command)
+    }
+
+    /// Tells a repeat's begin and its end, and does what is between.
+    fn each(
+        &self,
+        mut one: impl FnMut(usize, &Run<'_>) -> Result<(Outcome, String), Failure>,
+    ) -> Result<(), Failure> {
+        let (stop, mut progress, begun) = (stop_at_signal(), Progress::new(), Instant::now());
+        // How fast virtual time passes, the first repeat tells.
+        let expected = Duration::ZERO;
+        progress.take(Event::Started { to_do: self.runs.len(), done_before: 0, expected });
+        for (done, &(index, repeat, seed)) in self.runs.iter().enumerate() {
+            let point = self.point(index);
+            progress.take(Event::Measuring { point: index, label: point.label(), repeat });
+            let (outcome, reason) = one(index, &self.run(point, repeat, seed, &stop))?;
+            if stop.wished() {
+                progress.end();
+                return Err(Failure::Check("stopped before the end".to_owned()));
+            }
+            let left = self.runs.len() - done - 1;
+            let remaining = begun.elapsed().mul_f64(left as f64 / (done + 1) as f64);
+            progress.take(Event::Finished { point: index, repeat, outcome, reason, left, remaining });
+        }
+        progress.end();
+        Ok(())
+    }
+}
+
+/// Does what is asked for.
+pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let job = Job::new(arguments)?;
+    match &arguments.without {
+        Some(name) => twin::run(&job, name, format),
+        None => alone(job, arguments.events, format),
+    }
+}
+
+/// What happened in a repeat, in words, and how often more than can be kept.
+type Told = Rc<RefCell<(Vec<(f64, String)>, u64)>>;
+
+fn witness(told: &Told) -> virtual_time::Witness {
+    let told = told.clone();
+    Box::new(move |at, words| {
+        let (lines, more) = &mut *told.borrow_mut();
+        if lines.len() < EVENTS_MAX {
+            lines.push((at.as_nanos() as f64 / 1e9, words.to_owned()));
+        } else {
+            *more += 1;
+        }
+    })
+}
+
+fn tell_events(output: &mut Output, told: &Told) -> Result<(), Failure> {
+    let (lines, more) = std::mem::take(&mut *told.borrow_mut());
+    for (at_s, words) in &lines {
+        output.text(format_args!("{at_s:>12.6} {words}"))?;
+        output.item(&json!({ "at_s": at_s, "event": words }))?;
+    }
+    if more > 0 {
+        output.text(format_args!("… and {more} more"))?;
+    }
+    Ok(())
+}
+
+/// Every point and seed once.
+fn alone(mut job: Job, events: bool, format: Format) -> Result<(), Failure> {
+    let mut output = Output::new(format);
+    output.text(format_args!("{}  (virtual time)", job.scenario.title))?;
+    let (mut finished, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    job.each(|index, run| {
+        let told = Told::default();
+        let passed = virtual_time::run(run, Without::Nobody, events.then(|| witness(&told)));
+        if events {
+            output.text(format_args!("point {index}, seed {}:", run.seed))?;
+            tell_events(&mut output, &told)?;
+            output.flush()?;
+        }
+        if let Err(error @ RigError::Rig(_)) = &passed {
+            return Err(Failure::Usage(error.to_string()));
+        }
+        let outcome = passed.as_ref().map_or_else(RigError::outcome, |passed| passed.outcome);
+        let one = of_run(index, run, finished.len(), &passed);
+        if passed.is_err() {
+            failed.push(format!("{}; to see it again: {}", one.reason, job.replay(index, run.seed)));
+        }
+        runs.push(run_json(index, run, &passed));
+        let reason = one.reason.clone();
+        finished.push(one);
+        Ok((outcome, reason))
+    })?;
+    for run in finished {
+        if let Some(point) = job.results.points.iter_mut().find(|point| point.point.index == run.point) {
+            point.runs.push(run);
+        }
+    }
+    bench::tell_points(&mut output, &job.results)?;
+    let judged = judge(&job.results);
+    bench::tell_judged(&mut output, &job.results, &judged)?;
+    for run in &runs {
+        output.text(format_args!("  {}", sentence(run)))?;
+    }
+    let summary = json!({
+        "virtual": true,
+        "points": bench::points(&job.results),
+        "expects": judged,
+        "runs": runs,
+        "failed": failed,
+    });
+    output.finish(&summary)?;
+    match failed.first() {
+        Some(first) => {
+            Err(Failure::Check(format!("{} of {} repeats failed: {first}", failed.len(), runs.len())))
+        }
+        None => bench::verdict(&job.results, &judged),
+    }
+}
+
+/// As a campaign keeps it.
+fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<Passed, RigError>) -> Finished {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (outcome, reason, recording, elapsed) = match passed {
+        Ok(passed) => {
+            (passed.outcome, passed.recording.reason.clone(), passed.recording.clone(), passed.took)
+        }
+        Err(error) => (error.outcome(), error.to_string(), Default::default(), Default::default()),
+    };
+    Finished {
+        point,
+        repeat: run.repeat,
+        position: u32::try_from(position).unwrap_or(u32::MAX),
+        outcome,
+        reason,
+        recording,
+        started_unix_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        elapsed,
+    }
+}
+
+/// What is said of a repeat beside its metrics.
+fn run_json(point: usize, run: &Run<'_>, passed: &Result<Passed, RigError>) -> Json {
+    match passed {
+        Ok(passed) => json!({
+            "point": point,
+            "repeat": run.repeat,
+            "seed": run.seed,
+            "outcome": passed.outcome,
+            "digest": format!("{:016x}", passed.digest),
+            "virtual_s": passed.passed.as_secs_f64(),
+            "took_s": passed.took.as_secs_f64(),
+            "real_time_factor": passed.real_time_factor(),
+        }),
+        Err(error) => json!({
+            "point": point, "repeat": run.repeat, "seed": run.seed, "outcome": error.outcome(), "reason": error.to_string(),
+        }),
+    }
+}
+
+fn sentence(run: &Json) -> String {
+    let number = |name: &str| run[name].as_f64().unwrap_or_default();
+    let what = match run["digest"].as_str() {
+        Some(digest) => {
+            let (passed, took, factor) = (number("virtual_s"), number("took_s"), number("real_time_factor"));
+            format!("digest {digest}, {passed:.1} s in {took:.2} s ({factor:.0} times real time)")
+        }
+        None => run["reason"].as_str().unwrap_or_default().to_owned(),
+    };
+    format!("point {} seed {}: {what}", run["point"], run["seed"])
+}

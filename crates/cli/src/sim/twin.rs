@@ -1,0 +1,120 @@
+//! `ranlab sim --without`: what an xApp or a controller is worth.
+use std::collections::BTreeMap;
+
+use ranlab_campaign::rig::{Outcome, RigError};
+use ranlab_campaign::value::short;
+use ranlab_rigs::virtual_time::Without;
+use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair, spreads};
+use serde_json::json;
+
+use super::Job;
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// UEs whose numbers text tells; `--format json` has all.
+const SHOWN_MAX: usize = 60;
+
+/// Each seed twice.
+pub(super) fn run(job: &Job, name: &str, format: Format) -> Result<(), Failure> {
+    let mut left_out = BTreeMap::new();
+    // A point of an axis may lack what others have; one at least must have it.
+    let mut why = String::new();
+    for point in &job.plan.points {
+        match Without::named(name, &point.settings) {
+            Ok(without) => drop(left_out.insert(point.index, without)),
+            Err(error) => why = error,
+        }
+    }
+    if left_out.is_empty() {
+        return Err(Failure::Usage(why));
+    }
+    let mut pairs: BTreeMap<usize, Vec<(u64, Pair)>> = BTreeMap::new();
+    job.each(|index, run| {
+        let Some(&without) = left_out.get(&index) else { return Ok((Outcome::Ok, String::new())) };
+        match pair(run, without) {
+            Ok(pair) => {
+                let outcome = pair.with.outcome;
+                pairs.entry(index).or_default().push((run.seed, pair));
+                Ok((outcome, String::new()))
+            }
+            Err(RigError::Stopped) => Ok((Outcome::Timeout, String::new())),
+            Err(RigError::Rig(error)) => Err(Failure::Usage(error)),
+            Err(error) => {
+                let replay = job.replay(index, run.seed);
+                Err(Failure::Check(format!("{error}; to see it again: {replay}")))
+            }
+        }
+    })?;
+    tell(job, name, pairs, format)
+}
+
+fn tell(
+    job: &Job,
+    name: &str,
+    pairs: BTreeMap<usize, Vec<(u64, Pair)>>,
+    format: Format,
+) -> Result<(), Failure> {
+    let mut output = Output::new(format);
+    output.text(format_args!("{}: with {name} minus without, seed by seed", job.scenario.title))?;
+    let mut points = Vec::new();
+    for (index, seeds) in pairs {
+        let (seeds, pairs): (Vec<u64>, Vec<Pair>) = seeds.into_iter().unzip();
+        let found = differences(&pairs, job.scenario.measure.confidence);
+        let spreads = spreads(&found);
+        let point = job.point(index);
+        output.text(format_args!("point {index} {}, {} seeds", point.label(), pairs.len()))?;
+        for difference in found.iter().take(SHOWN_MAX) {
+            output.text(line(difference))?;
+        }
+        if found.len() > SHOWN_MAX {
+            output.text(format_args!("  … and {} more", found.len() - SHOWN_MAX))?;
+        }
+        for spread in &spreads {
+            let [least, _, median, _, most] = spread.quartiles.map(short);
+            output.text(format_args!(
+                "  {}: {} UEs gain, {} pay, {} the same, {} unclear; {least} to {most}, median {median}",
+                spread.kpi, spread.gains, spread.pays, spread.same, spread.unclear
+            ))?;
+        }
+        let digests =
+            pairs.iter().map(|pair| [&pair.with, &pair.without].map(|it| format!("{:016x}", it.digest)));
+        let runs: Vec<_> = seeds
+            .iter()
+            .zip(digests)
+            .map(|(seed, digest)| json!({ "seed": seed, "digests": digest }))
+            .collect();
+        for run in &runs {
+            output.text(format_args!(
+                "  seed {}: digests {} and {}",
+                run["seed"], run["digests"][0], run["digests"][1]
+            ))?;
+        }
+        points.push(json!({
+            "point": index,
+            "axes": point.axes.iter().map(|(path, value)| (path.clone(), value.to_json())).collect::<serde_json::Map<_, _>>(),
+            "differences": found,
+            "spreads": spreads,
+            "runs": runs,
+        }));
+    }
+    output.finish(&json!({ "virtual": true, "without": name, "points": points }))
+}
+
+fn line(it: &Difference) -> String {
+    let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
+    let told = match it.told {
+        Told::Gains => "gains",
+        Told::Pays => "pays",
+        Told::Same => "the same",
+        Told::Unclear => "unclear",
+    };
+    let station = if it.of.station > 1 { format!("station {} ", it.of.station) } else { String::new() };
+    format!(
+        "  {station}UE {} {:<18} {} -> {}: {}{half}  {told}",
+        it.of.ue,
+        it.of.kpi,
+        short(it.without),
+        short(it.with),
+        short(it.summary.mean)
+    )
+}

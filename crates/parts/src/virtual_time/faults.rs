@@ -1,0 +1,226 @@
+//! What shall go wrong, as people write it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ranlab_campaign::value::parse_span;
+use ranlab_sim::{Chance, Fault, PartyId};
+
+use crate::worker::Trouble;
+use crate::{Spell, rig};
+
+/// Random faults at most.
+const RANDOM_MAX: usize = 1_000;
+/// Longest random absence, freeze, delay or slowness.
+const RANDOM_LASTING: Duration = Duration::from_secs(5);
+
+/// Whom it befalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The RIC with its controller.
+    Ric,
+    /// The agent of this base station, from 1. Its cell goes on.
+    Agent(u32),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ric => f.write_str("ric"),
+            Self::Agent(1) => f.write_str("agent"),
+            Self::Agent(n) => write!(f, "agent{n}"),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "ric" => Ok(Self::Ric),
+            "agent" => Ok(Self::Agent(1)),
+            other => {
+                let number = other.strip_prefix("agent").and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+                number.map(Self::Agent).ok_or(())
+            }
+        }
+    }
+}
+
+/// What.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Crash { polite: bool },
+    Cut,
+    Freeze,
+    Delay(Duration),
+    Slow(u64),
+    Jump(Duration),
+}
+
+/// Something that shall go wrong; times are counted from the begin of the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultPlan {
+    kind: PlanKind,
+    from: Duration,
+    until: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlanKind {
+    One(Target, What),
+    /// So many of any kind, between two times.
+    Random(usize),
+}
+
+impl FaultPlan {
+    /// When it is over, at the latest.
+    pub fn end(&self) -> Duration {
+        let over = self.until.unwrap_or(self.from);
+        if matches!(self.kind, PlanKind::Random(_)) { over + RANDOM_LASTING } else { over }
+    }
+}
+
+impl Spell for FaultPlan {
+    const ALLOWED: &'static str = "crash:WHO@FROM-UNTIL, vanish:WHO@FROM-UNTIL (no connection ends in order), cut:WHO@AT, \
+                                   freeze:WHO@FROM-UNTIL, delay:WHO:TIME@FROM-UNTIL, slow:WHO:BYTES_PER_S@FROM-UNTIL, \
+                                   jump:WHO:TIME@AT and random:COUNT@FROM-UNTIL, WHO as ric, agent or agent2, times as 5s";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (what, when) = text.split_once('@')?;
+        let (from, until) = match when.split_once('-') {
+            Some((from, until)) => (parse_span(from)?, Some(parse_span(until)?)),
+            None => (parse_span(when)?, None),
+        };
+        if until.is_some_and(|until| until <= from) {
+            return None;
+        }
+        let mut words = what.split(':');
+        let (name, of, by, rest) = (words.next()?, words.next()?, words.next(), words.next());
+        let lasts = until.is_some();
+        let kind = match (name, by, lasts) {
+            ("random", None, true) => {
+                PlanKind::Random(of.parse().ok().filter(|n| (1..=RANDOM_MAX).contains(n))?)
+            }
+            _ => {
+                let what = match (name, by, lasts) {
+                    ("crash", None, true) => What::Crash { polite: true },
+                    ("vanish", None, true) => What::Crash { polite: false },
+                    ("cut", None, false) => What::Cut,
+                    ("freeze", None, true) => What::Freeze,
+                    ("delay", Some(by), true) => What::Delay(parse_span(by)?),
+                    ("slow", Some(by), true) => What::Slow(by.parse().ok().filter(|rate| *rate > 0)?),
+                    ("jump", Some(by), false) => What::Jump(parse_span(by)?),
+                    _ => return None,
+                };
+                PlanKind::One(of.parse().ok()?, what)
+            }
+        };
+        rest.is_none().then_some(Self { kind, from, until })
+    }
+}
+
+/// What of the world's it is.
+fn fault(what: What, party: PartyId, lasting: Duration) -> Fault {
+    match what {
+        What::Crash { polite } => Fault::Crash { party, polite, away: lasting },
+        What::Cut => Fault::Cut(party, 0),
+        What::Freeze => Fault::Freeze(party, lasting),
+        What::Delay(by) => Fault::Delay { party, by, lasting },
+        What::Slow(bytes_per_second) => Fault::Throttle { party, bytes_per_second, lasting },
+        What::Jump(by) => Fault::Jump(party, by),
+    }
+}
+
+/// When what befalls whom. What is random is drawn from the seed alone.
+pub(super) fn faults(
+    plans: &[FaultPlan],
+    seed: u64,
+    ric: PartyId,
+    agents: &[PartyId],
+) -> Result<Vec<(Duration, Fault)>, Trouble> {
+    let mut chance = Chance::new(seed);
+    let mut all = Vec::new();
+    for plan in plans {
+        let until = plan.until.unwrap_or(plan.from);
+        match plan.kind {
+            PlanKind::One(target, what) => {
+                let party = match target {
+                    Target::Ric => Some(ric),
+                    Target::Agent(n) => agents.get(n as usize - 1).copied(),
+                };
+                let party =
+                    party.ok_or_else(|| rig(format!("a fault is about {target}, which is not there")))?;
+                all.push((plan.from, fault(what, party, until - plan.from)));
+            }
+            PlanKind::Random(count) => {
+                for _ in 0..count {
+                    let at = chance.between(plan.from, until);
+                    all.push((at, random(&mut chance, ric, agents)));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn random(chance: &mut Chance, ric: PartyId, agents: &[PartyId]) -> Fault {
+    let who = chance.below(agents.len() + 1);
+    let party = agents.get(who).copied().unwrap_or(ric);
+    let lasting = chance.between(Duration::from_millis(1), RANDOM_LASTING);
+    let what = match chance.below(100) {
+        0..30 => What::Cut,
+        30..50 => What::Crash { polite: true },
+        50..60 => What::Crash { polite: false },
+        60..70 => What::Freeze,
+        70..80 => What::Delay(chance.between(Duration::from_millis(1), Duration::from_millis(500))),
+        80..90 => What::Slow(200 + chance.below(20_000) as u64),
+        _ => What::Jump(chance.between(Duration::from_millis(1), RANDOM_LASTING)),
+    };
+    fault(what, party, lasting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shall_go_wrong_is_read_and_everything_else_is_refused() {
+        let second = Duration::from_secs;
+        let one = |target, what, from, until: Option<u64>| FaultPlan {
+            kind: PlanKind::One(target, what),
+            from: second(from),
+            until: until.map(second),
+        };
+        for (text, plan) in [
+            ("crash:ric@10s-13s", one(Target::Ric, What::Crash { polite: true }, 10, Some(13))),
+            ("vanish:agent@1s-2s", one(Target::Agent(1), What::Crash { polite: false }, 1, Some(2))),
+            ("cut:agent2@5s", one(Target::Agent(2), What::Cut, 5, None)),
+            ("freeze:ric@1s-2s", one(Target::Ric, What::Freeze, 1, Some(2))),
+            ("delay:agent:1s@1s-2s", one(Target::Agent(1), What::Delay(second(1)), 1, Some(2))),
+            ("slow:agent:1000@1s-2s", one(Target::Agent(1), What::Slow(1_000), 1, Some(2))),
+            ("jump:ric:5s@3s", one(Target::Ric, What::Jump(second(5)), 3, None)),
+        ] {
+            assert_eq!(FaultPlan::spell(text), Some(plan), "{text}");
+        }
+        let random = FaultPlan::spell("random:5@1s-9s").unwrap();
+        assert_eq!((random.kind, random.end()), (PlanKind::Random(5), second(14)));
+        for text in [
+            "",
+            "crash:ric@10s",
+            "crash:ric@3s-2s",
+            "crash:ue@1s-2s",
+            "cut:agent0@1s",
+            "cut:agent@1s-2s",
+            "delay:agent@1s-2s",
+            "slow:agent:0@1s-2s",
+            "jump:agent:1s:2s@1s",
+            "random:0@1s-2s",
+            "random:5@1s",
+        ] {
+            assert_eq!(FaultPlan::spell(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! xApps over REST in virtual time: their requests, answers and messages take a link's latency.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::ric::{Method, NorthboundReply, NorthboundRequest};
+use ranlab_sim::World;
+use serde_json::{Value as Json, json};
+
+use super::refused;
+use crate::rest_client::{PATIENCE, RestError, judged};
+use crate::rest_xapp::{Ask, RestXapp, Want};
+use crate::worker::Trouble;
+use crate::xapp_slice::Slicer;
+use crate::xapp_traffic::Helper;
+use crate::{Part, RestUrl, SLICING_PORT};
+
+/// Messages of the bus that wait for one xApp; beyond, it misses some, as it would over HTTP.
+const INBOX_MAX: usize = 1_024;
+
+/// What happens to programs at a time.
+pub(super) enum Turn {
+    /// A request reaches the RIC.
+    Request { token: u64, request: NorthboundRequest },
+    /// The answer to a request reaches who asked.
+    Answer { token: u64, answer: Result<Json, RestError> },
+    /// The answer should have come by now.
+    Late { token: u64 },
+    /// A message of the bus reaches an xApp.
+    Message { xapp: usize, message: Json },
+    /// An xApp waited until now.
+    Wake { xapp: usize },
+}
+
+struct Program {
+    name: String,
+    machine: Box<dyn RestXapp>,
+    begun: Option<Time>,
+    /// The request under way.
+    asking: Option<u64>,
+    inbox: VecDeque<Json>,
+    missed: u64,
+    ended: Option<Result<(), Trouble>>,
+}
+
+/// The xApps, and what is under way for them.
+pub(super) struct Programs {
+    all: Vec<Program>,
+    latency: Duration,
+    turns: BTreeMap<u64, Turn>,
+    /// Tokens of the world's calls and of requests, which are the same numbers.
+    last_token: u64,
+    /// Requests that the RIC has taken and not answered.
+    requests: BTreeSet<u64>,
+}
+
+fn machine(part: &Part) -> Result<Box<dyn RestXapp>, Trouble> {
+    Ok(match part {
+        Part::SliceXapp(part) => Box::new(Slicer::new(part)?),
+        Part::TrafficXapp(part) => Box::new(Helper::new(part)?),
+        other => return Err(refused(other, "xApp", "`slice_xapp` or `traffic_xapp`")),
+    })
+}
+
+/// The controller as those see it who do not reach it.
+fn away(why: ErrorKind) -> RestError {
+    RestError::Away(RestUrl::loopback(SLICING_PORT), why.into())
+}
+
+impl Programs {
+    pub(super) fn new(xapps: &[(String, Part)], latency: Duration) -> Result<Self, Trouble> {
+        let program = |(name, part): &(String, Part)| {
+            Ok(Program {
+                name: name.clone(),
+                machine: machine(part)?,
+                begun: None,
+                asking: None,
+                inbox: VecDeque::new(),
+                missed: 0,
+                ended: None,
+            })
+        };
+        let all = xapps.iter().map(program).collect::<Result<_, Trouble>>()?;
+        Ok(Self { all, latency, turns: BTreeMap::new(), last_token: 0, requests: BTreeSet::new() })
+    }
+
+    pub(super) fn start(&mut self, world: &mut World) {
+        for xapp in 0..self.all.len() {
+            self.all[xapp].begun = Some(world.now());
+            world.remark(|| format!("{} starts", self.all[xapp].name));
+            self.go_on(world, xapp);
+        }
+    }
+
+    /// One that could not go on.
+    pub(super) fn check(&self) -> Result<(), Trouble> {
+        let ended = self.all.iter().filter_map(|program| program.ended.clone());
+        ended.collect()
+    }
+
+    /// What a call of the world's is about.
+    pub(super) fn turn(&mut self, token: u64) -> Option<Turn> {
+        self.turns.remove(&token)
+    }
+
+    /// Once more, later.
+    pub(super) fn again(&mut self, world: &mut World, at: Time, turn: Turn) {
+        self.last_token += 1;
+        self.turns.insert(self.last_token, turn);
+        world.call_at(at, self.last_token);
+    }
+
+    fn soon(&mut self, world: &mut World, turn: Turn) {
+        let at = world.now() + self.latency;
+        self.again(world, at, turn);
+    }
+
+    pub(super) fn take(&mut self, world: &mut World, turn: Turn) {
+        match turn {
+            // The network's affair.
+            Turn::Request { .. } => {}
+            Turn::Answer { token, answer } => self.answered(world, token, answer),
+            Turn::Late { token } => self.answered(world, token, Err(away(ErrorKind::TimedOut))),
+            Turn::Message { xapp, message } => {
+                let program = &mut self.all[xapp];
+                if program.inbox.len() < INBOX_MAX {
+                    program.inbox.push_back(message);
+                } else {
+                    program.missed += 1;
+                }
+                self.go_on(world, xapp);
+            }
+            Turn::Wake { xapp } => self.go_on(world, xapp),
+        }
+    }
+
+    fn answered(&mut self, world: &mut World, token: u64, answer: Result<Json, RestError>) {
+        let Some(xapp) = self.all.iter().position(|program| program.asking == Some(token)) else { return };
+        self.requests.remove(&token);
+        let program = &mut self.all[xapp];
+        program.asking = None;
+        let age = world.now().since(program.begun.unwrap_or(Time::ZERO));
+        let verdict = answer.as_ref().err().map(|error| format!("{}: {error}", program.name));
+        match program.machine.answered(age, answer) {
+            Ok(_) => verdict.into_iter().for_each(|words| world.remark(|| words)),
+            Err(trouble) => {
+                world.remark(|| format!("{} ends: {trouble}", program.name));
+                program.ended = Some(Err(trouble));
+            }
+        }
+        self.go_on(world, xapp);
+    }
+
+    /// Does what an xApp wants until it has to wait.
+    fn go_on(&mut self, world: &mut World, xapp: usize) {
+        let now = world.now();
+        loop {
+            let program = &mut self.all[xapp];
+            let (Some(begun), None, None) = (program.begun, program.asking, &program.ended) else { return };
+            match program.machine.want(now.since(begun)) {
+                Want::Ask(ask) => return self.ask(world, xapp, ask),
+                Want::Wait(until) => {
+                    if let Some(message) = program.inbox.pop_front() {
+                        program.machine.hear(&message);
+                        continue;
+                    }
+                    if let Some(until) = until {
+                        self.again(world, begun + until, Turn::Wake { xapp });
+                    }
+                    return;
+                }
+                Want::Done => {
+                    world.remark(|| format!("{} has done its work", program.name));
+                    program.ended = Some(Ok(()));
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, world: &mut World, xapp: usize, ask: Ask) {
+        self.last_token += 1;
+        let token = self.last_token;
+        let body = ask.body.as_ref().map(Json::to_string).unwrap_or_default();
+        world.remark(|| format!("{}: {} {} {body}", self.all[xapp].name, ask.method, ask.path));
+        let method = match ask.method {
+            "PUT" => Method::Put,
+            "DELETE" => Method::Delete,
+            _ => Method::Get,
+        };
+        let path = ask.path.strip_prefix("/v1/").unwrap_or(&ask.path).to_owned();
+        let request = NorthboundRequest { token, method, path, body: body.into() };
+        self.all[xapp].asking = Some(token);
+        self.soon(world, Turn::Request { token, request });
+        self.again(world, world.now() + PATIENCE, Turn::Late { token });
+    }
+
+    /// The RIC answers.
+    pub(super) fn replied(&mut self, world: &mut World, reply: NorthboundReply) {
+        if self.requests.remove(&reply.token) {
+            let body = serde_json::from_slice(&reply.body).unwrap_or_else(|_| json!({}));
+            self.soon(world, Turn::Answer { token: reply.token, answer: judged(reply.status, body) });
+        }
+    }
+
+    /// Nobody was there to take a request.
+    pub(super) fn gone(&mut self, world: &mut World, token: u64) {
+        self.soon(world, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
+    }
+
+    /// The RIC takes a request; its reply may follow at once.
+    pub(super) fn taken(&mut self, token: u64) {
+        self.requests.insert(token);
+    }
+
+    /// Whether a request waits for the RIC.
+    pub(super) fn waits_for_ric(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// The RIC has died: what it had taken, it will not answer.
+    pub(super) fn all_gone(&mut self, world: &mut World) {
+        for token in std::mem::take(&mut self.requests) {
+            self.soon(world, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionReset)) });
+        }
+    }
+
+    /// The controller publishes a message.
+    pub(super) fn publish(&mut self, world: &mut World, message: &Bytes) {
+        for xapp in 0..self.all.len() {
+            let program = &self.all[xapp];
+            if program.begun.is_some() && program.ended.is_none() && program.machine.listens() {
+                let message = serde_json::from_slice(message).unwrap_or_default();
+                self.soon(world, Turn::Message { xapp, message });
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The twin: one seed twice, with somebody and without. The model draws each of its numbers by what it is for (UE, flow,
+//! slot), never by who asked before, so that both worlds are the same but for what the other one does: the difference is
+//! its doing, to the last bit.
+
+use std::collections::BTreeMap;
+
+use ranlab_campaign::rig::{Better, RigError, Run};
+use ranlab_campaign::stats::{Summary, quartiles, summarise};
+use ranlab_emulator::radio::{RadioMeter, quantile};
+use serde::Serialize;
+
+use super::{Passed, Without};
+
+/// One seed with and without.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// With everybody.
+    pub with: Passed,
+    /// Without the one.
+    pub without: Passed,
+}
+
+/// What is compared: which base station and UE, and which number of it, better so.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Kpi {
+    /// From 1.
+    pub station: usize,
+    /// From 1.
+    pub ue: u32,
+    /// `mbps`, or `voip_rtt_us_p99` and the like of a flow.
+    pub kpi: String,
+}
+
+/// Whom the one that was left out helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// Better with it, with the whole interval.
+    Gains,
+    /// Worse.
+    Pays,
+    /// The same in every seed, exactly.
+    Same,
+    /// The interval has both in it, or there is one seed and so none.
+    Unclear,
+}
+
+/// What a number is with and without, over the seeds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    /// Whose.
+    #[serde(flatten)]
+    pub of: Kpi,
+    /// Mean with everybody.
+    pub with: f64,
+    /// Mean without the one.
+    pub without: f64,
+    /// With minus without, of each seed in which both are.
+    pub differences: Vec<f64>,
+    /// Their mean and Student's interval: seeds are paired.
+    pub summary: Summary,
+    /// How alike seeds fare with and without; near 0 the numbers that both have in common are not; absent where nothing
+    /// differs among seeds, or they are fewer than three.
+    pub correlation: Option<f64>,
+    /// What that means.
+    pub told: Told,
+}
+
+/// How a number's difference is distributed among UEs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Spread {
+    /// Which number.
+    pub kpi: String,
+    /// UEs that gain, pay, have exactly the same, or of whom it is unclear.
+    pub gains: usize,
+    /// See there.
+    pub pays: usize,
+    /// See there.
+    pub same: usize,
+    /// See there.
+    pub unclear: usize,
+    /// Least, quartiles and greatest of the UEs' mean differences.
+    pub quartiles: [f64; 5],
+}
+
+/// Runs a repeat twice.
+///
+/// # Errors
+/// See [`super::run`].
+pub fn pair(run: &Run<'_>, without: Without) -> Result<Pair, RigError> {
+    Ok(Pair { with: super::run(run, Without::Nobody, None)?, without: super::run(run, without, None)? })
+}
+
+/// What is better of a number.
+fn better(kpi: &str) -> Better {
+    if kpi.ends_with("mbps") { Better::Higher } else { Better::Lower }
+}
+
+/// All numbers of a repeat.
+fn numbers(radios: &[RadioMeter]) -> BTreeMap<Kpi, f64> {
+    let mut all = BTreeMap::new();
+    for (station, radio) in (1..).zip(radios) {
+        let seconds = radio.seconds.max(1e-6);
+        for ue in &radio.ues {
+            let of = Kpi { station, ue: ue.ue, kpi: "mbps".to_owned() };
+            // A UE that came again has several entries.
+            *all.entry(of).or_default() += ue.bytes as f64 * 8e-6 / seconds;
+        }
+        for flow in radio.flows.iter().filter(|flow| !flow.rtt_us.is_empty()) {
+            let dropped = Some(flow.dropped as f64);
+            let rtt = |share| quantile(&flow.rtt_us, share).map(|us| us as f64);
+            let told = [("rtt_us_p50", rtt(0.5)), ("rtt_us_p99", rtt(0.99)), ("dropped", dropped)];
+            for (name, value) in told {
+                let kpi = format!("{}_{name}", flow.what);
+                all.extend(value.map(|value| (Kpi { station, ue: flow.ue, kpi }, value)));
+            }
+        }
+    }
+    all
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Pearson's, of at least three pairs that differ.
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    if pairs.len() < 3 {
+        return None;
+    }
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (ma, mb) = (mean(&a), mean(&b));
+    let product = |x: &[f64], mx: f64, y: &[f64], my: f64| -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
+    };
+    let spread = (product(&a, ma, &a, ma) * product(&b, mb, &b, mb)).sqrt();
+    (spread > 0.0).then(|| product(&a, ma, &b, mb) / spread)
+}
+
+fn told(kpi: &str, differences: &[f64], summary: &Summary) -> Told {
+    if differences.iter().all(|difference| *difference == 0.0) {
+        return Told::Same;
+    }
+    let Some(half) = summary.half_width else { return Told::Unclear };
+    let up = match (summary.mean - half > 0.0, summary.mean + half < 0.0) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => return Told::Unclear,
+    };
+    if up == (better(kpi) == Better::Higher) { Told::Gains } else { Told::Pays }
+}
+
+/// What the one who was left out makes of every number, UE by UE.
+pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
+    let seeds: Vec<_> =
+        pairs.iter().map(|pair| (numbers(&pair.with.radios), numbers(&pair.without.radios))).collect();
+    let mut kpis: Vec<_> = seeds.iter().flat_map(|(with, _)| with.keys().cloned()).collect();
+    kpis.sort();
+    kpis.dedup();
+    let one = |of: Kpi| {
+        let both = seeds.iter().filter_map(|(with, without)| Some((*with.get(&of)?, *without.get(&of)?)));
+        let both: Vec<(f64, f64)> = both.collect();
+        let differences: Vec<f64> = both.iter().map(|(with, without)| with - without).collect();
+        let summary = summarise(&differences, confidence)?;
+        let (with, without): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
+        let told = told(&of.kpi, &differences, &summary);
+        let (with, without, correlation) = (mean(&with), mean(&without), correlation(&both));
+        Some(Difference { of, with, without, differences, summary, correlation, told })
+    };
+    kpis.into_iter().filter_map(one).collect()
+}
+
+/// Who gains and who pays, number by number.
+pub fn spreads(differences: &[Difference]) -> Vec<Spread> {
+    let mut by_kpi: BTreeMap<&str, Vec<&Difference>> = BTreeMap::new();
+    for difference in differences {
+        by_kpi.entry(&difference.of.kpi).or_default().push(difference);
+    }
+    let one = |(kpi, all): (&str, Vec<&Difference>)| {
+        let count = |told| all.iter().filter(|difference| difference.told == told).count();
+        let means: Vec<f64> = all.iter().map(|difference| difference.summary.mean).collect();
+        Some(Spread {
+            kpi: kpi.to_owned(),
+            gains: count(Told::Gains),
+            pays: count(Told::Pays),
+            same: count(Told::Same),
+            unclear: count(Told::Unclear),
+            quartiles: quartiles(&means)?,
+        })
+    };
+    by_kpi.into_iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_emulator::radio::{FlowMeter, UeMeter};
+
+    fn passed(bytes: [u64; 2], rtt_us: u64) -> Passed {
+        let ues = (1..).zip(bytes).map(|(ue, bytes)| UeMeter { ue, bytes, prbs: 0 }).collect();
+        let rtt_us = vec![(rtt_us, 9)];
+        let voip = FlowMeter { ue: 1, what: "voip".to_owned(), rtt_us, ..FlowMeter::default() };
+        let radio = RadioMeter { seconds: 1.0, ues, flows: vec![voip], ..RadioMeter::default() };
+        Passed {
+            outcome: ranlab_campaign::rig::Outcome::Ok,
+            recording: Default::default(),
+            radios: vec![radio],
+            digest: 0,
+            passed: Default::default(),
+            took: Default::default(),
+        }
+    }
+
+    #[test]
+    fn who_gains_and_who_pays_is_told_by_paired_seeds() {
+        // The second UE pays what the first one's round trip gains; throughput of the first is the same to the bit.
+        let pair = |seed: u64| Pair {
+            with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),
+            without: passed([seed * 500_000, 1_250_000 + 100 * seed], 200_000 + 2 * seed),
+        };
+        let pairs: Vec<_> = (1..=4).map(pair).collect();
+        let all = differences(&pairs, 0.95);
+        let of = |ue, kpi: &str| all.iter().find(|it| it.of.ue == ue && it.of.kpi == kpi).unwrap();
+        assert_eq!((of(1, "mbps").told, of(1, "mbps").summary.half_width), (Told::Same, Some(0.0)));
+        let paid = of(2, "mbps");
+        assert_eq!((paid.told, (paid.summary.mean * 1e6).round()), (Told::Pays, -2_000_000.0));
+        let gained = of(1, "voip_rtt_us_p99");
+        assert_eq!((gained.told, gained.summary.mean), (Told::Gains, -180_002.5));
+        assert!(gained.summary.half_width.unwrap() > 0.0 && gained.correlation.unwrap() > 0.999);
+        let mbps = spreads(&all).into_iter().find(|spread| spread.kpi == "mbps").unwrap();
+        assert_eq!((mbps.gains, mbps.pays, mbps.same, mbps.unclear), (0, 1, 1, 0));
+        // One seed has no interval: what differs is unclear, what does not is the same.
+        let one = differences(&pairs[..1], 0.95);
+        let told: Vec<_> = one.iter().map(|it| it.told).collect();
+        assert_eq!(told, [Told::Same, Told::Same, Told::Unclear, Told::Unclear, Told::Unclear]);
+    }
+}

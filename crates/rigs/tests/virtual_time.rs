@@ -1,0 +1,254 @@
+//! The rig `radio` in virtual time: FlexRIC's figures from the files that are live networks, one digest in any process, the
+//! twin, and what goes wrong on command.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ranlab_campaign::plan::{Plan, Point};
+use ranlab_campaign::rig::{Outcome, RigError, Run};
+use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_campaign::value::Value;
+use ranlab_rigs::Lab;
+use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
+use ranlab_rigs::virtual_time::{self, Passed, Without};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The points of a scenario, and how long its windows are.
+fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
+    let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
+    let sets = sets.iter().map(|&set| set.to_owned()).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
+    let scenario = Scenario::load(&file, &Overrides { sets, quick: false }, &rigs)
+        .unwrap_or_else(|errors| panic!("{errors}"));
+    let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
+    (Plan::new(&scenario, rig).points, scenario.measure.windows().1)
+}
+
+fn passed(point: &Point, seed: u64, window: Duration) -> Passed {
+    let run = Run::new(point, 0, seed, window);
+    virtual_time::run(&run, Without::Nobody, None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A cell with fading for three UEs under the slicing controller, whose xApp asks for nothing; and what else a test says,
+/// as `PATH=JSON`.
+fn cell(sets: &[&str]) -> Point {
+    let ours =
+        ["load.channel=\"sinr:12\"", "load.flows=[\"udp:80\", \"1=voip\"]", "load.stay=[]", "xapp.steps=[]"];
+    let mut point = points("flexric/fig13a.toml", &[]).0.remove(0);
+    for (path, value) in ours.iter().chain(sets).map(|set| set.split_once('=').unwrap()) {
+        let text = |json: &serde_json::Value| Value::Text(json.as_str().unwrap().to_owned());
+        let value = match serde_json::from_str(value).unwrap() {
+            serde_json::Value::Array(list) => Value::List(list.iter().map(text).collect()),
+            one => text(&one),
+        };
+        point.settings.insert(path.to_owned(), value);
+    }
+    point
+}
+
+#[test]
+fn figures_11_and_13_come_from_the_files_that_are_live_networks() {
+    let (a, window) = points("flexric/fig13a.toml", &[]);
+    let white = passed(&a[0], 1, window);
+    let shares: Vec<_> = (1..=4).map(|n| white.recording.metrics[&format!("phase{n}_ue1_share")]).collect();
+    for (share, published) in shares.iter().zip([0.5, 1.0 / 3.0, 0.5, 0.66]) {
+        assert!((share - published).abs() <= 0.02, "{shares:?}");
+    }
+    assert_eq!((white.outcome, white.passed), (Outcome::Ok, window));
+    assert_eq!(white.recording.series["ue1_mbps"].len(), 80);
+    let (b, window) = points("flexric/fig13b.toml", &[]);
+    let gains: Vec<_> =
+        b.iter().map(|point| passed(point, 1, window).recording.metrics["ue1_gain"]).collect();
+    assert!((0.45..0.55).contains(&gains[0]) && gains[1].abs() < 0.05, "{gains:?}");
+    let (c, window) = points("flexric/fig11.toml", &[]);
+    let rtt = |point: &Point| passed(point, 1, window).recording.metrics["voip_rtt_us_p50"];
+    let (transparent, freed) = (rtt(&c[0]), rtt(&c[1]));
+    assert!(transparent > 100_000.0 && freed < transparent / 4.0, "{transparent} us and {freed} us");
+}
+
+/// Set in the process that a test starts: print the digests.
+const CHILD: &str = "RANLAB_VIRTUAL_DIGESTS";
+
+/// Digests of a faulty run and of a twin.
+fn digests(seed: u64) -> Vec<u64> {
+    let faulty = cell(&["sim.faults=[\"random:6@1s-8s\"]"]);
+    let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2\"]"]);
+    let run = Run::new(&slices, 0, seed, SECOND * 3);
+    let twin = pair(&run, Without::Xapp).unwrap();
+    vec![passed(&faulty, seed, SECOND * 10).digest, twin.with.digest, twin.without.digest]
+}
+
+#[test]
+fn a_seed_decides_everything_in_any_process() {
+    if std::env::var_os(CHILD).is_some() {
+        println!("digests {:?}.", digests(7));
+        return;
+    }
+    // Each process has hash seeds of its own.
+    let child = || {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_seed_decides_everything_in_any_process", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let here = digests(7);
+    let told = format!("digests {here:?}.");
+    for _ in 0..2 {
+        let there = child();
+        assert!(there.contains(&told), "{told} is not in {there}");
+    }
+    assert!(here.iter().zip(digests(8)).all(|(seven, eight)| *seven != eight), "{here:?}");
+    assert_ne!(here[1], here[2]);
+}
+
+fn twin(point: &Point, without: Without, seeds: u64, window: Duration) -> Vec<Difference> {
+    let pairs: Vec<Pair> =
+        (1..=seeds).map(|seed| pair(&Run::new(point, 0, seed, window), without).unwrap()).collect();
+    differences(&pairs, 0.95)
+}
+
+#[test]
+fn who_does_nothing_is_worth_exactly_nothing_to_every_ue() {
+    // The controller observes three UEs with fading, one of whom comes later, and its xApp never asks for anything.
+    for (without, sets) in [
+        (Without::Controller, &["xapp.type=\"none\""][..]),
+        (Without::Xapp, &[][..]),
+        (Without::Controller, &[][..]),
+        (Without::Controller, &["sim.faults=[\"crash:agent@1s-2s\", \"cut:agent@3s\"]"][..]),
+    ] {
+        let sets = [sets, &["load.stay=[\"3@2s\"]"]].concat();
+        let all = twin(&cell(&sets), without, 2, SECOND * 5);
+        assert!(all.iter().filter(|it| it.of.kpi == "mbps" && it.with > 0.1).count() == 3, "{all:?}");
+        for difference in &all {
+            assert_eq!(difference.told, Told::Same, "{difference:?}");
+            assert!(difference.differences == [0.0, 0.0], "{difference:?}");
+        }
+    }
+}
+
+#[test]
+fn the_twin_tells_who_gains_from_an_xapp_and_who_pays() {
+    // A slice of 60 % for the first UE, which alone had a third.
+    let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
+    let all = twin(&slices, Without::Xapp, 3, SECOND * 6);
+    let told: BTreeMap<_, _> =
+        all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.told, it))).collect();
+    assert_eq!([1, 2, 3].map(|ue| told[&ue].0), [Told::Gains, Told::Pays, Told::Pays], "{all:?}");
+    // Slices cost the scheduler's choice among channels: the others pay more than one gains.
+    let sum: f64 = told.values().map(|(_, it)| it.summary.mean).sum();
+    let gain = told[&1].1;
+    assert!(gain.summary.mean > 2.0 && sum < 0.0, "{sum}: {all:?}");
+    // Common random numbers: a seed that is good without is good with.
+    assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
+}
+
+#[test]
+fn what_goes_wrong_on_command_is_told_and_passes() {
+    let everything = [
+        "crash:ric@1s-2s",
+        "vanish:agent@4s-5s",
+        "cut:agent@7s",
+        "freeze:ric@9s-10s",
+        "delay:agent:300ms@11s-12s",
+        "slow:agent:500@13s-14s",
+        "jump:agent:2s@15s",
+        "jump:ric:2s@16s",
+    ];
+    let faults = format!("sim.faults={everything:?}");
+    let point = cell(&[&faults, "xapp.steps=[\"17s:1=0.6+2=0.4:1=1\"]"]);
+    let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let heard = told.clone();
+    let witness: virtual_time::Witness =
+        Box::new(move |at, words| heard.borrow_mut().push(format!("{} {words}", at.as_nanos() / 1_000_000)));
+    let run = Run::new(&point, 0, 3, SECOND * 32);
+    virtual_time::run(&run, Without::Nobody, Some(witness)).unwrap();
+    let told = told.take().join("\n");
+    for said in [
+        "*** Crash",
+        "ric starts",
+        "agent loses",
+        "*** Cut",
+        "*** Freeze",
+        "*** Delay",
+        "*** Throttle",
+        "*** Jump",
+        "xapp.slices: PUT /v1/nodes/gnb%20505.01%201/ues/1 {\"slice\":1}",
+        "xapp.slices has done its work",
+    ] {
+        assert!(told.contains(said), "no {said:?} in\n{told}");
+    }
+    assert_eq!(told.matches("agent starts").count(), 2, "{told}");
+    // An xApp that asks while nobody is there ends, and that is the repeat's end.
+    let point = cell(&["sim.faults=[\"crash:ric@1s-3s\"]", "xapp.steps=[\"2s:1=1:1=1\"]"]);
+    let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), Without::Nobody, None).unwrap_err();
+    assert!(matches!(&error, RigError::Environment(why) if why.contains("refused")), "{error}");
+}
+
+/// Worlds with a cell, a controller and random faults.
+const SEEDS: u64 = 200;
+
+/// Random faults of all kinds, and everybody is back in time, whatever the seed.
+#[test]
+fn networks_recover_from_random_faults() {
+    // Without an xApp: one that asks while the controller is dead ends, as it would live.
+    let point = cell(&["sim.faults=[\"random:8@0s-8s\"]", "load.flows=[\"voip\"]", "xapp.type=\"none\""]);
+    let broken = |first: u64| -> Vec<String> {
+        let one = |seed| {
+            let run = Run::new(&point, 0, seed, Duration::from_secs(8 + 5) + virtual_time::RECOVERY);
+            virtual_time::run(&run, Without::Nobody, None).err().map(|error| format!("seed {seed}: {error}"))
+        };
+        (first..SEEDS).step_by(2).filter_map(one).collect()
+    };
+    let broken = std::thread::scope(|scope| {
+        let other = scope.spawn(|| broken(1));
+        [broken(0), other.join().unwrap()].concat()
+    });
+    assert!(broken.is_empty(), "{} of {SEEDS} seeds:\n{}", broken.len(), broken.join("\n"));
+}
+
+#[test]
+fn what_does_not_run_in_virtual_time_is_refused_by_name() {
+    let refused = |sets: &[&str]| {
+        let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), Without::Nobody, None);
+        run(&cell(sets)).unwrap_err().to_string()
+    };
+    for place in ["load.at=\"tcp://lab:1\"", "xapp.at=\"ssh://lab\"", "sut.at=\"tcp://lab:1\""] {
+        let (path, _) = place.split_once('=').unwrap();
+        assert!(refused(&[place]).contains(&format!("`{path}` = ")), "{}", refused(&[place]));
+    }
+    assert!(refused(&["sim.faults=[\"crash:ue@1s\"]"]).contains("crash:WHO@FROM-UNTIL"));
+    assert!(refused(&["sim.faults=[\"cut:agent2@1s\"]"]).contains("agent2, which is not there"));
+    assert!(virtual_time::runs("upf").unwrap_err().contains("\"upf\""));
+    assert!(virtual_time::runs("radio").is_ok());
+    // And what is for virtual time alone is refused live.
+    let lab = Lab::new("ranlab");
+    let rig = ranlab_rigs::by_name(&lab, "radio").unwrap();
+    let faulty = cell(&["sim.faults=[\"cut:agent@1s\"]"]);
+    assert!(rig.preview(&faulty.settings).unwrap().unwrap_err().contains("ranlab sim"));
+    assert!(rig.preview(&cell(&[]).settings).is_none());
+}
+
+#[test]
+fn who_is_left_out_is_named_as_the_file_names_it() {
+    let settings = cell(&[]).settings;
+    for (name, without) in [
+        ("xapp", Without::Xapp),
+        ("xapp.slice", Without::Xapp),
+        ("xapp.slices", Without::Xapp),
+        ("sut", Without::Controller),
+        ("sut.slicing", Without::Controller),
+    ] {
+        assert_eq!(Without::named(name, &settings), Ok(without));
+    }
+    let why = Without::named("xapp.traffic", &settings).unwrap_err();
+    assert!(why.contains("sut, sut.slicing, xapp, xapp.slices"), "{why}");
+    let none = cell(&["xapp.type=\"none\""]).settings;
+    assert!(Without::named("xapp", &none).is_err());
+    assert_eq!(settings.get("xapp.type").and_then(Value::text), Some("slices"));
+}

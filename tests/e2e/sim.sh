@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# One file as a live network and in virtual time: throughput and shares agree; a seed is a digest in any process; who does
+# nothing is worth nothing, and who does something is told by UE; what goes wrong on command is told, and replayed by a command.
+#
+# Live numbers are those of the radio's own time. A machine that stands still makes controls late, which moves what is counted
+# around them: phases are counted without their ends, and shares must agree within 2 %, throughput within 2 %.
+set -euo pipefail
+command -v python3 >tool.txt || { echo "python3 is not there"; exit 77; }
+here=$(cd "$(dirname "$0")/../.." && pwd)
+sim() { "$RANLAB" sim "$@" 2>err.txt; }
+
+# Live against virtual time: white and gray share, black falls silent after 10 s; a repeat of 20 s.
+file=$here/scenarios/flexric/fig13b.toml
+short=(--set xapp.sharing=true --set measure.repeats=1)
+"$RANLAB" bench run "$file" "${short[@]}" --out live --format json >live.json 2>live.err || { cat live.err; exit 1; }
+sim "$file" "${short[@]}" --format json >sim.json || { cat err.txt; exit 1; }
+python3 - <<'P'
+import json
+live, sim = (json.load(open(f"{name}.json"))["points"][0] for name in ("live", "sim"))
+assert live["outcome"] in ("ok", "degraded") and sim["outcome"] == "ok", (live["outcome"], sim["outcome"])
+assert live["metrics"].keys() == sim["metrics"].keys(), live["metrics"].keys() ^ sim["metrics"].keys()
+for name in ("total_mbps", "prb_use", "phase1_ue1_share", "phase2_ue1_share", "ue1_mbps"):
+    a, b = (point["metrics"][name]["mean"] for point in (live, sim))
+    print(f"{name}: {a:.4f} live, {b:.4f} in virtual time")
+    assert abs(a / b - 1) <= 0.02, name
+P
+
+# A seed is a digest; as fast as the machine goes.
+for name in one two; do sim "$file" --set load.channel=sinr:15 --seeds 2 --format json >$name.json || { cat err.txt; exit 1; }; done
+python3 - <<'P'
+import json
+one, two = (json.load(open(f"{name}.json"))["runs"] for name in ("one", "two"))
+digests = [run["digest"] for run in one]
+assert digests == [run["digest"] for run in two] and len(set(digests)) == 4, digests
+print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
+P
+
+# The twin: a slice of two thirds, and a controller that does nothing.
+sim "$file" --point 0 --without xapp.slice --seeds 3 --format json >twin.json
+sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --set load.ues=3 --set measure.duration=8s \
+    --without sut.traffic --seeds 2 --format json >nothing.json || { cat err.txt; exit 1; }
+python3 - <<'P'
+import json
+twin, nothing = (json.load(open(f"{name}.json"))["points"][0]["differences"] for name in ("twin", "nothing"))
+told = {it["ue"]: it["told"] for it in twin if it["kpi"] == "mbps"}
+assert told == {1: "gains", 2: "pays"}, told
+assert nothing and all(it["told"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
+P
+
+# What goes wrong: told line by line, and again by the command that a failed repeat names.
+sim "$file" --point 0 --seeds 1 --set 'sim.faults=["crash:ric@1s-2s", "cut:agent@5s"]' --events >events.txt || { cat err.txt; exit 1; }
+grep -q '\*\*\* Crash' events.txt && grep -q '\*\*\* Cut' events.txt || { cat events.txt; exit 1; }
+code=0
+sim "$file" --point 0 --seeds 1 --set 'sim.faults=["crash:ric@0s-30s"]' >failed.txt || code=$?
+((code == 1)) || { cat failed.txt err.txt; exit 1; }
+replay=$(sed -n 's/.*to see it again: ranlab \(.*\)$/\1/p' err.txt)
+code=0
+eval "\"\$RANLAB\" $replay" >again.txt 2>err.txt || code=$?
+((code == 1)) && grep -q '\*\*\* Crash' again.txt || { echo "$replay"; cat again.txt err.txt; exit 1; }
+
+# What does not run in virtual time is refused by name.
+refused() {
+    local code=0
+    sim "${@:2}" >refused.txt || code=$?
+    ((code == 2)) && grep -q "$1" err.txt || { echo "$*: $code"; cat err.txt; exit 1; }
+}
+refused 'rig "e2-rtt" does not run in virtual time' "$here/scenarios/flexric/fig7.toml"
+refused '`load.at` = tcp://lab:1 does not run' "$file" --set load.at=tcp://lab:1
+refused 'there is no "xapp.traffic" here' "$file" --without xapp.traffic
+refused 'there is no point 9' "$file" --point 9
