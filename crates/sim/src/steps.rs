@@ -6,6 +6,7 @@ use crate::world::{Happening, World};
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
 use ranlab_e2::ric::{NorthboundReply, Ric};
+use std::time::Duration;
 
 /// What happened last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,11 @@ impl World {
     /// Looks at an agent, likewise.
     pub fn look_at_agent(&self, party: PartyId) -> Option<&Agent> {
         self.hosts.get(party.0)?.agent().map(|(_, agent)| agent)
+    }
+
+    /// By how much later than usual comes what a party sends and receives.
+    pub fn delay_of(&self, party: PartyId) -> Duration {
+        self.hosts.get(party.0).map_or(Duration::ZERO, |host| host.delay)
     }
 
     /// Until when a party does nothing, if it is frozen.

@@ -145,7 +145,7 @@ impl Network {
             hosted.set(iapp.map(|iapp| ric.add_iapp(iapp)));
             ric
         });
-        let programs = Programs::new(&cast.xapps, cast.latency)?;
+        let programs = Programs::new(&cast.xapps, cast.latency, ric)?;
         let mut network = Self { world, ric, iapp, post, stations: Vec::new(), programs };
         network.world.call_at(Time::ZERO + RADIO_TICK, TICK);
         network.settle(&cast.fleet)?;

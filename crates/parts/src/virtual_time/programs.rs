@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{Method, NorthboundReply, NorthboundRequest};
-use ranlab_sim::World;
+use ranlab_sim::{PartyId, World};
 use serde_json::{Value as Json, json};
 
 use super::refused;
@@ -50,6 +50,9 @@ struct Program {
 pub(super) struct Programs {
     all: Vec<Program>,
     latency: Duration,
+    ric: PartyId,
+    /// When the last thing reaches the RIC, and an xApp: nothing overtakes.
+    last: [Time; 2],
     turns: BTreeMap<u64, Turn>,
     /// Tokens of the world's calls and of requests, which are the same numbers.
     last_token: u64,
@@ -71,7 +74,7 @@ fn away(why: ErrorKind) -> RestError {
 }
 
 impl Programs {
-    pub(super) fn new(xapps: &[(String, Part)], latency: Duration) -> Result<Self, Trouble> {
+    pub(super) fn new(xapps: &[(String, Part)], latency: Duration, ric: PartyId) -> Result<Self, Trouble> {
         let program = |(name, part): &(String, Part)| {
             Ok(Program {
                 name: name.clone(),
@@ -84,7 +87,15 @@ impl Programs {
             })
         };
         let all = xapps.iter().map(program).collect::<Result<_, Trouble>>()?;
-        Ok(Self { all, latency, turns: BTreeMap::new(), last_token: 0, requests: BTreeSet::new() })
+        Ok(Self {
+            all,
+            latency,
+            ric,
+            last: [Time::ZERO; 2],
+            turns: BTreeMap::new(),
+            last_token: 0,
+            requests: BTreeSet::new(),
+        })
     }
 
     pub(super) fn start(&mut self, world: &mut World) {
@@ -113,8 +124,11 @@ impl Programs {
         world.call_at(at, self.last_token);
     }
 
+    /// On its way between the RIC and an xApp.
     fn soon(&mut self, world: &mut World, turn: Turn) {
-        let at = world.now() + self.latency;
+        let last = &mut self.last[usize::from(!matches!(turn, Turn::Request { .. }))];
+        let at = (world.now() + self.latency + world.delay_of(self.ric)).max(*last);
+        *last = at;
         self.again(world, at, turn);
     }
 
