@@ -36,7 +36,8 @@ print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
 P
 
 # The twin: a slice of two thirds, and a controller that does nothing.
-sim "$file" --point 0 --without xapp.slice --seeds 3 --format json >twin.json
+sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --format json >twin.json
+for table in states controls; do [[ $(head -c 4 learn/$table.parquet)$(tail -c 4 learn/$table.parquet) == PAR1PAR1 ]]; done
 sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --set load.ues=3 --set measure.duration=8s \
     --without sut.traffic --seeds 2 --format json >nothing.json || { cat err.txt; exit 1; }
 python3 - <<'P'

@@ -2,16 +2,19 @@
 mod twin;
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ranlab_campaign::expect::judge;
+use ranlab_campaign::export::parquet;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::results::{Finished, Results};
 use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
 use ranlab_campaign::run::{Event, seed_of};
 use ranlab_campaign::scenario::{self, Scenario};
-use ranlab_rigs::virtual_time::{self, Passed, Without};
+use ranlab_rigs::virtual_time::record::Tables;
+use ranlab_rigs::virtual_time::{self, Passed, Wish};
 use serde_json::{Value as Json, json};
 
 use crate::bench::session::{Progress, stop_at_signal};
@@ -45,6 +48,13 @@ pub struct Arguments {
     /// Each seed twice, with and without this one, and what it makes of every UE: xapp, xapp.slices, sut.traffic, …
     #[arg(long, value_name = "NAME")]
     without: Option<String>,
+    /// Write states.parquet and controls.parquet into this folder: what each UE had in each half second, and what xApps asked
+    /// for with what it changed; docs/sim.md has the columns
+    #[arg(long, value_name = "FOLDER")]
+    record: Option<PathBuf>,
+    /// With --record: half seconds before and after a control over which its effect is taken
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    periods: u16,
     /// Tell what happens: who starts, dies, connects and asks for what, and what goes wrong
     #[arg(long, conflicts_with = "without")]
     events: bool,
@@ -58,6 +68,30 @@ struct Job {
     /// Point and seed, in order; the repeat is the number among those of the point.
     runs: Vec<(usize, u32, u64)>,
     command: String,
+}
+
+/// What is recorded, and where it goes.
+struct Record {
+    folder: PathBuf,
+    tables: Tables,
+}
+
+impl Record {
+    /// Writes it; says which files.
+    fn write(record: Option<&Self>) -> Result<Vec<PathBuf>, Failure> {
+        let Some(Self { folder, tables }) = record else { return Ok(Vec::new()) };
+        let lacking = |error: std::io::Error| {
+            Failure::Environment(format!("{} cannot be written: {error}", folder.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(lacking)?;
+        let mut files = Vec::new();
+        for (name, table) in tables.named() {
+            let file = folder.join(format!("{name}.parquet"));
+            std::fs::write(&file, parquet(table)).map_err(lacking)?;
+            files.push(file);
+        }
+        Ok(files)
+    }
 }
 
 impl Job {
@@ -142,9 +176,11 @@ impl Job {
 /// Does what is asked for.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let job = Job::new(arguments)?;
+    let tables = || Tables::new(arguments.periods.into());
+    let record = arguments.record.clone().map(|folder| Record { folder, tables: tables() });
     match &arguments.without {
-        Some(name) => twin::run(&job, name, format),
-        None => alone(job, arguments.events, format),
+        Some(name) => twin::run(&job, name, record, format),
+        None => alone(job, arguments.events, record, format),
     }
 }
 
@@ -176,13 +212,20 @@ fn tell_events(output: &mut Output, told: &Told) -> Result<(), Failure> {
 }
 
 /// Every point and seed once.
-fn alone(mut job: Job, events: bool, format: Format) -> Result<(), Failure> {
+fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format) -> Result<(), Failure> {
     let mut output = Output::new(format);
     output.text(format_args!("{}  (virtual time)", job.scenario.title))?;
     let (mut finished, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     job.each(|index, run| {
         let told = Told::default();
-        let passed = virtual_time::run(run, Without::Nobody, events.then(|| witness(&told)));
+        let witness = events.then(|| witness(&told));
+        let mut passed =
+            virtual_time::run(run, Wish { witness, record: record.is_some(), ..Wish::default() });
+        if let (Some(record), Ok(passed)) = (&mut record, &mut passed) {
+            record.tables.take(index, run.seed, passed, None);
+            // It is in the tables now.
+            passed.kept = Default::default();
+        }
         if events {
             output.text(format_args!("point {index}, seed {}:", run.seed))?;
             tell_events(&mut output, &told)?;
@@ -212,8 +255,11 @@ fn alone(mut job: Job, events: bool, format: Format) -> Result<(), Failure> {
     for run in &runs {
         output.text(format_args!("  {}", sentence(run)))?;
     }
+    let files = Record::write(record.as_ref())?;
+    files.iter().try_for_each(|file| output.text(format_args!("table    {}", file.display())))?;
     let summary = json!({
         "virtual": true,
+        "tables": files,
         "points": bench::points(&job.results),
         "expects": judged,
         "runs": runs,

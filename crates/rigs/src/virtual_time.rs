@@ -1,6 +1,7 @@
 //! The rig `radio` in virtual time: the parts of one repeat in one thread, as fast as the machine goes, and the same numbers
 //! of it under the same names as live.
 
+pub mod record;
 pub mod twin;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_emulator::radio::RadioMeter;
-use ranlab_parts::virtual_time::{Cast, FaultPlan, Network};
+use ranlab_parts::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_parts::{Part, RicPart, Spelled};
 
@@ -23,8 +24,8 @@ use crate::radio::{FAULTS, LATENCY, Parts, SET_UP, told};
 const RIG: &str = "radio";
 /// A window begins at a whole one of these after the start.
 const STEP: Duration = Duration::from_millis(100);
-/// Virtual time between two looks whether somebody wants a stop.
-const LOOK: Duration = Duration::from_millis(500);
+/// Virtual time between two states that are kept, and between two looks whether somebody wants a stop.
+pub const PERIOD: Duration = Duration::from_millis(500);
 /// How long after the last fault all base stations must be set up again.
 pub const RECOVERY: Duration = Duration::from_secs(15);
 
@@ -38,6 +39,26 @@ pub enum Without {
     Xapp,
     /// The controller, and with it the xApp that works through it: the RIC is bare.
     Controller,
+}
+
+/// How a repeat is run.
+#[derive(Default)]
+pub struct Wish {
+    /// Who is left out.
+    pub without: Without,
+    /// Who hears what happens.
+    pub witness: Option<Witness>,
+    /// Whether states and controls are kept.
+    pub record: bool,
+}
+
+/// What was kept; times are counted from the window's begin.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// The UEs at the window's begin, and at the end of each [`PERIOD`].
+    pub states: Vec<(Duration, Vec<UeState>)>,
+    /// What the xApp asked the controller to change.
+    pub controls: Vec<(Duration, Control)>,
 }
 
 /// A repeat that has passed.
@@ -55,6 +76,8 @@ pub struct Passed {
     pub passed: Duration,
     /// How long that took.
     pub took: Duration,
+    /// What was to be kept.
+    pub kept: Kept,
 }
 
 impl Passed {
@@ -143,7 +166,8 @@ fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
 ///
 /// # Errors
 /// Something does not run in virtual time, does not come up, or does not recover from faults.
-pub fn run(run: &Run<'_>, without: Without, witness: Option<Witness>) -> Result<Passed, RigError> {
+pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
+    let Wish { without, witness, record } = wish;
     placed(&run.point.settings).map_err(RigError::Rig)?;
     let begun = Instant::now();
     let faults = faults(run)?;
@@ -153,14 +177,22 @@ pub fn run(run: &Run<'_>, without: Without, witness: Option<Witness>) -> Result<
     network.start_xapps();
     network.plan(&faults, run.seed).map_err(trouble)?;
     let begin = network.now();
-    let mut left = run.duration;
+    let (mut left, mut kept) = (run.duration, Kept::default());
     while !left.is_zero() {
         if run.stop.now() {
             return Err(RigError::Stopped);
         }
-        let step = left.min(LOOK);
+        if record {
+            kept.states.push((network.now().since(begin), network.ues()));
+        }
+        let step = left.min(PERIOD);
         network.pass(step).map_err(trouble)?;
         left -= step;
+    }
+    if record {
+        kept.states.push((network.now().since(begin), network.ues()));
+        let control = |control: &Control| (control.at.since(begin), control.clone());
+        kept.controls = network.controls().iter().map(control).collect();
     }
     let took = begun.elapsed();
     let digest = network.digest();
@@ -170,7 +202,7 @@ pub fn run(run: &Run<'_>, without: Without, witness: Option<Witness>) -> Result<
     let passed = network.now().since(begin);
     network.check().map_err(trouble)?;
     recovered(&network, &faults, run.duration)?;
-    Ok(Passed { outcome, recording: recorder.finish(), radios, digest, passed, took })
+    Ok(Passed { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
 }
 
 /// Nothing that went wrong in time stays wrong.

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use ranlab_campaign::export::{Cell, Table};
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
 use ranlab_rigs::Lab;
 use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
-use ranlab_rigs::virtual_time::{self, Passed, Without};
+use ranlab_rigs::virtual_time::{self, Passed, Wish, Without, record};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -30,7 +31,7 @@ fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
 
 fn passed(point: &Point, seed: u64, window: Duration) -> Passed {
     let run = Run::new(point, 0, seed, window);
-    virtual_time::run(&run, Without::Nobody, None).unwrap_or_else(|error| panic!("{error}"))
+    virtual_time::run(&run, Wish::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A cell with fading for three UEs under the slicing controller, whose xApp asks for nothing; and what else a test says,
@@ -78,7 +79,7 @@ fn digests(seed: u64) -> Vec<u64> {
     let faulty = cell(&["sim.faults=[\"random:6@1s-8s\"]"]);
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2\"]"]);
     let run = Run::new(&slices, 0, seed, SECOND * 3);
-    let twin = pair(&run, Without::Xapp).unwrap();
+    let twin = pair(&run, Without::Xapp, false).unwrap();
     vec![passed(&faulty, seed, SECOND * 10).digest, twin.with.digest, twin.without.digest]
 }
 
@@ -109,7 +110,7 @@ fn a_seed_decides_everything_in_any_process() {
 
 fn twin(point: &Point, without: Without, seeds: u64, window: Duration) -> Vec<Difference> {
     let pairs: Vec<Pair> =
-        (1..=seeds).map(|seed| pair(&Run::new(point, 0, seed, window), without).unwrap()).collect();
+        (1..=seeds).map(|seed| pair(&Run::new(point, 0, seed, window), without, false).unwrap()).collect();
     differences(&pairs, 0.95)
 }
 
@@ -148,6 +149,56 @@ fn the_twin_tells_who_gains_from_an_xapp_and_who_pays() {
     assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
 }
 
+/// A column's numbers where another column has this one.
+fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f64>> {
+    let column = |name: &str| &table.columns.iter().find(|(own, _)| own == name).unwrap().1;
+    let number = |name: &str, row| match column(name).get(row) {
+        Some(Cell::Int(number)) => Some(number as f64),
+        Some(Cell::Float(number)) => Some(number),
+        _ => None,
+    };
+    let rows = (0..table.rows()).filter(|&row| number(other, row) == Some(is));
+    rows.map(|row| number(name, row)).collect()
+}
+
+#[test]
+fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() {
+    let slices = cell(&["xapp.steps=[\"2.2s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
+    let run = Run::new(&slices, 0, 5, SECOND * 6);
+    let pair = pair(&run, Without::Xapp, true).unwrap();
+    let mut tables = record::Tables::new(4);
+    tables.take(3, 5, &pair.with, Some(&pair.without));
+    let [(_, states), (_, controls)] = tables.named();
+    // Two worlds, twelve periods, three UEs.
+    assert_eq!(states.rows(), 2 * 12 * 3);
+    let mbps = where_is(states, "mbps", ("ue", 1.0));
+    let mean = |all: &[Option<f64>]| all.iter().flatten().sum::<f64>() / all.len() as f64;
+    for (world, passed) in [(&mbps[..12], &pair.with), (&mbps[12..], &pair.without)] {
+        let bytes = passed.radios[0].ues[0].bytes;
+        assert!((mean(world) - bytes as f64 * 8e-6 / 6.0).abs() < 1e-6, "{world:?}");
+    }
+    // Four were asked for: the slices, and three UEs; before that, both worlds are one.
+    assert_eq!(controls.rows(), 4 * 3);
+    assert_eq!(mbps[..4], mbps[12..16]);
+    let of = |name: &str| where_is(controls, name, ("ue", 1.0));
+    let close = |found: Vec<Option<f64>>, expected: f64| {
+        assert!(
+            found.len() == 4 && found.iter().all(|it| (it.unwrap() - expected).abs() < 1e-9),
+            "{found:?}"
+        );
+    };
+    close(of("mbps_before"), mean(&mbps[..4]));
+    close(of("mbps_after"), mean(&mbps[5..9]));
+    close(of("mbps_without"), mean(&mbps[17..21]));
+    assert!(of("mbps_after")[0] > of("mbps_without")[0]);
+    // Who has gone into a slice is in it; the other world knows none.
+    let slice = where_is(states, "slice", ("ue", 1.0));
+    assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));
+    let mut alone = record::Tables::new(4);
+    alone.take(0, 5, &pair.with, None);
+    assert!(where_is(alone.named()[1].1, "mbps_without", ("ue", 1.0)).iter().all(Option::is_none));
+}
+
 #[test]
 fn what_goes_wrong_on_command_is_told_and_passes() {
     let everything = [
@@ -167,7 +218,7 @@ fn what_goes_wrong_on_command_is_told_and_passes() {
     let witness: virtual_time::Witness =
         Box::new(move |at, words| heard.borrow_mut().push(format!("{} {words}", at.as_nanos() / 1_000_000)));
     let run = Run::new(&point, 0, 3, SECOND * 32);
-    virtual_time::run(&run, Without::Nobody, Some(witness)).unwrap();
+    virtual_time::run(&run, Wish { witness: Some(witness), ..Wish::default() }).unwrap();
     let told = told.take().join("\n");
     for said in [
         "*** Crash",
@@ -186,7 +237,7 @@ fn what_goes_wrong_on_command_is_told_and_passes() {
     assert_eq!(told.matches("agent starts").count(), 2, "{told}");
     // An xApp that asks while nobody is there ends, and that is the repeat's end.
     let point = cell(&["sim.faults=[\"crash:ric@1s-3s\"]", "xapp.steps=[\"2s:1=1:1=1\"]"]);
-    let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), Without::Nobody, None).unwrap_err();
+    let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), Wish::default()).unwrap_err();
     assert!(matches!(&error, RigError::Environment(why) if why.contains("refused")), "{error}");
 }
 
@@ -201,7 +252,7 @@ fn networks_recover_from_random_faults() {
     let broken = |first: u64| -> Vec<String> {
         let one = |seed| {
             let run = Run::new(&point, 0, seed, Duration::from_secs(8 + 5) + virtual_time::RECOVERY);
-            virtual_time::run(&run, Without::Nobody, None).err().map(|error| format!("seed {seed}: {error}"))
+            virtual_time::run(&run, Wish::default()).err().map(|error| format!("seed {seed}: {error}"))
         };
         (first..SEEDS).step_by(2).filter_map(one).collect()
     };
@@ -215,7 +266,7 @@ fn networks_recover_from_random_faults() {
 #[test]
 fn what_does_not_run_in_virtual_time_is_refused_by_name() {
     let refused = |sets: &[&str]| {
-        let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), Without::Nobody, None);
+        let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), Wish::default());
         run(&cell(sets)).unwrap_err().to_string()
     };
     for place in ["load.at=\"tcp://lab:1\"", "xapp.at=\"ssh://lab\"", "sut.at=\"tcp://lab:1\""] {

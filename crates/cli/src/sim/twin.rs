@@ -1,5 +1,6 @@
 //! `ranlab sim --without`: what an xApp or a controller is worth.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ranlab_campaign::rig::{Outcome, RigError};
 use ranlab_campaign::value::short;
@@ -7,7 +8,7 @@ use ranlab_rigs::virtual_time::Without;
 use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair, spreads};
 use serde_json::json;
 
-use super::Job;
+use super::{Job, Record};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -15,7 +16,7 @@ use crate::output::{Format, Output};
 const SHOWN_MAX: usize = 60;
 
 /// Each seed twice.
-pub(super) fn run(job: &Job, name: &str, format: Format) -> Result<(), Failure> {
+pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: Format) -> Result<(), Failure> {
     let mut left_out = BTreeMap::new();
     // A point of an axis may lack what others have; one at least must have it.
     let mut why = String::new();
@@ -31,8 +32,13 @@ pub(super) fn run(job: &Job, name: &str, format: Format) -> Result<(), Failure> 
     let mut pairs: BTreeMap<usize, Vec<(u64, Pair)>> = BTreeMap::new();
     job.each(|index, run| {
         let Some(&without) = left_out.get(&index) else { return Ok((Outcome::Ok, String::new())) };
-        match pair(run, without) {
-            Ok(pair) => {
+        match pair(run, without, record.is_some()) {
+            Ok(mut pair) => {
+                if let Some(record) = &mut record {
+                    record.tables.take(index, run.seed, &pair.with, Some(&pair.without));
+                    // It is in the tables now.
+                    (pair.with.kept, pair.without.kept) = Default::default();
+                }
                 let outcome = pair.with.outcome;
                 pairs.entry(index).or_default().push((run.seed, pair));
                 Ok((outcome, String::new()))
@@ -45,13 +51,14 @@ pub(super) fn run(job: &Job, name: &str, format: Format) -> Result<(), Failure> 
             }
         }
     })?;
-    tell(job, name, pairs, format)
+    tell(job, name, pairs, &Record::write(record.as_ref())?, format)
 }
 
 fn tell(
     job: &Job,
     name: &str,
     pairs: BTreeMap<usize, Vec<(u64, Pair)>>,
+    files: &[PathBuf],
     format: Format,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
@@ -97,7 +104,8 @@ fn tell(
             "runs": runs,
         }));
     }
-    output.finish(&json!({ "virtual": true, "without": name, "points": points }))
+    files.iter().try_for_each(|file| output.text(format_args!("table    {}", file.display())))?;
+    output.finish(&json!({ "virtual": true, "without": name, "tables": files, "points": points }))
 }
 
 fn line(it: &Difference) -> String {

@@ -32,6 +32,7 @@ use crate::{BusUrl, FleetPart, Part, rig, sut};
 use programs::{Programs, Turn};
 
 pub use faults::{FaultPlan, Target};
+pub use programs::Control;
 
 /// What base stations call the RIC.
 const RIC: &str = "ric";
@@ -51,6 +52,25 @@ pub struct Cast {
     pub xapps: Vec<(String, Part)>,
     /// How long a message takes from one to another.
     pub latency: Duration,
+}
+
+/// A UE at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UeState {
+    /// Base station, from 1.
+    pub station: usize,
+    /// Its number, from 1.
+    pub ue: u32,
+    /// Its C-RNTI.
+    pub rnti: u16,
+    /// The slice that a controller put it into.
+    pub slice: Option<u16>,
+    /// Bytes of IP that arrived there since it came.
+    pub bytes: u64,
+    /// Downlink PRBs since it came.
+    pub prbs: u64,
+    /// Bytes that wait for it in RLC.
+    pub backlog_bytes: u64,
 }
 
 /// Hears what happens, in words.
@@ -312,6 +332,33 @@ impl Network {
             radio.meter()
         };
         self.stations.iter().map(read).collect()
+    }
+
+    /// The UEs that are there now.
+    pub fn ues(&self) -> Vec<UeState> {
+        let of = |(station, it): (usize, &Station)| {
+            let radio = it.radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let ue = |(&ue, &rnti): (&u32, &u16)| {
+                let report = radio.cell().report(rnti)?;
+                let flows = radio.cell().flows(rnti).unwrap_or_default();
+                Some(UeState {
+                    station,
+                    ue,
+                    rnti,
+                    slice: u16::try_from(report.slice_down).ok(),
+                    bytes: flows.iter().map(|flow| flow.delivered.1).sum(),
+                    prbs: report.dl.prbs,
+                    backlog_bytes: report.dl.queue_bytes,
+                })
+            };
+            radio.rntis().iter().filter_map(ue).collect::<Vec<_>>()
+        };
+        (1..).zip(&self.stations).flat_map(of).collect()
+    }
+
+    /// What xApps asked the controller to change so far.
+    pub fn controls(&self) -> &[Control] {
+        &self.programs.controls
     }
 
     /// Whether the xApps live, or have done their work.

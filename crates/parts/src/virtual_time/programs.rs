@@ -21,6 +21,26 @@ use crate::{Part, RestUrl, SLICING_PORT};
 /// Messages of the bus that wait for one xApp; beyond, it misses some, as it would over HTTP.
 const INBOX_MAX: usize = 1_024;
 
+/// Controls that are kept, at most.
+const CONTROLS_MAX: usize = 100_000;
+
+/// What an xApp asked the controller to change, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Control {
+    /// When it was asked for.
+    pub at: Time,
+    /// By whom.
+    pub by: String,
+    /// As in HTTP.
+    pub method: &'static str,
+    /// The resource.
+    pub path: String,
+    /// What it is to be; JSON.
+    pub body: String,
+    /// Why it was not done; `None`: it was, or there is no answer yet.
+    pub refused: Option<String>,
+}
+
 /// What happens to programs at a time.
 pub(super) enum Turn {
     /// A request reaches the RIC.
@@ -58,6 +78,10 @@ pub(super) struct Programs {
     last_token: u64,
     /// Requests that the RIC has taken and not answered.
     requests: BTreeSet<u64>,
+    /// What was asked for, the first ones.
+    pub(super) controls: Vec<Control>,
+    /// Which of these are not answered yet, by request.
+    open: BTreeMap<u64, usize>,
 }
 
 fn machine(part: &Part) -> Result<Box<dyn RestXapp>, Trouble> {
@@ -95,6 +119,8 @@ impl Programs {
             turns: BTreeMap::new(),
             last_token: 0,
             requests: BTreeSet::new(),
+            controls: Vec::new(),
+            open: BTreeMap::new(),
         })
     }
 
@@ -154,6 +180,9 @@ impl Programs {
     fn answered(&mut self, world: &mut World, token: u64, answer: Result<Json, RestError>) {
         let Some(xapp) = self.all.iter().position(|program| program.asking == Some(token)) else { return };
         self.requests.remove(&token);
+        if let Some(control) = self.open.remove(&token) {
+            self.controls[control].refused = answer.as_ref().err().map(ToString::to_string);
+        }
         let program = &mut self.all[xapp];
         program.asking = None;
         let age = world.now().since(program.begun.unwrap_or(Time::ZERO));
@@ -205,6 +234,12 @@ impl Programs {
             _ => Method::Get,
         };
         let path = ask.path.strip_prefix("/v1/").unwrap_or(&ask.path).to_owned();
+        if method != Method::Get && self.controls.len() < CONTROLS_MAX {
+            self.open.insert(token, self.controls.len());
+            let (at, by, path) = (world.now(), self.all[xapp].name.clone(), ask.path.clone());
+            let body = body.clone();
+            self.controls.push(Control { at, by, method: ask.method, path, body, refused: None });
+        }
         let request = NorthboundRequest { token, method, path, body: body.into() };
         self.all[xapp].asking = Some(token);
         self.soon(world, Turn::Request { token, request });

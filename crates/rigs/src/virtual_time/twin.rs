@@ -9,7 +9,7 @@ use ranlab_campaign::stats::{Summary, quartiles, summarise};
 use ranlab_emulator::radio::{RadioMeter, quantile};
 use serde::Serialize;
 
-use super::{Passed, Without};
+use super::{Passed, Wish, Without};
 
 /// One seed with and without.
 #[derive(Debug, Clone)]
@@ -83,12 +83,13 @@ pub struct Spread {
     pub quartiles: [f64; 5],
 }
 
-/// Runs a repeat twice.
+/// Runs a repeat twice; `record`: see [`Wish`].
 ///
 /// # Errors
 /// See [`super::run`].
-pub fn pair(run: &Run<'_>, without: Without) -> Result<Pair, RigError> {
-    Ok(Pair { with: super::run(run, Without::Nobody, None)?, without: super::run(run, without, None)? })
+pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, RigError> {
+    let one = |without| super::run(run, Wish { without, record, ..Wish::default() });
+    Ok(Pair { with: one(Without::Nobody)?, without: one(without)? })
 }
 
 /// What is better of a number.
@@ -208,6 +209,7 @@ mod tests {
             digest: 0,
             passed: Default::default(),
             took: Default::default(),
+            kept: Default::default(),
         }
     }
 
