@@ -2,9 +2,12 @@
 mod twin;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ranlab_campaign::expect::judge;
 use ranlab_campaign::export::parquet;
@@ -24,6 +27,8 @@ use crate::output::{Format, Output};
 
 /// Lines that `--events` tells of a repeat.
 const EVENTS_MAX: usize = 100_000;
+/// Virtual time by the clock's for a cell of a few UEs: for the first guess how long it will take.
+const USUAL_FACTOR: f64 = 100.0;
 
 /// Arguments of `sim`.
 #[derive(Debug, clap::Args)]
@@ -147,29 +152,62 @@ impl Job {
         format!("{} --point {point} --seed {seed} --events", self.command)
     }
 
-    /// Tells a repeat's begin and its end, and does what is between.
-    fn each(
+    /// Does all runs, as many at once as there are CPUs, and takes what each came to in their order.
+    fn each<T: Send>(
         &self,
-        mut one: impl FnMut(usize, &Run<'_>) -> Result<(Outcome, String), Failure>,
+        work: impl Fn(usize, &Run<'_>) -> T + Sync,
+        mut take: impl FnMut(usize, &Run<'_>, T) -> Result<(Outcome, String), Failure>,
     ) -> Result<(), Failure> {
-        let (stop, mut progress, begun) = (stop_at_signal(), Progress::new(), Instant::now());
-        // How fast virtual time passes, the first repeat tells.
-        let expected = Duration::ZERO;
-        progress.take(Event::Started { to_do: self.runs.len(), done_before: 0, expected });
-        for (done, &(index, repeat, seed)) in self.runs.iter().enumerate() {
-            let point = self.point(index);
-            progress.take(Event::Measuring { point: index, label: point.label(), repeat });
-            let (outcome, reason) = one(index, &self.run(point, repeat, seed, &stop))?;
-            if stop.wished() {
-                progress.end();
-                return Err(Failure::Check("stopped before the end".to_owned()));
+        let (mut progress, begun) = (Progress::new(), Instant::now());
+        let stop = stop_at_signal("stopping");
+        let (_, window) = self.scenario.measure.windows();
+        let total = self.runs.len();
+        let expected = window.mul_f64(total as f64 / USUAL_FACTOR);
+        progress.take(Event::Started { to_do: total, done_before: 0, expected });
+        let run = |at: usize| {
+            let (index, repeat, seed) = *self.runs.get(at)?;
+            Some((index, self.run(self.point(index), repeat, seed, &stop)))
+        };
+        let next = AtomicUsize::new(0);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total);
+        let ended = std::thread::scope(|scope| {
+            let (sender, done) = sync_channel(threads);
+            for _ in 0..threads {
+                let (sender, run, next, work) = (sender.clone(), &run, &next, &work);
+                scope.spawn(move || {
+                    let all = std::iter::from_fn(|| {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        run(at).map(|(index, run)| (at, work(index, &run)))
+                    });
+                    // Nobody waits any more if one has failed.
+                    all.map(|result| sender.send(result)).take_while(Result::is_ok).for_each(drop);
+                });
             }
-            let left = self.runs.len() - done - 1;
-            let remaining = begun.elapsed().mul_f64(left as f64 / (done + 1) as f64);
-            progress.take(Event::Finished { point: index, repeat, outcome, reason, left, remaining });
-        }
+            drop(sender);
+            let mut early = BTreeMap::new();
+            for (at, (index, run)) in (0..).map_while(|at| Some((at, run(at)?))) {
+                while !early.contains_key(&at)
+                    && let Ok((done, result)) = done.recv()
+                {
+                    early.insert(done, result);
+                }
+                let (label, repeat) = (run.point.label(), run.repeat);
+                progress.take(Event::Measuring { point: index, label, repeat });
+                let taken = early.remove(&at).map(|result| take(index, &run, result));
+                if stop.wished() {
+                    return Err(Failure::Check("stopped before the end".to_owned()));
+                }
+                // A thread that panicked says so at the scope's end.
+                let Some(taken) = taken else { return Ok(()) };
+                let (outcome, reason) = taken.inspect_err(|_| stop.wish())?;
+                let left = total - at - 1;
+                let remaining = begun.elapsed().mul_f64(left as f64 / (at + 1) as f64);
+                progress.take(Event::Finished { point: index, repeat, outcome, reason, left, remaining });
+            }
+            Ok(())
+        });
         progress.end();
-        Ok(())
+        ended
     }
 }
 
@@ -185,9 +223,9 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
 }
 
 /// What happened in a repeat, in words, and how often more than can be kept.
-type Told = Rc<RefCell<(Vec<(f64, String)>, u64)>>;
+type Told = (Vec<(f64, String)>, u64);
 
-fn witness(told: &Told) -> virtual_time::Witness {
+fn witness(told: &Rc<RefCell<Told>>) -> virtual_time::Witness {
     let told = told.clone();
     Box::new(move |at, words| {
         let (lines, more) = &mut *told.borrow_mut();
@@ -199,16 +237,15 @@ fn witness(told: &Told) -> virtual_time::Witness {
     })
 }
 
-fn tell_events(output: &mut Output, told: &Told) -> Result<(), Failure> {
-    let (lines, more) = std::mem::take(&mut *told.borrow_mut());
-    for (at_s, words) in &lines {
+fn tell_events(output: &mut Output, (lines, more): &Told) -> Result<(), Failure> {
+    for (at_s, words) in lines {
         output.text(format_args!("{at_s:>12.6} {words}"))?;
         output.item(&json!({ "at_s": at_s, "event": words }))?;
     }
-    if more > 0 {
+    if *more > 0 {
         output.text(format_args!("… and {more} more"))?;
     }
-    Ok(())
+    output.flush()
 }
 
 /// Every point and seed once.
@@ -216,11 +253,14 @@ fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format)
     let mut output = Output::new(format);
     output.text(format_args!("{}  (virtual time)", job.scenario.title))?;
     let (mut finished, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
-    job.each(|index, run| {
-        let told = Told::default();
+    let keep = record.is_some();
+    let work = |_: usize, run: &Run<'_>| {
+        let told = Rc::new(RefCell::new(Told::default()));
         let witness = events.then(|| witness(&told));
-        let mut passed =
-            virtual_time::run(run, Wish { witness, record: record.is_some(), ..Wish::default() });
+        let passed = virtual_time::run(run, Wish { witness, record: keep, ..Wish::default() });
+        (told.take(), passed)
+    };
+    job.each(work, |index, run, (told, mut passed)| {
         if let (Some(record), Ok(passed)) = (&mut record, &mut passed) {
             record.tables.take(index, run.seed, passed, None);
             // It is in the tables now.
@@ -229,7 +269,6 @@ fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format)
         if events {
             output.text(format_args!("point {index}, seed {}:", run.seed))?;
             tell_events(&mut output, &told)?;
-            output.flush()?;
         }
         if let Err(error @ RigError::Rig(_)) = &passed {
             return Err(Failure::Usage(error.to_string()));

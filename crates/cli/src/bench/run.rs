@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let metrics = scenario::metrics(&description, &scenario);
     let command = arguments.reading.command("bench run");
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
-    let stop = stop_at_signal();
+    let stop = stop_at_signal("taking down; what is finished is kept");
     let mut progress = Progress::new();
     let session = ranlab_campaign::run::run(rig, &scenario, &plan, &mut store, &stop, &mut |event| {
         progress.take(event)

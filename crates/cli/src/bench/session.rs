@@ -99,15 +99,15 @@ impl Progress {
     }
 }
 
-/// Turns Ctrl-C and SIGTERM into a wish to stop; a second one ends at once (workers end with us in either case).
-pub(crate) fn stop_at_signal() -> Stop {
+/// Turns Ctrl-C and SIGTERM into a wish to stop, and says what is done then; a second one ends at once (workers end with us in either case).
+pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
     let stop = Stop::never();
     let wish = stop.clone();
     std::thread::spawn(move || {
         ranlab_sdk::run(async {
             crate::live::end(None).await;
             wish.wish();
-            eprintln!("\nranlab: taking down; what is finished is kept (again to end at once)");
+            eprintln!("\nranlab: {what} (again to end at once)");
             crate::live::end(None).await;
             std::process::exit(1);
         });

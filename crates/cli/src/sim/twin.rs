@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ranlab_campaign::rig::{Outcome, RigError};
+use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
 use ranlab_rigs::virtual_time::Without;
 use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair, spreads};
@@ -30,10 +30,12 @@ pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: For
         return Err(Failure::Usage(why));
     }
     let mut pairs: BTreeMap<usize, Vec<(u64, Pair)>> = BTreeMap::new();
-    job.each(|index, run| {
-        let Some(&without) = left_out.get(&index) else { return Ok((Outcome::Ok, String::new())) };
-        match pair(run, without, record.is_some()) {
-            Ok(mut pair) => {
+    let keep = record.is_some();
+    let work = |index: usize, run: &Run<'_>| left_out.get(&index).map(|without| pair(run, *without, keep));
+    job.each(work, |index, run, pair| {
+        match pair {
+            None => Ok((Outcome::Ok, String::new())),
+            Some(Ok(mut pair)) => {
                 if let Some(record) = &mut record {
                     record.tables.take(index, run.seed, &pair.with, Some(&pair.without));
                     // It is in the tables now.
@@ -43,9 +45,9 @@ pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: For
                 pairs.entry(index).or_default().push((run.seed, pair));
                 Ok((outcome, String::new()))
             }
-            Err(RigError::Stopped) => Ok((Outcome::Timeout, String::new())),
-            Err(RigError::Rig(error)) => Err(Failure::Usage(error)),
-            Err(error) => {
+            Some(Err(RigError::Stopped)) => Ok((Outcome::Timeout, String::new())),
+            Some(Err(RigError::Rig(error))) => Err(Failure::Usage(error)),
+            Some(Err(error)) => {
                 let replay = job.replay(index, run.seed);
                 Err(Failure::Check(format!("{error}; to see it again: {replay}")))
             }

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::xapps::Registry;
 use ranlab_emulator::RADIO_TICK;
-use ranlab_emulator::node::{NodeTemplate, identity};
+use ranlab_emulator::node::identity;
 use ranlab_emulator::radio::{RadioMeter, SharedRadio};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
@@ -189,7 +189,8 @@ impl Network {
             let node_id = identity(fleet.kind, fleet.plmn, index).0;
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
-                let mut agent = born.unwrap_or_else(|| reborn(&template, index, &cell));
+                // A later one is over the cell, which went on.
+                let mut agent = born.unwrap_or_else(|| template.agent_over(index, &cell));
                 let added = agent.add_controller(now, RIC.to_owned());
                 debug_assert!(added.is_ok(), "{added:?}");
                 agent
@@ -380,9 +381,4 @@ impl Network {
         }
         digest.value()
     }
-}
-
-/// The agent of a base station whose last one died, over the cell that went on.
-fn reborn(template: &NodeTemplate, index: u32, cell: &SharedRadio) -> ranlab_sdk::e2::agent::Agent {
-    template.agent_over(index, cell)
 }

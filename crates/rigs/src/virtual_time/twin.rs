@@ -89,7 +89,13 @@ pub struct Spread {
 /// See [`super::run`].
 pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, RigError> {
     let one = |without| super::run(run, Wish { without, record, ..Wish::default() });
-    Ok(Pair { with: one(Without::Nobody)?, without: one(without)? })
+    let with = one(Without::Nobody)?;
+    let without = one(without).map_err(|error| match error {
+        RigError::Sut(why) => RigError::Sut(format!("in the world without it: {why}")),
+        RigError::Environment(why) => RigError::Environment(format!("in the world without it: {why}")),
+        other => other,
+    })?;
+    Ok(Pair { with, without })
 }
 
 /// What is better of a number.
