@@ -1,7 +1,7 @@
 //! Many nodes in one process.
 use crate::node::{NodeError, NodeKind, NodeTemplate};
-use crate::radio::{self, RadioConfig, RadioMeter, SharedRadio};
-use crate::stats::Source;
+use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio};
+use crate::stats::{Source, Told};
 use hdrhistogram::Histogram;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
@@ -143,6 +143,8 @@ pub struct Fleet {
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
     radios: Vec<Driven>,
+    /// Radios in coarse steps.
+    fluid: Vec<SharedFluid>,
     lateness: Arc<Mutex<Histogram<u64>>>,
 }
 
@@ -164,7 +166,7 @@ impl Fleet {
             let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
             heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
         });
-        Self { config, template, nodes: Vec::new(), radios: Vec::new(), lateness }
+        Self { config, template, nodes: Vec::new(), radios: Vec::new(), fluid: Vec::new(), lateness }
     }
 
     /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is
@@ -179,10 +181,10 @@ impl Fleet {
                 tokio::task::yield_now().await;
             }
             let number = self.config.first + index;
-            let shared = self.radio_of(number)?;
-            let agent = self.template.agent_of(number, shared.as_ref().map(|(radio, _)| radio))?;
-            let handle = AgentHandle::start(agent, self.config.sockets.clone());
-            if let Some((_, agents)) = shared {
+            let (cell, agents) = self.cell_of(number)?;
+            let handle =
+                AgentHandle::start(self.template.agent_over(number, &cell), self.config.sockets.clone());
+            if let Some(agents) = agents {
                 agents.borrow_mut().push(handle.clone());
             }
             let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
@@ -195,11 +197,16 @@ impl Fleet {
         Ok(())
     }
 
-    /// The radio of a node's base station and its agents. It is made with the first of them, and driven from then on.
-    fn radio_of(&mut self, number: u32) -> Result<Option<(SharedRadio, Agents)>, FleetError> {
+    /// What a node tells of. A radio is made with the first node of its base station, whose agents are told who moves;
+    /// from then on it is driven.
+    fn cell_of(&mut self, number: u32) -> Result<(Told, Option<Agents>), FleetError> {
         let station = self.config.kind.station(number);
         if self.radios.last().is_none_or(|last| last.station != station) {
-            let Some(radio) = self.template.radio(number, ranlab_sdk::now())? else { return Ok(None) };
+            let cell = self.template.cell(number, ranlab_sdk::now())?;
+            if let Told::Fluid(radio) = &cell {
+                self.fluid.push(Arc::clone(radio));
+            }
+            let Told::Radio(radio) = cell else { return Ok((cell, None)) };
             let agents = Agents::default();
             let told = Rc::clone(&agents);
             let driver = radio::drive(radio.clone(), move |moved| {
@@ -212,7 +219,9 @@ impl Fleet {
             let driver = tokio::task::spawn_local(driver);
             self.radios.push(Driven { station, radio, agents, _driver: AbortOnDrop(driver) });
         }
-        Ok(self.radios.last().map(|driven| (Arc::clone(&driven.radio), Rc::clone(&driven.agents))))
+        // It was pushed just now, if not before.
+        let Some(driven) = self.radios.last() else { return self.cell_of(number) };
+        Ok((Told::Radio(Arc::clone(&driven.radio)), Some(Rc::clone(&driven.agents))))
     }
 
     /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
@@ -278,7 +287,11 @@ impl Fleet {
             let behind_us = now_us.saturating_sub(radio.cell().now_us());
             Pace { real_time_factor: radio.real_time_factor(), behind_us }
         });
-        paces.reduce(|a, b| Pace {
+        let fluid = self.fluid.iter().map(|radio| {
+            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            Pace { real_time_factor: radio.real_time_factor(), behind_us: 0 }
+        });
+        paces.chain(fluid).reduce(|a, b| Pace {
             real_time_factor: a.real_time_factor.min(b.real_time_factor),
             behind_us: a.behind_us.max(b.behind_us),
         })

@@ -1,9 +1,9 @@
 //! One emulated base station: identity, components, RAN functions.
-use crate::radio::{Radio, RadioConfig, RadioError, SharedRadio};
-use crate::stats::{CellStats, Source, Told, ue_id};
+use crate::radio::{Fidelity, FluidRadio, Radio, RadioConfig, RadioError, SharedRadio};
+use crate::stats::{CellStats, Source, Told};
 use ranlab_model::{Cell, CellConfig, CellError};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{Agent, AgentConfig, UeId};
+use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
@@ -15,7 +15,7 @@ use ranlab_sdk::wire::e2ap::{
 };
 use ranlab_sdk::wire::e2sm::{self, hw};
 use ranlab_sdk::wire::per::ShortBits;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// There can be no such node.
@@ -175,47 +175,38 @@ impl NodeTemplate {
     /// The agent of the `index`th node, with its functions registered and its UEs attached, and its radio if it has one,
     /// whose time begins `now`: somebody has to drive it.
     pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
-        let radio = self.radio(index, now)?;
-        Ok((self.agent_of(index, radio.as_ref())?, radio))
+        let cell = self.cell(index, now)?;
+        let agent = self.agent_over(index, &cell);
+        Ok((agent, if let Told::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
-    /// The radio of the base station of the `index`th node, whose time begins `now`; `None` without radios.
-    pub fn radio(&self, index: u32, now: Time) -> Result<Option<SharedRadio>, NodeError> {
-        let Some(config) = &self.radio else { return Ok(None) };
+    /// What the `index`th node tells of: the radio of its base station, whose time begins `now`, or without radios a cell
+    /// of its own.
+    pub fn cell(&self, index: u32, now: Time) -> Result<Told, NodeError> {
+        let Some(config) = &self.radio else {
+            let (ues, start_us, seed, cell_id) = (self.ues, self.start_us, self.seed_of(index), index as u16);
+            let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
+            return Ok(Told::Cell(Arc::new(Mutex::new(cell))));
+        };
         let station = self.kind.station(index);
         let (start_us, cell) = (now.as_nanos() / 1_000, (station as u16, self.seed_of(station)));
-        let mut radio = Radio::new(config, cell, self.plmn, start_us, self.epoch_us)?;
-        radio.pass(now);
-        Ok(Some(Arc::new(Mutex::new(radio))))
+        Ok(match config.fidelity {
+            Fidelity::Slot => {
+                let mut radio = Radio::new(config, cell, self.plmn, start_us, self.epoch_us)?;
+                radio.pass(now);
+                Told::Radio(Arc::new(Mutex::new(radio)))
+            }
+            Fidelity::Fluid => {
+                Told::Fluid(Arc::new(Mutex::new(FluidRadio::new(config, cell, self.plmn, start_us)?)))
+            }
+        })
     }
 
-    /// The agent of the `index`th node over the radio of its base station, which other parts may share.
-    pub fn agent_of(&self, index: u32, radio: Option<&SharedRadio>) -> Result<Agent, NodeError> {
-        if let Some(radio) = radio {
-            return Ok(self.agent_over(index, radio));
-        }
-        let (cell_id, ues, seed, start_us) = (index as u16, self.ues, self.seed_of(index), self.start_us);
-        let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
-        let ues: Vec<_> = cell.ues().iter().map(|ue| ue_id(ue.identity())).collect();
-        Ok(self.agent_telling(index, &Told::Cell(Arc::new(Mutex::new(cell))), &ues))
-    }
-
-    /// The same over a radio that is there: as after the death of an agent whose cell goes on.
-    pub fn agent_over(&self, index: u32, radio: &SharedRadio) -> Agent {
-        let ues: Vec<_> = {
-            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
-            radio.rntis().values().map(|rnti| UeId(u64::from(*rnti))).collect()
-        };
-        self.agent_telling(index, &Told::Radio(Arc::clone(radio)), &ues)
-    }
-
-    fn agent_telling(&self, index: u32, cell: &Told, ues: &[UeId]) -> Agent {
+    /// The agent of the `index`th node over what it tells of; the parts of a base station share their radio. A further one
+    /// may come after the death of an agent whose cell goes on.
+    pub fn agent_over(&self, index: u32, cell: &Told) -> Agent {
         let (node_id, components) = identity(self.kind, self.plmn, index);
-        let radio = match cell {
-            Told::Radio(radio) => Some(radio),
-            Told::Cell(_) => None,
-        };
-        let part = self.kind.part(index).filter(|_| radio.is_some());
+        let part = self.kind.part(index).filter(|_| self.radio.is_some());
         let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| {
             it.version = self.version;
             it.seed = self.seed_of(index);
@@ -241,6 +232,7 @@ impl NodeTemplate {
             (Box::new(Hw::new()), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
+        let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };
         let steered = radio.into_iter().flat_map(Radio::functions).filter(|(_, id)| has(*id));
         // A setup names one function at least.
         let open = self.own_functions || (told.is_empty() && part.is_some());
@@ -251,7 +243,7 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
-        for &ue in ues {
+        for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());

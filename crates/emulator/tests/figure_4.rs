@@ -16,6 +16,7 @@ use ranlab_controllers::traffic::Traffic;
 use ranlab_e2::ric::Method;
 use ranlab_emulator::node::{NodeKind, Part, identity};
 use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_emulator::stats::Told;
 use ranlab_model::user_plane::Carrier;
 use ranlab_wire::e2ap::Plmn;
 use serde_json::{Value as Json, json};
@@ -57,11 +58,15 @@ impl World {
         lab.controller("mem://slices", Box::new(Slicing::new(50 * MS).unwrap()));
         lab.controller("mem://traffic", Box::new(Traffic::new(50 * MS, Box::new(heard.clone())).unwrap()));
         let template = template(NodeKind::Split, radio);
-        let radio = template.radio(0, lab.now).unwrap().unwrap();
+        let shared = template.cell(0, lab.now).unwrap();
         for part in 0..3 {
-            let agent = template.agent_of(part, Some(&radio)).unwrap();
-            lab.adopt(agent, MockCell::default(), identity(NodeKind::Split, HOME, part).0);
+            lab.adopt(
+                template.agent_over(part, &shared),
+                MockCell::default(),
+                identity(NodeKind::Split, HOME, part).0,
+            );
         }
+        let Told::Radio(radio) = shared else { panic!("a radio is slot by slot unless told otherwise") };
         assert_eq!(NodeKind::Split.part(2), Some(Part::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
         Self { lab, radio, heard, cell }

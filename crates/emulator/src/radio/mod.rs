@@ -5,11 +5,13 @@
 //! later if the machine cannot follow; how late is measured, nothing is left out.
 mod control;
 mod convert;
+mod fluid;
 mod handover;
 mod meter;
 mod plan;
 mod station;
 
+pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
 pub use plan::{FlowPlan, RadioConfig, Stay, What};
@@ -42,6 +44,9 @@ pub enum RadioError {
     /// A UE.
     #[error(transparent)]
     Attach(#[from] up::AttachError),
+    /// What a radio in coarse steps cannot do.
+    #[error("fidelity fluid cannot do {0}; fidelity slot can")]
+    Fluid(&'static str),
     /// What UEs are to do.
     #[error("{what} is about UE {ue}; there are {ues}, counted from 1")]
     NoUe {
@@ -289,14 +294,7 @@ impl Radio {
 
     pub(crate) fn facts(&self) -> CellFacts {
         let (cell, carrier) = (&self.cell, &self.cell.config().carrier);
-        let slots = 10_000 / carrier.slot_us();
-        CellFacts {
-            cell_id: self.cell_id,
-            prbs: carrier.prbs,
-            prbs_offered: cell.prbs_offered(Direction::Down),
-            frame: (cell.slot() / slots % 1024) as u16,
-            slot: (cell.slot() % slots) as u16,
-        }
+        CellFacts::of(self.cell_id, carrier, cell.slot(), cell.prbs_offered(Direction::Down))
     }
 }
 

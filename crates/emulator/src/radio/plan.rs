@@ -12,6 +12,8 @@ use std::time::Duration;
 /// A radio of its own for a base station.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadioConfig {
+    /// How closely it is looked at.
+    pub fidelity: super::Fidelity,
     /// Carrier.
     pub carrier: Carrier,
     /// Channel of each UE.
@@ -142,6 +144,7 @@ impl RadioConfig {
     /// UEs with MCS 20 and no traffic, OpenAirInterface's buffers.
     pub fn new(carrier: Carrier, ues: u32) -> Self {
         Self {
+            fidelity: super::Fidelity::Slot,
             carrier,
             channel: Channel::Fixed { mcs: 20, bler: 0.0 },
             rlc_buffer_bytes: RlcConfig::default().buffer_bytes,
@@ -159,7 +162,7 @@ impl RadioConfig {
         (1..=self.ues).map(|ue| (first + ue - 1, of(ue))).collect()
     }
 
-    fn check(&self) -> Result<(), RadioError> {
+    pub(super) fn check(&self) -> Result<(), RadioError> {
         let flows = self.flows.iter().filter_map(|flow| Some(("a flow", flow.ues.clone()?)));
         let stays = self.stays.iter().map(|stay| ("a stay", stay.ues.clone()));
         let beyond = |ues: &RangeInclusive<u32>| {
@@ -174,6 +177,17 @@ impl RadioConfig {
         }
     }
 
+    /// A UE by its number in the config; `number` is that which it has.
+    pub(super) fn ue(&self, ue: u32, number: u32, plmn: Plmn, start_us: u64) -> UeConfig {
+        let flows = self.flows.iter().filter(|flow| flow.is_of(ue));
+        let mut config = UeConfig::fixed(number, 0, flows.map(|flow| flow.config(start_us)).collect());
+        config.channel = self.channel.clone();
+        config.rlc_down.buffer_bytes = self.rlc_buffer_bytes;
+        config.plmn = convert::plmn(*of_ue(&self.plmns, ue).unwrap_or(&plmn));
+        config.snssai = of_ue(&self.snssais, ue).map_or_else(Default::default, |it| convert::snssai(*it));
+        config
+    }
+
     /// Who comes and goes when, the first UE being number `first`.
     pub(super) fn plan(
         &self,
@@ -184,13 +198,8 @@ impl RadioConfig {
         self.check()?;
         let mut turns = Vec::new();
         for ue in 1..=self.ues {
-            let flows = self.flows.iter().filter(|flow| flow.is_of(ue));
             let number = first + ue - 1;
-            let mut config = UeConfig::fixed(number, 0, flows.map(|flow| flow.config(start_us)).collect());
-            config.channel = self.channel.clone();
-            config.rlc_down.buffer_bytes = self.rlc_buffer_bytes;
-            config.plmn = convert::plmn(*of_ue(&self.plmns, ue).unwrap_or(&plmn));
-            config.snssai = of_ue(&self.snssais, ue).map_or_else(Default::default, |it| convert::snssai(*it));
+            let config = self.ue(ue, number, plmn, start_us);
             let mut stays = self.stays.iter().filter(|stay| stay.ues.contains(&ue)).peekable();
             if stays.peek().is_none() {
                 turns.push((start_us, Turn::Come(Box::new(config.clone()))));

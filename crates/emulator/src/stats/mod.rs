@@ -5,8 +5,8 @@ mod mac;
 mod pdcp;
 mod rlc;
 
-use crate::radio::SharedRadio;
-use ranlab_model::user_plane::UeReport;
+use crate::radio::{SharedFluid, SharedRadio};
+use ranlab_model::user_plane::{Carrier, UeReport};
 use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
@@ -63,6 +63,16 @@ pub(crate) struct CellFacts {
     pub(crate) prbs_offered: u64,
     pub(crate) frame: u16,
     pub(crate) slot: u16,
+}
+
+impl CellFacts {
+    /// Of a cell of the user-plane model, at a slot.
+    pub(crate) fn of(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: u64) -> Self {
+        // A radio frame is 10 ms.
+        let slots = 10_000 / carrier.slot_us();
+        let (frame, slot) = ((slot / slots % 1024) as u16, (slot % slots) as u16);
+        Self { cell_id, prbs: carrier.prbs, prbs_offered, frame, slot }
+    }
 }
 
 impl From<&Cell> for CellFacts {
@@ -160,6 +170,30 @@ pub enum Told {
     Cell(SharedCell),
     /// By a radio, which is driven in real time.
     Radio(SharedRadio),
+    /// By a radio in coarse steps, which is advanced when somebody asks.
+    Fluid(SharedFluid),
+}
+
+impl Told {
+    /// Its UEs now, as agents number them.
+    pub fn ues(&self) -> Vec<UeId> {
+        let of = |rnti: u16| UeId(u64::from(rnti));
+        // A panic elsewhere leaves a cell that is still a cell.
+        match self {
+            Self::Cell(cell) => {
+                let cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                cell.ues().iter().map(|ue| of(ue.identity().rnti)).collect()
+            }
+            Self::Radio(radio) => {
+                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                radio.rntis().values().copied().map(of).collect()
+            }
+            Self::Fluid(radio) => {
+                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                radio.cell().reports().map(|ue| of(ue.identity.rnti)).collect()
+            }
+        }
+    }
 }
 
 /// A statistics source over a cell.
@@ -195,6 +229,13 @@ impl StatsSource for CellStats {
             Told::Radio(radio) => {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
+                let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
+                (self.source.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+            }
+            Told::Fluid(radio) => {
+                let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reports = radio.reports(now);
+                reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
                 (self.source.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
             }

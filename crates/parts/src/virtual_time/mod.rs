@@ -23,6 +23,7 @@ use ranlab_controllers::xapps::Registry;
 use ranlab_emulator::RADIO_TICK;
 use ranlab_emulator::node::identity;
 use ranlab_emulator::radio::{RadioMeter, SharedRadio};
+use ranlab_emulator::stats::Told;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
@@ -190,7 +191,8 @@ impl Network {
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
                 // A later one is over the cell, which went on.
-                let mut agent = born.unwrap_or_else(|| template.agent_over(index, &cell));
+                let mut agent =
+                    born.unwrap_or_else(|| template.agent_over(index, &Told::Radio(cell.clone())));
                 let added = agent.add_controller(now, RIC.to_owned());
                 debug_assert!(added.is_ok(), "{added:?}");
                 agent

@@ -1,0 +1,95 @@
+//! A base station's radio in coarse steps: what it reports, and what it cannot do.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[path = "../../controllers/tests/lab/mod.rs"]
+mod lab;
+mod station;
+
+use bytes::Bytes;
+use lab::cell::MockCell;
+use lab::{Lab, escaped};
+use ranlab_controllers::bus::Bus;
+use ranlab_controllers::traffic::{RLC_SUBJECT, Traffic};
+use ranlab_e2::ric::Method;
+use ranlab_emulator::node::{NodeKind, identity};
+use ranlab_emulator::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, What};
+use ranlab_model::user_plane::{AttachError, Carrier, Channel};
+use serde_json::Value as Json;
+use station::{HOME, template};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// RLC reports.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Json>>>);
+
+impl Bus for Heard {
+    fn publish(&mut self, subject: &str, message: Bytes) {
+        if subject == RLC_SUBJECT {
+            self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
+        }
+    }
+}
+
+fn fluid(ues: u32, what: What) -> RadioConfig {
+    let flows = vec![FlowPlan::new(what)];
+    RadioConfig { fidelity: Fidelity::Fluid, flows, ..RadioConfig::new(Carrier::n78(106), ues) }
+}
+
+/// Bytes of SDUs that RLC has sent, by UE.
+fn sent(report: &Json) -> Vec<u64> {
+    report["bearers"].as_array().unwrap().iter().map(|it| it["txpdu_bytes"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn ues_are_reported_with_the_traffic_that_they_have_and_nobody_steers_them() {
+    let heard = Heard::default();
+    let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(heard.clone())).unwrap()));
+    let (agent, driven) =
+        template(NodeKind::Gnb, fluid(3, What::Udp(4_000, None))).agent(0, lab.now).unwrap();
+    assert!(driven.is_none(), "nobody needs to drive it");
+    let id = identity(NodeKind::Gnb, HOME, 0).0;
+    lab.adopt(agent, MockCell::default(), id);
+    lab.pass(10_300 * MS);
+    let reports = heard.0.lock().unwrap().clone();
+    let (first, last) = (&reports[0], &reports[100]);
+    for (before, after) in sent(first).iter().zip(sent(last)) {
+        let mbps = (after - before) as f64 * 8e-6 / 10.0;
+        // Of IP; with headers of PDCP and RLC it is 0.4 % more.
+        assert!((mbps / 4.0 - 1.0).abs() < 0.02, "{mbps} Mbit/s");
+    }
+    assert_eq!((sent(last).len(), reports.len() >= 101), (3, true));
+    // It offers neither SLICE nor TRAFFIC.
+    let pacer = format!("nodes/{}/bearers/1/1/pacer", escaped(&id));
+    let (status, answer) = lab.ask(Method::Put, &pacer, r#"{"type": "5g-bdp"}"#);
+    assert!(status == 503 && answer["detail"].as_str().unwrap().contains("offers no TRAFFIC"), "{answer}");
+}
+
+#[test]
+fn what_needs_packets_or_somebody_who_is_told_is_refused_by_name() {
+    let why = |radio: RadioConfig| {
+        template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
+    };
+    let udp = || fluid(2, What::Udp(1_000, None));
+    let stays = vec![Stay { ues: 2..=2, from: MS, until: None }];
+    let snssais = vec!["1".parse().unwrap()];
+    for (radio, named) in [
+        (fluid(2, What::Voip), "the flow voip"),
+        (fluid(2, What::Tcp(3_000_000)), "the flow tcp"),
+        (RadioConfig { stays, ..udp() }, "a stay"),
+        (RadioConfig { snssais, ..udp() }, "RRC"),
+        (RadioConfig { plmns: vec![HOME], ..udp() }, "RRC"),
+    ] {
+        let why = why(radio);
+        assert!(why.contains(named) && why.contains("fidelity slot can"), "{why}");
+    }
+    let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
+    assert!(why(RadioConfig { channel, ..udp() }).contains("0 to 28"));
+    assert!(why(RadioConfig { carrier: Carrier::lte(26), ..udp() }).contains("allowed are"));
+    assert_eq!(why(fluid(2_000, What::Full)), AttachError::Full(1_024).to_string());
+    let beyond = FlowPlan { ues: Some(3..=3), ..FlowPlan::new(What::Full) };
+    let nobody = RadioError::NoUe { what: "a flow", ue: 3, ues: 2 };
+    assert_eq!(why(RadioConfig { flows: vec![beyond], ..udp() }), nobody.to_string());
+}
