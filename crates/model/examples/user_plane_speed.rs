@@ -1,7 +1,7 @@
 //! How fast the user plane runs: cells x UEs against real time on two threads, and the fluid fidelity over a day.
 //! On a machine that has other work too, the CPU time says what two cores of its own would take: half of it.
 //!
-//! `cargo run --release -p ranlab-model --example user_plane_speed [slot|day|hour [HOURS]]`
+//! `cargo run --release -p ranlab-model --example user_plane_speed [slot|fleet|day|hour [HOURS]]`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
 
 use std::time::Instant;
@@ -22,6 +22,11 @@ fn main() -> Result<(), Failure> {
     if wanted("slot") {
         for (name, kbps) in [("1 Mbit/s each", 1000), ("full buffer", 0)] {
             slots(name, kbps)?;
+        }
+    }
+    if wanted("fleet") {
+        for (name, kbps) in [("1 Mbit/s each", 1000), ("full buffer", 0)] {
+            fleet(name, kbps)?;
         }
     }
     let hours = std::env::args().nth(2).map(|hours| hours.parse()).transpose()?;
@@ -110,6 +115,39 @@ fn slots(name: &str, kbps: u32) -> Result<(), Failure> {
         (SECONDS * THREADS) as f64 / cpu,
         cpu * 1e6 / (CELLS * SECONDS * 1000) as f64,
         bytes as f64 * 8e-6 / (SECONDS * CELLS) as f64,
+    );
+    Ok(())
+}
+
+/// A fleet of NR cells of 106 PRBs on one thread, reported each 100 ms, slot by slot and in steps of 10 ms.
+fn fleet(name: &str, kbps: u32) -> Result<(), Failure> {
+    const STATIONS: u64 = 200;
+    const TENTHS: [u64; 2] = [10, 300];
+    let (mut slots, mut fluid) = (Vec::new(), Vec::new());
+    for seed in 0..STATIONS {
+        let config = CellConfig { seed, ..CellConfig::new(Carrier::n78(106)) };
+        let (mut exact, mut coarse) = (Cell::new(config.clone())?, FluidCell::new(config, 20)?);
+        for id in 0..UES {
+            exact.attach(ue(id, kbps, 0.99))?;
+            coarse.attach(&ue(id, kbps, 0.99))?;
+        }
+        slots.push(exact);
+        fluid.push(coarse);
+    }
+    let told = |tenths: u64, cells: &mut dyn FnMut(u64) -> u64| {
+        let watch = Stopwatch::start();
+        let reports: u64 = (1..=tenths).map(|tenth| cells(tenth * 100_000)).sum();
+        (tenths as f64 / 10.0 / watch.stop().1, reports)
+    };
+    let mut pass =
+        |now_us| slots.iter_mut().map(|cell| (cell.advance(now_us), cell.reports().count() as u64).1).sum();
+    let (exact, one) = told(TENTHS[0], &mut pass);
+    let mut pass =
+        |now_us| fluid.iter_mut().map(|cell| (cell.advance(now_us), cell.reports().count() as u64).1).sum();
+    let (coarse, other) = told(TENTHS[1], &mut pass);
+    println!(
+        "fleet, {STATIONS} cells x {UES} UEs, {name}: {exact:.2} times real time by slots, {coarse:.0} in steps, by CPU time of one thread ({} reports)",
+        one + other
     );
     Ok(())
 }

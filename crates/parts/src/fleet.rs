@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
+use ranlab_emulator::radio::{Fidelity, FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -34,6 +34,8 @@ config! {
             kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// a radio of its own for each that controllers can steer (LTE or NR, PRBs): lte:25, nr:106 (n78) or nr-fdd:106; without it, a light generator of statistics
         radio: Option<Spelled<Carrier>> = None;
+        /// with a radio: slot, each slot and packet as fast as the clock; fluid, steps of 10 ms without packets and commands, for hundreds of cells
+        fidelity: Fidelity = Fidelity::Slot;
         /// with a radio: the channel of each UE, mcs:20 or sinr:15 (dB, fading)
         channel: Spelled<Fading> = Fading::usual();
         /// with a radio: what RLC buffers for a UE
@@ -62,16 +64,27 @@ config! {
 }
 
 /// Keys that only a radio has.
-pub const RADIO_KEYS: [&str; 7] = ["radio", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn"];
+pub const RADIO_KEYS: [&str; 8] =
+    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn"];
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+        let fluid = self.fidelity == Fidelity::Fluid;
         if self.radio.is_some() && self.kind == NodeKind::Mixed {
             return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
         }
+        if self.radio.is_some() && self.kind == NodeKind::Split && fluid {
+            return Err(rig(
+                "the parts of a base station share a radio slot by slot: fidelity fluid is of whole ones",
+            ));
+        }
         let Self { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues, .. } = self;
         let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
-        RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()
+        let config = RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()?;
+        match config {
+            None if fluid => Err(rig("`fidelity` needs a `radio`")),
+            config => Ok(config.map(|config| RadioConfig { fidelity: self.fidelity, ..config })),
+        }
     }
 
     pub(crate) fn fleet(&self) -> Result<FleetConfig, Trouble> {

@@ -217,6 +217,7 @@ mod tests {
     use crate::worker::Fault;
     use crate::{Config, FleetPart, Stations};
     use ranlab_emulator::node::NodeKind;
+    use ranlab_emulator::radio::Fidelity;
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)
@@ -227,6 +228,7 @@ mod tests {
         let mut part = FleetPart::default();
         for (name, text) in [
             ("radio", "lte:25"),
+            ("fidelity", "fluid"),
             ("channel", "sinr:12.5"),
             ("flows", "1=udp:80:6s:1min"),
             ("stay", "2-3@1s-2s"),
@@ -237,11 +239,16 @@ mod tests {
         }
         let told = serde_json::to_string(&part).unwrap();
         assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
-        for wrong in
-            [FleetPart { radio: None, ..part.clone() }, FleetPart { kind: NodeKind::Mixed, ..part.clone() }]
-        {
+        let slots = FleetPart { fidelity: Fidelity::Slot, ..part.clone() };
+        for wrong in [
+            FleetPart { radio: None, ..slots.clone() },
+            FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
+            FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
+            FleetPart { kind: NodeKind::Split, ..part },
+        ] {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }
+        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots }).is_ok());
     }
 
     #[test]

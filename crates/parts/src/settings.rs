@@ -10,6 +10,7 @@ use ranlab_controllers::flexran::serve::ThreadUse;
 use ranlab_controllers::flexran::{QueueKind, RibShare};
 use ranlab_emulator::load::{N3Io, Network};
 use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::radio::Fidelity;
 use ranlab_emulator::southbound::{SourcePool, Southbound};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_emulator::upf::{N6, XdpDevices};
@@ -120,6 +121,7 @@ setting_by_name! {
         "enb" => Self::Enb,
         "mixed" => Self::Mixed,
     }
+    Fidelity { "slot" => Self::Slot, "fluid" => Self::Fluid }
     QueueKind { "leaky" => Self::Leaky, "bounded" => Self::Bounded }
     ThreadUse { "per-run" => Self::PerRun, "inline" => Self::Inline }
     Southbound {

@@ -87,7 +87,9 @@ fn faultless(faults: Option<&Value>) -> Result<(), String> {
 
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
-        let ours = [&RADIO_KEYS[..], &["ues"]].concat();
+        // Controllers steer slots alone.
+        let keys = RADIO_KEYS.into_iter().filter(|key| *key != "fidelity");
+        let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
             ("sut.type", Kind::choice(&["slicing", "traffic"]), "the controller").or("slicing");

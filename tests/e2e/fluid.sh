@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# A fleet whose statistics come from the radio model in coarse steps: an xApp gets them, and what needs packets is refused.
+set -euo pipefail
+
+started=()
+trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+address() {
+    for _ in $(seq 200); do
+        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
+        [[ -z $found ]] || break
+        sleep 0.05
+    done
+    echo "$found"
+}
+"$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 30s --format ndjson >ric.txt &
+started+=($!)
+e2=$(address ric.txt e2)
+fleet=(emulate --connect "$e2" --nodes 20 --ues 10 --radio nr:106 --fidelity fluid --channel sinr:15 --flows udp:2)
+"$RANLAB" "${fleet[@]}" --duration 5s --format json >fleet.txt &
+started+=($!)
+"$RANLAB" xapp monitor --connect "$(address ric.txt e42)" --sm mac,rlc --period 100ms --duration 3s --format json >monitor.txt
+grep -q '"nodes":20,' monitor.txt || { cat monitor.txt; exit 1; }
+grep -q '"lost":0,' monitor.txt || { cat monitor.txt; exit 1; }
+wait "${started[1]}"
+# Computed when asked for, and quicker than time passes.
+grep -q '"real_time_factor":[1-9][0-9]' fleet.txt || { cat fleet.txt; exit 1; }
+
+refused() {
+    local code=0
+    "$RANLAB" "${fleet[@]}" "${@:2}" 2>why.txt || code=$?
+    { ((code == 2)) && grep -q "$1" why.txt; } || { echo "$*: exit $code"; cat why.txt; exit 1; }
+}
+refused 'the flow voip' --flows voip
+refused 'the flow tcp' --flows tcp
+refused 'a stay' --stay 1@1s
+refused 'has no RRC' --plmn 001.01
+refused 'whole ones' --kind split
