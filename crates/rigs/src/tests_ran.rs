@@ -308,9 +308,10 @@ fn base_stations_of_an_sd_ran_at_two_places_are_one_load() {
         over: true,
         connections: 1,
     };
-    let detail =
-        |incidents: &[ranlab_parts::Incident]| serde_json::json!({"incidents": incidents, "radios": []});
-    (half.report.detail, other.report.detail) = (detail(&[]), detail(&[hung_up]));
+    let told = |incidents| {
+        serde_json::to_value(ranlab_parts::SouthDetail { incidents, radios: Vec::new() }).unwrap()
+    };
+    (half.report.detail, other.report.detail) = (told(Vec::new()), told(vec![hung_up]));
     let mut rig = Bench::new(&Lab::new("no-such-program"), southbound::SdRan);
     let places = [half, other].map(|acts| fake::worker("load", acts, &log)).join(",");
     let set = [
