@@ -81,7 +81,7 @@ pub use ric::{HostedIApp, Ric, RicPart, RicReport};
 pub use settings::{
     E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
 };
-pub use south_controller::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
+pub use south_controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};
 pub use south_fleet::{Events, SouthDetail, SouthFleet, SouthFleetPart};
 pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
 pub use upf_load::{
@@ -98,7 +98,8 @@ pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as Southboun
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "one to a part, and parts are few")]
+// An experiment has a handful: their size costs nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Part {
     /// Our RIC, bare or with an iApp inside.
     Ric(RicPart),

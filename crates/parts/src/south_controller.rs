@@ -1,8 +1,10 @@
 //! Reference controllers of FlexRAN and 5G-EmPOWER, as parts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_controllers::empower::serve::EmpowerServer;
@@ -13,12 +15,12 @@ use ranlab_controllers::flexran::{
 };
 use ranlab_controllers::southbound::{ControllerCounters, guidelines, overload};
 use ranlab_wire::empower::{Mac, NotAMac};
-use ranlab_wire::flexran;
+use ranlab_wire::flexran::{self, Policy};
 use serde::Serialize;
 
 use crate::settings::Share;
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, config, environment, numbers, rig, since};
+use crate::{Running, config, environment, numbers, rig, setting_by_text, since};
 
 /// Most base stations in a registration file.
 const MAX_REGISTERED: usize = 1_000_000;
@@ -50,6 +52,45 @@ config! {
         schedule: bool = false;
         /// where it schedules: subframes between the one that a base station tells of and the one that is decided on
         ahead: u32 = SCHEDULE_AHEAD, range(0, 30);
+        /// slice every base station so, by a policy: the share of each slice, 0 to 1; UEs take them in turn
+        slices: Vec<SliceShare> = Vec::new();
+        /// hand UEs over from base station to base station in turn, one each time
+        handover: Option<Duration> = None;
+    }
+}
+
+/// A slice's share of the resource blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SliceShare {
+    ppm: u32,
+}
+
+setting_by_text!(SliceShare);
+
+impl FromStr for SliceShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+        // At most a million.
+        let ppm = share.map(|share| (share * 1e6).round() as u32);
+        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is no share above 0 to 1"))
+    }
+}
+
+impl fmt::Display for SliceShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", f64::from(self.ppm) / 1e6)
+    }
+}
+
+impl FlexranPart {
+    /// What each base station is told when it comes.
+    fn standing(&self) -> Vec<Order> {
+        let shares: Vec<u32> = self.slices.iter().map(|slice| slice.ppm).collect();
+        let policy = Policy { shares_ppm: Some(shares), ..Policy::default() };
+        let sliced = (!self.slices.is_empty()).then(|| Order::Policy(policy.to_string()));
+        sliced.into_iter().chain(self.schedule.then_some(Order::Schedule(true))).collect()
     }
 }
 
@@ -102,7 +143,7 @@ enum Server {
     Empower(EmpowerServer),
 }
 
-fn cannot_listen<E: std::fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trouble {
+fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trouble {
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
@@ -124,7 +165,8 @@ impl SouthController {
             keeps_dead: !part.forget_dead,
             rate,
             schedule_ahead: part.ahead,
-            standing: part.schedule.then_some(Order::Schedule(true)).into_iter().collect(),
+            standing: part.standing(),
+            rotate: part.handover.filter(|every| !every.is_zero()),
             ..FlexranControllerSettings::default()
         };
         let server = FlexranServer::start(settings, part.threads, part.listen).await;

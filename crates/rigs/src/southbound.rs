@@ -190,6 +190,8 @@ fn reference_keys() -> Vec<Key> {
         .change("queue", said("leaky: drops and leaks as published; bounded: holds agents back"))
         .change("threads", said("per-run: a new thread for each run, as published"))
         .change("period", said("period that agents are asked for; counts with load.honour"))
+        .or("handover", Duration::ZERO)
+        .change("handover", said("hand UEs over from base station to base station in turn, one each time; 0s: never"))
         .or("slow_period", Duration::ZERO)
         .change("slow_period", said("period that they are asked for while the queue is long; 0s: never"));
     let empower = EmpowerPart::keys("sut")
@@ -319,6 +321,7 @@ impl Experiment for SdRan {
             controller: window.report(CONTROLLER)?,
             told,
             // Base stations of E2 tell of none.
+            radios: detail.iter().flat_map(|detail| detail.radios.clone()).collect(),
             incidents: detail.iter().flat_map(|detail| detail.incidents.clone()).collect(),
         };
         seen.record(recorder, probe.map(|probe| (probe, patience)))

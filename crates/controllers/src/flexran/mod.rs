@@ -17,6 +17,7 @@ mod orders;
 #[cfg(feature = "serve")]
 mod resources;
 mod rib;
+mod rotation;
 mod scheduling;
 #[cfg(feature = "serve")]
 pub mod serve;
@@ -26,6 +27,7 @@ pub use orders::{ORDERS_MAX, Order, OrderError, Ticket};
 pub use rib::{AgentNode, Rib, UeNode};
 
 use orders::Orders;
+use rotation::Rotation;
 use scheduling::FlexibleScheduler;
 
 use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
@@ -87,6 +89,8 @@ pub struct FlexranControllerSettings {
     pub schedule_ahead: u32,
     /// Orders that each base station gets when it comes.
     pub standing: Vec<Order>,
+    /// How often a UE of the next base station in turn is handed over to the one after it.
+    pub rotate: Option<Duration>,
 }
 
 impl Default for FlexranControllerSettings {
@@ -101,6 +105,7 @@ impl Default for FlexranControllerSettings {
             rate: RatePolicy::Fixed(Duration::from_millis(4)),
             schedule_ahead: SCHEDULE_AHEAD,
             standing: Vec::new(),
+            rotate: None,
         }
     }
 }
@@ -122,6 +127,7 @@ pub struct FlexranController {
     rib: Rib,
     monitor: Monitor,
     scheduler: FlexibleScheduler,
+    rotation: Rotation,
     orders: Orders,
     actions: VecDeque<(ConnectionId, Action)>,
     counters: ControllerCounters,
@@ -148,6 +154,7 @@ impl FlexranController {
             rib: Rib::new(settings.keeps_dead),
             monitor: Monitor::new(settings.rate),
             scheduler: FlexibleScheduler::new(settings.schedule_ahead),
+            rotation: Rotation::new(settings.rotate),
             orders: Orders::default(),
             actions: VecDeque::new(),
             counters: ControllerCounters::default(),
@@ -307,6 +314,12 @@ impl FlexranController {
         }
         for (id, sfn_sf, data) in self.scheduler.run(&self.rib, clock) {
             self.with_session(id, |session| session.allocate(sfn_sf, data));
+        }
+        if let Some((source, rnti, target)) = self.rotation.run(&self.rib, clock.now())
+            && let Ok(ticket) = self.order(Some(source), &Order::HandOver(rnti, target))
+        {
+            // Whether it went shows in the RIB.
+            self.forget(ticket);
         }
         let used = clock.now().since(began) + self.app_debt;
         self.app_debt = used.saturating_sub(budget);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
+use ranlab_emulator::radio::RadioMeter;
 use ranlab_parts::Incident;
 use ranlab_parts::worker::Report;
 
@@ -48,6 +49,15 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "refused" "" "connections that could not be made";
         Scalar Lower "faults" "" "breaches of the protocol by the controller, and messages that it cannot carry";
         Scalar Higher "ues_announced_ratio" "" "UEs that the controller was told of, of those active";
+        Scalar Higher "handovers_per_s" "1/s" "handovers that the controller commanded and base stations carried out; with load.radio";
+        Scalar Neither "triggers_per_s" "1/s" "subframes that base stations told the controller of because it schedules them; with load.radio";
+        Scalar Neither "decisions_per_s" "1/s" "decisions on subframes that radios took; a late trigger is followed by several; with load.radio";
+        Scalar Higher "decided_ratio" "" "its decisions that came in time, of all; with load.radio, where it schedules";
+        Scalar Lower "commands_refused_per_s" "1/s" "its commands and decisions that radios refused, decisions that came too late among them; with load.radio";
+        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs; with load.radio";
+        Scalar Higher "prb_use" "" "downlink resource blocks used, by those that there were; with load.radio";
+        Scalar Neither "slice0_share" "" "what the first slices got, of all; with load.radio and sut.slices";
+        Scalar Higher "real_time_factor" "" "the slowest radio's time by the time that it took: below 1 it cannot follow; with load.radio";
         Scalar Neither "overload_drops" "" "1 if it drops messages";
         Scalar Neither "overload_declares_dead" "" "1 if it declares base stations dead";
         Scalar Neither "overload_memory_grows" "" "1 if its memory grows without bound";
@@ -83,6 +93,8 @@ pub(super) struct Seen<'a> {
     pub(super) told: Told,
     /// What went wrong with the controller, as base stations saw it.
     pub(super) incidents: Vec<Incident>,
+    /// What happened at their radios, if they have any.
+    pub(super) radios: Vec<RadioMeter>,
 }
 
 /// Limits that were kept (`None`) or broken.
@@ -168,6 +180,7 @@ impl Seen<'_> {
             (failed_it(self.of("reports")? > 0.0 && !hung_up), unserved),
         ];
         self.record_shortfall(recorder)?;
+        limits.push((Outcome::Degraded, self.record_radios(recorder)?));
         self.record_told(recorder, &mut limits)?;
         // Base stations of E2 see no more than that the kernel took a report.
         let taken = if self.tells_shortfall() { "taken_us" } else { "lateness_us" };
@@ -202,6 +215,40 @@ impl Seen<'_> {
         recorder.scalar("faults", self.of("faults")?);
         recorder.scalar("ues_announced_ratio", share(self.of("announced_ues")?, self.of("ues")?));
         Ok(())
+    }
+
+    /// What became of users and of the controller's commands, where there are radios.
+    fn record_radios(&self, recorder: &mut Recorder) -> Result<Option<Breach>, RigError> {
+        let seconds = self.load.wall_s.max(1e-3);
+        let Some(slowest) = self.radios.iter().map(|radio| radio.real_time_factor).reduce(f64::min) else {
+            return Ok(None);
+        };
+        let (triggers, decisions) = (self.of("triggers")?, self.of("decisions")?);
+        recorder.scalar("handovers_per_s", self.of("handovers")? / seconds);
+        recorder.scalar("triggers_per_s", triggers / seconds);
+        let refused = self.of("refused_commands")?;
+        recorder.scalar("commands_refused_per_s", refused / seconds);
+        recorder.scalar("decisions_per_s", decisions / seconds);
+        if decisions + refused > 0.0 && triggers > 0.0 {
+            recorder.scalar("decided_ratio", decisions / (decisions + refused));
+        }
+        let of = |radio: &RadioMeter| {
+            radio.ues.iter().map(|ue| ue.bytes as f64 * 8e-6).sum::<f64>() / radio.seconds.max(1e-3)
+        };
+        recorder.scalar("total_mbps", self.radios.iter().map(of).sum());
+        let used: f64 = self.radios.iter().map(|radio| radio.prb_use).sum();
+        recorder.scalar("prb_use", used / self.radios.len() as f64);
+        let samples = self.radios.iter().flat_map(|radio| &radio.samples);
+        let (mut first, mut all) = (0.0, 0.0);
+        for (slice, mbps) in samples.flat_map(|sample| &sample.slices) {
+            first += if slice == "0" { *mbps } else { 0.0 };
+            all += mbps;
+        }
+        if all > 0.0 {
+            recorder.scalar("slice0_share", first / all);
+        }
+        recorder.scalar("real_time_factor", slowest);
+        Ok(Breach::below("real_time_factor", slowest, 1.0))
     }
 
     /// What only a controller of ours tells, and the limits that it broke by that.

@@ -61,7 +61,7 @@ fn judged(
     told: Told,
 ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
     let mut recorder = Recorder::default();
-    let seen = Seen { nodes: 2.0, load, controller, told, incidents: Vec::new() };
+    let seen = Seen { nodes: 2.0, load, controller, told, incidents: Vec::new(), radios: Vec::new() };
     let outcome = seen.record(&mut recorder, None);
     (outcome, recorder.finish().metrics.into_iter().collect())
 }
@@ -105,15 +105,27 @@ fn a_controller_that_never_had_the_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let (load, none) = (load(&[("alive", 0.0), ("served", 0.0)]), Report::default());
-    let seen =
-        Seen { nodes: 6.0, load: &load, controller: &none, told: Told::Nothing, incidents: Vec::new() };
+    let seen = Seen {
+        nodes: 6.0,
+        load: &load,
+        controller: &none,
+        told: Told::Nothing,
+        incidents: Vec::new(),
+        radios: Vec::new(),
+    };
     assert!(!seen.had_load().unwrap());
     assert_eq!(of_load(&[("alive", 0.0), ("served", 1.0)]), Outcome::Overloaded, "half of them");
     let probed = |but: &[(&str, f64)], probe| {
         let mut recorder = Recorder::default();
         let load = self::load(but);
-        let seen =
-            Seen { nodes: 2.0, load: &load, controller: &none, told: Told::Nothing, incidents: Vec::new() };
+        let seen = Seen {
+            nodes: 2.0,
+            load: &load,
+            controller: &none,
+            told: Told::Nothing,
+            incidents: Vec::new(),
+            radios: Vec::new(),
+        };
         seen.record(&mut recorder, Some((probe, Duration::from_secs(3)))).unwrap()
     };
     assert_eq!(probed(&[], Probe::Served(9e3, 4e3)), Outcome::Ok);
@@ -134,7 +146,14 @@ fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
     let (report, none) = (load(&[]), Report::default());
     let mut recorder = Recorder::default();
     let incidents = vec![incident];
-    let seen = Seen { nodes: 2.0, load: &report, controller: &none, told: Told::Nothing, incidents };
+    let seen = Seen {
+        nodes: 2.0,
+        load: &report,
+        controller: &none,
+        told: Told::Nothing,
+        incidents,
+        radios: Vec::new(),
+    };
     assert_eq!(seen.record(&mut recorder, None), Ok(Outcome::Degraded));
     let reason = recorder.finish().reason;
     assert_eq!(reason, "the controller stopped reading at 12.3 s, for 10.0 s (2 connections)");
@@ -193,4 +212,44 @@ fn every_metric_is_declared() {
     for name in metrics.keys() {
         assert!(declared.iter().any(|metric| metric.name == *name), "{name}");
     }
+}
+
+#[test]
+fn what_became_of_commands_and_slices_is_counted_at_radios() {
+    let radio = |first: f64, second: f64| RadioMeter {
+        seconds: 2.0,
+        real_time_factor: 3.0,
+        prb_use: 0.5,
+        ues: vec![ranlab_emulator::radio::UeMeter { ue: 1, bytes: 1_000_000, prbs: 1 }],
+        samples: vec![ranlab_emulator::radio::Sample {
+            slices: [("0".to_owned(), first), ("1".to_owned(), second)].into(),
+            ..Default::default()
+        }],
+        ..RadioMeter::default()
+    };
+    let numbers =
+        [("triggers", 2_000.0), ("decisions", 1_800.0), ("refused_commands", 200.0), ("handovers", 20.0)];
+    let (load, controller) = (load(&numbers), reference(&[]));
+    let mut recorder = Recorder::default();
+    let radios = vec![radio(6.0, 2.0), radio(1.0, 1.0)];
+    let incidents = Vec::new();
+    let seen =
+        Seen { nodes: 2.0, load: &load, controller: &controller, told: Told::Reference, incidents, radios };
+    assert_eq!(seen.record(&mut recorder, None).unwrap(), Outcome::Ok);
+    let metrics = recorder.finish().metrics;
+    for (name, value) in [
+        ("triggers_per_s", 1_000.0),
+        ("decisions_per_s", 900.0),
+        ("decided_ratio", 0.9),
+        ("commands_refused_per_s", 100.0),
+        ("handovers_per_s", 10.0),
+        ("total_mbps", 8.0),
+        ("slice0_share", 0.7),
+        ("real_time_factor", 3.0),
+    ] {
+        assert!((metrics[name] - value).abs() < 1e-9, "{name}: {}", metrics[name]);
+    }
+    let slow = RadioMeter { real_time_factor: 0.9, ..radio(1.0, 1.0) };
+    let seen = Seen { radios: vec![slow], ..seen };
+    assert_eq!(seen.record(&mut Recorder::default(), None).unwrap(), Outcome::Degraded);
 }
