@@ -60,11 +60,16 @@ struct World {
 
 impl World {
     fn new(delay: Duration, radios: &[RadioConfig]) -> Self {
+        Self::under(FlexranControllerSettings::default(), delay, radios)
+    }
+
+    /// Base stations under a controller with these applications.
+    fn under(applications: FlexranControllerSettings, delay: Duration, radios: &[RadioConfig]) -> Self {
         let settings = FlexranControllerSettings {
             rib_share: RibShare::Fixed(0.8),
             queue: QueueKind::Bounded,
             rate: RatePolicy::Fixed(4 * MS),
-            ..FlexranControllerSettings::default()
+            ..applications
         };
         let controller = FlexranController::new(settings);
         let mut world = Self { now: Time::ZERO, delay, controller, stations: Vec::new(), handovers: 0 };
@@ -314,4 +319,26 @@ fn a_ue_that_is_handed_over_takes_its_traffic_along_and_both_controllers_ends_kn
     assert_eq!(world.order(Some(2), &Order::HandOver(2, 1)), Ok(()), "and back");
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0).len(), ues(&world, 1).len(), world.handovers), (2, 1, 2));
+}
+
+#[test]
+fn applications_have_every_base_station_that_comes_sliced_scheduled_and_its_ues_handed_over() {
+    let policy = Policy { shares_ppm: Some(vec![720_000, 280_000]), ..Policy::default() };
+    let standing = vec![Order::Policy(policy.to_string()), Order::Schedule(true)];
+    let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
+    let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
+    let mut world = World::under(settings(), Duration::from_micros(500), &radios);
+    assert_eq!(world.controller.scheduled().1, 2, "each as it came");
+    // Four UEs have 6 or 7 resource blocks each; those of the second slice, of 7, get half of what they are given.
+    let meter = world.look(0);
+    assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);
+    let rotate = Some(100 * MS);
+    let mut world =
+        World::under(FlexranControllerSettings { rotate, ..settings() }, Duration::from_micros(500), &radios);
+    let before = world.handovers;
+    world.pass(2 * SECOND);
+    assert!((18..=20).contains(&(world.handovers - before)), "{}", world.handovers - before);
+    let rib = world.controller.rib();
+    assert_eq!(rib.ues(), 8, "all of them are somewhere");
+    assert!(world.stations.iter().all(|station| station.agent.counters().faults == 0));
 }
