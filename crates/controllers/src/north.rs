@@ -71,7 +71,7 @@ impl From<Refusal> for Fault {
             | Reason::UnknownBearer
             | Reason::UnknownQueue
             | Reason::UnknownFilter => 404,
-            Reason::NotOwner => 403,
+            Reason::NotOwner | Reason::Untrusted => 403,
             // The body is one that the description allows; this base station, as it is now, cannot do it.
             Reason::Exists
             | Reason::Overcommitted

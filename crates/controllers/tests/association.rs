@@ -231,7 +231,7 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
         (404, Get, "nothing", ""),
         (405, Get, &*remove, ""),
         (409, Delete, &*remove, ""),
-        (422, Delete, &*unknown, ""),
+        (409, Delete, &*unknown, ""),
     ] {
         let (answered, answer) = lab.ask(method, path, body);
         assert_eq!(answered, status, "{path} {body}: {answer}");

@@ -225,7 +225,7 @@ fn what_the_model_cannot_do_is_refused_with_its_reason() {
         (r#"{"shaper": {"rate_kbps": 20000000}}"#, "the rate"),
     ] {
         let (status, problem) = world.lab.ask(Method::Put, &queue, body);
-        assert_eq!((status, &problem["reason"]), (422, &json!("invalid")), "{problem}");
+        assert_eq!((status, &problem["reason"]), (409, &json!("invalid")), "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
     }
     world.pass(50 * MS);

@@ -12,7 +12,7 @@ use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
 
-use crate::radio::RadioSettings;
+use crate::radio::{RadioSettings, StageKey};
 use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
@@ -48,6 +48,8 @@ config! {
         snssai: Vec<Snssai> = Vec::new();
         /// with a radio: networks that UEs select, in turn, MCC.MNC; without it, that of the base station
         plmn: Vec<Plmn> = Vec::new();
+        /// with a radio: public key (Ed25519, 64 hexadecimal digits) of whom stages of traffic control are taken from; repeatable, needs a build with --features wasm
+        stage_key: Vec<Spelled<StageKey>> = Vec::new();
         /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP
@@ -64,8 +66,8 @@ config! {
 }
 
 /// Keys that only a radio has.
-pub const RADIO_KEYS: [&str; 8] =
-    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn"];
+pub const RADIO_KEYS: [&str; 9] =
+    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn", "stage_key"];
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
@@ -82,8 +84,14 @@ impl FleetPart {
         let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
         let config = RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()?;
         match config {
-            None if fluid => Err(rig("`fidelity` needs a `radio`")),
-            config => Ok(config.map(|config| RadioConfig { fidelity: self.fidelity, ..config })),
+            None if fluid || !self.stage_key.is_empty() => {
+                Err(rig("`fidelity` and `stage_key` need a `radio`"))
+            }
+            config => Ok(config.map(|config| RadioConfig {
+                fidelity: self.fidelity,
+                stage_keys: self.stage_key.iter().map(|key| key.value.0).collect(),
+                ..config
+            })),
         }
     }
 

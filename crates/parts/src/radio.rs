@@ -53,6 +53,7 @@ setting_by_text!(
     Spelled<FlowPlan>,
     Spelled<Stay>,
     Spelled<FaultPlan>,
+    Spelled<StageKey>,
     Snssai,
     Plmn
 );
@@ -165,6 +166,21 @@ fn kbps(mbps: &str) -> Option<u32> {
     (1.0..=1e7).contains(&kbps).then_some(kbps as u32)
 }
 
+/// A public key of Ed25519.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageKey(pub(crate) [u8; 32]);
+
+impl Spell for StageKey {
+    const ALLOWED: &'static str = "keys of 64 hexadecimal digits";
+
+    fn spell(text: &str) -> Option<Self> {
+        let digit = |octet: u8| char::from(octet).to_digit(16);
+        let pair = |two: &[u8]| Some((digit(*two.first()?)? << 4 | digit(*two.get(1)?)?) as u8);
+        let octets = text.as_bytes().chunks(2).map(pair).collect::<Option<Vec<_>>>()?;
+        octets.try_into().ok().map(Self)
+    }
+}
+
 impl Spell for Stay {
     const ALLOWED: &'static str = "UES@FROM[-UNTIL], UES as 2 or 1-3, times as 5s";
 
@@ -234,6 +250,7 @@ mod tests {
             ("stay", "2-3@1s-2s"),
             ("snssai", "1-0000ff"),
             ("plmn", "001.01"),
+            ("stage_key", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"),
         ] {
             part.set(name, &text.into()).unwrap();
         }

@@ -172,6 +172,7 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
             ("{rbid}", "1"),
             ("{queue}", "1"),
             ("{filter}", "1"),
+            ("{role}", "pacer"),
             ("{controller}", "tcp:%2F%2F127.0.0.1:1"),
         ];
         let all = [

@@ -87,8 +87,8 @@ fn faultless(faults: Option<&Value>) -> Result<(), String> {
 
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
-        // Controllers steer slots alone.
-        let keys = RADIO_KEYS.into_iter().filter(|key| *key != "fidelity");
+        // Controllers steer slots alone, and no xApp here brings stages.
+        let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key"].contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {

@@ -8,6 +8,7 @@
 //! | … `/queues/ID` | | adds or changes a queue | ends it |
 //! | … `/filters/ID` | | adds or changes a filter | ends it |
 //! | … `/scheduler`, … `/pacer` | | another one | |
+//! | … `/stages/pacer`, … `/stages/scheduler` | | a user's own, signed | takes it out |
 //!
 //! On the bus each report is an object with `node`, `sm`, `tstamp_us` and `bearers`, under the subject `ranlab.rlc` or
 //! `ranlab.traffic`.

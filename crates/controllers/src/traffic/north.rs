@@ -1,14 +1,16 @@
 //! The controller's resources.
-use super::resources::{self, FilterResource, PacerResource, QueueResource, SchedulerResource};
+use super::resources::{
+    self, FilterResource, PacerResource, QueueResource, SchedulerResource, StageResource,
+};
 use super::{Node, TRAFFIC, Traffic};
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
 use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::traffic::{BearerId, TrafficAction, TrafficCommand};
+use ranlab_wire::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};
 
-const THERE: &str = "nodes, nodes/NODE/bearers, nodes/NODE/bearers/RNTI/RBID and below it queues/ID, filters/ID, scheduler \
-                     and pacer";
+const THERE: &str = "nodes, nodes/NODE/bearers, nodes/NODE/bearers/RNTI/RBID and below it queues/ID, filters/ID, \
+                     scheduler, pacer and stages/ROLE";
 
 impl Traffic {
     pub(super) fn northbound(
@@ -76,8 +78,16 @@ impl Traffic {
             (["filters", text], Delete) => TrafficAction::DeleteFilter(filter(text)?),
             (["scheduler"], Put) => TrafficAction::SetScheduler(body::<SchedulerResource>(request)?.into()),
             (["pacer"], Put) => TrafficAction::SetPacer(body::<PacerResource>(request)?.into()),
+            (["stages", name], Put) => {
+                let (role, module) =
+                    (resources::role(name)?, Some(body::<StageResource>(request)?.module()?));
+                TrafficAction::SetStage(Stage { role, module })
+            }
+            (["stages", name], Delete) => {
+                TrafficAction::SetStage(Stage { role: resources::role(name)?, module: None })
+            }
             ([], _) => return Err(Fault::method("GET")),
-            (["queues" | "filters", _], _) => return Err(Fault::method("PUT, DELETE")),
+            (["queues" | "filters" | "stages", _], _) => return Err(Fault::method("PUT, DELETE")),
             (["scheduler" | "pacer"], _) => return Err(Fault::method("PUT")),
             _ => return Err(missing("resource", &request.path, THERE)),
         };

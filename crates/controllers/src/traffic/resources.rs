@@ -1,8 +1,8 @@
 //! Bearers as JSON.
-use crate::north::{Fault, given};
+use crate::north::{Fault, given, missing};
 use ranlab_wire::e2sm::traffic::{
     BdpPacer, BearerTraffic, Codel, DEFAULT_CAPACITY_BYTES, Discipline, Filter, Pacer, Queue, QueueScheduler,
-    RateLimit,
+    RateLimit, StageModule, StageRole, StageState,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -245,6 +245,44 @@ impl From<Pacer> for PacerResource {
     }
 }
 
+/// A user's own stage, as a signed module; both in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StageResource {
+    wasm: String,
+    signature: String,
+}
+
+/// Octets from hexadecimal digits.
+fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
+    let wrong = || Fault::new(422, format!("{what} is no even number of hexadecimal digits"));
+    let pair = |pair: &[u8]| {
+        let digit = |octet: u8| char::from(octet).to_digit(16);
+        Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)
+    };
+    digits.as_bytes().chunks(2).map(|two| pair(two).ok_or_else(wrong)).collect()
+}
+
+impl StageResource {
+    pub(super) fn module(&self) -> Result<StageModule, Fault> {
+        let signature = octets("the signature", &self.signature)?;
+        let signature = signature.try_into().map_err(|_| Fault::new(422, "a signature has 64 octets"))?;
+        Ok(StageModule { wasm: octets("the module", &self.wasm)?.into(), signature })
+    }
+}
+
+/// What a stage replaces, by its name.
+pub(super) fn role(name: &str) -> Result<StageRole, Fault> {
+    let found = [StageRole::Pacer, StageRole::Scheduler].into_iter().find(|role| role.name() == name);
+    found.ok_or_else(|| missing("stage", name, "pacer and scheduler"))
+}
+
+fn stage(state: &StageState) -> Json {
+    let StageState { role, bytes, calls, refusals, fuel, failed } = state;
+    let role = role.name();
+    json!({ "role": role, "bytes": bytes, "calls": calls, "refusals": refusals, "fuel": fuel, "failed": failed })
+}
+
 /// A resource with its number.
 fn numbered(id: u16, resource: &impl Serialize) -> Json {
     let mut json = json!(resource);
@@ -281,5 +319,6 @@ pub(super) fn bearer(traffic: &BearerTraffic) -> Json {
         "rlc_sojourn_us": traffic.rlc_sojourn_us,
         "rlc_sojourn_max_us": traffic.rlc_sojourn_max_us,
         "paced_kbps": traffic.paced_kbps,
+        "stages": traffic.stages.iter().flatten().map(stage).collect::<Vec<_>>(),
     })
 }

@@ -140,6 +140,7 @@ impl TrafficControl for MockCell {
             rlc_sojourn_us: if config.pacer.bdp.is_some() { 1_000 } else { state.rlc_sojourn_us },
             rlc_sojourn_max_us: state.rlc_sojourn_us,
             paced_kbps: 0,
+            stages: None,
         });
         TrafficIndication { tstamp_us: now.as_nanos() / 1_000, bearers: bearers.collect() }
     }

@@ -187,6 +187,7 @@ impl TrafficControl for Station {
                 rlc_sojourn_us: short(waited.mean_us()),
                 rlc_sojourn_max_us: short(waited.max_us),
                 paced_kbps: short(tc.paced_kbps),
+                stages: radio.stages.of(rnti),
             });
         }
         TrafficIndication { tstamp_us: radio.tstamp_us(now), bearers }
@@ -195,11 +196,16 @@ impl TrafficControl for Station {
     fn control(&mut self, _: Time, command: &TrafficCommand, next: &TrafficConfig) -> Result<(), Refusal> {
         let mut radio = self.radio();
         let rnti = command.bearer.rnti;
+        if let TrafficAction::SetStage(stage) = &command.action {
+            return radio.set_stage(rnti, stage);
+        }
         let before = radio.bearers.get(&rnti).cloned().unwrap_or_default();
         // What waited in a queue that goes is told before.
         radio.gather();
-        let change = Command::Tc(Some(rnti), convert::traffic(&command.action, &before));
-        radio.cell.command(&change).map_err(|why| convert::refusal(&why))?;
+        if let Some(change) = convert::traffic(&command.action, &before) {
+            let changed = radio.cell.command(&Command::Tc(Some(rnti), change));
+            changed.map_err(|why| convert::refusal(&why))?;
+        }
         radio.bearers.insert(rnti, next.clone());
         if let TrafficAction::DeleteQueue(id) = command.action {
             radio.waits.queues.remove(&(rnti, id));

@@ -81,9 +81,10 @@ fn scheduler(slice: &Slice) -> up::UeScheduler {
     }
 }
 
-/// A change of a bearer whose configuration is `config`.
-pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> up::TcCommand {
-    match action {
+/// A change of a bearer whose configuration is `config`; `None` for a stage, which is no configuration.
+pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> Option<up::TcCommand> {
+    Some(match action {
+        TrafficAction::SetStage(_) => return None,
         TrafficAction::PutQueue(queue) => up::TcCommand::PutQueue(self::queue(queue)),
         TrafficAction::DeleteQueue(id) => up::TcCommand::DeleteQueue((*id).into()),
         TrafficAction::PutFilter(filter) => match config.filters.iter().any(|known| known.id == filter.id) {
@@ -101,7 +102,7 @@ pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> up::TcC
         TrafficAction::SetPacer(Pacer { bdp }) => up::TcCommand::Pacer(bdp.map_or(up::Pacer::Dummy, |bdp| {
             up::Pacer::Bdp { cap_bytes: bdp.cap_bytes, floor_bytes: bdp.floor_bytes }
         })),
-    }
+    })
 }
 
 /// A queue.

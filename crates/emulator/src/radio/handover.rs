@@ -34,6 +34,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
         return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
     }
     let whats = source.meter.leave(&source.cell, number, rnti);
+    source.take_out_stages(rnti);
     let Some(context) = source.cell.hand_over(rnti) else {
         return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
     };

@@ -9,6 +9,9 @@ mod fluid;
 mod handover;
 mod meter;
 mod plan;
+#[cfg(feature = "wasm")]
+mod sandbox;
+mod stage;
 mod station;
 
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
@@ -44,6 +47,9 @@ pub enum RadioError {
     /// A UE.
     #[error(transparent)]
     Attach(#[from] up::AttachError),
+    /// A key by which modules are signed.
+    #[error("{0}")]
+    StageKey(String),
     /// What a radio in coarse steps cannot do.
     #[error("fidelity fluid cannot do {0}; fidelity slot can")]
     Fluid(&'static str),
@@ -123,6 +129,7 @@ pub struct Radio {
     homes: BTreeMap<u16, u16>,
     bearers: BTreeMap<u16, TrafficConfig>,
     waits: Waits,
+    stages: stage::Stages,
     /// RRC events that nobody has asked for yet; the oldest are forgotten.
     news: Vec<RrcEvent>,
     meter: meter::Meter,
@@ -169,6 +176,7 @@ impl Radio {
             homes: BTreeMap::new(),
             bearers: BTreeMap::new(),
             waits: Waits::default(),
+            stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
             meter: meter::Meter::new(start_us, config.whats(first)),
             passed_us: 0,
@@ -188,6 +196,7 @@ impl Radio {
 
     /// Lets time pass until `now`, but no more than [`CATCH_UP_US`] of it; the agent is to be told of who moved.
     pub fn pass(&mut self, now: Time) -> Vec<Moved> {
+        self.end_failed_stages();
         let (from_us, now_us) = (self.cell.now_us(), now.as_nanos() / 1_000);
         let slot_us = self.cell.config().carrier.slot_us();
         let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
@@ -243,6 +252,7 @@ impl Radio {
     fn forget(&mut self, number: u32, rnti: u16) -> Option<TrafficConfig> {
         self.rntis.remove(&number);
         self.homes.remove(&rnti);
+        self.stages.forget(rnti);
         self.waits.rlc.remove(&rnti);
         self.waits.queues.retain(|(ue, _), _| *ue != rnti);
         self.bearers.remove(&rnti)

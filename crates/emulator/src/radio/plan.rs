@@ -28,6 +28,8 @@ pub struct RadioConfig {
     pub stays: Vec<Stay>,
     /// Slices that they ask for, in turn; none: they ask for none.
     pub snssais: Vec<Snssai>,
+    /// Public keys, Ed25519, of whom the base station takes stages of traffic control from.
+    pub stage_keys: Vec<[u8; 32]>,
     /// Networks that they select, in turn; none: that of the base station.
     pub plmns: Vec<Plmn>,
 }
@@ -153,6 +155,7 @@ impl RadioConfig {
             stays: Vec::new(),
             snssais: Vec::new(),
             plmns: Vec::new(),
+            stage_keys: Vec::new(),
         }
     }
 

@@ -23,7 +23,8 @@ enumerated! {
         Overcommitted "overcommitted", "More than the whole would be reserved.",
         InUse "inUse", "Something else still uses it.",
         TooMany "tooMany", "There are too many of the kind.",
-        NotSupported "notSupported", "The base station cannot do this.",
+        NotSupported "notSupported", "The base station cannot do this.";
+        Untrusted "untrusted", "Nobody whom the base station trusts has signed it.",
     }
 }
 

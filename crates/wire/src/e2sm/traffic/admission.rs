@@ -3,8 +3,8 @@
 use crate::e2sm::control::{Reason, Refusal};
 
 use super::{
-    DEFAULT_QUEUE, Discipline, FILTERS_MAX, Pacer, QUEUES_MAX, Queue, QueueScheduler, TrafficAction,
-    TrafficConfig,
+    DEFAULT_QUEUE, Discipline, FILTERS_MAX, MODULE_BYTES_MAX, Pacer, QUEUES_MAX, Queue, QueueScheduler,
+    Stage, TrafficAction, TrafficConfig,
 };
 
 /// Octets of the queue of a bearer that nobody has configured: what a large RLC buffer holds.
@@ -89,6 +89,13 @@ impl TrafficConfig {
                 return refuse(Reason::Invalid, "a pacer's floor is at most its cap");
             }
             TrafficAction::SetPacer(pacer) => next.pacer = *pacer,
+            TrafficAction::SetStage(Stage { module: Some(module), .. })
+                if !(1..=MODULE_BYTES_MAX).contains(&module.wasm.len()) =>
+            {
+                return refuse(Reason::Invalid, format!("a module has 1 to {MODULE_BYTES_MAX} octets"));
+            }
+            // It stands before what the configuration says, which stays.
+            TrafficAction::SetStage(_) => {}
         }
         Ok(next)
     }

@@ -16,8 +16,10 @@ pub use admission::DEFAULT_CAPACITY_BYTES;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use crate::per::{Fixed, Int, List, Opt, Own};
-use crate::{choice, sequence};
+use bytes::Bytes;
+
+use crate::per::{Fixed, Free, Int, List, Opt, Own, Str};
+use crate::{choice, enumerated, sequence};
 
 use super::control::Refusal;
 use super::octets::octets;
@@ -36,6 +38,11 @@ pub const QUEUES_MAX: usize = 16;
 pub const FILTERS_MAX: usize = 64;
 /// The queue that is always there, and takes what no filter matches.
 pub const DEFAULT_QUEUE: u8 = 0;
+
+/// Octets of a stage's module, at most: one message carries it as a whole.
+pub const MODULE_BYTES_MAX: usize = 16_000;
+/// Characters of why a stage has failed, at most.
+pub const FAILURE_MAX: usize = 100;
 
 /// The least that a pacer lets RLC hold, octets: a packet.
 pub const PACED_BYTES_MIN: u32 = 1_500;
@@ -85,7 +92,7 @@ impl ServiceModel for Traffic {
     }
 
     fn tstamp_us(encoding: Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
-        let message = TrafficIndication::decode_as(encoding, &bytes::Bytes::copy_from_slice(message)).ok()?;
+        let message = TrafficIndication::decode_as(encoding, &Bytes::copy_from_slice(message)).ok()?;
         i64::try_from(message.tstamp_us).ok()
     }
 
@@ -228,7 +235,19 @@ sequence! {
         rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Octets that wait in RLC.",
         rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean time that they wait there, µs, since the last report of any subscription.",
         rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "The longest, µs.",
-        paced_kbps: u32 [Int<0, U32>] "pacedKbps", "The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.",
+        paced_kbps: u32 [Int<0, U32>] "pacedKbps", "The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.";
+        stages: Vec<StageState> [List<1, 2>] "stages", "Users' own stages, also those that have failed; absent if there are none.",
+    }
+    /// A user's own stage, and what it did.
+    #[derive(Eq, Hash)]
+    StageState "StageState" {
+        role: StageRole [Own] "role", "What it replaces.",
+        bytes: u32 [Int<0, U32>] "bytes", "Octets of its module.",
+        calls: u64 [Int<0, { u64::MAX }>] "calls", "How often it was asked.",
+        refusals: u64 [Int<0, { u64::MAX }>] "refusals", "How often it let no packet go.",
+        fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Instructions that it took for that, as the sandbox counts them.",
+        /// Why it was taken out; what it replaced is at work again.
+        failed: Option<String> [Opt<Str<0, { FAILURE_MAX as u64 }>>] "failed",
     }
     /// All bearers of a node.
     #[derive(Eq, Hash, Default)]
@@ -282,6 +301,30 @@ choice! {
         PutFilter(Filter) [Own] "putFilter", "Adds a filter behind the others, or changes the one of this number in its place.",
         DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter", "Deletes a filter.",
         SetScheduler(QueueScheduler) [Own] "setScheduler", "Another scheduler.",
-        SetPacer(Pacer) [Own] "setPacer", "Another pacer.",
+        SetPacer(Pacer) [Own] "setPacer", "Another pacer.";
+        SetStage(Stage) [Own] "setStage", "A stage of the user's own, or none any more.",
+    }
+}
+
+enumerated! {
+    /// What a stage replaces.
+    StageRole "StageRole" {
+        Pacer "pacer", "The pacer.",
+        Scheduler "scheduler", "The choice among queues.",
+    }
+}
+
+sequence! {
+    /// A stage of the user's own, which comes as a module and is run in a sandbox.
+    #[derive(Eq, Hash)]
+    Stage "Stage" {
+        role: StageRole [Own] "role", "What it replaces.",
+        module: Option<StageModule> [Opt] "module", "What it is; absent: what it replaced is at work again.",
+    }
+    /// A module of WebAssembly.
+    #[derive(Eq, Hash)]
+    StageModule "StageModule" {
+        wasm: Bytes [Free] "wasm", "The module: at most [`MODULE_BYTES_MAX`] octets.",
+        signature: [u8; 64] [Fixed] "signature", "Of these octets: Ed25519 (RFC 8032).",
     }
 }

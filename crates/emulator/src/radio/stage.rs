@@ -1,0 +1,132 @@
+//! Users' own stages at bearers: they come as signed modules, run in a sandbox, and are taken out when they fail.
+use super::{Radio, RadioError};
+use ranlab_model::user_plane::{self as up, TcStage};
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+#[cfg(not(feature = "wasm"))]
+use ranlab_sdk::wire::e2sm::traffic::StageModule;
+use ranlab_sdk::wire::e2sm::traffic::{FAILURE_MAX, Stage, StageRole, StageState};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// Stages of a base station, at most.
+const STAGES_MAX: usize = 64;
+
+/// What a stage did; it writes, reports read.
+#[derive(Debug, Default)]
+pub(super) struct StageMeter {
+    pub(super) calls: AtomicU64,
+    pub(super) refusals: AtomicU64,
+    pub(super) fuel: AtomicU64,
+    /// Why it does nothing any more.
+    pub(super) failed: OnceLock<String>,
+}
+
+/// A stage at a bearer.
+#[derive(Debug)]
+struct Loaded {
+    bytes: u32,
+    meter: Arc<StageMeter>,
+    at_work: bool,
+}
+
+/// Stages by C-RNTI and what they replace.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    keys: Vec<[u8; 32]>,
+    loaded: BTreeMap<(u16, StageRole), Loaded>,
+}
+
+/// A stage from its module, and what it will have done.
+pub(super) type Made = (Box<dyn TcStage>, Arc<StageMeter>);
+
+#[cfg(feature = "wasm")]
+use super::sandbox::{check_keys, made};
+
+#[cfg(not(feature = "wasm"))]
+fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
+    let missing = "stages need a sandbox, which this build lacks: build it with --features wasm";
+    if keys.is_empty() { Ok(()) } else { Err(missing.to_owned()) }
+}
+
+#[cfg(not(feature = "wasm"))]
+fn made(_: &[[u8; 32]], _: StageRole, _: &StageModule) -> Result<Made, Refusal> {
+    Err(Refusal::new(Reason::NotSupported, "the base station has no sandbox for stages"))
+}
+
+impl Stages {
+    pub(super) fn new(keys: &[[u8; 32]]) -> Result<Self, RadioError> {
+        check_keys(keys).map_err(RadioError::StageKey)?;
+        Ok(Self { keys: keys.to_vec(), loaded: BTreeMap::new() })
+    }
+
+    /// Those of a UE.
+    pub(super) fn of(&self, rnti: u16) -> Option<Vec<StageState>> {
+        let its = self.loaded.iter().filter(|((of, _), _)| *of == rnti);
+        let state = |((_, role), loaded): (&(u16, StageRole), &Loaded)| StageState {
+            role: *role,
+            bytes: loaded.bytes,
+            calls: loaded.meter.calls.load(Relaxed),
+            refusals: loaded.meter.refusals.load(Relaxed),
+            fuel: loaded.meter.fuel.load(Relaxed),
+            failed: loaded.meter.failed.get().map(|why| why.chars().take(FAILURE_MAX).collect()),
+        };
+        let states: Vec<_> = its.map(state).collect();
+        (!states.is_empty()).then_some(states)
+    }
+
+    /// A UE is gone.
+    pub(super) fn forget(&mut self, rnti: u16) {
+        self.loaded.retain(|(of, _), _| *of != rnti);
+    }
+}
+
+fn model(role: StageRole) -> up::StageRole {
+    match role {
+        StageRole::Pacer => up::StageRole::Pacer,
+        StageRole::Scheduler => up::StageRole::Scheduler,
+    }
+}
+
+impl Radio {
+    /// Gives a bearer a stage, or takes it away. Who refuses has changed nothing.
+    pub(super) fn set_stage(&mut self, rnti: u16, stage: &Stage) -> Result<(), Refusal> {
+        let place = (rnti, stage.role);
+        let Some(module) = &stage.module else {
+            self.cell.load_stage(rnti, model(stage.role), None);
+            self.stages.loaded.remove(&place);
+            return Ok(());
+        };
+        if self.stages.loaded.len() >= STAGES_MAX && !self.stages.loaded.contains_key(&place) {
+            return Err(Refusal::new(
+                Reason::TooMany,
+                format!("at most {STAGES_MAX} stages of a base station"),
+            ));
+        }
+        let (made, meter) = made(&self.stages.keys, stage.role, module)?;
+        if !self.cell.load_stage(rnti, model(stage.role), Some(made)) {
+            return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
+        }
+        // At most 16,000: it was checked before.
+        let bytes = module.wasm.len() as u32;
+        self.stages.loaded.insert(place, Loaded { bytes, meter, at_work: true });
+        Ok(())
+    }
+
+    /// Takes out a UE's: modules stay where they were trusted.
+    pub(super) fn take_out_stages(&mut self, rnti: u16) {
+        for (_, role) in self.stages.loaded.keys().filter(|(of, _)| *of == rnti) {
+            self.cell.load_stage(rnti, model(*role), None);
+        }
+    }
+
+    /// Takes out stages that have failed: what they replaced is at work again. They stay in reports.
+    pub(super) fn end_failed_stages(&mut self) {
+        for ((rnti, role), loaded) in &mut self.stages.loaded {
+            if loaded.at_work && loaded.meter.failed.get().is_some() {
+                loaded.at_work = false;
+                self.cell.load_stage(*rnti, model(*role), None);
+            }
+        }
+    }
+}
