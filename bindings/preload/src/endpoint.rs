@@ -14,9 +14,8 @@ use ranlab_net::shim::{Association, HEAD_BYTES, Head, Kind, Listener, check_fold
 
 use crate::carrier::{Target, carrier};
 use crate::notification::{self, Change};
-use crate::options::Options;
 use crate::real::error;
-use crate::receive::Rest;
+use crate::values::{Options, Rest, Style, Told, What};
 
 /// Names the folder; without it nothing is carried.
 const FOLDER: &str = "RANLAB_SCTP";
@@ -34,36 +33,6 @@ static PORTS: AtomicU16 = AtomicU16::new(0);
 /// The folder that stands for the network, if this process has one.
 pub(crate) fn folder() -> Option<&'static Path> {
     FOLDER_NAMED.as_deref()
-}
-
-/// How an SCTP socket behaves (RFC 6458).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// One-to-one: `SOCK_STREAM`.
-    One,
-    /// One-to-many: `SOCK_SEQPACKET`.
-    Many,
-}
-
-/// What is told of a message that waits in the socket pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) what: What,
-    pub(crate) association: i32,
-    pub(crate) from: SocketAddr,
-    pub(crate) head: Head,
-    pub(crate) ssn: u16,
-    pub(crate) tsn: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
-    Data,
-    Notification,
-    /// An association to accept.
-    Arrival,
-    /// A rest waits: the descriptor is to stay readable.
-    Rest,
 }
 
 /// The other end of an association.

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use ranlab_net::shim::Kind;
 
-use crate::endpoint::{Endpoint, Style, What, folder};
+use crate::endpoint::{Endpoint, folder};
 use crate::message::{self, NOTIFICATION};
 use crate::options::{handed_out, list_bytes};
 use crate::real::{self, answer, error};
+use crate::values::{Style, What};
 use crate::{address, table};
 
 /// Defines each call: libc's for a descriptor that is not ours, and otherwise what stands behind `=>`, with the endpoint.

@@ -26,3 +26,4 @@ mod options;
 mod real;
 mod receive;
 mod table;
+mod values;

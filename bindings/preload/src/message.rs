@@ -4,9 +4,8 @@ use std::ffi::c_int;
 
 use ranlab_net::shim::{Head, Kind};
 
-use crate::endpoint::{Told, What};
 use crate::notification::DATA_IO;
-use crate::options::Options;
+use crate::values::{Options, Told, What};
 
 const SNDRCV: c_int = libc::SCTP_SNDRCV;
 const SNDINFO: c_int = libc::SCTP_SNDINFO;

@@ -1,21 +1,20 @@
 //! Socket options: what is kept, and what is answered.
 
-use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::address::{self, ADDRESS_BYTES};
-use crate::endpoint::{Endpoint, Style};
+use crate::endpoint::Endpoint;
 use crate::notification::{self, EVENTS, STREAMS};
 use crate::real::error;
 use crate::table;
+use crate::values::{INITMSG, Style};
 
 // linux/sctp.h
 const RTOINFO: c_int = 0;
 const ASSOCINFO: c_int = 1;
-const INITMSG: c_int = 2;
 const PEER_ADDR_PARAMS: c_int = 9;
 const SUBSCRIBED: c_int = 11;
 const STATUS: c_int = 14;
@@ -44,27 +43,6 @@ const ACTIVE: i32 = 2;
 const RTO_MS: [u32; 3] = [3_000, 60_000, 1_000];
 const WINDOW_BYTES: u32 = 106_496;
 const FRAGMENT_BYTES: u32 = 1_452;
-
-/// What the program has set.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
-    events: [u8; EVENTS],
-    pub(crate) receive_info: bool,
-    kept: HashMap<c_int, Vec<u8>>,
-}
-
-impl Options {
-    /// Whether a notification is asked for.
-    pub(crate) fn wants(&self, event: usize) -> bool {
-        self.events.get(event).is_some_and(|on| *on != 0)
-    }
-
-    /// Streams of an association in each direction.
-    pub(crate) fn streams(&self) -> u16 {
-        let asked = self.kept.get(&INITMSG).and_then(|octets| octets.first_chunk());
-        asked.map_or(STREAMS, |octets| u16::from_ne_bytes(*octets)).max(STREAMS)
-    }
-}
 
 /// Writes words one behind the other.
 fn words(words: &[u32]) -> Vec<u8> {

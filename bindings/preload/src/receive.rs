@@ -7,14 +7,9 @@ use std::sync::Arc;
 
 use ranlab_net::shim::{HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
 
-use crate::endpoint::{Endpoint, Told, What};
+use crate::endpoint::Endpoint;
 use crate::real;
-
-/// What of a message did not fit into the program's buffer.
-pub(crate) struct Rest {
-    told: Told,
-    octets: Vec<u8>,
-}
+use crate::values::{Rest, Told, What};
 
 /// What one call brought.
 pub(crate) struct Received {

@@ -1,4 +1,5 @@
 //! What lives on one thread is asked over HTTP from any: handlers ask over a bounded channel, a task beside it answers.
+use crate::guard::{check_host, problem};
 use crate::server::Answer;
 use axum::Router;
 use axum::extract::State;
@@ -58,12 +59,6 @@ impl<T: 'static> Desk<T> {
     }
 }
 
-/// What is wrong, in the form of RFC 9457.
-pub(crate) fn problem(status: StatusCode, detail: &str) -> Response {
-    let body = serde_json::json!({ "title": status.canonical_reason(), "status": status.as_u16(), "detail": detail });
-    (status, [("content-type", "application/problem+json")], body.to_string()).into_response()
-}
-
 /// Serves a router until the runtime ends; the address is the one bound.
 pub(crate) async fn serve(router: Router, address: SocketAddr) -> io::Result<SocketAddr> {
     let listener = tokio::net::TcpListener::bind(address).await?;
@@ -86,7 +81,7 @@ pub(crate) struct Request {
 /// Octets of the longest body.
 const BODY_MAX: usize = 64 << 10;
 
-/// Serves JSON under whatever path `answer` knows. Who wants something done must mean this server: see [`crate::rest`].
+/// Serves JSON under whatever path `answer` knows. Who wants something done must mean this server: see [`crate::guard`].
 pub(crate) async fn answers<T: 'static>(
     desk: Desk<T>,
     address: SocketAddr,
@@ -98,7 +93,7 @@ pub(crate) async fn answers<T: 'static>(
                         headers: HeaderMap,
                         body: String| async move {
         if method != Method::GET
-            && let Err(refused) = crate::rest::check_host(&headers, &uri, &[])
+            && let Err(refused) = check_host(&headers, &uri, &[])
         {
             return refused;
         }

@@ -1,5 +1,6 @@
 //! The northbound face over HTTP: `/healthz`, `/v1/nodes`, and `/v1/iapps/NAME/…`, which is each iApp's own.
-use crate::desk::{self, Desk, problem};
+use crate::desk::{self, Desk};
+use crate::guard::problem;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

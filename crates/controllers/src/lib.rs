@@ -21,6 +21,8 @@ mod desk;
 pub mod empower;
 pub mod flexran;
 #[cfg(feature = "serve")]
+mod guard;
+#[cfg(feature = "serve")]
 pub mod http;
 pub mod monitor;
 mod north;

@@ -183,15 +183,15 @@ fn what_may_not_run_is_refused_with_a_reason_and_leaves_what_was_there() {
     for (role, body, status, reason, said) in [
         ("pacer", stranger, 403, "untrusted", "none of the 1 keys"),
         ("pacer", changed.to_string(), 403, "untrusted", "none of the 1 keys"),
-        ("pacer", signed(b"(module)", &key()), 422, "invalid", "the module"),
-        ("pacer", signed(&pacer[..8], &key()), 422, "invalid", "admits"),
-        ("scheduler", signed(&pacer, &key()), 422, "invalid", "pick"),
-        ("pacer", admits(r#"(import "env" "time" (func))"#), 422, "invalid", "import"),
-        ("pacer", admits("(memory 21)"), 422, "invalid", "memory"),
-        ("pacer", admits("(table 257 funcref)"), 422, "invalid", "table"),
-        ("pacer", admits("(func (drop (f32.const 1)))"), 422, "invalid", "floating"),
-        ("pacer", admits("(func $start) (start $start)"), 422, "invalid", "start"),
-        ("pacer", admits(&long), 422, "invalid", "16000"),
+        ("pacer", signed(b"(module)", &key()), 409, "invalid", "the module"),
+        ("pacer", signed(&pacer[..8], &key()), 409, "invalid", "admits"),
+        ("scheduler", signed(&pacer, &key()), 409, "invalid", "pick"),
+        ("pacer", admits(r#"(import "env" "time" (func))"#), 409, "invalid", "import"),
+        ("pacer", admits("(memory 21)"), 409, "invalid", "memory"),
+        ("pacer", admits("(table 257 funcref)"), 409, "invalid", "table"),
+        ("pacer", admits("(func (drop (f32.const 1)))"), 409, "invalid", "floating"),
+        ("pacer", admits("(func $start) (start $start)"), 409, "invalid", "start"),
+        ("pacer", admits(&long), 409, "invalid", "16000"),
     ] {
         let (answered, answer) = world.put(role, &body);
         assert_eq!((answered, &answer["reason"]), (status, &json!(reason)), "{said}: {answer}");

@@ -57,7 +57,10 @@ fn all_processes_of_a_command_count_and_what_the_ended_used_is_kept() {
     let program = program.to_str().unwrap();
     let first = Busy::start(program);
     let second = Busy::start(program);
-    let mut meter = SubjectMeter::new(Subject::Command { name: name.clone() }).unwrap();
+    let subject = || SubjectMeter::new(Subject::Command { name: name.clone() });
+    // A process has its name a moment after it was started.
+    until(|| subject().is_ok());
+    let mut meter = subject().unwrap();
     until(|| meter.sample().unwrap().processes == 2);
     until(|| meter.sample().unwrap().cpu_s > 0.1);
     let before = meter.sample().unwrap();

@@ -1,5 +1,5 @@
 //! The driver's inside: what its tasks share.
-use super::link::{Link, LinkState, Next};
+use super::link::{AHEAD_FRAMES, Link, LinkState, Next};
 use super::{Action, Machine, Reading};
 use crate::alarm::Alarm;
 use crate::clock::now;
@@ -17,8 +17,6 @@ use tokio::task::{JoinHandle, spawn_local};
 
 /// Bytes taken out of a machine's outbox ahead of the socket: what is out here can no more be dropped for age.
 const AHEAD_BYTES: usize = 64 << 10;
-/// Frames given to one write.
-pub(super) const AHEAD_FRAMES: usize = 64;
 /// How long a link that may not be read waits before it asks again.
 const HELD_BACK: Duration = Duration::from_millis(1);
 /// How long accepting rests when the process is out of file descriptors.

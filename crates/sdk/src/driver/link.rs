@@ -1,5 +1,4 @@
 //! One link: what waits to be written, and what its task waits for.
-use super::core::AHEAD_FRAMES;
 use crate::transport::{self, FrameWriter, Framer, Stream};
 use bytes::Bytes;
 use ranlab_e2::Frame;
@@ -10,6 +9,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::spawn_local;
+
+/// Frames given to one write.
+pub(super) const AHEAD_FRAMES: usize = 64;
 
 /// How long a closed link may take to send its last words.
 const LINGER: Duration = Duration::from_secs(1);
