@@ -249,3 +249,83 @@ impl Running for SliceXapp {
         self.done.borrow().iter().flatten().map(numbers).next().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn slicer(steps: &[&str]) -> Slicer {
+        let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let step = steps.iter().map(|text| text.parse().unwrap()).collect();
+        let part =
+            SliceXappPart { slice: own(&["1=0.5"]), ue: own(&["7=1"]), step, ..SliceXappPart::default() };
+        Slicer::new(&part).unwrap()
+    }
+
+    fn nodes(names: &[&str]) -> Json {
+        let node = |name: &&str| json!({ "node": name, "slicing": {} });
+        json!({ "nodes": names.iter().map(node).collect::<Vec<_>>() })
+    }
+
+    /// What it asks for, while everything is done for it, until it waits or ends.
+    fn asked(slicer: &mut Slicer, age: Duration, answer: &Json) -> (Vec<String>, Want) {
+        let mut paths = Vec::new();
+        loop {
+            match slicer.want(age) {
+                Want::Ask(ask) => {
+                    paths.push(format!("{} {}", ask.method, ask.path));
+                    slicer.answered(age, Ok(answer.clone())).unwrap();
+                }
+                want => return (paths, want),
+            }
+        }
+    }
+
+    #[test]
+    fn slices_come_first_then_ues_at_each_base_station_and_steps_at_their_times() {
+        let mut slicer = slicer(&["5s:1=0.6"]);
+        let there = nodes(&["gnb 1/du 1", "enb 2"]);
+        let (paths, want) = asked(&mut slicer, SECOND, &there);
+        let first = [
+            "GET /v1/nodes",
+            "PUT /v1/nodes/gnb%201%2Fdu%201/slices",
+            "PUT /v1/nodes/gnb%201%2Fdu%201/ues/7",
+            "PUT /v1/nodes/enb%202/slices",
+            "PUT /v1/nodes/enb%202/ues/7",
+        ];
+        assert_eq!((paths, want), (first.map(str::to_owned).to_vec(), Want::Wait(Some(5 * SECOND))));
+        assert_eq!(slicer.report, SliceXappReport { nodes: 2, ues: 2 });
+        let (paths, want) = asked(&mut slicer, 5 * SECOND, &nodes(&["enb 2"]));
+        assert_eq!((paths.len(), want), (2, Want::Done));
+    }
+
+    #[test]
+    fn it_looks_for_base_stations_until_it_has_no_patience_left() {
+        let mut slicer = slicer(&[]);
+        let nobody = nodes(&[]);
+        let (paths, want) = asked(&mut slicer, Duration::ZERO, &nobody);
+        assert_eq!((paths.len(), want), (1, Want::Wait(Some(LOOK_EVERY))));
+        assert!(matches!(slicer.want(NODE_WAIT), Want::Ask(_)));
+        let why = slicer.answered(NODE_WAIT, Ok(nobody)).unwrap_err();
+        assert!(why.what.contains("no base station") && why.fault == crate::worker::Fault::Sut, "{why:?}");
+    }
+
+    #[test]
+    fn who_refuses_is_told_from_who_is_away() {
+        let refused = RestError::Refused { status: 409, detail: "150 % of 100 %".to_owned() };
+        let away = RestError::Away(RestUrl::loopback(1), std::io::ErrorKind::ConnectionRefused.into());
+        for (error, fault, said) in [
+            (refused, crate::worker::Fault::Sut, "150 %"),
+            (away, crate::worker::Fault::Environment, "does not answer"),
+        ] {
+            let why = slicer(&[]).answered(SECOND, Err(error)).unwrap_err();
+            assert!(why.fault == fault && why.what.contains(said), "{why:?}");
+        }
+        for wrong in ["1", "1=x", "x=1"] {
+            let part = SliceXappPart { slice: vec![wrong.to_owned()], ..SliceXappPart::default() };
+            assert!(Slicer::new(&part).unwrap_err().what.contains(wrong));
+        }
+    }
+}
