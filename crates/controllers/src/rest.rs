@@ -1,6 +1,6 @@
 //! An iApp's resources over HTTP, for programs and not for browsers: `/v1/…`, `/openapi.json`, `/healthz` and `/v1/events`.
 //!
-//! A request means this server ([`crate::guard`]), and says that its body is JSON, which no form can.
+//! A request means this server (`guard`), and says that its body is JSON, which no form can.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::bus::Bus;
