@@ -186,6 +186,11 @@ mod tests {
     fn watched(script: &str, launches: bool) -> (Watch, u32) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let pid = child.id();
+        // The shell is what it executes a moment after it was started.
+        if let Some(program) = script.strip_prefix("exec ").and_then(|script| script.split(' ').next()) {
+            let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+            until("the program", || name().filter(|name| name.trim_end() == program));
+        }
         let mut watch = Watch::start("strange", Some(Subject::Process { pid }), Some(child), launches);
         watch.begin();
         (watch, pid)

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use ranlab_wire::e2ap::fast::{Control, Head, Indication};
 use ranlab_wire::e2ap::{self, Message, RicControlRequest, RicIndication, Version};
+use ranlab_wire::per::EncodeError;
 
 fn view(m: &RicIndication) -> Indication<'_> {
     Indication {
@@ -88,7 +89,7 @@ fn a_version_without_nack_says_so_on_both_paths() {
     };
     m.ack_request = Some(e2ap::RicControlAckRequest::NAck);
     let error = control_view(&m).encode(Version::V2_03, &mut Vec::new()).unwrap_err();
-    assert!(matches!(error, ranlab_wire::per::EncodeError::NotInVersion { .. }), "{error}");
+    assert!(matches!(error, EncodeError::NotInVersion { .. }), "{error}");
 }
 
 proptest! {
@@ -133,7 +134,11 @@ proptest! {
         let bytes = Bytes::from(bytes);
         for version in Version::ALL {
             match e2ap::decode(&bytes, version) {
-                Ok(decoded) => { e2ap::encode_as_received(&decoded, version).unwrap(); }
+                // An element of a later version is read, and told, but never written as this one's.
+                Ok(decoded) => match e2ap::encode_as_received(&decoded, version) {
+                    Ok(_) | Err(EncodeError::NotInVersion { .. }) => {}
+                    Err(error) => panic!("{error:?}"),
+                },
                 Err(rejection) => {
                     e2ap::encode(&Message::ErrorIndication(rejection.error_indication(version)), version).unwrap();
                 }
