@@ -3,17 +3,7 @@
 # xApps end without a base station to command.
 set -euo pipefail
 
-started=()
-trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
-# Waits for the address of a listener that a controller prints.
-address() {
-    for _ in $(seq 200); do
-        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
-        [[ -z $found ]] || break
-        sleep 0.05
-    done
-    echo "$found"
-}
+. "$(dirname "$0")/started.sh"
 status() { curl -sS -o answer.json -w '%{http_code}' "$@"; }
 expect() {
     local want=$1 got

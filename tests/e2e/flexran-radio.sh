@@ -4,15 +4,7 @@
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
-started=()
-trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
-ports() {
-    for _ in $(seq 200); do
-        [[ $(grep -c '"listening"' "$1") == 2 ]] && break
-        sleep 0.05
-    done
-    sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
-}
+. "$(dirname "$0")/started.sh"
 # Asks for something, and what the answer's status has to be.
 post() {
     local got

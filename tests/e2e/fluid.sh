@@ -2,16 +2,7 @@
 # A fleet whose statistics come from the radio model in coarse steps: an xApp gets them, and what needs packets is refused.
 set -euo pipefail
 
-started=()
-trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
-address() {
-    for _ in $(seq 200); do
-        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
-        [[ -z $found ]] || break
-        sleep 0.05
-    done
-    echo "$found"
-}
+. "$(dirname "$0")/started.sh"
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 30s --format ndjson >ric.txt &
 started+=($!)
 e2=$(address ric.txt e2)

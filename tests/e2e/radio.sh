@@ -4,16 +4,7 @@
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
-started=()
-trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
-address() {
-    for _ in $(seq 200); do
-        found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
-        [[ -z $found ]] || break
-        sleep 0.05
-    done
-    echo "$found"
-}
+. "$(dirname "$0")/started.sh"
 put() {
     curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2" >status.txt
     [[ $(<status.txt) == 200 ]] || { echo "PUT $1 $2:"; cat answer.json; exit 1; }

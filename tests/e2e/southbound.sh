@@ -2,18 +2,9 @@
 # As FlexRAN's and 5G-EmPOWER's controller and base stations: who was emulated is read back over REST.
 set -euo pipefail
 
-started=()
-trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+. "$(dirname "$0")/started.sh"
 field() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" | head -n 1; }
 fetch() { exec 3<>"/dev/tcp/127.0.0.1/$1"; printf 'GET %s HTTP/1.0\r\nHost: x\r\n\r\n' "$2" >&3; cat <&3; exec 3>&-; }
-# Waits for the two addresses that a controller prints: agents', then HTTP's.
-ports() {
-    for _ in $(seq 200); do
-        [[ $(grep -c '"listening"' "$1") == 2 ]] && break
-        sleep 0.05
-    done
-    sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
-}
 
 "$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >flexran.txt &
 started+=($!)
