@@ -201,27 +201,27 @@ impl Fleet {
     /// from then on it is driven.
     fn cell_of(&mut self, number: u32) -> Result<(Told, Option<Agents>), FleetError> {
         let station = self.config.kind.station(number);
-        if self.radios.last().is_none_or(|last| last.station != station) {
-            let cell = self.template.cell(number, ranlab_sdk::now())?;
-            if let Told::Fluid(radio) = &cell {
-                self.fluid.push(Arc::clone(radio));
-            }
-            let Told::Radio(radio) = cell else { return Ok((cell, None)) };
-            let agents = Agents::default();
-            let told = Rc::clone(&agents);
-            let driver = radio::drive(radio.clone(), move |moved| {
-                if !moved.is_empty() {
-                    for agent in told.borrow().iter() {
-                        agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
-                    }
-                }
-            });
-            let driver = tokio::task::spawn_local(driver);
-            self.radios.push(Driven { station, radio, agents, _driver: AbortOnDrop(driver) });
+        if let Some(shared) = self.radios.last().filter(|last| last.station == station) {
+            return Ok((Told::Radio(Arc::clone(&shared.radio)), Some(Rc::clone(&shared.agents))));
         }
-        // It was pushed just now, if not before.
-        let Some(driven) = self.radios.last() else { return self.cell_of(number) };
-        Ok((Told::Radio(Arc::clone(&driven.radio)), Some(Rc::clone(&driven.agents))))
+        let cell = self.template.cell(number, ranlab_sdk::now())?;
+        if let Told::Fluid(radio) = &cell {
+            self.fluid.push(Arc::clone(radio));
+        }
+        let Told::Radio(radio) = &cell else { return Ok((cell, None)) };
+        let agents = Agents::default();
+        let told = Rc::clone(&agents);
+        let driver = radio::drive(Arc::clone(radio), move |moved| {
+            if !moved.is_empty() {
+                for agent in told.borrow().iter() {
+                    agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
+                }
+            }
+        });
+        let driver = AbortOnDrop(tokio::task::spawn_local(driver));
+        let (radio, of_driver) = (Arc::clone(radio), Rc::clone(&agents));
+        self.radios.push(Driven { station, radio, agents: of_driver, _driver: driver });
+        Ok((cell, Some(agents)))
     }
 
     /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
