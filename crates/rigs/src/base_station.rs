@@ -28,9 +28,9 @@ pub(crate) struct BaseStation;
 
 impl Experiment for BaseStation {
     fn describe(&self) -> RigDescription {
-        // A radio in coarse steps takes nobody's time.
-        let slots = RADIO_KEYS.into_iter().filter(|key| *key != "fidelity");
-        let ours: Vec<_> = slots.chain(["ues", "sm"]).collect();
+        // A radio in coarse steps takes nobody's time; the others base stations of FlexRAN do not have.
+        let of_both = |key: &&str| !["fidelity", "plmn", "stage_key"].contains(key);
+        let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
         let mut keys = keys! {
             ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "its agent: none; e2: ranlab's, towards ranlab's RIC and an xApp; flexran: FlexRAN's protocol, towards a controller as FlexRAN's").or("e2");
