@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ranlab_emulator::node::NodeKind;
 use ranlab_parts::virtual_time::{Cast, FaultPlan, Network, Witness};
 use ranlab_parts::worker::Fault;
 use ranlab_parts::{
@@ -156,11 +157,13 @@ fn who_has_no_form_in_virtual_time_is_refused_by_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
     let bare = FleetPart { radio: None, flows: Vec::new(), ..fleet(2) };
+    let split = FleetPart { kind: NodeKind::Split, ..fleet(2) };
     let redis =
         TrafficPart { bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()), ..TrafficPart::default() };
     let hosting = RicPart { iapp: vec![HostedIApp::Monitor], ..RicPart::default() };
     for (cast, said) in [
         (Cast { fleet: bare, ..fine.clone() }, "without a `radio`"),
+        (Cast { fleet: split, ..fine.clone() }, "kind split"),
         (Cast { controller: Part::Traffic(redis), ..fine.clone() }, "redis://127.0.0.1:6379"),
         (Cast { controller: Part::Ric(hosting), ..fine.clone() }, "`ric` without iApps"),
         (Cast { controller: Part::Monitor(MonitorPart::default()), ..fine.clone() }, "part `monitor`"),

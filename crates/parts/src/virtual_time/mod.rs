@@ -21,7 +21,7 @@ use bytes::Bytes;
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::xapps::Registry;
 use ranlab_emulator::RADIO_TICK;
-use ranlab_emulator::node::identity;
+use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{RadioMeter, SharedRadio};
 use ranlab_emulator::stats::Told;
 use ranlab_sdk::e2::Time;
@@ -177,6 +177,9 @@ impl Network {
     fn settle(&mut self, part: &FleetPart) -> Result<(), Trouble> {
         if part.radio.is_none() {
             return Err(rig("base stations without a `radio` do not run in virtual time"));
+        }
+        if part.kind == NodeKind::Split {
+            return Err(rig("base stations of several parts (kind split) do not run in virtual time"));
         }
         let fleet = part.fleet()?;
         for n in 0..fleet.nodes {
