@@ -250,17 +250,3 @@ fn a_flow_that_waits_too_long_gets_a_queue_a_filter_and_a_pacer() {
         assert_eq!((report.helped, report.failed, report.before_us_max), (1, 0, 300_000), "{report:?}");
     });
 }
-
-/// For tools that are run by hand: serves both controllers until it is ended.
-#[test]
-#[ignore = "serves for ever, at ports 8091 and 8092"]
-fn serve_for_tools() {
-    ranlab_sdk::run(async {
-        let (first, second) = (e2("tools-1"), e2("tools-2"));
-        let slicing = SlicingPart { e2: vec![Listen::At(first.clone())], ..Default::default() };
-        let traffic = TrafficPart { e2: vec![Listen::At(second.clone())], ..Default::default() };
-        let _rics = (slicing.start().await.unwrap(), traffic.start().await.unwrap());
-        let _stations = (station(&first).await, station(&second).await);
-        std::future::pending::<()>().await;
-    });
-}
