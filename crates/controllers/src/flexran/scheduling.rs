@@ -9,6 +9,8 @@ use crate::southbound::{Clock, ConnectionId};
 use ranlab_wire::flexran::{DlData, DlDci, ms_of_sfn_sf, rbgs, sfn_sf};
 use std::collections::BTreeMap;
 
+/// Groups that the bitmap of an allocation has; of a carrier that is said to have more, these are given.
+const GROUPS_MAX: usize = u32::BITS as usize;
 /// Subframes that one run decides on for a base station, at most: those that it missed and the present one.
 const CATCH_UP_MAX: u64 = 16;
 /// Subframes after which their numbers begin again.
@@ -82,7 +84,7 @@ impl FlexibleScheduler {
 fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
     let cell = agent.config.cell_config.first();
     let prbs = cell.and_then(|cell| cell.dl_bandwidth).and_then(|prbs| u16::try_from(prbs).ok()).unwrap_or(0);
-    let groups = usize::from(rbgs(prbs));
+    let groups = usize::from(rbgs(prbs)).min(GROUPS_MAX);
     let waits = |ue: &super::UeNode| {
         let queues = ue.report.iter().flat_map(|report| &report.rlc_report);
         queues.filter_map(|queue| queue.tx_queue_size).any(|octets| octets > 0)
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
         assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "in turn");
         assert_eq!(given(&share(&agent(106, &[1]), &mut first)), [(1, 0x07ff_ffff)]);
+        assert_eq!(given(&share(&agent(65_535, &[1]), &mut first)), [(1, u32::MAX)], "whatever a peer says");
         assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
         assert!(share(&agent(0, &[1]), &mut first).is_empty());
         // More UEs than groups: each has its turn.
