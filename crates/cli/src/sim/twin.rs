@@ -81,7 +81,7 @@ fn tell(
         for spread in &spreads {
             let [least, _, median, _, most] = spread.quartiles.map(short);
             output.text(format_args!(
-                "  {}: {} UEs gain, {} pay, {} the same, {} unclear; {least} to {most}, median {median}",
+                "  {}: of all UEs {} gain, {} pay, {} the same, {} unclear; {least} to {most}, median {median}",
                 spread.kpi, spread.gains, spread.pays, spread.same, spread.unclear
             ))?;
         }
