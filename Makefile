@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo upf preload test lint e2e bench nightly
+.PHONY: help demo upf preload test test-sctp lint e2e bench nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -10,7 +10,7 @@ export CARGO_INCREMENTAL ?= 0
 FUZZ_SECONDS ?= 600
 
 help:            ## show this list
-	@grep -E '^[a-z0-9]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 demo:            ## build quickly, watch a RIC, 20 base stations and two xApps for 20 seconds, then measure: a report
 	@scripts/need.sh build
@@ -31,6 +31,10 @@ test:            ## every test of the workspace, with the independent codec as o
 	@scripts/need.sh build oracle
 	@RANLAB_PYTHON="$(CURDIR)/.venv/bin/python" scripts/test.sh
 
+test-sctp:       ## SCTP of a kernel, on Debian's in QEMU: the transports' suite, and a RIC with base stations and an xApp
+	@scripts/need.sh build vm
+	@scripts/test-sctp.sh
+
 lint:            ## formatting, clippy, documentation, purity of the lower floors, house rules
 	@scripts/need.sh build lint
 	@scripts/lint.sh
@@ -44,6 +48,6 @@ bench:           ## the promised ratios, each beside its bar; fails if one is mi
 	cargo build --release -p ranlab -p ranlab-benches
 	target/release/ranlab-benches
 
-nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, soaks, strangers whose builds are named (docs/peers.md)
-	@scripts/need.sh build fuzz
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, SCTP, soaks, strangers whose builds are named (docs/peers.md)
+	@scripts/need.sh build fuzz vm
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

@@ -5,6 +5,7 @@
 #   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
 #   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
+#   need.sh vm       a machine in software for another kernel, and what its first process is made of
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -69,9 +70,18 @@ pages() {
     command -v python3 >/dev/null || apt python3
 }
 
+vm() {
+    command -v qemu-system-x86_64 >/dev/null || apt qemu-system-x86
+    command -v busybox >/dev/null || apt busybox-static
+    command -v ip >/dev/null || apt iproute2
+    command -v strip >/dev/null || apt binutils
+    # The kernel is downloaded and not installed; whoever has no list of packages gets one on the way.
+    apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
+}
+
 for what in "$@"; do
     case $what in
-        build | lint | oracle | rest | fuzz | pages) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, rest, fuzz, pages" >&2; exit 2 ;;
+        build | lint | oracle | rest | fuzz | pages | vm) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, rest, fuzz, pages, vm" >&2; exit 2 ;;
     esac
 done

@@ -58,6 +58,11 @@ cargo build --release -p ranlab -p ranlab-preload
 export RANLAB=$PWD/target/release/ranlab
 echo "== end to end, the release binary"
 tests/e2e.sh || failed+=("end to end")
+echo "== TLS, which is a feature"
+cargo build --profile demo -p ranlab --features tls
+RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
+echo "== SCTP of a kernel"
+scripts/test-sctp.sh || failed+=("SCTP")
 echo "== strangers' programs, those that a variable names (docs/peers.md)"
 SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
 soaks=0

@@ -4,6 +4,12 @@ use crate::report::{Bar, Line, Report};
 use bytes::Bytes;
 use ranlab_wire::e2ap::fast::{Control, Indication};
 use ranlab_wire::e2ap::{self, Message, RicControlAckRequest, RicIndicationType, RicRequestId, Version};
+use ranlab_wire::e2sm::common::UeId;
+use ranlab_wire::e2sm::kpm::{
+    self, IndicationMessage, Measured, MeasurementInfo, MessageFormat, MessageView, Record, UE_MEASUREMENTS,
+    UeReport,
+};
+use ranlab_wire::e2sm::{Encoding, Octets};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -11,6 +17,8 @@ const VERSION: Version = Version::V2_03;
 const PAYLOAD: [u8; 1500] = [0x5a; 1500];
 /// The promise for either direction.
 const BAR_NS: f64 = 30.0;
+/// The promise for a KPM report of 32 UEs, read in place.
+const KPM_BAR_NS: f64 = 12_000.0;
 /// Operations between two looks at the clock, which makes the looks negligible.
 const BATCH: u32 = 500;
 /// How long batches are tried. The least counts: whatever disturbs a batch only ever adds.
@@ -41,6 +49,44 @@ pub(crate) fn bench_indication(report: &mut Report) {
         black_box(Indication::decode(black_box(&pdu)));
     });
     general(report, "RICindication 1500 B", &pdu);
+}
+
+/// KPM by UE: 32 of them, eight measurements each, a quarter of them numbers with a fraction.
+pub(crate) fn bench_kpm(report: &mut Report) {
+    let value = |ue: u32, place: u32| match place % 4 {
+        3 => Measured::Real(1.5 * f64::from(ue + place) + 0.1),
+        _ => Measured::Integer(1_000 * ue + place),
+    };
+    let ue = |ue: u32| {
+        let values = (0..8).map(|place| value(ue, place)).collect();
+        let infos = UE_MEASUREMENTS.iter().map(|name| MeasurementInfo::plain(name)).collect();
+        UeReport {
+            ue: UeId::du(ue),
+            report: kpm::Report {
+                records: vec![Record { values, incomplete: false }],
+                infos: Some(infos),
+                granularity_ms: Some(1_000),
+            },
+        }
+    };
+    let message = IndicationMessage::from(MessageFormat::Ues((0..32).map(ue).collect()));
+    let Ok(octets) = message.to_octets(Encoding::Per) else { return };
+    let name = format!("KPM by UE, 32 UEs, 8 values, {} B", octets.len());
+    let floor = Some(copy_ns(&octets));
+    let line =
+        |what, measured, bar| Line { name: format!("{name}, {what}"), measured, floor, unit: "ns", bar };
+    let measured = least_ns(octets.len(), |_| {
+        black_box(MessageView::read(black_box(&octets)).is_ok());
+    });
+    report.add(line("read in place", measured, Bar::AtMost(KPM_BAR_NS)));
+    let measured = least_ns(octets.len(), |_| {
+        black_box(IndicationMessage::decode_as(Encoding::Per, black_box(&octets)).is_ok());
+    });
+    report.add(line("decode to a value", measured, Bar::None));
+    let measured = least_ns(octets.len(), |out| {
+        black_box(black_box(&message).encode_as(Encoding::Per, out).is_ok());
+    });
+    report.add(line("encode", measured, Bar::None));
 }
 
 pub(crate) fn bench_control(report: &mut Report) {

@@ -21,6 +21,7 @@ type Bench = fn(&mut Report);
 const GROUPS: &[(&str, Bench)] = &[
     ("codec indication", codec::bench_indication),
     ("codec control", codec::bench_control),
+    ("codec kpm", codec::bench_kpm),
     ("forward", system::bench_forward),
     ("ping", system::bench_ping),
     ("idle", system::bench_idle),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Requests that schemathesis makes out of each controller's OpenAPI description, right ones and wrong ones, while a base
+# Requests that schemathesis makes out of the OpenAPI description of the RIC and of each controller, right ones and wrong ones, while a base
 # station is there: no answer is a 5xx, every answer is a described one, what the description allows is not called malformed,
 # and the base station goes on.
 set -euo pipefail
@@ -16,21 +16,27 @@ cat >there.toml <<'T'
 "path.slice" = 1
 "path.queue" = 1
 "path.filter" = 1
+"path.id" = 1
+"path.name" = "xapps"
+"path.resource" = "none"
 T
 touch anything.toml
-for which in slicing traffic association; do
-    "$RANLAB" controller "$which" --e2 unix://"$PWD/$which.e2" --http 127.0.0.1:0 --format ndjson >"$which.log" & controller=$!
+for which in ${WHICH:-ric slicing traffic association virt}; do
+    verb=(controller "$which")
+    [[ $which != virt ]] || verb+=(--tenant "A:0.5:505.01@unix://$PWD/none.e2")
+    [[ $which != ric ]] || verb=(ric --e42 unix://"$PWD/$which.e42")
+    "$RANLAB" "${verb[@]}" --e2 unix://"$PWD/$which.e2" --http 127.0.0.1:0 --format ndjson >"$which.log" & controller=$!
     for _ in {1..100}; do grep -q 'http://' "$which.log" && break || sleep 0.1; done
     http=$(grep -o 'http://[0-9.:]*' "$which.log" | head -n 1)
     "$RANLAB" emulate --connect unix://"$PWD/$which.e2" --radio nr:106 --ues 3 --flows udp:20 --sm mac,rlc --format ndjson \
         >station.log & station=$!
-    for _ in {1..100}; do curl -fsS "$http/v1/nodes" | grep -q '"connected":true' && break || sleep 0.1; done
+    for _ in {1..100}; do curl -fsS "$http/v1/ric/nodes" | grep -q '"connected":true' && break || sleep 0.1; done
     for names in there anything; do
-        # Events have no end.
+        # Events and indications have no end.
         "$root/.venv/bin/schemathesis" --config-file $names.toml run "$http/openapi.json" --max-examples "$EXAMPLES" \
-            --seed 1 --exclude-path /v1/events --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
+            --seed 1 --exclude-path /v1/events --exclude-path /v1/indications --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
     done
-    curl -fsS "$http/v1/nodes" | grep -q '"connected":true' || failed+=("$which: the base station is gone")
+    curl -fsS "$http/v1/ric/nodes" | grep -q '"connected":true' || failed+=("$which: the base station is gone")
     kill -0 $controller $station || failed+=("$which: a process is gone")
     kill $station $controller
     wait $station $controller || true

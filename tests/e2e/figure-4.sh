@@ -5,25 +5,7 @@ set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
-# Status and answer of a PUT.
-put() { curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2"; }
-expect() {
-    local got
-    got=$(put "$2" "$3")
-    [[ $got == "$1" ]] || { echo "PUT $2 $3: $got instead of $1"; cat answer.json; exit 1; }
-}
-# Waits until an expression over the answer `it` holds.
-until_true() {
-    for _ in $(seq 150); do
-        if curl -sS "$1" -o answer.json && python3 -c 'import json, sys; it = json.load(open("answer.json")); sys.exit(not eval(sys.argv[1]))' "$2" 2>why.txt; then
-            return
-        fi
-        sleep 0.1
-    done
-    echo "$1: never $2"
-    cat answer.json
-    exit 1
-}
+. "$(dirname "$0")/asked.sh"
 
 controller() {
     "$RANLAB" controller "$1" --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson "${@:3}" >"$2" &

@@ -7,7 +7,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 get() { request GET "$1" ""; }
 request() {
     exec 3<>"/dev/tcp/${http%:*}/${http##*:}"
-    printf '%s %s HTTP/1.1\r\nHost: ric\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$1" "$2" ${#3} "$3" >&3
+    printf '%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$1" "$2" ${#3} "$3" >&3
     cat <&3
     exec 3>&-
 }

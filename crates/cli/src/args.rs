@@ -8,6 +8,46 @@ use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 
 pub use ranlab_sdk::transport::Address;
 
+/// Who this process is under `tls://`, whichever end it is: files in PEM.
+#[cfg(feature = "tls")]
+#[derive(Debug, Clone, clap::Args)]
+pub struct TlsFiles {
+    /// With tls:// addresses: our certificate, whose names a client finds in the address (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_certificate: Option<std::path::PathBuf>,
+    /// The private key that belongs to it (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_key: Option<std::path::PathBuf>,
+    /// The authority that the other end's certificate must be of; no other is believed (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_authority: Option<std::path::PathBuf>,
+}
+
+#[cfg(feature = "tls")]
+impl TlsFiles {
+    /// Tells the transport.
+    ///
+    /// # Errors
+    /// A file is missing or is none; key and certificate do not go together.
+    pub fn identify(&self) -> Result<(), crate::exit::Failure> {
+        use ranlab_sdk::transport::{Identity, identify};
+        let usage = |what: String| Err(crate::exit::Failure::Usage(what));
+        match (&self.tls_certificate, &self.tls_key, &self.tls_authority) {
+            (None, None, None) => Ok(()),
+            (Some(certificate), Some(key), Some(authority)) => {
+                match Identity::read(certificate, key, authority) {
+                    Ok(identity) => {
+                        identify(identity);
+                        Ok(())
+                    }
+                    Err(error) => usage(error.to_string()),
+                }
+            }
+            _ => usage("--tls-certificate, --tls-key and --tls-authority belong together".to_owned()),
+        }
+    }
+}
+
 /// The longest duration of any argument.
 pub const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 

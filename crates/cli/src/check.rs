@@ -1,8 +1,12 @@
 //! `ranlab check`: conformance, clause by clause, with a capture of every failure.
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Subcommand;
-use ranlab_parts::check::{UpfCheck, check_upf};
+use ranlab_parts::check::{
+    AgentCheck, RicCheck, UpfCheck, Verdict, check_agent, check_ric, check_upf, junit,
+};
+use ranlab_sdk::transport::Address;
 
 use crate::exit::Failure;
 use crate::flags::Flags;
@@ -13,12 +17,21 @@ use crate::output::{Format, Output};
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+    /// Write the verdicts here as JUnit's XML, too
+    #[arg(long, global = true)]
+    junit: Option<PathBuf>,
 }
 
+// Parsed once in a process: its size costs nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum What {
     /// A user plane function: N4, and N3 where --n3 is given
     Upf(UpfArguments),
+    /// A near-RT RIC: we are base stations that connect to it
+    Ric(RicArguments),
+    /// A base station's E2 agent: we are the RIC that it connects to
+    Agent(AgentArguments),
 }
 
 /// Arguments of `check upf`.
@@ -33,20 +46,53 @@ struct UpfArguments {
     check: Flags<UpfCheck>,
 }
 
+/// Arguments of `check ric`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab check ric tcp://127.0.0.1:36421 --e42 tcp://127.0.0.1:36422 --junit ric.xml\n  ranlab check ric sctp://10.0.0.1:36421 --only setup,reset"
+)]
+struct RicArguments {
+    /// The RIC's listener for base stations
+    address: Address,
+    #[command(flatten)]
+    check: Flags<RicCheck>,
+}
+
+/// Arguments of `check agent`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab check agent tcp://127.0.0.1:36421 --junit agent.xml\n  ranlab check agent sctp://0.0.0.0:36421 --hostile"
+)]
+struct AgentArguments {
+    /// Where we listen, and the agent connects to
+    address: Address,
+    #[command(flatten)]
+    check: Flags<AgentCheck>,
+}
+
 /// Runs the verb.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let What::Upf(arguments) = arguments.what;
     let mut output = Output::new(format);
-    let verdicts = check_upf(arguments.address, &arguments.check.config, |verdict| {
-        output.text(format_args!(
-            "{:<8} {} ({}){}",
-            verdict.verdict,
-            verdict.name,
-            verdict.clause,
-            verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
-        ))?;
-        output.item(verdict)
-    })?;
+    let (suite, verdicts) = match arguments.what {
+        What::Upf(it) => {
+            ("check upf", check_upf(it.address, &it.check.config, |verdict| told(&mut output, verdict))?)
+        }
+        What::Ric(it) => {
+            ("check ric", check_ric(&it.address, &it.check.config, |verdict| told(&mut output, verdict))?)
+        }
+        What::Agent(it) => {
+            let listening = |at: &Address| -> Result<(), Failure> {
+                eprintln!("waiting for an agent at {at}");
+                Ok(())
+            };
+            let check = &it.check.config;
+            ("check agent", check_agent(&it.address, check, listening, |verdict| told(&mut output, verdict))?)
+        }
+    };
+    if let Some(file) = &arguments.junit {
+        let written = std::fs::write(file, junit(suite, &verdicts));
+        written.map_err(|error| Failure::Environment(format!("{}: {error}", file.display())))?;
+    }
     let count = |kind: &str| verdicts.iter().filter(|verdict| verdict.verdict == kind).count();
     let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
     output.text(format_args!("{passed} passed, {failed} failed, {skipped} skipped"))?;
@@ -58,4 +104,16 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         (0, 0) => Err(Failure::Environment(format!("none of {} checks could be tried", verdicts.len()))),
         _ => Ok(()),
     }
+}
+
+fn told(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
+    output.text(format_args!(
+        "{:<8} {} ({}){}",
+        verdict.verdict,
+        verdict.name,
+        verdict.clause,
+        verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+    ))?;
+    output.item(verdict)?;
+    Ok(())
 }

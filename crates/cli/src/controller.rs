@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use ranlab_parts::{
     AssociationPart, EmpowerPart, FlexranPart, SlicingPart, SouthController, SouthControllerReport,
-    TrafficPart,
+    TrafficPart, VirtPart,
 };
 
 use crate::args;
@@ -32,6 +32,8 @@ enum Which {
     Slicing(Slicing),
     /// Queues, filters and pacers of radio bearers, by REST; statistics on a bus
     Traffic(Traffic),
+    /// Operators share base stations without seeing each other: below a RIC, towards each of them base stations
+    Virt(Virt),
     /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms
     Flexran(Flexran),
     /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE
@@ -75,6 +77,18 @@ struct Traffic {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab controller slicing --e2 tcp://127.0.0.1:36431 --http 127.0.0.1:8191 &\n  ranlab controller slicing --e2 tcp://127.0.0.1:36432 --http 127.0.0.1:8192 &\n  ranlab controller virt --tenant A:0.5:001.01@tcp://127.0.0.1:36431 --tenant B:0.5:001.02@tcp://127.0.0.1:36432 &\n  ranlab emulate --radio lte:50 --ues 4 --plmn 001.01,001.02 --flows udp:80"
+)]
+struct Virt {
+    #[command(flatten)]
+    controller: Flags<VirtPart>,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
+}
+
+#[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab controller flexran --rib-share 0.8 --http 127.0.0.1:9999")]
 struct Flexran {
     #[command(flatten)]
@@ -103,18 +117,19 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         let (controller, duration) = match arguments.which {
             Which::Association(association) => {
                 let part = association.controller.config;
-                ric::warn_of_open(part.http);
                 return ric::attend(&part.start().await?, association.duration, format, |_| ()).await;
             }
             Which::Slicing(slicing) => {
                 let part = slicing.controller.config;
-                ric::warn_of_open(part.http);
                 return ric::attend(&part.start().await?, slicing.duration, format, |_| ()).await;
             }
             Which::Traffic(traffic) => {
                 let part = traffic.controller.config;
-                ric::warn_of_open(part.http);
                 return ric::attend(&part.start().await?, traffic.duration, format, |_| ()).await;
+            }
+            Which::Virt(virt) => {
+                let part = virt.controller.config;
+                return ric::attend(&part.start().await?.ric, virt.duration, format, |_| ()).await;
             }
             Which::Flexran(flexran) => {
                 (SouthController::flexran(&flexran.controller.config).await?, flexran.duration)

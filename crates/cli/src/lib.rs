@@ -25,6 +25,7 @@ pub mod manual;
 pub mod output;
 pub mod pcap;
 pub mod ric;
+mod ric_hint;
 pub mod sim;
 pub mod upf;
 pub mod verbs;

@@ -10,15 +10,19 @@ use crate::exit::Failure;
 use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
+use crate::ric_hint::{self, Peer};
 
 /// Arguments of `ric`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab ric\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080\n  ranlab ric --iapp monitor --xapps rules.toml --http 127.0.0.1:8080"
+    after_help = "Examples:\n  ranlab ric\n  ranlab ric --hint oai\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080\n  curl http://127.0.0.1:8080/v1/nodes\n  ranlab ric --iapp monitor --xapps rules.toml --http 127.0.0.1:8080"
 )]
 pub struct Arguments {
     #[command(flatten)]
     ric: Flags<RicPart>,
+    /// Print what to write into the configuration of this peer so that it finds the RIC, and end
+    #[arg(long, value_enum, value_name = "PEER")]
+    hint: Option<Peer>,
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -26,6 +30,12 @@ pub struct Arguments {
 
 /// Serves until Ctrl-C, SIGTERM or the end of the duration.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    if let Some(peer) = arguments.hint {
+        let text = ric_hint::text(peer, &arguments.ric.config.e2);
+        let mut output = Output::new(format);
+        output.text(text.trim_end())?;
+        return output.finish(&serde_json::json!({ "hint": text }));
+    }
     live::raise_limits();
     ranlab_sdk::run(serve(arguments, format))
 }
@@ -36,9 +46,6 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
         if places.is_empty() {
             *places = defaults(name, port)?;
         }
-    }
-    if let Some(listening) = part.http {
-        warn_of_open(listening);
     }
     let ric = Ric::start(&part).await?;
     attend(&ric, arguments.duration, format, |report| {
@@ -78,13 +85,6 @@ pub(crate) async fn attend(
     output.finish(&report)
 }
 
-/// What is open to the network asks nobody for a password.
-pub(crate) fn warn_of_open(http: std::net::SocketAddr) {
-    if !http.ip().is_loopback() {
-        eprintln!("ranlab: http://{} is open to the network and asks nobody for a password", http.ip());
-    }
-}
-
 /// Loopback TCP at the usual port, and a Unix socket that only this user may open.
 fn defaults(name: &str, port: u16) -> Result<Vec<Listen>, Failure> {
     let folder = live::runtime_folder().map_err(|error| {
@@ -103,6 +103,10 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::XappConnected(xapp) => format!("+ xapp {} from {}", xapp.id, xapp.peer),
         RicEvent::XappGone(xapp) => format!("- xapp {}", xapp.id),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
+        RicEvent::Hint(hint) => match hint.node {
+            Some(node) => format!("? {node}: {}", hint.sentence),
+            None => format!("? {}: {}", hint.peer, hint.sentence),
+        },
         _ => return Ok(()),
     };
     output.text(&line)?;

@@ -17,7 +17,7 @@ use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
 use ranlab_campaign::run::{Event, seed_of};
 use ranlab_campaign::scenario::{self, Scenario};
 use ranlab_rigs::virtual_time::record::Tables;
-use ranlab_rigs::virtual_time::{self, Passed, Wish};
+use ranlab_rigs::virtual_time::{self, Passed, Wish, Without};
 use serde_json::{Value as Json, json};
 
 use crate::bench::session::{Progress, stop_at_signal};
@@ -60,8 +60,8 @@ pub struct Arguments {
     /// With --record: half seconds before and after a control over which its effect is taken
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     periods: u16,
-    /// Tell what happens: who starts, dies, connects and asks for what, and what goes wrong
-    #[arg(long, conflicts_with = "without")]
+    /// Tell what happens: who starts, dies, connects and asks for what, and what goes wrong; with --without, in the world without that one alone
+    #[arg(long)]
     events: bool,
 }
 
@@ -217,8 +217,8 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let tables = || Tables::new(arguments.periods.into());
     let record = arguments.record.clone().map(|folder| Record { folder, tables: tables() });
     match &arguments.without {
-        Some(name) => twin::run(&job, name, record, format),
-        None => alone(job, arguments.events, record, format),
+        Some(name) if !arguments.events => twin::run(&job, name, record, format),
+        without => alone(job, without.as_deref(), arguments.events, record, format),
     }
 }
 
@@ -248,8 +248,19 @@ fn tell_events(output: &mut Output, (lines, more): &Told) -> Result<(), Failure>
     output.flush()
 }
 
-/// Every point and seed once.
-fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format) -> Result<(), Failure> {
+/// Every point and seed once, in the world that there is, or in the one without somebody.
+fn alone(
+    mut job: Job,
+    without: Option<&str>,
+    events: bool,
+    mut record: Option<Record>,
+    format: Format,
+) -> Result<(), Failure> {
+    let left_out =
+        |point: &Point| without.map_or(Ok(Without::Nobody), |it| Without::named(it, &point.settings));
+    for point in &job.plan.points {
+        left_out(point).map_err(Failure::Usage)?;
+    }
     let mut output = Output::new(format);
     output.text(format_args!("{}  (virtual time)", job.scenario.title))?;
     let (mut finished, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -257,7 +268,9 @@ fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format)
     let work = |_: usize, run: &Run<'_>| {
         let told = Rc::new(RefCell::new(Told::default()));
         let witness = events.then(|| witness(&told));
-        let passed = virtual_time::run(run, Wish { witness, record: keep, ..Wish::default() });
+        let without = left_out(run.point).map_err(RigError::Rig);
+        let passed =
+            without.and_then(|without| virtual_time::run(run, Wish { without, witness, record: keep }));
         (told.take(), passed)
     };
     job.each(work, |index, run, (told, mut passed)| {
@@ -288,18 +301,29 @@ fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format)
             point.runs.push(run);
         }
     }
-    bench::tell_points(&mut output, &job.results)?;
-    let judged = judge(&job.results);
-    bench::tell_judged(&mut output, &job.results, &judged)?;
-    for run in &runs {
+    let files = Record::write(record.as_ref())?;
+    conclude(output, &job.results, &runs, &failed, &files)
+}
+
+/// What all runs came to.
+fn conclude(
+    mut output: Output,
+    results: &Results,
+    runs: &[Json],
+    failed: &[String],
+    files: &[PathBuf],
+) -> Result<(), Failure> {
+    bench::tell_points(&mut output, results)?;
+    let judged = judge(results);
+    bench::tell_judged(&mut output, results, &judged)?;
+    for run in runs {
         output.text(format_args!("  {}", sentence(run)))?;
     }
-    let files = Record::write(record.as_ref())?;
     files.iter().try_for_each(|file| output.text(format_args!("table    {}", file.display())))?;
     let summary = json!({
         "virtual": true,
         "tables": files,
-        "points": bench::points(&job.results),
+        "points": bench::points(results),
         "expects": judged,
         "runs": runs,
         "failed": failed,
@@ -309,7 +333,7 @@ fn alone(mut job: Job, events: bool, mut record: Option<Record>, format: Format)
         Some(first) => {
             Err(Failure::Check(format!("{} of {} repeats failed: {first}", failed.len(), runs.len())))
         }
-        None => bench::verdict(&job.results, &judged),
+        None => bench::verdict(results, &judged),
     }
 }
 

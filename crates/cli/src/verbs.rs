@@ -1,6 +1,8 @@
 //! The verbs, and the command line around them.
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "tls")]
+use crate::args;
 use crate::exit::Failure;
 use crate::output::Format;
 use crate::{
@@ -39,6 +41,9 @@ struct CommandLine {
     /// Tell what happens inside on the standard error; twice: more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
+    #[cfg(feature = "tls")]
+    #[command(flatten)]
+    tls: args::TlsFiles,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -88,10 +93,13 @@ pub fn command() -> clap::Command {
 
 /// Parses the command line of this process and does what it says.
 pub fn run() -> Result<(), Failure> {
-    let CommandLine { format, verbose, verb } = match CommandLine::try_parse() {
+    let command_line = match CommandLine::try_parse() {
         Ok(command_line) => command_line,
         Err(error) => return exit::of_clap(&error),
     };
+    #[cfg(feature = "tls")]
+    command_line.tls.identify()?;
+    let CommandLine { format, verbose, verb, .. } = command_line;
     log::start(verbose)?;
     match verb {
         Verb::Demo(arguments) => demo::run(&arguments, format),

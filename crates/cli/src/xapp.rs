@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::output::Format;
 
+pub mod control;
 pub mod monitor;
 pub mod ping;
 pub mod slice;
@@ -21,6 +22,8 @@ enum Kind {
     Ping(ping::Arguments),
     /// Watch the statistics of every base station: rates, losses, age
     Monitor(monitor::Arguments),
+    /// Send orders of O-RAN's RC to base stations: quotas of slices, handover
+    Control(control::Arguments),
     /// Ask the slicing controller for slices and put UEs into them
     Slice(slice::Arguments),
     /// Help a low-latency flow by the traffic controller when it waits behind a greedy one
@@ -32,6 +35,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
+        Kind::Control(arguments) => ranlab_sdk::run(control::run(arguments, format)),
         Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
         Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
     }

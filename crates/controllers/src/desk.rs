@@ -64,7 +64,9 @@ pub(crate) async fn serve(router: Router, address: SocketAddr) -> io::Result<Soc
     let listener = tokio::net::TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
     tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
+        if let Err(error) =
+            axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
+        {
             tracing::error!(%error, "HTTP ended");
         }
     });

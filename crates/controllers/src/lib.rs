@@ -2,10 +2,12 @@
 //!
 //! | module | iApp |
 //! |---|---|
+//! | [`console`] | nodes, subscriptions, controls and indications of any RIC, for people and programs |
 //! | [`association`] | which controllers see which UEs, by what UEs chose |
 //! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
 //! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
 //! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
+//! | [`virt`] | operators share base stations without seeing each other |
 //! | [`xapps`] | which xApps may join, what they see, and which are there |
 //!
 //! | module | controller |
@@ -16,14 +18,15 @@
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
 pub mod association;
 pub mod bus;
+pub mod console;
+#[cfg(feature = "serve")]
+mod describe;
 #[cfg(feature = "serve")]
 mod desk;
 pub mod empower;
 pub mod flexran;
 #[cfg(feature = "serve")]
 mod guard;
-#[cfg(feature = "serve")]
-pub mod http;
 pub mod monitor;
 mod north;
 #[cfg(feature = "redis")]
@@ -34,8 +37,13 @@ pub mod rest;
 mod server;
 pub mod slicing;
 pub mod southbound;
+#[cfg(feature = "serve")]
+mod stream;
+#[cfg(feature = "serve")]
+pub mod token;
 pub mod traffic;
 mod ues;
+pub mod virt;
 mod watch;
 pub mod xapps;
 

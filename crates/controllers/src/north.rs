@@ -32,6 +32,11 @@ impl Fault {
         Self::new(405, format!("allowed here: {allow}"))
     }
 
+    /// The status of HTTP.
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
     /// What is wrong, in a sentence.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
@@ -44,6 +49,11 @@ impl Fault {
 
     /// The problem in the form of RFC 9457.
     pub(crate) fn reply(&self, request_token: u64) -> NorthboundReply {
+        self.reply_with(request_token, Json::Null)
+    }
+
+    /// As [`reply`](Self::reply), with the base station's own words.
+    pub(crate) fn reply_with(&self, request_token: u64, outcome: Json) -> NorthboundReply {
         let title = match self.status {
             400 => "Bad Request",
             403 => "Forbidden",
@@ -58,6 +68,9 @@ impl Fault {
         let mut body = json!({ "title": title, "status": self.status, "detail": self.detail });
         if let Some(reason) = self.reason {
             body["reason"] = reason.into();
+        }
+        if !outcome.is_null() {
+            body["outcome"] = outcome;
         }
         NorthboundReply { token: request_token, status: self.status, body: body.to_string().into() }
     }

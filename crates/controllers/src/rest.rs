@@ -1,25 +1,40 @@
-//! An iApp's resources over HTTP, for programs and not for browsers: `/v1/…`, `/openapi.json`, `/healthz` and `/v1/events`.
+//! A RIC over HTTP, for programs and not for browsers: one server for its [`crate::console`] and for the resources
+//! of an iApp beside it. It only carries: what is asked is answered by them.
 //!
-//! A request means this server (`guard`), and says that its body is JSON, which no form can.
+//! | path | what |
+//! |---|---|
+//! | `/healthz`, `/openapi.json`, `/metrics` | whether it serves, what it serves, what it has counted |
+//! | `/v1/nodes` | base stations; the iApp's, if it has some: then the RIC's are at `/v1/ric/nodes` alone |
+//! | `/v1/subscriptions`, `/v1/control`, `/v1/indications` | the console |
+//! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
+//! | `/v1/iapps/NAME/…` | any iApp |
+//! | `/v1/…`, `/v1/events` | the iApp beside it |
+//!
+//! A request means this server (`guard`), knows its token if there is one, and says that its body is JSON, which no form can.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::bus::Bus;
+use crate::console::{self, Console, ConsoleHandle, metrics};
+use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
 use crate::guard::{check_host, problem};
-use crate::http::{Answer, Question, ask, replied};
+use crate::stream;
+use crate::token::Token;
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::Method as Wanted;
+use ranlab_sdk::e2::ric::{Method as Wanted, NorthboundReply, RicSnapshot};
+use serde_json::json;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Octets of the longest body.
@@ -28,6 +43,9 @@ pub const BODY_MAX: usize = 64 << 10;
 const LISTENERS_MAX: usize = 64;
 /// Events that wait for one of them; beyond, it misses some.
 const EVENTS_MAX: usize = 1_024;
+/// How long an iApp may take to reply; beyond, the answer is 504. A base station has 5 s for a control, and three times 2 s
+/// for a subscription.
+const REPLY_PATIENCE: Duration = Duration::from_secs(8);
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -36,7 +54,26 @@ pub struct RestConfig {
     pub address: SocketAddr,
     /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
     pub hosts: Vec<String>,
-    /// The iApp's name.
+    /// What whoever asks has to know; needed beyond loopback.
+    pub token: Option<Token>,
+    /// An iApp whose resources are served beside the console's.
+    pub iapp: Option<Resources>,
+    /// The RIC's console: [`mod@console`].
+    pub console: ConsoleHandle,
+}
+
+/// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
+pub fn console(ric: &RicHandle) -> ConsoleHandle {
+    let (iapp, handle) = Console::new();
+    ric.add_iapp(Box::new(iapp));
+    stream::notify(handle.clone());
+    handle
+}
+
+/// The resources of an iApp.
+#[derive(Debug, Clone)]
+pub struct Resources {
+    /// Its name.
     pub iapp: &'static str,
     /// Its description (OpenAPI 3.1).
     pub openapi: &'static str,
@@ -47,55 +84,45 @@ pub struct RestConfig {
 struct Served {
     desk: Desk<RicHandle>,
     config: RestConfig,
+    description: String,
     routes: Routes,
-}
-
-/// Which methods are described for which paths.
-struct Routes(Vec<(String, String)>);
-
-impl Routes {
-    /// From a description in OpenAPI.
-    fn described(openapi: &str) -> Self {
-        let described: serde_json::Value = serde_json::from_str(openapi).unwrap_or_default();
-        let paths = described["paths"].as_object().into_iter().flatten();
-        let methods = |item: &serde_json::Value| {
-            let all = ["get", "put", "delete"].into_iter().filter(|method| !item[method].is_null());
-            all.map(str::to_uppercase).collect::<Vec<_>>().join(", ")
-        };
-        Self(paths.map(|(path, item)| (path.clone(), methods(item))).collect())
-    }
-
-    /// The methods of a path; `None` if there is no such path.
-    fn of(&self, path: &str) -> Option<&str> {
-        let fits = |pattern: &str| {
-            let (pattern, path) = (pattern.split('/'), path.split('/'));
-            pattern.clone().count() == path.clone().count()
-                && pattern.zip(path).all(|(wanted, is)| wanted.starts_with('{') || wanted == is)
-        };
-        self.0.iter().find(|(pattern, _)| fits(pattern)).map(|(_, methods)| methods.as_str())
-    }
+    /// What the iApp beside the console serves.
+    own: Routes,
 }
 
 /// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
 ///
 /// # Errors
-/// It cannot listen there.
+/// It cannot listen there; or others than this machine could ask, and there is no token.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
-    let routes = Routes::described(config.openapi);
-    let served = Arc::new(Served { desk: Desk::open(ric), config, routes });
-    desk::serve(Router::new().fallback(handle).with_state(served), address).await
+    if !address.ip().is_loopback() && config.token.is_none() {
+        let why = "others than this machine could ask there: it takes a token (--http-token-file)";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    let openapi = config.iapp.as_ref().map(|own| own.openapi);
+    let own = Routes::described(&together(openapi.as_slice()));
+    let description = together(&openapi.into_iter().chain([console::OPENAPI]).collect::<Vec<_>>());
+    let routes = Routes::described(&description);
+    let (desk, description) = (Desk::open(ric), description.to_string());
+    let served = Arc::new(Served { desk, config, description, routes, own });
+    desk::serve(Router::new().fallback(handle_request).with_state(served), address).await
 }
 
-async fn handle(State(served): State<Arc<Served>>, request: Request) -> Response {
+async fn handle_request(
+    State(served): State<Arc<Served>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
     let (head, body) = request.into_parts();
-    match respond(&served, &head.method, &head.uri, &head.headers, body).await {
+    match respond(&served, peer.ip(), &head.method, &head.uri, &head.headers, body).await {
         Ok(response) | Err(response) => response,
     }
 }
 
 async fn respond(
-    served: &Served,
+    served: &Arc<Served>,
+    peer: IpAddr,
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
@@ -103,9 +130,13 @@ async fn respond(
 ) -> Result<Response, Response> {
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
+    if uri.path() != "/healthz" && config.token.as_ref().is_some_and(|token| !token.is_borne(headers)) {
+        return Err(unauthorized());
+    }
     let wanted = match *method {
         Method::GET | Method::HEAD => Some(Wanted::Get),
         Method::PUT => Some(Wanted::Put),
+        Method::POST => Some(Wanted::Post),
         Method::DELETE => Some(Wanted::Delete),
         _ => None,
     };
@@ -115,29 +146,149 @@ async fn respond(
     {
         return Err(not_allowed(allow));
     }
-    match uri.path() {
-        "/healthz" => return Ok(json("{\"status\":\"ok\"}")),
-        "/openapi.json" => return Ok(json(config.openapi)),
-        "/v1/events" => return config.events.as_ref().map_or_else(|| Err(not_found()), events),
-        _ => {}
-    }
-    let path = uri.path().strip_prefix("/v1/").ok_or_else(not_found)?;
     let wanted = wanted.ok_or_else(not_found)?;
-    let body = if wanted == Wanted::Put { checked_body(headers, body).await? } else { Bytes::new() };
-    let question = Question { iapp: config.iapp.to_owned(), method: wanted, path: path.to_owned(), body };
+    if wanted == Wanted::Get
+        && let Some(shown) = shown(served, uri, headers).await?
+    {
+        return Ok(shown);
+    }
+    let (iapp, path) = whose(served, wanted, peer, uri.path()).ok_or_else(not_found)?;
+    let has_body = matches!(wanted, Wanted::Put | Wanted::Post);
+    let body = if has_body { checked_body(headers, body).await? } else { Bytes::new() };
+    let question = Question { iapp, method: wanted, path, body };
     match ask(&served.desk, question).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
-        Answer::NoSuch(_) => Err(problem(StatusCode::NOT_FOUND, "the controller is not there")),
+        Answer::NoSuch(there) => {
+            let detail = format!("no iApp is called so; there are: {}", there.join(", "));
+            Err(problem(StatusCode::NOT_FOUND, &detail))
+        }
         Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
     }
 }
 
-fn json(body: &'static str) -> Response {
+/// What is read without asking an iApp; `None` if the path is none of these.
+async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<Option<Response>, Response> {
+    let nodes =
+        uri.path() == "/v1/ric/nodes" || served.own.of("/v1/nodes").is_none() && uri.path() == "/v1/nodes";
+    Ok(Some(match uri.path() {
+        "/healthz" => {
+            let snapshot = snapshot(served).await?;
+            let nodes = snapshot.nodes.iter().filter(|node| node.info.connected).count();
+            json(json!({ "status": "ok", "nodes": nodes, "xapps": snapshot.xapps.len() }).to_string())
+        }
+        "/openapi.json" => json(served.description.clone()),
+        "/metrics" => {
+            let text = metrics::text(&snapshot(served).await?, &served.config.console.feed.counts());
+            ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+        }
+        "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),
+        "/v1/indications" => stream::indications(&served.config.console.feed, uri, headers)?,
+        "/v1/events" => {
+            let bus = served.config.iapp.as_ref().and_then(|own| own.events.as_ref());
+            bus.map_or_else(|| Err(not_found()), events)?
+        }
+        _ if nodes => {
+            let told = served
+                .desk
+                .ask(|ric| ric.read(|ric| console::nodes::nodes(&ric.snapshot(), ranlab_sdk::now())));
+            json(told.await?.to_string())
+        }
+        _ => return Ok(None),
+    }))
+}
+
+async fn snapshot(served: &Served) -> Result<RicSnapshot, Response> {
+    served.desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
+}
+
+/// Which iApp answers, and what it is asked for.
+fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(String, String)> {
+    if let Some(rest) = path.strip_prefix("/v1/iapps/") {
+        let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        return Some((name.to_owned(), decoded(rest)));
+    }
+    if let Some(rest) = path.strip_prefix("/ric/v1") {
+        // `ricxappframe` subscribes at the bare base.
+        let rest = rest.trim_matches('/');
+        let rest = match (rest, method) {
+            // Who asks is told there how it ended.
+            ("" | "subscriptions", Wanted::Post) => format!("oran/subscriptions/{}", peer.to_canonical()),
+            (rest, _) => format!("oran/{rest}"),
+        };
+        return Some((console::NAME.to_owned(), rest));
+    }
+    let rest = path.strip_prefix("/v1/")?;
+    let own = served.config.iapp.as_ref().map(|own| own.iapp);
+    let of_console = served.own.of(path).is_none() && (own.is_none() || served.routes.of(path).is_some());
+    Some((if of_console { console::NAME } else { own? }.to_owned(), rest.to_owned()))
+}
+
+/// A path of an iApp that takes names as they are.
+fn decoded(path: &str) -> String {
+    crate::north::segments(path).map_or_else(|_| path.to_owned(), |segments| segments.join("/"))
+}
+
+/// How asking an iApp ended.
+enum Answer {
+    Reply(NorthboundReply),
+    NoSuch(Vec<String>),
+    Late,
+}
+
+/// What is asked of an iApp.
+struct Question {
+    iapp: String,
+    method: Wanted,
+    path: String,
+    body: Bytes,
+}
+
+/// Asks an iApp, and waits for its reply.
+async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Response> {
+    desk.ask_for(move |ric: &RicHandle, answer| {
+        let ric = ric.clone();
+        tokio::task::spawn_local(async move {
+            let Question { iapp, method, path, body } = question;
+            let outcome = match ric.read(|ric| ric.iapp(&iapp)) {
+                None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
+                Some(id) => {
+                    let reply = ric.northbound(id, method, &path, body);
+                    match tokio::time::timeout(REPLY_PATIENCE, reply).await {
+                        Ok(Some(reply)) => Answer::Reply(reply),
+                        _ => Answer::Late,
+                    }
+                }
+            };
+            // Who asked may have gone; then nobody wants the answer.
+            let _ = answer.send(outcome);
+        });
+    })
+    .await
+}
+
+/// An iApp's reply over HTTP.
+fn replied(reply: NorthboundReply) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if status == StatusCode::NO_CONTENT {
+        return status.into_response();
+    }
+    let form = if status.is_success() { "application/json" } else { "application/problem+json" };
+    (status, [("content-type", form)], reply.body).into_response()
+}
+
+fn json(body: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json says what there is")
+}
+
+fn unauthorized() -> Response {
+    let mut refused =
+        problem(StatusCode::UNAUTHORIZED, "who asks has to know the token: Authorization: Bearer TOKEN");
+    refused.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+    refused
 }
 
 fn not_allowed(allow: &str) -> Response {

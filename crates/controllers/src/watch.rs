@@ -4,6 +4,7 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
 use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
+use ranlab_wire::e2sm::complete;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub(crate) struct Offer {
     pub(crate) model: ModelIndex,
     pub(crate) function: RanFunctionId,
     pub(crate) subscription: Option<SubscriptionHandle>,
+    details: RicSubscriptionDetails,
 }
 
 #[derive(Debug)]
@@ -91,11 +93,16 @@ impl Watch {
 
     fn learn(&mut self, node: &NodeInfo, out: &mut IAppOutbox) -> Vec<(GlobalE2NodeId, ModelIndex)> {
         let before = self.nodes.remove(&node.id).map(|watched| watched.offers).unwrap_or_default();
-        let offers = self.wanted.iter().enumerate().filter_map(|(model, (oid, _))| {
-            let function = node.function_by_oid(oid)?.id;
+        let offers = self.wanted.iter().enumerate().filter_map(|(model, (oid, trigger))| {
+            let item = node.function_by_oid(oid)?;
+            let mut details = RicSubscriptionDetails {
+                event_trigger: trigger.clone(),
+                actions: vec![ActionToBeSetup::report(0)],
+            };
+            complete(item, &mut details);
             // A subscription of what the node does not offer any more ends by itself; the RIC says so.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
-            Some(Offer { model, function, subscription })
+            Some(Offer { model, function: item.id, subscription, details })
         });
         let watched = Watched { connected: node.connected, offers: offers.collect() };
         self.nodes.insert(node.id, watched);
@@ -116,12 +123,7 @@ impl Watch {
         let watched = self.nodes.get_mut(&id).filter(|watched| watched.connected);
         let offers = watched.into_iter().flat_map(|watched| &mut watched.offers);
         for offer in offers.filter(|offer| offer.subscription.is_none()) {
-            let Some((_, trigger)) = self.wanted.get(offer.model) else { continue };
-            let details = RicSubscriptionDetails {
-                event_trigger: trigger.clone(),
-                actions: vec![ActionToBeSetup::report(0)],
-            };
-            let handle = out.subscribe(id, offer.function, details);
+            let handle = out.subscribe(id, offer.function, offer.details.clone());
             offer.subscription = Some(handle);
             self.subscriptions.insert(handle, (id, offer.model));
             begun.push((id, offer.model));

@@ -1,6 +1,6 @@
 //! Many nodes in one process.
 use crate::node::{NodeError, NodeKind, NodeTemplate};
-use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio};
+use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
 use crate::stats::{Source, Told};
 use hdrhistogram::Histogram;
 use ranlab_sdk::AgentHandle;
@@ -73,6 +73,7 @@ impl FleetConfig {
             outbox: OutboxLimits::default(),
             reports: Arc::new(ReportCounters::default()),
             lateness: Arc::new(|_| {}),
+            neighbours: Default::default(),
         }
     }
 }
@@ -142,7 +143,8 @@ pub struct Fleet {
     config: FleetConfig,
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
-    radios: Vec<Driven>,
+    /// Base stations whose radios are driven.
+    stations: Vec<Station>,
     /// Radios in coarse steps.
     fluid: Vec<SharedFluid>,
     lateness: Arc<Mutex<Histogram<u64>>>,
@@ -166,7 +168,7 @@ impl Fleet {
             let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
             heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
         });
-        Self { config, template, nodes: Vec::new(), radios: Vec::new(), fluid: Vec::new(), lateness }
+        Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
     }
 
     /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is
@@ -185,7 +187,7 @@ impl Fleet {
             let handle =
                 AgentHandle::start(self.template.agent_over(number, &cell), self.config.sockets.clone());
             if let Some(agents) = agents {
-                agents.borrow_mut().push(handle.clone());
+                agents.borrow_mut().push((number, handle.clone()));
             }
             let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
             let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
@@ -197,31 +199,37 @@ impl Fleet {
         Ok(())
     }
 
-    /// What a node tells of. A radio is made with the first node of its base station, whose agents are told who moves;
-    /// from then on it is driven.
+    /// What a node tells of. Radios are made with the first node of their base station, whose agents are told who moves;
+    /// from then on they are driven.
     fn cell_of(&mut self, number: u32) -> Result<(Told, Option<Agents>), FleetError> {
-        let station = self.config.kind.station(number);
-        if let Some(shared) = self.radios.last().filter(|last| last.station == station) {
-            return Ok((Told::Radio(Arc::clone(&shared.radio)), Some(Rc::clone(&shared.agents))));
+        let station = self.template.layout().station(number);
+        if let Some(shared) = self.stations.last().filter(|last| last.number == station) {
+            return Ok((shared.told.clone(), Some(Rc::clone(&shared.agents))));
         }
-        let cell = self.template.cell(number, ranlab_sdk::now())?;
-        if let Told::Fluid(radio) = &cell {
+        let told = self.template.cell(number, ranlab_sdk::now())?;
+        if let Told::Fluid(radio) = &told {
             self.fluid.push(Arc::clone(radio));
         }
-        let Told::Radio(radio) = &cell else { return Ok((cell, None)) };
+        let Some(site) = told.site() else { return Ok((told, None)) };
         let agents = Agents::default();
-        let told = Rc::clone(&agents);
-        let driver = radio::drive(Arc::clone(radio), move |moved| {
+        let (hearing, template) = (Rc::clone(&agents), self.template.clone());
+        let driver = radio::drive_site(Arc::clone(&site), move |moved| {
             if !moved.is_empty() {
-                for agent in told.borrow().iter() {
-                    agent.with(|agent, _| moved.iter().for_each(|it| it.tell(agent)));
+                for (number, agent) in hearing.borrow().iter() {
+                    let its = moved.iter().filter(|(cell, _)| template.has_cell(*number, *cell));
+                    agent.with(|agent, _| its.for_each(|(_, it)| it.tell(agent)));
                 }
             }
         });
         let driver = AbortOnDrop(tokio::task::spawn_local(driver));
-        let (radio, of_driver) = (Arc::clone(radio), Rc::clone(&agents));
-        self.radios.push(Driven { station, radio, agents: of_driver, _driver: driver });
-        Ok((cell, Some(agents)))
+        let (shared, of_driver) = (told.clone(), Rc::clone(&agents));
+        let station = Station { number: station, told: shared, site, agents: of_driver, _driver: driver };
+        self.stations.push(station);
+        Ok((told, Some(agents)))
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &SharedRadio> {
+        self.stations.iter().flat_map(|station| station.site.cells())
     }
 
     /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
@@ -282,8 +290,8 @@ impl Fleet {
 
     fn pace(&self) -> Option<Pace> {
         let now_us = ranlab_sdk::now().as_nanos() / 1_000;
-        let paces = self.radios.iter().map(|driven| {
-            let radio = driven.radio.lock().unwrap_or_else(PoisonError::into_inner);
+        let paces = self.cells().map(|radio| {
+            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
             let behind_us = now_us.saturating_sub(radio.cell().now_us());
             Pace { real_time_factor: radio.real_time_factor(), behind_us }
         });
@@ -299,15 +307,15 @@ impl Fleet {
 
     /// Begins to measure the radios anew.
     pub fn begin_radios(&self) {
-        for driven in &self.radios {
-            driven.radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
+        for radio in self.cells() {
+            radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
         }
     }
 
     /// What happened at each radio since then.
     pub fn radios(&self) -> Vec<RadioMeter> {
         let read = |radio: &SharedRadio| radio.lock().unwrap_or_else(PoisonError::into_inner).meter();
-        self.radios.iter().map(|driven| read(&driven.radio)).collect()
+        self.cells().map(read).collect()
     }
 
     /// How late reports were since this was last asked, in microseconds.
@@ -319,13 +327,14 @@ impl Fleet {
     }
 }
 
-/// The agents of a base station.
-type Agents = Rc<RefCell<Vec<AgentHandle>>>;
+/// The agents of a base station, by their number in the fleet.
+type Agents = Rc<RefCell<Vec<(u32, AgentHandle)>>>;
 
-/// A base station's radio that follows the clock, and the agents of the base station.
-struct Driven {
-    station: u32,
-    radio: SharedRadio,
+/// A base station whose radios follow the clock, and its agents.
+struct Station {
+    number: u32,
+    told: Told,
+    site: SharedSite,
     agents: Agents,
     _driver: AbortOnDrop,
 }

@@ -1,21 +1,25 @@
 //! One emulated base station: identity, components, RAN functions.
-use crate::radio::{Fidelity, FluidRadio, Radio, RadioConfig, RadioError, SharedRadio};
-use crate::stats::{CellStats, Source, Told};
+use crate::radio::{
+    DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError, SharedRadio, Site,
+    Steered, cell_of, first_ue,
+};
+use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
 use ranlab_model::{Cell, CellConfig, CellError};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
+use ranlab_sdk::e2::functions::{kpm, rc};
 use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
 use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
     InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
-use ranlab_sdk::wire::e2sm::{self, hw};
+use ranlab_sdk::wire::e2sm::{self, Model, hw};
 use ranlab_sdk::wire::per::ShortBits;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// There can be no such node.
@@ -36,7 +40,7 @@ pub enum NodeKind {
     /// A whole gNB.
     #[default]
     Gnb,
-    /// A gNB in three parts: CU-CP, CU-UP and DU, each an E2 node.
+    /// A gNB in parts: CU-CP, CU-UP and DUs, each an E2 node.
     Split,
     /// A whole ng-eNB.
     NgEnb,
@@ -46,7 +50,7 @@ pub enum NodeKind {
     Mixed,
 }
 
-/// What an E2 node is of a base station in three parts.
+/// What an E2 node is of a base station in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Knows what UEs chose.
@@ -66,6 +70,7 @@ impl Part {
             e2sm::mac::DEFAULT_FUNCTION_ID
             | e2sm::rlc::DEFAULT_FUNCTION_ID
             | e2sm::cell::DEFAULT_FUNCTION_ID
+            | e2sm::kpm::DEFAULT_FUNCTION_ID
             | e2sm::slice::DEFAULT_FUNCTION_ID
             | e2sm::traffic::DEFAULT_FUNCTION_ID => Self::Du,
             _ => self,
@@ -74,54 +79,100 @@ impl Part {
     }
 }
 
-impl NodeKind {
+/// Of which E2 nodes the base stations of a fleet are, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Kind.
+    pub kind: NodeKind,
+    /// DUs of those in parts, 1 at least.
+    pub dus: u32,
+}
+
+/// A kind as it is usually: with one DU.
+impl From<NodeKind> for Layout {
+    fn from(kind: NodeKind) -> Self {
+        Self { kind, dus: 1 }
+    }
+}
+
+impl Layout {
+    /// E2 nodes of a base station.
+    pub fn parts(self) -> u32 {
+        if self.kind == NodeKind::Split { 2 + self.dus } else { 1 }
+    }
+
     /// Which base station the `index`th node of a fleet is of.
     pub fn station(self, index: u32) -> u32 {
-        if self == Self::Split { index / 3 } else { index }
+        index / self.parts()
     }
 
     /// What the `index`th node of a fleet is of its base station; `None`: all of it, or of kinds that differ.
     pub fn part(self, index: u32) -> Option<Part> {
-        let part = [Part::CuCp, Part::CuUp, Part::Du][(index % 3) as usize];
-        (self == Self::Split).then_some(part)
+        let part = match index % self.parts() {
+            0 => Part::CuCp,
+            1 => Part::CuUp,
+            _ => Part::Du,
+        };
+        (self.kind == NodeKind::Split).then_some(part)
+    }
+
+    /// Which DU of its base station the `index`th node is, from 0; `None` if it is none.
+    pub fn du(self, index: u32) -> Option<usize> {
+        let du = (index % self.parts()).checked_sub(2)?;
+        Some(du as usize)
+    }
+
+    /// The number of a base station's cell: cells are counted throughout the fleet, and so are DUs, from 1.
+    fn cell_id(self, station: u32, du: u32) -> u32 {
+        if self.kind == NodeKind::Split { station * self.dus + du } else { station }
+    }
+
+    /// The identity and the components of the `index`th node of a fleet; distinct for distinct indices of one kind.
+    pub fn identity(self, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
+        let whole_gnb = |id: u32, cu_up_id, du_id| {
+            let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(id), 32) };
+            GlobalE2NodeId::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id, du_id })
+        };
+        let number = index + 1;
+        match self.kind {
+            NodeKind::Gnb => (whole_gnb(number, None, None), vec![ng()]),
+            NodeKind::Split => {
+                let station = self.station(index);
+                let (gnb, id) = (station + 1, u64::from(station + 1));
+                let du_id = |du| u64::from(self.cell_id(station, du)) + 1;
+                match index % self.parts() {
+                    0 => {
+                        let dus = (0..self.dus).map(|du| f1(du_id(du)));
+                        let components = [ng()].into_iter().chain(dus).chain([e1(id)]);
+                        (whole_gnb(gnb, None, None), components.collect())
+                    }
+                    1 => (whole_gnb(gnb, Some(id), None), vec![e1(id)]),
+                    part => (whole_gnb(gnb, None, Some(du_id(part - 2))), vec![f1(du_id(part - 2))]),
+                }
+            }
+            NodeKind::NgEnb => {
+                let enb_id = NgEnbId::Macro(ShortBits::new(u64::from(number), 20));
+                let ng_enb = GlobalNgEnbId { plmn, enb_id };
+                (GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None }), vec![ng()])
+            }
+            NodeKind::Enb => {
+                let enb_id = EnbId::Macro(ShortBits::new(u64::from(number), 20));
+                (GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }), vec![s1()])
+            }
+            // Three of a split station, then one of each whole kind; the numbers of their own kind stay distinct.
+            NodeKind::Mixed => match (index / 6, index % 6) {
+                (round, part @ 0..3) => identity(NodeKind::Split, plmn, round * 3 + part),
+                (round, 3) => identity(NodeKind::Gnb, plmn, (1 << 24) + round),
+                (round, 4) => identity(NodeKind::NgEnb, plmn, round),
+                (round, _) => identity(NodeKind::Enb, plmn, round),
+            },
+        }
     }
 }
 
-/// The identity and the components of the `index`th node of a fleet; distinct for distinct indices of one kind.
+/// The identity and the components of the `index`th node of a fleet of a kind as it is usually.
 pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
-    let whole_gnb = |id: u32, cu_up_id, du_id| {
-        let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(id), 32) };
-        GlobalE2NodeId::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id, du_id })
-    };
-    let station = index + 1;
-    match kind {
-        NodeKind::Gnb => (whole_gnb(station, None, None), vec![ng()]),
-        NodeKind::Split => {
-            let (station, part) = (index / 3 + 1, index % 3);
-            let id = u64::from(station);
-            match part {
-                0 => (whole_gnb(station, None, None), vec![ng(), f1(id), e1(id)]),
-                1 => (whole_gnb(station, Some(id), None), vec![e1(id)]),
-                _ => (whole_gnb(station, None, Some(id)), vec![f1(id)]),
-            }
-        }
-        NodeKind::NgEnb => {
-            let enb_id = NgEnbId::Macro(ShortBits::new(u64::from(station), 20));
-            let ng_enb = GlobalNgEnbId { plmn, enb_id };
-            (GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None }), vec![ng()])
-        }
-        NodeKind::Enb => {
-            let enb_id = EnbId::Macro(ShortBits::new(u64::from(station), 20));
-            (GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }), vec![s1()])
-        }
-        // Three of a split station, then one of each whole kind; the numbers of their own kind stay distinct.
-        NodeKind::Mixed => match (index / 6, index % 6) {
-            (round, part @ 0..3) => identity(NodeKind::Split, plmn, round * 3 + part),
-            (round, 3) => identity(NodeKind::Gnb, plmn, (1 << 24) + round),
-            (round, 4) => identity(NodeKind::NgEnb, plmn, round),
-            (round, _) => identity(NodeKind::Enb, plmn, round),
-        },
-    }
+    Layout::from(kind).identity(plmn, index)
 }
 
 fn component(interface: ComponentInterfaceType, id: ComponentId) -> ComponentConfigItem {
@@ -169,6 +220,8 @@ pub struct NodeTemplate {
     pub reports: Arc<ReportCounters>,
     /// Hears how late each report was.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
+    /// Radios of gNBs to which UEs can be handed over; each is entered with its agent.
+    pub neighbours: Neighbours,
 }
 
 impl NodeTemplate {
@@ -180,33 +233,62 @@ impl NodeTemplate {
         Ok((agent, if let Told::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
-    /// What the `index`th node tells of: the radio of its base station, whose time begins `now`, or without radios a cell
-    /// of its own.
+    /// What the `index`th node tells of: the radio of its base station or those of its DUs, whose time begins `now`, or
+    /// without radios a cell of its own.
     pub fn cell(&self, index: u32, now: Time) -> Result<Told, NodeError> {
         let Some(config) = &self.radio else {
             let (ues, start_us, seed, cell_id) = (self.ues, self.start_us, self.seed_of(index), index as u16);
             let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
             return Ok(Told::Cell(Arc::new(Mutex::new(cell))));
         };
-        let station = self.kind.station(index);
-        let (start_us, cell) = (now.as_nanos() / 1_000, (station as u16, self.seed_of(station)));
+        let (layout, start_us) = (self.layout(), now.as_nanos() / 1_000);
+        let station = layout.station(index);
+        let place = |du| Place {
+            // Cells are fewer than 65,536.
+            cell_id: layout.cell_id(station, du) as u16,
+            seed: self.seed_of(station),
+            du,
+            first_ue: first_ue(station as u16),
+        };
+        let radio = |du| {
+            let mut radio = Radio::new(config, place(du), self.plmn, start_us, self.epoch_us)?;
+            radio.pass(now);
+            Ok::<_, RadioError>(Arc::new(Mutex::new(radio)))
+        };
         Ok(match config.fidelity {
-            Fidelity::Slot => {
-                let mut radio = Radio::new(config, cell, self.plmn, start_us, self.epoch_us)?;
-                radio.pass(now);
-                Told::Radio(Arc::new(Mutex::new(radio)))
+            Fidelity::Slot if layout.kind == NodeKind::Split && layout.dus > 1 => {
+                Told::Site(Site::new((0..layout.dus).map(radio).collect::<Result<_, _>>()?))
             }
+            Fidelity::Slot => Told::Radio(radio(0)?),
             Fidelity::Fluid => {
-                Told::Fluid(Arc::new(Mutex::new(FluidRadio::new(config, cell, self.plmn, start_us)?)))
+                let Place { cell_id, seed, .. } = place(0);
+                let radio = FluidRadio::new(config, (cell_id, seed), self.plmn, start_us)?;
+                Told::Fluid(Arc::new(Mutex::new(radio)))
             }
         })
     }
 
-    /// The agent of the `index`th node over what it tells of; the parts of a base station share their radio. A further one
-    /// may come after the death of an agent whose cell goes on.
+    /// Of which E2 nodes its base stations are.
+    pub fn layout(&self) -> Layout {
+        let dus = self.radio.as_ref().map_or(1, |radio| radio.dus.clamp(1, DUS_MAX));
+        Layout { kind: self.kind, dus }
+    }
+
+    /// Whether the `index`th node has the UEs of a cell of its base station, counted from 0.
+    pub fn has_cell(&self, index: u32, cell: usize) -> bool {
+        self.layout().du(index).is_none_or(|du| du == cell)
+    }
+
+    /// The agent of the `index`th node over what it tells of; the parts of a base station share it, and a DU tells of its
+    /// own cell alone. A further one may come after the death of an agent whose cell goes on.
     pub fn agent_over(&self, index: u32, cell: &Told) -> Agent {
-        let (node_id, components) = identity(self.kind, self.plmn, index);
-        let part = self.kind.part(index).filter(|_| self.radio.is_some());
+        let (node_id, components) = self.layout().identity(self.plmn, index);
+        let part = self.layout().part(index).filter(|_| self.radio.is_some());
+        let own = match (cell, self.layout().du(index)) {
+            (Told::Site(site), Some(du)) => site.cells().get(du).cloned().map(Told::Radio),
+            _ => None,
+        };
+        let cell = own.as_ref().unwrap_or(cell);
         let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| {
             it.version = self.version;
             it.seed = self.seed_of(index);
@@ -216,16 +298,20 @@ impl NodeTemplate {
         let told = self.service_models.iter().filter(|source| has(source.model.default_function_id()));
         let told: Vec<_> = told.copied().collect();
         for &source in &told {
-            let stats = CellStats {
-                cell: cell.clone(),
-                source,
-                encoding: source.model.encoding(),
-                epoch_us: self.epoch_us,
-                lateness: self.lateness.clone(),
+            let (epoch_us, lateness) = (self.epoch_us, self.lateness.clone());
+            let function: Box<dyn RanFunction> = match source.tells {
+                Tells::Statistics(fill) => {
+                    let encoding = source.model.encoding();
+                    let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
+                    Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
+                }
+                Tells::Measurements => {
+                    let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
+                    kpm::function(MeasuredCell { cell, names, plmn, epoch_us, lateness })
+                }
             };
-            let function = PeriodicReport::of(source.model, stats).counting(self.reports.clone());
             // Ids are distinct and few: registration of a fresh agent cannot fail.
-            let registered = agent.register(Box::new(function), Some(source.model.default_function_id()));
+            let registered = agent.register(function, Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
         let own: [(Box<dyn RanFunction>, _); 2] = [
@@ -233,7 +319,9 @@ impl NodeTemplate {
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
         let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };
-        let steered = radio.into_iter().flat_map(Radio::functions).filter(|(_, id)| has(*id));
+        let rrc = cell.site().map(|site| (site.rrc(), e2sm::rrc::DEFAULT_FUNCTION_ID));
+        let steered = rrc.into_iter().chain(radio.into_iter().flat_map(Radio::functions));
+        let steered = steered.filter(|(_, id)| has(*id));
         // A setup names one function at least.
         let open = self.own_functions || (told.is_empty() && part.is_some());
         for (function, id) in own.into_iter().chain(steered) {
@@ -243,12 +331,39 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
+        if let Some(radio) =
+            radio.filter(|_| told.iter().any(|source| source.model == (&e2sm::kpm::Kpm as &dyn Model)))
+        {
+            let function = rc::function(self.steered(node_id, radio));
+            let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
+            debug_assert!(registered.is_ok());
+        }
         for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
         agent
+    }
+
+    /// A radio as RC has it, and among those to which UEs can be handed over if a gNB's.
+    fn steered(&self, node: GlobalE2NodeId, radio: &SharedRadio) -> Steered {
+        if let GlobalE2NodeId::Gnb(gnb) = node {
+            let cell = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
+            let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+            neighbours.insert(cell, Arc::clone(radio));
+        }
+        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours) }
+    }
+
+    /// What the `index`th node calls its UEs.
+    fn names(&self, index: u32) -> Names {
+        match identity(self.kind, self.plmn, index).0 {
+            GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => Names::GnbDu,
+            GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => Names::Gnb,
+            GlobalE2NodeId::NgEnb(_) => Names::NgEnb,
+            GlobalE2NodeId::Enb(_) => Names::Enb,
+        }
     }
 
     /// A seed of its own for each index.
@@ -269,16 +384,19 @@ mod tests {
             let ids: BTreeSet<_> = (0..3_000).map(|i| identity(kind, plmn, i).0).collect();
             assert_eq!(ids.len(), 3_000, "{kind:?}");
         }
-        let stations: BTreeSet<_> =
-            (0..30).map(|i| identity(NodeKind::Split, plmn, i).0.base_station()).collect();
-        assert_eq!(stations.len(), 10, "three parts make a station");
+        for (dus, stations) in [(1, 10), (4, 5), (8, 3)] {
+            let layout = Layout { kind: NodeKind::Split, dus };
+            let nodes: BTreeSet<_> = (0..30).map(|i| layout.identity(plmn, i).0).collect();
+            let bases: BTreeSet<_> = nodes.iter().map(|id| id.base_station()).collect();
+            assert_eq!((nodes.len(), bases.len()), (30, stations), "{dus} DUs");
+        }
     }
 
     #[test]
     fn each_function_over_a_radio_is_of_one_part() {
         let functions = e2sm::MODELS.iter().filter(|model| model.name() != "hw");
         for model in functions {
-            let parts: Vec<_> = (0..3).filter_map(|i| NodeKind::Split.part(i)).collect();
+            let parts: Vec<_> = (0..3).filter_map(|i| Layout::from(NodeKind::Split).part(i)).collect();
             let having = parts.iter().filter(|part| part.has(model.default_function_id()));
             assert_eq!((parts.len(), having.count()), (3, 1), "{}", model.name());
         }
@@ -286,9 +404,9 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_those_allowed() {
-        let error = "kpm".parse::<&'static Source>().unwrap_err();
+        let error = "kpn".parse::<&'static Source>().unwrap_err();
         assert!(
-            error.to_string().starts_with("service model \"kpm\" is not one of mac, rlc, pdcp, gtp"),
+            error.to_string().starts_with("service model \"kpn\" is not one of mac, rlc, pdcp, gtp"),
             "{error}"
         );
     }

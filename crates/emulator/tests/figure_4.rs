@@ -14,7 +14,7 @@ use ranlab_controllers::bus::Bus;
 use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::traffic::Traffic;
 use ranlab_e2::ric::Method;
-use ranlab_emulator::node::{NodeKind, Part, identity};
+use ranlab_emulator::node::{Layout, NodeKind, Part, identity};
 use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
 use ranlab_emulator::stats::Told;
 use ranlab_model::user_plane::Carrier;
@@ -67,7 +67,7 @@ impl World {
             );
         }
         let Told::Radio(radio) = shared else { panic!("a radio is slot by slot unless told otherwise") };
-        assert_eq!(NodeKind::Split.part(2), Some(Part::Du));
+        assert_eq!(Layout::from(NodeKind::Split).part(2), Some(Part::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
         Self { lab, radio, heard, cell }
     }

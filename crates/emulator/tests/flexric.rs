@@ -31,6 +31,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         outbox: OutboxLimits::default(),
         reports: Arc::new(ReportCounters::default()),
         lateness: Arc::new(|_| {}),
+        neighbours: Default::default(),
     };
     let (mut agent, _) = template.agent(0, Time::ZERO).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();

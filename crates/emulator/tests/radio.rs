@@ -235,6 +235,46 @@ fn what_the_model_cannot_do_is_refused_with_its_reason() {
 
 /// Slices that end and come again, UEs that go and come again, and policies by what UEs ask for.
 #[test]
+fn a_controller_s_word_on_slots_is_what_ues_get() {
+    let lte = RadioConfig { carrier: Carrier::lte(100), ..n78(2, vec![flow(None, UDP)]) };
+    let mut world = World::new(slicing(), lte);
+    world.put(
+        "slices",
+        r#"{"algorithm": "none", "slices": [{"id": 0, "scheduler": "remote", "capacity": 1}]}"#,
+    );
+    world.pass(300 * MS);
+    let node = world.node.clone();
+    let told = world.lab.get(&node)["slicing"].clone();
+    assert_eq!(told["slot_us"], 1_000);
+    let slot = told["slot"].as_u64().unwrap();
+    let of = |slot: u64, prbs: u16| {
+        let ues = [1, 2].map(|rnti| json!({ "rnti": rnti, "prbs": prbs }));
+        json!({ "slot": slot, "slots": 40, "ues": ues }).to_string()
+    };
+    let path = format!("{node}/slices/0/allocation");
+    let prbs = |world: &World| {
+        let radio = world.radio.lock().unwrap();
+        [1, 2].map(|rnti| radio.cell().report(rnti).unwrap().dl.prbs)
+    };
+    let before = prbs(&world);
+    for (body, status, reason) in [
+        (of(slot - 1, 10), 409, json!("invalid")),
+        (of(slot + 200, 10), 409, json!("invalid")),
+        (of(slot, 51), 409, json!("invalid")),
+        (json!({ "ues": [{ "rnti": 9, "prbs": 1 }] }).to_string(), 404, json!("unknownUe")),
+        (json!({ "slots": 65, "ues": [] }).to_string(), 422, Json::Null),
+    ] {
+        let (got, answer) = world.lab.ask(Method::Put, &path, &body);
+        assert_eq!((got, &answer["reason"]), (status, &reason), "{body}: {answer}");
+    }
+    let body = json!({ "slots": 40, "ues": [{ "rnti": 1, "prbs": 30 }, { "rnti": 2, "prbs": 10 }] });
+    world.put("slices/0/allocation", &body.to_string());
+    world.pass(100 * MS);
+    let after = prbs(&world);
+    assert_eq!([after[0] - before[0], after[1] - before[1]], [30 * 40, 10 * 40]);
+}
+
+#[test]
 fn ues_come_and_go_and_are_where_controllers_put_them() {
     let stay = |from, until| Stay { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
     let snssais = ["1", "1-0000ff"].map(|text| text.parse().unwrap()).to_vec();

@@ -257,6 +257,60 @@ fn a_remote_scheduler_has_its_word_and_its_missing_words_are_counted() {
     assert_eq!(late, Refusal::Deadline { slot: 99, now: 100 });
 }
 
+/// Two slices, each half of the slots, scheduled by two who know nothing of each other.
+#[test]
+fn allocations_to_one_slice_leave_the_other_alone() {
+    let mut cell = cell(Carrier::lte(50));
+    let slice = |id| SliceSpec {
+        id,
+        label: String::new(),
+        params: SliceParams::Capacity(0.5),
+        scheduler: UeScheduler::Remote,
+    };
+    let slices = vec![slice(1), slice(2)];
+    let set = SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: false, slices };
+    cell.command(&Command::Slices(Direction::Down, set)).unwrap();
+    let full = || vec![FlowConfig::new(Traffic::FullBuffer)];
+    let [a, b] = [1, 2].map(|id| cell.attach(UeConfig::fixed(id, 10, full())).unwrap());
+    cell.command(&Command::Associate(vec![Association { rnti: b, down: Some(2), up: None }])).unwrap();
+    let allocate = |slice, slot, slots, rnti, prbs| {
+        let allocations = vec![Allocation { rnti, prbs, mcs: None }];
+        Command::AllocateSlice(SliceAllocation {
+            direction: Direction::Down,
+            slice,
+            slot,
+            slots,
+            allocations,
+        })
+    };
+    for refused in [
+        allocate(3, None, 1, a, 1),
+        allocate(1, None, 1, b, 1),
+        allocate(1, None, 1, 9, 1),
+        allocate(1, None, 1, a, 51),
+        allocate(1, Some(60), 6, a, 1),
+    ] {
+        let before = format!("{cell:?}");
+        let reason = cell.command(&refused).unwrap_err().to_string();
+        assert!(before == format!("{cell:?}"), "{refused:?} was refused ({reason}) and left a trace");
+    }
+    // One names its slots, the other goes on where it ended; the slots of one are free for the other.
+    for _ in 0..10 {
+        let slot = cell.slot();
+        cell.command(&allocate(1, Some(slot), 32, a, 40)).unwrap();
+        let again = cell.command(&allocate(1, Some(slot + 31), 1, a, 40)).unwrap_err();
+        assert_eq!(again, Refusal::Allocated(slot + 31));
+        for _ in 0..2 {
+            cell.command(&allocate(2, None, 16, b, 20)).unwrap();
+        }
+        cell.advance((slot + 32) * 1000);
+    }
+    let stats = cell.slice_stats(Direction::Down).1;
+    assert_eq!([stats[0].deadline_misses, stats[1].deadline_misses], [0, 0], "{stats:?}");
+    let prbs = [a, b].map(|rnti| cell.report(rnti).unwrap().dl.prbs);
+    assert_eq!(prbs, [160 * 40, 160 * 20]);
+}
+
 #[test]
 fn a_refused_command_changes_nothing() {
     let mut cell = cell(Carrier::lte(50));

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
-use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::radio::{Fidelity, FlowPlan, RadioConfig, RadioMeter, Stay};
+use ranlab_emulator::node::{Layout, NodeKind};
+use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -25,7 +25,7 @@ config! {
     pub struct FleetPart {
         /// controller of every base station; repeatable, the first one is the default of the UEs
         connect: Vec<Address> = Vec::new(), wiring();
-        /// base stations (with the kind split: E2 nodes, three to a base station)
+        /// base stations (with the kind split: E2 nodes, CU-CP, CU-UP and the DUs of each)
         nodes: u32 = 1, range(1, 100_000);
         /// UEs of each base station
         ues: u16 = 32, range(0, 65_000);
@@ -50,7 +50,9 @@ config! {
         plmn: Vec<Plmn> = Vec::new();
         /// with a radio: public key (Ed25519, 64 hexadecimal digits) of whom stages of traffic control are taken from; repeatable, needs a build with --features wasm
         stage_key: Vec<Spelled<StageKey>> = Vec::new();
-        /// kind of base station: gnb, split (CU-CP, CU-UP, DU), ng-enb, enb or mixed
+        /// with a radio and the kind split: DUs of a base station, each with a cell of its own; UEs attach there in turn
+        dus: u32 = 1, range(1, i64::from(DUS_MAX));
+        /// kind of base station: gnb, split (CU-CP, CU-UP, DUs), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP
         e2ap: Version = Version::V2_03;
@@ -66,8 +68,8 @@ config! {
 }
 
 /// Keys that only a radio has.
-pub const RADIO_KEYS: [&str; 9] =
-    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn", "stage_key"];
+pub const RADIO_KEYS: [&str; 10] =
+    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn", "stage_key", "dus"];
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
@@ -80,6 +82,14 @@ impl FleetPart {
                 "the parts of a base station share a radio slot by slot: fidelity fluid is of whole ones",
             ));
         }
+        if self.dus != 1 && (self.radio.is_none() || self.kind != NodeKind::Split) {
+            return Err(rig("`dus` needs a `radio` and the kind split"));
+        }
+        let parts = Layout { kind: self.kind, dus: self.dus }.parts();
+        if self.dus != 1 && (!self.nodes.is_multiple_of(parts) || !self.first.is_multiple_of(parts)) {
+            let what = "a base station of CU-CP, CU-UP and";
+            return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));
+        }
         let Self { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues, .. } = self;
         let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
         let config = RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()?;
@@ -89,6 +99,7 @@ impl FleetPart {
             }
             config => Ok(config.map(|config| RadioConfig {
                 fidelity: self.fidelity,
+                dus: self.dus,
                 stage_keys: self.stage_key.iter().map(|key| key.value.0).collect(),
                 ..config
             })),

@@ -41,6 +41,7 @@ mod tests_ran;
 mod upf;
 mod upf_load;
 pub mod values;
+mod virt;
 pub mod virtual_time;
 mod watch;
 pub mod worker;
@@ -88,6 +89,7 @@ pub use upf_load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, OVER, PacketRate,
     PacketsReached, SET_UP, UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
 };
+pub use virt::{TenantPlan, VIRT_PORT, VirtPart};
 pub use xapp_slice::{SliceXappPart, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
 pub use xhaul::XhaulPart;
@@ -133,6 +135,8 @@ pub enum Part {
     Slicing(SlicingPart),
     /// The traffic controller.
     Traffic(TrafficPart),
+    /// The virtualization controller.
+    Virt(VirtPart),
     /// The slicing controller's sample xApp.
     SliceXapp(SliceXappPart),
     /// The traffic controller's sample xApp.
@@ -165,6 +169,7 @@ impl Part {
             Self::Association(part) => part,
             Self::Slicing(part) => part,
             Self::Traffic(part) => part,
+            Self::Virt(part) => part,
             Self::SliceXapp(part) => part,
             Self::TrafficXapp(part) => part,
             Self::Xhaul(part) => &**part,
@@ -287,6 +292,7 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::Association(part) => Box::new(part.start().await?),
         Part::Slicing(part) => Box::new(part.start().await?),
         Part::Traffic(part) => Box::new(part.start().await?),
+        Part::Virt(part) => Box::new(part.start().await?),
         Part::SliceXapp(part) => Box::new(xapp_slice::SliceXapp::start(part).await?),
         Part::TrafficXapp(part) => Box::new(TrafficXapp::start(&part).await?),
         Part::Xhaul(part) => Box::new(xhaul::Live::start(&part)?),

@@ -32,7 +32,10 @@ impl Allowed {
     /// Whether a peer, named as the transport names it, is on the list; an empty list holds everybody, and who comes
     /// over a Unix socket or within the process has passed the file system's check already.
     pub fn any(list: &[Self], peer: &str) -> bool {
-        let Some(address) = peer.strip_prefix("tcp://") else { return true };
+        let network = ["tcp://", "tls://", "sctp://"].iter().find_map(|scheme| peer.strip_prefix(scheme));
+        let Some(address) = network else { return true };
+        // What else there is to tell peers apart follows a space: the name in a certificate.
+        let address = address.split(' ').next().unwrap_or_default();
         let Ok(address) = address.parse::<SocketAddr>() else { return list.is_empty() };
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
     }
@@ -78,6 +81,10 @@ mod tests {
             ("tcp://[::ffff:10.0.0.1]:9", true),
             ("tcp://[fe80::1]:9", false),
             ("unix", true),
+            ("sctp://10.0.0.1:9", true),
+            ("sctp://11.0.0.1:9", false),
+            ("tls://10.0.0.1:9 as gnb-1.lab", true),
+            ("tls://11.0.0.1:9 as gnb-1.lab", false),
         ] {
             assert_eq!(Allowed::any(&list, peer), allowed, "{peer}");
         }

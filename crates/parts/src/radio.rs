@@ -262,6 +262,9 @@ mod tests {
             FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
             FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, ..part },
+            FleetPart { dus: 2, nodes: 4, ..slots.clone() },
+            FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
+            FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
         ] {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }

@@ -2,17 +2,19 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_controllers::association::{self, Association};
 use ranlab_controllers::bus::Bus;
-use ranlab_controllers::rest::{LocalBus, RestConfig, serve};
+use ranlab_controllers::rest::{LocalBus, Resources};
 use ranlab_controllers::slicing::{self, Slicing};
 use ranlab_controllers::traffic::{self, Traffic};
 use ranlab_sdk::e2::ric::IApp;
 use ranlab_sdk::wire::e2ap::Version;
 
+use crate::ric::Door;
 use crate::worker::Trouble;
 use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopback, rig, setting_by_text};
 
@@ -30,6 +32,8 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/policy and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], ASSOCIATION_PORT)), wiring();
+        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
         /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// serve the resources of the slicing controller, too, for the carrier that operators share: here
@@ -50,6 +54,8 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/policy and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], SLICING_PORT)), wiring();
+        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
         /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
@@ -68,6 +74,8 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/events and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], TRAFFIC_PORT)), wiring();
+        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
         /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// where RLC and TRAFFIC statistics are published: local (/v1/events) or redis://HOST:PORT
@@ -117,18 +125,17 @@ impl AssociationPart {
     /// # Errors
     /// It cannot listen there, or there is no such period.
     pub async fn start(&self) -> Result<Ric, Trouble> {
+        let door = |address| Door::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
-        let (hosts, openapi) = (self.host.clone(), association::OPENAPI);
-        let (address, iapp_name) = (self.http, association::NAME);
-        let rest = RestConfig { address, hosts, iapp: iapp_name, openapi, events: None };
+        let resources = Resources { iapp: association::NAME, openapi: association::OPENAPI, events: None };
         let ric =
             RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
-        let mut ric = together(ric, Box::new(iapp), rest).await?;
+        let mut ric = together(ric, Box::new(iapp), door(self.http)?, resources).await?;
         if let Some(address) = self.slicing {
             let iapp = Slicing::new(self.period).map_err(rig)?;
-            let (hosts, openapi) = (self.host.clone(), slicing::OPENAPI);
-            let rest = RestConfig { address, hosts, iapp: slicing::NAME, openapi, events: None };
-            join(&mut ric, "slicing", Box::new(iapp), rest).await?;
+            let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
+            ric.handle.add_iapp(Box::new(iapp));
+            ric.serve("slicing", door(address)?, Some(resources)).await?;
         }
         Ok(ric)
     }
@@ -154,10 +161,9 @@ impl SlicingPart {
     /// It cannot listen there, or there is no such period.
     pub async fn start(&self) -> Result<Ric, Trouble> {
         let iapp = self.iapp()?;
-        let (hosts, openapi) = (self.host.clone(), slicing::OPENAPI);
-        let (address, iapp_name) = (self.http, slicing::NAME);
-        let rest = RestConfig { address, hosts, iapp: iapp_name, openapi, events: None };
-        together(self.ric(), Box::new(iapp), rest).await
+        let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
+        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        together(self.ric(), Box::new(iapp), door, resources).await
     }
 }
 
@@ -186,32 +192,22 @@ impl TrafficPart {
             BusUrl::Redis(url) => (redis(url)?, None),
         };
         let iapp = self.iapp(bus)?;
-        let (address, hosts, openapi) = (self.http, self.host.clone(), traffic::OPENAPI);
-        let rest = RestConfig { address, hosts, iapp: traffic::NAME, openapi, events };
-        together(self.ric(), Box::new(iapp), rest).await
+        let resources = Resources { iapp: traffic::NAME, openapi: traffic::OPENAPI, events };
+        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        together(self.ric(), Box::new(iapp), door, resources).await
     }
 }
 
-async fn together(ric: RicPart, iapp: Box<dyn IApp>, rest: RestConfig) -> Result<Ric, Trouble> {
-    let mut ric = Ric::start(&ric).await?;
-    join(&mut ric, "http", iapp, rest).await?;
-    Ok(ric)
-}
-
-/// An iApp and its resources; `name` is that of the address in `bound`.
-async fn join(
-    ric: &mut Ric,
-    name: &'static str,
+async fn together(
+    ric: RicPart,
     iapp: Box<dyn IApp>,
-    rest: RestConfig,
-) -> Result<(), Trouble> {
+    door: Door,
+    resources: Resources,
+) -> Result<Ric, Trouble> {
+    let mut ric = Ric::start(&ric).await?;
     ric.handle.add_iapp(iapp);
-    let address = rest.address;
-    let served = serve(ric.handle.clone(), rest).await;
-    let served =
-        served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
-    ric.bound.push((name, format!("http://{served}")));
-    Ok(())
+    ric.serve("http", door, Some(resources)).await?;
+    Ok(ric)
 }
 
 #[cfg(feature = "redis")]

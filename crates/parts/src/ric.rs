@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
-use ranlab_controllers::http;
+use ranlab_controllers::console::ConsoleHandle;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
+use ranlab_controllers::rest::{self, Resources, RestConfig};
+use ranlab_controllers::token::Token;
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{Limits, RicConfig, Side};
+use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, Side};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::Version;
 use serde::Serialize;
@@ -42,10 +44,17 @@ config! {
         e2: Vec<Listen> = Vec::new(), wiring();
         /// listen for xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
         e42: Vec<Listen> = Vec::new(), wiring();
-        /// serve /healthz, /v1/nodes and /v1/iapps here
+        /// serve nodes, subscriptions, controls, indications and metrics here; /openapi.json says how
         http: Option<SocketAddr> = None, wiring();
-        /// only these peers may connect over TCP; repeatable [default: all that can reach the listener]
+        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
+        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
+        /// only these peers may connect over TCP, TLS or SCTP; repeatable [default: all that can reach the listener]
         allow: Vec<Allowed> = Vec::new(), wiring();
+        /// only these base stations may set up: a network (001.01), a name (gnb 001.01 5) or *, with @NAME only those that show a
+        /// certificate for that name (tls://); repeatable [default: all]
+        admit: Vec<Admission> = Vec::new(), wiring();
         /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
         e2ap: Version = Version::V2_03;
         /// base stations at most, connected or remembered; a further one is refused with a time to wait
@@ -79,6 +88,7 @@ impl RicPart {
         let mut config = RicConfig::default().with(|it| {
             it.version = self.e2ap;
             it.limits = limits;
+            it.admissions.clone_from(&self.admit);
         });
         if let Some(file) = &self.xapps {
             config.policy = Box::new(rules(file)?);
@@ -114,6 +124,8 @@ pub struct Ric {
     pub bound: Vec<(&'static str, String)>,
     inside: Vec<Inside>,
     at_begin: RicReport,
+    /// What HTTP shows, if it does.
+    console: Option<ConsoleHandle>,
     _folder: Folder,
 }
 
@@ -142,13 +154,32 @@ impl Ric {
                 bound.push((name, address.to_string()));
             }
         }
+        let mut ric =
+            Self { handle, bound, inside, at_begin: RicReport::default(), console: None, _folder: folder };
         if let Some(address) = part.http {
-            let served = http::serve(handle.clone(), address).await;
-            let address =
-                served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
-            bound.push(("http", format!("http://{address}")));
+            ric.serve("http", Door::new(address, &part.host, part.http_token_file.as_deref())?, None).await?;
         }
-        Ok(Self { handle, bound, inside, at_begin: RicReport::default(), _folder: folder })
+        Ok(ric)
+    }
+
+    /// Serves it over HTTP, and the resources of an iApp beside it; `name` is that of the address in `bound`.
+    ///
+    /// # Errors
+    /// It cannot listen there.
+    pub(crate) async fn serve(
+        &mut self,
+        name: &'static str,
+        door: Door,
+        iapp: Option<Resources>,
+    ) -> Result<(), Trouble> {
+        let Door { address, hosts, token } = door;
+        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
+        let config = RestConfig { address, hosts, token, iapp, console };
+        let served = rest::serve(self.handle.clone(), config).await;
+        let served =
+            served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
+        self.bound.push((name, format!("http://{served}")));
+        Ok(())
     }
 
     /// What happened so far.
@@ -171,6 +202,21 @@ impl Ric {
             Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
             Inside::Monitor { .. } => None,
         })
+    }
+}
+
+/// Where HTTP is served, and to whom.
+pub(crate) struct Door {
+    address: SocketAddr,
+    hosts: Vec<String>,
+    token: Option<Token>,
+}
+
+impl Door {
+    /// # Errors
+    /// The file holds no token.
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
+        Ok(Self { address, hosts: hosts.to_vec(), token: token.map(Token::read).transpose().map_err(rig)? })
     }
 }
 

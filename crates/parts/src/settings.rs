@@ -50,6 +50,7 @@ setting_by_text!(
     XdpDevices,
     Listen,
     Allowed,
+    ranlab_sdk::e2::ric::Admission,
     Law,
     SourcePool,
     Share,

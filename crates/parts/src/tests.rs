@@ -24,6 +24,7 @@ fn parts() -> Vec<Part> {
         Part::SouthFleet(SouthFleetPart::default()),
         Part::Association(AssociationPart::default()),
         Part::Slicing(SlicingPart::default()),
+        Part::Virt(VirtPart::default()),
         Part::Traffic(TrafficPart::default()),
         Part::SliceXapp(SliceXappPart::default()),
         Part::TrafficXapp(TrafficXappPart::default()),

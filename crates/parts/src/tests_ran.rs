@@ -151,7 +151,7 @@ fn a_ric_listens_where_it_is_told_and_leaves_no_sockets() {
         let place = ric.bound[3].1.strip_prefix("http://").unwrap().to_owned();
         let asked = tokio::task::spawn_blocking(move || {
             let mut stream = std::net::TcpStream::connect(place).unwrap();
-            stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).unwrap();
             answer

@@ -185,10 +185,12 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
                 places.iter().fold(path.to_owned(), |path, (name, with)| path.replace(name, with))
             };
             let rest: RestUrl = http(&ric.bound).parse().unwrap();
-            assert_eq!(
-                rest.ask("GET", "/openapi.json", None).await.unwrap(),
-                serde_json::from_str::<Json>(text).unwrap()
-            );
+            // Beside the RIC's own.
+            let served = rest.ask("GET", "/openapi.json", None).await.unwrap();
+            let own = serde_json::from_str::<Json>(text).unwrap();
+            for (path, item) in own["paths"].as_object().unwrap() {
+                assert_eq!(&served["paths"][path], item, "{path}");
+            }
             let is_there = |node: &Json| node["tstamp_us"].is_u64() || node["associates"] == true;
             until(&rest, "/v1/nodes", |nodes| is_there(&nodes["nodes"][0])).await;
             let described: Json = serde_json::from_str(text).unwrap();
@@ -205,7 +207,12 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
                     let answer = rest.ask(&method.to_uppercase(), &named(path), body).await;
                     let is = |word: &str| matches!(&answer, Err(error) if error.to_string().contains(word));
                     let in_use = method == "delete" && (is("queue 1") || is("has no controller"));
-                    assert!(round == 0 || answer.is_ok() || in_use, "{method} {path}: {answer:?}");
+                    // The example's slice is scheduled by the cell.
+                    let not_remote = path.ends_with("/allocation") && is("for remote");
+                    // RRC has not told yet that it is there already.
+                    let moved = path.ends_with("/cell") && is("no such cell");
+                    let told = in_use || not_remote || moved;
+                    assert!(round == 0 || answer.is_ok() || told, "{method} {path}: {answer:?}");
                     asked += 1;
                 }
             }

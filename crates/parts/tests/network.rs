@@ -40,7 +40,15 @@ fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, Part) {
 }
 
 fn cast(xapps: Vec<(String, Part)>) -> Cast {
-    Cast { controller: slicing(), fleet: fleet(2), xapps, latency: MS / 10 }
+    Cast::of_one(slicing(), fleet(2), xapps, MS / 10)
+}
+
+/// The same with other base stations, or another controller.
+fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast {
+    let mut cast = cast.clone();
+    cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());
+    cast.controllers[0].1 = controller.unwrap_or_else(|| cast.controllers[0].1.clone());
+    cast
 }
 
 /// A network whose base stations are set up and whose xApps have begun.
@@ -123,12 +131,7 @@ fn a_call_is_freed_by_what_the_bus_says() {
     let flows = ["voip", "tcp"].map(ranlab_campaign::value::Value::from).to_vec();
     fleet.set("flows", &ranlab_campaign::value::Value::List(flows)).unwrap();
     let xapp = TrafficXappPart { destination_port: Some(2112), ..TrafficXappPart::default() };
-    let with = |xapps| Cast {
-        controller: Part::Traffic(TrafficPart::default()),
-        fleet: fleet.clone(),
-        xapps,
-        latency: MS / 10,
-    };
+    let with = |xapps| Cast::of_one(Part::Traffic(TrafficPart::default()), fleet.clone(), xapps, MS / 10);
     let p50 = |cast: &Cast| {
         let mut network = begun(cast, 1);
         network.pass(5 * SECOND).unwrap();
@@ -157,17 +160,15 @@ fn who_has_no_form_in_virtual_time_is_refused_by_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
     let bare = FleetPart { radio: None, flows: Vec::new(), ..fleet(2) };
-    let split = FleetPart { kind: NodeKind::Split, ..fleet(2) };
     let redis =
         TrafficPart { bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()), ..TrafficPart::default() };
     let hosting = RicPart { iapp: vec![HostedIApp::Monitor], ..RicPart::default() };
     for (cast, said) in [
-        (Cast { fleet: bare, ..fine.clone() }, "without a `radio`"),
-        (Cast { fleet: split, ..fine.clone() }, "kind split"),
-        (Cast { controller: Part::Traffic(redis), ..fine.clone() }, "redis://127.0.0.1:6379"),
-        (Cast { controller: Part::Ric(hosting), ..fine.clone() }, "`ric` without iApps"),
-        (Cast { controller: Part::Monitor(MonitorPart::default()), ..fine.clone() }, "part `monitor`"),
-        (Cast { xapps: vec![("xapp".to_owned(), slicing())], ..fine.clone() }, "part `slicing`"),
+        (with(&fine, Some(bare), None), "without a `radio`"),
+        (with(&fine, None, Some(Part::Traffic(redis))), "redis://127.0.0.1:6379"),
+        (with(&fine, None, Some(Part::Ric(hosting))), "`ric` without iApps"),
+        (with(&fine, None, Some(Part::Monitor(MonitorPart::default()))), "part `monitor`"),
+        (cast(vec![("xapp".to_owned(), slicing())]), "part `slicing`"),
         (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
     ] {
         let why = why(&cast);
@@ -176,6 +177,36 @@ fn who_has_no_form_in_virtual_time_is_refused_by_name() {
     let mut network = begun(&fine, 1);
     let nobody = network.plan(&[fault("cut:agent2@1s")], 1).unwrap_err();
     assert!(nobody.what.contains("agent2"), "{nobody:?}");
+}
+
+/// Two base stations of CU-CP, CU-UP and two DUs; an xApp shares a DU's carrier among its UEs.
+#[test]
+fn base_stations_of_several_parts_stand_over_the_radios_of_their_dus() {
+    let split = |nodes| FleetPart { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
+    let name = "gnb 505.01 1/du 1".to_owned();
+    let (_, Part::SliceXapp(xapp)) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]) else { panic!() };
+    let xapp = Part::SliceXapp(SliceXappPart { node: Some(name), ..xapp });
+    let cast = with(&cast(vec![("xapp".to_owned(), xapp)]), Some(split(8)), None);
+    let network = &mut begun(&cast, 1);
+    network.pass(SOON).unwrap();
+    let got = mbps(network, 4 * SECOND);
+    network.check().unwrap();
+    let ues: Vec<_> = network.ues().iter().map(|ue| (ue.station, ue.ue, ue.rnti)).collect();
+    let first = [(1, 1, 1), (1, 3, 2), (1, 2, 8_001), (1, 4, 8_002)];
+    assert_eq!(ues[..4], first, "UEs attach in turn");
+    assert_eq!(ues[4..], first.map(|(_, ue, rnti)| (2, 1_024 + ue, rnti)));
+    let share = |a: usize| got[a] / (got[a] + got[a + 1]);
+    assert!((share(0) - 0.75).abs() < 0.01, "{got:?}");
+    assert!((share(2) - 0.5).abs() < 0.01 && (share(4) - 0.5).abs() < 0.01, "{got:?}");
+    assert_eq!(network.radios(Duration::ZERO).len(), 4);
+    // Its parts are agents of their own: one of them dies, the others do not notice.
+    network.plan(&[fault("crash:agent4@1s-3s")], 1).unwrap();
+    network.pass(2 * SECOND).unwrap();
+    assert!(!network.is_up());
+    network.pass(10 * SECOND).unwrap();
+    assert!(network.is_up());
+    let half = with(&cast, Some(split(6)), None);
+    assert!(why(&half).contains("4 nodes"), "{}", why(&half));
 }
 
 #[test]
@@ -218,7 +249,7 @@ fn an_xapp_ends_with_the_controller_that_it_asks() {
 #[test]
 fn a_seed_is_a_run_and_another_one_is_another() {
     let mut faded = cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &[])]);
-    faded.fleet.set("channel", &"sinr:12".into()).unwrap();
+    faded.fleets[0].0.set("channel", &"sinr:12".into()).unwrap();
     let digest = |cast: &Cast, seed| {
         let mut network = begun(cast, seed);
         network.plan(&[fault("random:3@1s-4s")], seed).unwrap();

@@ -12,6 +12,7 @@ use ranlab_sdk::e2::ric::{RicConfig, Side};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
+use ranlab_sdk::wire::e2sm::kpm::UE_MEASUREMENTS;
 use ranlab_sdk::wire::e2sm::{Model, hw};
 use ranlab_sdk::{RicHandle, XappHandle};
 
@@ -88,9 +89,10 @@ fn every_model_ends_as_rows_of_every_base_station_and_ue() {
             "{heard:?}"
         );
     }
-    // One line of the node's own, for HW's pings among others, one for each UE.
+    // One line of the node's own, for HW's pings among others, and for each UE one for each of KPM's measurements: the
+    // other models' values are in the first.
     let shown = Screen::default().lines(&values);
-    assert_eq!(shown.len(), (NODES * (u32::from(UES) + 1)) as usize, "{shown:#?}");
+    assert_eq!(shown.len(), NODES as usize * (usize::from(UES) * UE_MEASUREMENTS.len() + 1), "{shown:#?}");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(text.lines().count() as u64, rows + 2);

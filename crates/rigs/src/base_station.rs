@@ -29,7 +29,7 @@ pub(crate) struct BaseStation;
 impl Experiment for BaseStation {
     fn describe(&self) -> RigDescription {
         // A radio in coarse steps takes nobody's time; the others base stations of FlexRAN do not have.
-        let of_both = |key: &&str| !["fidelity", "plmn", "stage_key"].contains(key);
+        let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
         let mut keys = keys! {

@@ -30,6 +30,7 @@ mod readback;
 mod southbound;
 mod stranger;
 mod sut;
+mod tenants;
 #[cfg(test)]
 mod tests_places;
 #[cfg(test)]
@@ -60,6 +61,7 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(Bench::new(lab, pipeline::Pipeline)),
         Box::new(Bench::new(lab, radio::Radio)),
         Box::new(Bench::new(lab, southbound::SdRan)),
+        Box::new(Bench::new(lab, tenants::Tenants)),
         Box::new(Bench::new(lab, upf::Upf)),
         Box::new(Bench::new(lab, xhaul::Xhaul)),
         Box::new(MockRig::default()),

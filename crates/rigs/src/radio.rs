@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
-use ranlab_campaign::schema::Kind;
+use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, Sample};
@@ -75,8 +75,16 @@ impl Parts {
     }
 }
 
+/// What virtual time alone has.
+pub(crate) fn sim_keys() -> Vec<Key> {
+    keys! {
+        (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
+        (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/sim.md has all").or(Value::List(Vec::new()));
+    }
+}
+
 /// Where no time is virtual, nothing goes wrong on command.
-fn faultless(faults: Option<&Value>) -> Result<(), String> {
+pub(crate) fn faultless(faults: Option<&Value>) -> Result<(), String> {
     match faults {
         Some(Value::List(all)) if !all.is_empty() => {
             Err(format!("`{FAULTS}` are for virtual time: `ranlab sim` runs this file"))
@@ -88,7 +96,7 @@ fn faultless(faults: Option<&Value>) -> Result<(), String> {
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
         // Controllers steer slots alone, and no xApp here brings stages.
-        let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key"].contains(key));
+        let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key", "dus"].contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
@@ -103,10 +111,7 @@ impl Experiment for Radio {
         keys.extend(load.keys());
         keys.push(keys::place("load.at", "the base station"));
         keys.push(keys::place("xapp.at", "the xApp"));
-        keys.extend(keys! {
-            (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
-            (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/sim.md has all").or(Value::List(Vec::new()));
-        });
+        keys.extend(sim_keys());
         RigDescription {
             name: "radio".to_owned(),
             aliases: Vec::new(),

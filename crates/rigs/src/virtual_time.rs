@@ -17,11 +17,11 @@ use ranlab_parts::{Part, RicPart, Spelled};
 
 pub use ranlab_parts::virtual_time::Witness;
 
-use crate::keys;
 use crate::radio::{FAULTS, LATENCY, Parts, SET_UP, told};
+use crate::{keys, tenants};
 
-/// The one rig that has a form in virtual time.
-const RIG: &str = "radio";
+/// The rigs that have a form in virtual time.
+const RIGS: [&str; 2] = ["radio", "tenants"];
 /// A window begins at a whole one of these after the start.
 const STEP: Duration = Duration::from_millis(100);
 /// Virtual time between two states that are kept, and between two looks whether somebody wants a stop.
@@ -92,11 +92,12 @@ impl Passed {
 /// # Errors
 /// It does not; which one does.
 pub fn runs(rig: &str) -> Result<(), String> {
-    if rig == RIG {
+    if RIGS.contains(&rig) {
         return Ok(());
     }
+    let those = RIGS.join(" and ");
     Err(format!(
-        "rig \"{rig}\" does not run in virtual time: its parts are programs, sockets or time itself; `{RIG}` does"
+        "rig \"{rig}\" does not run in virtual time: its parts are programs, sockets or time itself; {those} do"
     ))
 }
 
@@ -121,8 +122,15 @@ impl Without {
     /// There is no such thing; what there is.
     pub fn named(name: &str, settings: &BTreeMap<String, Value>) -> Result<Self, String> {
         let kind = |key: &str| settings.get(key).and_then(Value::text).unwrap_or_default().to_owned();
-        let (xapp, controller) = (kind("xapp.type"), kind("sut.type"));
-        let mut there = vec!["sut".to_owned(), format!("sut.{controller}")];
+        let (xapp, controller) = match is_shared(settings) {
+            true => ("slices".to_owned(), String::new()),
+            false => (kind("xapp.type"), kind("sut.type")),
+        };
+        // Without the controllers of operators there are no operators.
+        let mut there = match controller.as_str() {
+            "" => Vec::new(),
+            _ => vec!["sut".to_owned(), format!("sut.{controller}")],
+        };
         if xapp != "none" {
             there.extend(["xapp".to_owned(), format!("xapp.{xapp}")]);
         }
@@ -144,7 +152,16 @@ fn trouble(trouble: Trouble) -> RigError {
     }
 }
 
+/// Whether it is of the rig `tenants`.
+fn is_shared(settings: &BTreeMap<String, Value>) -> bool {
+    settings.contains_key(tenants::INFRASTRUCTURE)
+}
+
 fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
+    if is_shared(&run.point.settings) {
+        let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
+        return tenants::cast(run, without == Without::Nobody, latency);
+    }
     let Parts { controller, fleet, xapp } = Parts::of(run)?;
     let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
     let (controller, xapp) = match without {
@@ -154,7 +171,7 @@ fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
     };
     let name = run.text("xapp.type").unwrap_or_default();
     let xapps = xapp.into_iter().map(|xapp| (format!("xapp.{name}"), xapp)).collect();
-    Ok(Cast { controller, fleet, xapps, latency })
+    Ok(Cast::of_one(controller, fleet, xapps, latency))
 }
 
 fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
@@ -198,7 +215,10 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     let digest = network.digest();
     let radios = network.radios(took);
     let mut recorder = Recorder::default();
-    let outcome = told(run, &radios, &mut recorder)?;
+    let outcome = match is_shared(&run.point.settings) {
+        true => tenants::told(run, &radios, &mut recorder)?,
+        false => told(run, &radios, &mut recorder)?,
+    };
     let passed = network.now().since(begin);
     network.check().map_err(trouble)?;
     recovered(&network, &faults, run.duration)?;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
-use ranlab_net::sctp::{Association, Listener, Received};
+use ranlab_net::sctp::{Association, E2AP_PPID, Listener, MessageInfo, Received};
 
 const AT: &str = "10.9.8.7:36421";
 /// Of FlexRIC's, and as much as many others take.
@@ -53,11 +53,19 @@ fn wait(fd: &impl AsFd, what: i16) {
 }
 
 fn next(association: &Association) -> (Received, Vec<u8>) {
-    wait(association, libc::POLLIN);
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let received = association.receive(&mut buffer).unwrap();
-    buffer.truncate(received.bytes);
-    (received, buffer)
+    loop {
+        wait(association, libc::POLLIN);
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let received = association.receive(&mut buffer).unwrap();
+        if received.notification.is_none() {
+            buffer.truncate(received.bytes);
+            return (received, buffer);
+        }
+    }
+}
+
+fn at(stream: u16) -> MessageInfo {
+    MessageInfo { stream, ppid: E2AP_PPID }
 }
 
 fn told(received: &Received) -> String {
@@ -66,7 +74,7 @@ fn told(received: &Received) -> String {
 }
 
 fn one_server() {
-    let listener = Listener::bind(AT.parse().unwrap()).unwrap();
+    let listener = Listener::bind(&[AT.parse().unwrap()]).unwrap();
     say("listening");
     wait(&listener, libc::POLLIN);
     let (association, peer) = listener.accept().unwrap();
@@ -75,7 +83,7 @@ fn one_server() {
     say("accepted");
     let (received, _) = next(&association);
     say(&told(&received));
-    association.send(b"answer", 2).unwrap();
+    association.send(b"answer", at(2)).unwrap();
     let (end, _) = next(&association);
     assert_eq!((end.bytes, end.whole), (0, false));
     say("end");
@@ -83,11 +91,11 @@ fn one_server() {
 
 fn one_client() {
     let nobody = "10.9.8.7:1".parse().unwrap();
-    assert_eq!(Association::connect(nobody).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-    let association = Association::connect(AT.parse().unwrap()).unwrap();
+    assert_eq!(Association::connect(&[nobody]).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    let association = Association::connect(&[AT.parse().unwrap()]).unwrap();
     wait(&association, libc::POLLOUT);
     assert!(association.take_error().unwrap().is_none());
-    association.send(b"abc", 4).unwrap();
+    association.send(b"abc", at(4)).unwrap();
     let (received, octets) = next(&association);
     assert_eq!(octets, b"answer");
     say(&told(&received));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
 use ranlab_rigs::virtual_time::Without;
-use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair, spreads};
+use ranlab_rigs::virtual_time::twin::{Difference, InWorld, Pair, Told, differences, pair, spreads};
 use serde_json::json;
 
 use super::{Job, Record};
@@ -45,11 +45,14 @@ pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: For
                 pairs.entry(index).or_default().push((run.seed, pair));
                 Ok((outcome, String::new()))
             }
-            Some(Err(RigError::Stopped)) => Ok((Outcome::Timeout, String::new())),
-            Some(Err(RigError::Rig(error))) => Err(Failure::Usage(error)),
-            Some(Err(error)) => {
-                let replay = job.replay(index, run.seed);
-                Err(Failure::Check(format!("{error}; to see it again: {replay}")))
+            Some(Err(InWorld { error: RigError::Stopped, .. })) => Ok((Outcome::Timeout, String::new())),
+            Some(Err(InWorld { error: RigError::Rig(error), .. })) => Err(Failure::Usage(error)),
+            Some(Err(InWorld { without, error })) => {
+                let (mut replay, mut world) = (job.replay(index, run.seed), "");
+                if without != Without::Nobody {
+                    (replay, world) = (format!("{replay} --without {name}"), "in the world without it: ");
+                }
+                Err(Failure::Check(format!("{world}{error}; to see it again: {replay}")))
             }
         }
     })?;

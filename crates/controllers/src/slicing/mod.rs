@@ -10,6 +10,7 @@
 //! | `nodes/NODE/slices` | its slices | all of them anew | |
 //! | `nodes/NODE/slices/ID` | a slice | makes or changes it | ends it |
 //! | `nodes/NODE/ues/RNTI` | a UE | into a slice | |
+//! | `nodes/NODE/ues/RNTI/cell` | where it is | hands it over | |
 //! | `policy` | the rules | other rules | |
 mod north;
 mod policy;
@@ -39,8 +40,9 @@ pub const OPENAPI: &str = include_str!("../../openapi/slicing.json");
 /// The name under which it is asked.
 pub const NAME: &str = "slicing";
 
-/// Which of the watched models; the other is RRC.
+/// Which of the watched models.
 const SLICE: usize = 0;
+const RRC: usize = 1;
 
 /// A base station and what it says.
 #[derive(Debug, Default)]
@@ -60,6 +62,8 @@ struct Node {
 enum Waiting {
     /// For a northbound request, by its token.
     North { node: GlobalE2NodeId, token: u64, command: SliceCommand },
+    /// To hand a UE over, for a northbound request, by its token.
+    HandOver { token: u64 },
     /// For the policy, and for these UEs.
     Policy { node: GlobalE2NodeId, command: SliceCommand, rntis: Vec<u16> },
 }

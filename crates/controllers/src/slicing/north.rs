@@ -1,16 +1,16 @@
 //! The controller's resources.
 use super::policy::slice_of;
-use super::resources::{AssociationResource, Rule, ShareResource};
-use super::{Node, PolicyResource, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
+use super::resources::{AllocationResource, AssociationResource, CellResource, Rule, ShareResource};
+use super::{Node, PolicyResource, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
 use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::rrc::RrcEvent;
+use ranlab_wire::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
 use ranlab_wire::e2sm::slice::{SLICES_MAX, SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
-const THERE: &str =
-    "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/ues/RNTI and policy";
+const THERE: &str = "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/slices/ID/allocation, \
+     nodes/NODE/ues/RNTI, nodes/NODE/ues/RNTI/cell and policy";
 
 impl Slicing {
     pub(super) fn northbound(
@@ -85,6 +85,9 @@ impl Slicing {
                 if is_there { SliceCommand::Modify(slice) } else { SliceCommand::Add(slice) }
             }
             (["slices", slice], Delete) => SliceCommand::Delete(slice_id(slice)?),
+            (["slices", slice, "allocation"], Put) => {
+                SliceCommand::Allocate(body::<AllocationResource>(request)?.of(slice_id(slice)?))
+            }
             (["ues", rnti], Get) => {
                 let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
                 let ue = self.ues.get(&id, rnti);
@@ -96,15 +99,45 @@ impl Slicing {
                 let slice = body::<AssociationResource>(request)?.slice;
                 SliceCommand::Associate(vec![UeSlice { rnti, slice }])
             }
+            (["ues", rnti, "cell"], Get | Put) => {
+                let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
+                let unknown = || Fault::new(404, format!("there is no UE {rnti}"));
+                let cell_id = self.ues.get(&id, rnti).ok_or_else(unknown)?.cell_id;
+                if request.method == Get {
+                    return Ok(Done::Answer(json!({ "cell_id": cell_id })));
+                }
+                let target_cell_id = body::<CellResource>(request)?.cell_id;
+                let handover = RrcHandover { rnti, cell_id, target_cell_id };
+                return self.hand_over(id, handover, request.token, out);
+            }
             ([], _) => return Err(Fault::method("GET")),
-            (["slices"], _) | (["ues", _], _) => return Err(Fault::method("GET, PUT")),
+            (["slices"], _) | (["ues", _], _) | (["ues", _, "cell"], _) => {
+                return Err(Fault::method("GET, PUT"));
+            }
             (["slices", _], _) => return Err(Fault::method("GET, PUT, DELETE")),
+            (["slices", _, "allocation"], _) => return Err(Fault::method("PUT")),
             _ => return Err(missing("resource", &request.path, THERE)),
         };
         let lost = || Fault::new(503, "the base station is not connected, or offers no SLICE");
         let function = self.watch.function(&id, SLICE).ok_or_else(lost)?;
         let waiting = Waiting::North { node: id, token: request.token, command: command.clone() };
         self.commands.send((id, function), &command, waiting, out)?;
+        Ok(Done::Later)
+    }
+
+    /// Has the part of a base station that has the connections hand a UE over.
+    fn hand_over(
+        &mut self,
+        id: GlobalE2NodeId,
+        handover: RrcHandover,
+        token: u64,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let parts = self.nodes.keys().filter(|part| part.base_station() == id.base_station());
+        let to = parts.filter_map(|part| Some((*part, self.watch.function(part, RRC)?))).next();
+        let lost = || Fault::new(503, "the base station is not connected, or offers no RRC");
+        let command = RrcCommand::Handover(handover);
+        self.commands.send(to.ok_or_else(lost)?, &command, Waiting::HandOver { token }, out)?;
         Ok(Done::Later)
     }
 
@@ -132,6 +165,11 @@ fn slices(report: &SliceIndication) -> Json {
     let mut json = json!(SliceSetResource::from(&report.set));
     json["prbs"] = report.prbs.into();
     json["prbs_offered"] = report.prbs_offered.into();
+    for (name, told) in [("slot", report.slot), ("slot_us", report.slot_us.map(u64::from))] {
+        if let Some(told) = told {
+            json[name] = told.into();
+        }
+    }
     json["got"] = report.got.iter().map(ShareResource::from).map(|share| json!(share)).collect();
     json
 }

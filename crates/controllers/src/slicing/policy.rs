@@ -63,13 +63,15 @@ impl Slicing {
 
     /// A command has ended.
     pub(super) fn ended(&mut self, waiting: Waiting, ended: Result<(), Fault>, out: &mut IAppOutbox) {
+        let reply = |token| match &ended {
+            Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
+            Err(fault) => fault.reply(token),
+        };
         let id = match waiting {
+            // RRC tells where it is then.
+            Waiting::HandOver { token } => return out.reply(reply(token)),
             Waiting::North { node, token, command } => {
-                let reply = match &ended {
-                    Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
-                    Err(fault) => fault.reply(token),
-                };
-                out.reply(reply);
+                out.reply(reply(token));
                 if ended.is_ok() {
                     self.took_effect(&node, &command);
                     self.by_hand(&node, &command);

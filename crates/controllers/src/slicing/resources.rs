@@ -3,7 +3,7 @@ use crate::north::{Fault, given};
 use crate::ues::Choice;
 use ranlab_wire::e2sm::slice::{
     DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,
-    SliceParameters, SliceSet, SliceShare, UeScheduler, WHOLE_PPM,
+    SliceAllocation, SliceParameters, SliceSet, SliceShare, UeAllocation, UeScheduler, WHOLE_PPM,
 };
 use serde::{Deserialize, Serialize};
 
@@ -238,6 +238,47 @@ impl From<&SliceSet> for SliceSetResource {
 #[serde(deny_unknown_fields)]
 pub(super) struct AssociationResource {
     pub(super) slice: u16,
+}
+
+/// Where a UE is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CellResource {
+    /// The cell's number at its base station.
+    pub(super) cell_id: u16,
+}
+
+/// Who has what in some slots of a slice whose UE scheduler is `remote`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AllocationResource {
+    /// The first slot; without it the next one for which the slice has no allocation yet.
+    #[serde(default, deserialize_with = "given")]
+    slot: Option<u64>,
+    /// So many slots, one after the other.
+    #[serde(default = "one")]
+    slots: u16,
+    ues: Vec<UeAllocationResource>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UeAllocationResource {
+    rnti: u16,
+    prbs: u16,
+    #[serde(default, deserialize_with = "given")]
+    mcs: Option<u8>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+impl AllocationResource {
+    pub(super) fn of(&self, slice: u16) -> SliceAllocation {
+        let ue = |ue: &UeAllocationResource| UeAllocation { rnti: ue.rnti, prbs: ue.prbs, mcs: ue.mcs };
+        SliceAllocation { slice, slot: self.slot, slots: self.slots, ues: self.ues.iter().map(ue).collect() }
+    }
 }
 
 /// Which UEs belong into which slice, by what they chose when they attached: the first rule that fits a UE decides. The

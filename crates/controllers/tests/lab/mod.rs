@@ -6,15 +6,17 @@ pub(crate) mod cell;
 
 use bytes::Bytes;
 use cell::MockCell;
+use ranlab_controllers::virt::{Desk, Errand, FaceId};
 use ranlab_e2::agent::{Agent, AgentConfig, AgentInput, AgentOutput, ControllerId};
+use ranlab_e2::functions::{rrc, slice};
 use ranlab_e2::ric::*;
 use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
-    InterfaceNg,
+    InterfaceF1, InterfaceNg,
 };
 use serde_json::Value as Json;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub(crate) struct Station {
@@ -31,8 +33,17 @@ struct Seat {
     iapps: Vec<IAppId>,
 }
 
+/// A virtualization controller, where its operators' controllers are, and its agents among the base stations.
+struct Shared {
+    seat: usize,
+    desk: Desk,
+    operators: Vec<String>,
+    faces: BTreeMap<FaceId, usize>,
+}
+
 pub(crate) struct Lab {
     rics: Vec<Seat>,
+    shared: Vec<Shared>,
     pub(crate) stations: Vec<Station>,
     pub(crate) now: Time,
     replies: Vec<NorthboundReply>,
@@ -42,7 +53,8 @@ pub(crate) struct Lab {
 impl Lab {
     pub(crate) fn new(iapp: Box<dyn IApp>) -> Self {
         let (rics, stations, replies) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lab = Self { rics, stations, now: Time::from_nanos(1), replies, tokens: 0 };
+        let (now, shared) = (Time::from_nanos(1), Vec::new());
+        let mut lab = Self { rics, shared, stations, now, replies, tokens: 0 };
         lab.controller("mem://ric", iapp);
         lab
     }
@@ -53,6 +65,50 @@ impl Lab {
         let iapps = vec![ric.add_iapp(iapp)];
         self.rics.push(Seat { address: address.to_owned(), ric, iapps });
         self.rics.len() - 1
+    }
+
+    /// Has the agents of a virtualization controller go to its operators.
+    pub(crate) fn share(&mut self, seat: usize, desk: Desk, operators: &[&str]) {
+        let operators = operators.iter().map(|address| (*address).to_owned()).collect();
+        self.shared.push(Shared { seat, desk, operators, faces: BTreeMap::new() });
+    }
+
+    /// Does what virtualization controllers want done; whether they wanted nothing.
+    fn run_errands(&mut self) -> bool {
+        let mut quiet = true;
+        for n in 0..self.shared.len() {
+            while let Some(errand) = self.shared[n].desk.next_errand() {
+                quiet = false;
+                let shared = &mut self.shared[n];
+                match errand {
+                    Errand::Open(face) => {
+                        let (id, operator) = shared.desk.face(face).unwrap();
+                        let at = *shared.faces.entry(face).or_insert_with(|| {
+                            let (agent, cell) = (shared.desk.agent(face).unwrap(), MockCell::default());
+                            self.stations.push(Station { agent, cell, id, links: Vec::new() });
+                            self.stations.len() - 1
+                        });
+                        let address = shared.operators[operator].clone();
+                        self.stations[at].agent.add_controller(self.now, address).unwrap();
+                    }
+                    Errand::Close(face) => {
+                        let agent = &mut self.stations[shared.faces[&face]].agent;
+                        for id in agent.controllers().map(|(id, _)| id).collect::<Vec<_>>() {
+                            agent.remove_controller(self.now, id).unwrap();
+                        }
+                    }
+                    Errand::Tend(face) => {
+                        let agent = &mut self.stations[shared.faces[&face]].agent;
+                        shared.desk.tend(face, agent, self.now);
+                    }
+                    Errand::Rouse => {
+                        let Seat { ric, iapps, .. } = &mut self.rics[shared.seat];
+                        ric.rouse(self.now, iapps[0]);
+                    }
+                }
+            }
+        }
+        quiet
     }
 
     /// A further iApp of a controller, before base stations come.
@@ -72,6 +128,28 @@ impl Lab {
         let cell = MockCell::default();
         cell.register(&mut agent);
         self.adopt(agent, cell, id)
+    }
+
+    /// The first of a base station's parts: a CU with the UEs' connections, and DUs with a carrier each.
+    pub(crate) fn parts(&mut self, cu: GlobalE2NodeId, dus: &[GlobalE2NodeId]) -> usize {
+        let component = |interface, id| {
+            let configuration = ComponentConfiguration::default();
+            ComponentConfigItem { interface, id, configuration }
+        };
+        let f1 = |du: &GlobalE2NodeId| {
+            let du_id = du.part_ids().1.unwrap();
+            component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id }))
+        };
+        let (mut agent, cell) =
+            (Agent::new(AgentConfig::new(cu, dus.iter().map(f1).collect())), MockCell::default());
+        agent.register(rrc::function(cell.clone()), Some(cell::RRC)).unwrap();
+        let first = self.adopt(agent, cell, cu);
+        for du in dus {
+            let (mut agent, cell) = (Agent::new(AgentConfig::new(*du, vec![f1(du)])), MockCell::default());
+            agent.register(slice::function(cell.clone()), Some(cell::SLICE)).unwrap();
+            self.adopt(agent, cell, *du);
+        }
+        first
     }
 
     /// A base station whose functions are registered; with a radio of its own its mock is idle.
@@ -103,6 +181,7 @@ impl Lab {
             for n in 0..self.stations.len() {
                 quiet &= self.carry_up(n);
             }
+            quiet &= self.run_errands();
             if quiet {
                 return;
             }
@@ -211,6 +290,33 @@ impl Lab {
         self.settle();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.token, self.replies.len()), (token, 0));
+        (reply.status, serde_json::from_slice(&reply.body).unwrap())
+    }
+
+    /// Asks the first controller's iApp for what takes time: [`ended`](Self::ended) has the answer.
+    pub(crate) fn begin(&mut self, method: Method, path: &str, body: &str) {
+        self.tokens += 1;
+        let (token, path, body) = (self.tokens, path.to_owned(), Bytes::copy_from_slice(body.as_bytes()));
+        let Seat { ric, iapps, .. } = &mut self.rics[0];
+        ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body });
+        self.settle();
+        assert_eq!(self.replies.len(), 0, "answered at once");
+    }
+
+    /// Asks for what is answered at once and without a body.
+    pub(crate) fn begin_and_end(&mut self, method: Method, path: &str, status: u16) {
+        self.tokens += 1;
+        let (token, path) = (self.tokens, path.to_owned());
+        let Seat { ric, iapps, .. } = &mut self.rics[0];
+        ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body: Bytes::new() });
+        self.settle();
+        let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
+        assert_eq!((reply.status, reply.body.len()), (status, 0));
+    }
+
+    pub(crate) fn ended(&mut self) -> (u16, Json) {
+        let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply"));
+        assert_eq!((reply.token, self.replies.len()), (self.tokens, 0));
         (reply.status, serde_json::from_slice(&reply.body).unwrap())
     }
 

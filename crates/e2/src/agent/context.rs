@@ -109,6 +109,30 @@ impl FunctionContext<'_> {
         self.core.explanation = Some(outcome);
     }
 
+    /// The control being handled will be answered by [`answer`](Self::answer): its function accepts it for now with an
+    /// outcome that nobody is told. `None` if no control is being handled, or too many wait for their answers. If its
+    /// controller is lost meanwhile, nobody waits for the answer any more.
+    pub fn answer_later(&mut self) -> Option<ControlTicket> {
+        self.core.controls.defer()
+    }
+
+    /// Whether [`answer_later`](Self::answer_later) would be granted.
+    pub fn may_answer_later(&self) -> bool {
+        self.core.controls.has_room()
+    }
+
+    /// Answers a control that was put off; a refusal may be [`explain`](Self::explain)ed before. Whether somebody still
+    /// waited for it.
+    pub fn answer(&mut self, ticket: ControlTicket, answer: Result<ControlOutcome, Cause>) -> bool {
+        let open = self.core.controls.take(ticket, self.function);
+        let waited = open.is_some();
+        if let Some(open) = open {
+            self.core.answer_control(open, answer);
+        }
+        self.core.explanation = None;
+        waited
+    }
+
     /// Sends an indication. It gets the subscription's next RICindicationSN here, before anything can drop it: a
     /// receiver sees every drop as a gap.
     pub fn indicate(&mut self, indication: Indication<'_>) -> Result<(), ContextError> {

@@ -1,4 +1,5 @@
 //! All of an agent but its functions: what a function may reach while it is being called.
+use super::controls::Controls;
 use super::link::{Link, Pending, State};
 use super::subscriptions::Subscriptions;
 use super::ues::Ues;
@@ -43,6 +44,7 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// What a function says about the control that it refuses.
     pub(super) explanation: Option<Bytes>,
+    pub(super) controls: Controls,
     next_controller: u32,
     pub(super) random: Random,
 }
@@ -62,6 +64,7 @@ impl Core {
             counters: AgentCounters::default(),
             scratch: Vec::new(),
             explanation: None,
+            controls: Controls::default(),
             next_controller: 0,
         }
     }

@@ -36,14 +36,16 @@ pub trait RanFunction: Send {
     /// A subscription is gone: deleted by its controller, by a reset, or with its connection.
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId);
 
-    /// A controller wants something done.
+    /// A controller wants something done. Who has to ask somebody else first puts the answer off
+    /// ([`FunctionContext::answer_later`]).
     fn on_control(
         &mut self,
         ctx: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause>;
 
-    /// The time has come that was asked for with [`FunctionContext::wake_at`].
+    /// The time has come that was asked for with [`FunctionContext::wake_at`], or somebody has
+    /// [roused](super::Agent::rouse) the function.
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let _ = ctx;
     }
@@ -132,6 +134,10 @@ pub struct ControlRequest<'a> {
     /// Which answer the controller wants; the agent sees to it.
     pub ack_request: Option<RicControlAckRequest>,
 }
+
+/// A control whose answer was put off, in the agent's own numbering: never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ControlTicket(pub u64);
 
 /// A control that was executed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

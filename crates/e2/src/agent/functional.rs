@@ -1,4 +1,5 @@
 //! Functional procedures (clause 8.2): what a controller wants from RAN functions.
+use super::controls::OpenControl;
 use super::subscriptions::Subscription;
 use super::*;
 use ranlab_wire::e2ap::*;
@@ -201,7 +202,6 @@ impl Agent {
 
     pub(super) fn on_control(&mut self, id: ControllerId, request: &RicControlRequest) {
         let (request_id, function_id) = (request.request_id, request.function_id);
-        let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
         let asked = ControlRequest {
             request_id,
             call_process_id: request.call_process_id.as_ref(),
@@ -210,37 +210,18 @@ impl Agent {
             ack_request: request.ack_request,
         };
         self.core.explanation = None;
+        let open = OpenControl {
+            controller: id,
+            request_id,
+            function_id,
+            call_process_id: request.call_process_id.clone(),
+            wants_ack: request.ack_request == Some(RicControlAckRequest::Ack),
+        };
+        self.core.controls.begin(open);
         let answer = self.call(function_id, Some(id), |f, ctx| f.on_control(ctx, asked));
-        let call_process_id = request.call_process_id.clone();
-        match answer.unwrap_or(Err(NO_FUNCTION)) {
-            Ok(done) => {
-                self.core.counters.controls += 1;
-                if request.ack_request != Some(RicControlAckRequest::Ack) {
-                    return;
-                }
-                let v1 = version == Version::V1_01;
-                let acknowledge = Message::RicControlAcknowledge(RicControlAcknowledge {
-                    request_id,
-                    function_id,
-                    call_process_id,
-                    status: v1.then_some(RicControlStatus::Success),
-                    outcome: done.outcome,
-                });
-                self.core.send(id, &acknowledge);
-            }
-            Err(cause) => {
-                self.core.counters.controls_refused += 1;
-                let outcome = self.core.explanation.take();
-                let failure = Message::RicControlFailure(RicControlFailure {
-                    request_id,
-                    function_id,
-                    call_process_id,
-                    cause: cause::fit(cause, version),
-                    outcome,
-                    diagnostics: None,
-                });
-                self.core.send(id, &failure);
-            }
+        let answer = answer.unwrap_or(Err(NO_FUNCTION));
+        if let Some(open) = self.core.controls.end(answer.is_ok()) {
+            self.core.answer_control(open, answer);
         }
     }
 

@@ -46,7 +46,7 @@ impl Agent {
         }
         self.core.event(AgentEvent::PduRefused { controller: id, reason });
         // An answer to a broken error indication could be answered by another one, for ever.
-        if !matches!(rejection.envelope, Some((_, 2, _))) {
+        if !matches!(rejection.envelope, Some((_, 2, _))) && !rejection.is_ignorable() {
             let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
             self.core.send(id, &Message::ErrorIndication(rejection.error_indication(version)));
         }

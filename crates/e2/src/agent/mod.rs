@@ -10,11 +10,12 @@
 //! | `function`, `context` | the door for service models: what they are asked and what they may do |
 //! | `setup` | connecting, the setup, its refusals, reconnecting |
 //! | `global` | reset, service update, configuration update, connection update, removal, errors |
-//! | `functional` | subscription, deletion, control, modification, query |
+//! | `functional`, `controls` | subscription, deletion, control, modification, query; controls that are answered later |
 //! | `link`, `subscriptions`, `ues` | what is known of a controller, a subscription, a UE |
 mod cause;
 mod config;
 mod context;
+mod controls;
 mod core;
 mod function;
 mod functional;
@@ -114,6 +115,7 @@ impl Agent {
             self.end_subscription(subscription);
         }
         let function = self.functions.remove(&id)?;
+        self.core.controls.forget(|control| control.function_id == id);
         self.core.offers.remove(&id);
         self.functions_changed();
         Some(function)
@@ -197,6 +199,11 @@ impl Agent {
         self.core.ues.dissociate(ue, controller);
     }
 
+    /// All UEs.
+    pub fn ues(&self) -> UeFilter<'_> {
+        self.core.ues.all()
+    }
+
     /// The UEs exposed to a controller.
     pub fn ues_of(&self, controller: ControllerId) -> UeFilter<'_> {
         self.core.ues.of(controller, self.core.first())
@@ -213,6 +220,13 @@ impl Agent {
         }
         self.settle();
         self.expire();
+        self.settle();
+    }
+
+    /// Wakes a function: what it waits for outside has happened.
+    pub fn rouse(&mut self, now: Time, function: RanFunctionId) {
+        self.core.now = now.max(self.core.now);
+        self.call(function, None, |f, ctx| f.on_wake(ctx));
         self.settle();
     }
 
@@ -308,6 +322,7 @@ impl Agent {
     }
 
     fn end_subscriptions_of(&mut self, controller: ControllerId) {
+        self.core.controls.forget(|control| control.controller == controller);
         let all: Vec<_> = self.core.subscriptions.of_controller(controller).collect();
         all.into_iter().for_each(|id| self.end_subscription(id));
     }

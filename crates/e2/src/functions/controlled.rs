@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
 const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
-const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+pub(super) const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
 const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+pub(super) const BUSY: Cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
 
 /// Who asks, and what it may touch.
 #[derive(Debug, Clone)]
@@ -48,7 +49,22 @@ pub(super) trait Obeys: Send {
         now: Time,
         asker: &Asker<'_>,
         command: <Self::Model as ServiceModel>::Control,
-    ) -> Result<(), Refusal>;
+    ) -> Result<Progress, Refusal>;
+
+    /// What became of commands that were put off.
+    fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
+        Vec::new()
+    }
+}
+
+/// How far a command has come that was not refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It is carried out.
+    Done,
+    /// Somebody else was asked. The number is the base station's own, never used twice; by it it tells the end, for which
+    /// the function is [roused](crate::agent::Agent::rouse).
+    Later(u64),
 }
 
 /// The RAN function of such a model.
@@ -57,11 +73,56 @@ pub(super) struct Controlled<S> {
     pub(super) station: S,
     periods: Periods,
     actions: BTreeMap<SubscriptionId, Vec<RicActionId>>,
+    later: Later,
+}
+
+/// Commands that were put off, by the base station's number.
+#[derive(Debug, Default)]
+pub(super) struct Later(BTreeMap<u64, ControlTicket>);
+
+impl Later {
+    /// Answers a command, now or later; that there is [room](FunctionContext::may_answer_later) was asked before.
+    pub(super) fn answer(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        encoding: Encoding,
+        done: Result<Progress, Refusal>,
+    ) -> Result<ControlOutcome, Cause> {
+        match done {
+            Ok(progress) => {
+                if let Progress::Later(number) = progress {
+                    self.0.extend(ctx.answer_later().map(|ticket| (number, ticket)));
+                }
+                Ok(ControlOutcome::default())
+            }
+            Err(refusal) => {
+                ctx.explain(refusal.to_octets(encoding).unwrap_or_default());
+                Err(REFUSED)
+            }
+        }
+    }
+
+    /// Answers those that have ended meanwhile.
+    pub(super) fn conclude(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        encoding: Encoding,
+        ended: Vec<(u64, Result<(), Refusal>)>,
+    ) {
+        for (number, end) in ended {
+            let Some(ticket) = self.0.remove(&number) else { continue };
+            let answer = end.map(|()| ControlOutcome::default()).map_err(|refusal| {
+                ctx.explain(refusal.to_octets(encoding).unwrap_or_default());
+                REFUSED
+            });
+            ctx.answer(ticket, answer);
+        }
+    }
 }
 
 impl<S: Obeys> Controlled<S> {
     pub(super) fn new(station: S) -> Self {
-        Self { station, periods: Periods::default(), actions: BTreeMap::new() }
+        Self { station, periods: Periods::default(), actions: BTreeMap::new(), later: Later::default() }
     }
 
     fn encoding() -> Encoding {
@@ -152,19 +213,18 @@ impl<S: Obeys> RanFunction for Controlled<S> {
         let (Ok(_), Ok(command), Some(controller)) = (header, command, ctx.controller()) else {
             return Err(INVALID);
         };
+        if !ctx.may_answer_later() {
+            return Err(BUSY);
+        }
         let known = ctx.controllers().map(|(id, _)| id).collect();
         let asker = Asker { controller, first: ctx.first_controller(), known, ues: ctx.ues() };
-        match self.station.obey(ctx.now(), &asker, command) {
-            Ok(()) => Ok(ControlOutcome::default()),
-            Err(refusal) => {
-                ctx.explain(refusal.to_octets(encoding).unwrap_or_default());
-                Err(REFUSED)
-            }
-        }
+        let done = self.station.obey(ctx.now(), &asker, command);
+        self.later.answer(ctx, encoding, done)
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
+        self.later.conclude(ctx, Self::encoding(), self.station.ended());
         while let Some(due) = self.periods.pop(now) {
             let message = self.station.report(now, ctx.ues_of(due.subscription));
             let actions = self.actions.get(&due.subscription).map_or(&[][..], Vec::as_slice);

@@ -6,12 +6,16 @@
 //! | [`stats`] | statistics models and any other periodic report | report |
 //! | [`mod@slice`] | SLICE, id 137 | report, control: how the carrier is shared |
 //! | [`traffic`] | TRAFFIC, id 138 | report, control: queues, filters and pacer of a bearer |
-//! | [`rrc`] | RRC, id 136 | report: who attaches, leaves and is handed over |
+//! | [`rrc`] | RRC, id 136 | report, control: who attaches, leaves and is handed over |
+//! | [`kpm`] | KPM, id 2 | report: measurements of 3GPP, by node, by UE, by condition |
+//! | [`rc`] | RC, id 3 | control: quotas of slices, handover |
 //! | [`association`] | id 139 | control: which controllers the agent has, and which UEs they see |
 pub mod association;
 mod controlled;
 pub mod hw;
+pub mod kpm;
 mod periods;
+pub mod rc;
 pub mod rrc;
 pub mod slice;
 pub mod stats;

@@ -1,13 +1,15 @@
 //! RRC at a base station ([`ranlab_wire::e2sm::rrc`]).
 //!
 //! A controller hears of the UEs that it sees. One that begins to see a UE is told that it is connected, one that ceases
-//! to is told of a release: to it these are the same.
-use super::controlled::{description, reports, tell};
+//! to is told of a release: to it these are the same. It hands over UEs that it sees.
+pub use super::controlled::Progress;
+use super::controlled::{BUSY, INVALID, Later, description, reports, tell};
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId};
-use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcHandover, RrcIndication, RrcTrigger};
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,6 +25,20 @@ pub trait RrcSource: Send {
 
     /// What happened since it was last asked, oldest first.
     fn events(&mut self, now: Time) -> Vec<RrcEvent>;
+
+    /// Hands a UE over to another of its cells. Whoever refuses has changed nothing.
+    ///
+    /// # Errors
+    /// The base station cannot do this.
+    fn hand_over(&mut self, now: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
+        let _ = (now, handover);
+        Err(Refusal::new(Reason::NotSupported, "the base station hands no UE over"))
+    }
+
+    /// What became of the handovers of which it said [`Progress::Later`].
+    fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
+        Vec::new()
+    }
 
     /// When to ask next.
     fn ask_at(&self, now: Time) -> Time {
@@ -46,12 +62,13 @@ struct Function<S> {
     listeners: BTreeMap<SubscriptionId, Listener>,
     periods: Periods,
     ask_at: Time,
+    later: Later,
 }
 
 /// The RAN function; register it as [`ranlab_wire::e2sm::rrc::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
     let (listeners, periods) = (BTreeMap::new(), Periods::default());
-    Box::new(Function { source, listeners, periods, ask_at: Time::ZERO })
+    Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: Later::default() })
 }
 
 fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
@@ -151,14 +168,27 @@ impl<S: RrcSource> RanFunction for Function<S> {
 
     fn on_control(
         &mut self,
-        _: &mut FunctionContext<'_>,
-        _: ControlRequest<'_>,
+        ctx: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
-        Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
+        let command = RrcCommand::decode_as(Encoding::Per, control.message).map_err(|_| INVALID)?;
+        if !control.header.is_empty() {
+            return Err(INVALID);
+        }
+        if !ctx.may_answer_later() {
+            return Err(BUSY);
+        }
+        let RrcCommand::Handover(handover) = command;
+        let done = match sees(ctx.ues(), handover.rnti) {
+            true => self.source.hand_over(ctx.now(), &handover),
+            false => Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", handover.rnti))),
+        };
+        self.later.answer(ctx, Encoding::Per, done)
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
+        self.later.conclude(ctx, Encoding::Per, self.source.ended());
         if self.ask_at <= now {
             self.ask(ctx);
         }

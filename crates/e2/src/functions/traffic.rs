@@ -1,5 +1,5 @@
 //! TRAFFIC at a base station ([`ranlab_wire::e2sm::traffic`]). A controller commands the bearers of UEs that it sees.
-use super::controlled::{Asker, Controlled, Obeys};
+use super::controlled::{Asker, Controlled, Obeys, Progress};
 use crate::Time;
 use crate::agent::*;
 use ranlab_wire::e2sm::control::{Reason, Refusal};
@@ -34,12 +34,12 @@ impl<C: TrafficControl> Obeys for Station<C> {
         self.0.report(now, ues)
     }
 
-    fn obey(&mut self, now: Time, asker: &Asker<'_>, command: TrafficCommand) -> Result<(), Refusal> {
+    fn obey(&mut self, now: Time, asker: &Asker<'_>, command: TrafficCommand) -> Result<Progress, Refusal> {
         let BearerId { rnti, rbid } = command.bearer;
         let config = Some(command.bearer).filter(|_| asker.sees(rnti)).and_then(|id| self.0.config(id));
         let unknown =
             || Refusal::new(Reason::UnknownBearer, format!("there is no bearer {rbid} of a UE {rnti}"));
         let next = config.ok_or_else(unknown)?.after(&command.action)?;
-        self.0.control(now, &command, &next)
+        self.0.control(now, &command, &next).map(|()| Progress::Done)
     }
 }

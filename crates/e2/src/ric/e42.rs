@@ -2,7 +2,7 @@
 use super::links::Role;
 use super::nodes::{Node, NodeInfo};
 use super::words::{self, cause_in, transaction_in};
-use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, XappGrant, XappInfo};
+use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, Side, XappGrant, XappInfo};
 use crate::Time;
 use crate::peer::filled;
 use bytes::Bytes;
@@ -94,6 +94,7 @@ fn following(id: XappId) -> XappId {
 impl Ric {
     /// The first message on an E42 connection: a setup, which fixes the numbering, or nothing.
     pub(super) fn first_e42(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
+        self.hint_at_first(id, Side::E42, pdu);
         let Some(version) = e42::numbering_of(pdu) else {
             return self.links.misplaced(id, "the first message", &self.config.limits, &mut self.counters);
         };

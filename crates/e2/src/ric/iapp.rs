@@ -171,6 +171,8 @@ pub enum IAppInput<'a> {
     Northbound(&'a NorthboundRequest),
     /// A deadline that the iApp has set.
     Timer(u64),
+    /// Something waits for the iApp outside, where it and its owner know.
+    Roused,
 }
 
 /// Controller logic: no clock, no sockets, no threads.
@@ -299,6 +301,7 @@ pub(super) enum Notice {
     QueryDone(RicRequestId, Outcome),
     Northbound(NorthboundRequest),
     Timer(u64),
+    Roused,
 }
 
 impl Notice {
@@ -330,6 +333,7 @@ impl Notice {
             Self::QueryDone(id, outcome) => IAppInput::QueryDone { request: RequestHandle::of(*id), outcome },
             Self::Northbound(request) => IAppInput::Northbound(request),
             Self::Timer(token) => IAppInput::Timer(*token),
+            Self::Roused => IAppInput::Roused,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The hot path: an indication finds its subscription by the request id in its first octets and goes to every owner,
 //! to an xApp with nothing changed but those octets. Nothing is decoded or allocated on the way to an xApp.
-use super::subscription_table::Subscription;
 use super::{IAppInput, Owner, Ric, SubscriptionHandle};
 use crate::{Frame, Time};
 use bytes::Bytes;
@@ -10,8 +9,8 @@ impl Ric {
     /// Delivers an indication in the usual form; whether it was one.
     pub(super) fn indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Some(head) = fast::Head::peek(pdu) else { return false };
-        let Some(node) = self.nodes.at(place) else { return false };
-        let found = node.subscriptions.find(head.request_id).filter(|s| s.function == head.function_id);
+        let Some(node) = self.nodes.at_mut(place) else { return false };
+        let found = node.subscriptions.find_mut(head.request_id).filter(|s| s.function == head.function_id);
         let Some(subscription) = found else {
             // Only a whole message may be called stray; half of one is a fault.
             if fast::Indication::decode(pdu).is_none() {
@@ -23,6 +22,9 @@ impl Ric {
         };
         let mut view = None;
         self.counters.indications += 1;
+        if subscription.hear(now) {
+            self.links.hints.clear_silence(&node.info.id, subscription.function);
+        }
         for sink in &subscription.sinks {
             match sink.owner {
                 Owner::Xapp { conn, .. } => {
@@ -52,14 +54,17 @@ impl Ric {
 
     /// Delivers an indication that only the general codec could read.
     pub(super) fn unusual_indication(&mut self, now: Time, place: usize, m: &RicIndication) {
-        let Some(node) = self.nodes.at(place) else { return };
-        let found = node.subscriptions.find(m.request_id).filter(|s| s.function == m.function_id);
-        let Some(Subscription { sinks, .. }) = found else {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let found = node.subscriptions.find_mut(m.request_id).filter(|s| s.function == m.function_id);
+        let Some(subscription) = found else {
             self.counters.indications_stray += 1;
             return self.stray(now, place, m.request_id, m.function_id);
         };
         self.counters.indications += 1;
-        for sink in sinks {
+        if subscription.hear(now) {
+            self.links.hints.clear_silence(&node.info.id, subscription.function);
+        }
+        for sink in &subscription.sinks {
             match sink.owner {
                 Owner::Xapp { conn, .. } => {
                     let message =

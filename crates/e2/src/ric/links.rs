@@ -1,4 +1,5 @@
 //! Connections with their outboxes, and what the driver is to do.
+use super::hints::{self, Hints};
 use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
 use crate::{FlowId, Frame, Outbox, Time};
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub(super) struct Conn {
     /// A `Transmit` is among the outputs.
     announced: bool,
     pub(super) closing: bool,
+    /// It is known what brought this peer here: no further guess is made.
+    pub(super) explained: bool,
 }
 
 /// Connection ids are counted by the driver: they need no protection against chosen collisions, and a keyed
@@ -66,6 +69,7 @@ pub(super) struct Links {
     /// The time of what is being handled.
     now: Time,
     hosts: FaultyHosts,
+    pub(super) hints: Hints,
 }
 
 /// Faults of each host in the current second.
@@ -104,6 +108,10 @@ impl Links {
         self.now = now;
     }
 
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
     /// Takes a connection in, unless its side is full.
     pub(super) fn open(&mut self, now: Time, id: ConnId, side: Side, peer: &str, config: &RicConfig) -> bool {
         let (limit, outbox) = match side {
@@ -127,6 +135,7 @@ impl Links {
             setups: (0, 0),
             announced: false,
             closing: false,
+            explained: false,
         };
         if self.conns.insert(id, conn).is_none() {
             self.counts[side as usize] += 1;
@@ -266,7 +275,14 @@ impl Links {
     ) {
         counters.undecodable += 1;
         let Some(conn) = self.open_conn(id) else { return };
+        if rejection.is_ignorable() && conn.role != Role::New {
+            return;
+        }
         let indication = rejection.error_indication(conn.version);
+        if !conn.explained {
+            let peer = conn.peer.clone();
+            self.hint(peer, None, None, hints::of_rejection(rejection));
+        }
         self.fault(id, indication, rejection.to_string(), limits, counters);
     }
 

@@ -12,11 +12,13 @@
 //! | `indications` | the hot path |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
+//! | `hints` | what is likely wrong where users get stuck |
 //! | `policy` | who may join and what they see |
 //! | `iapp` | controller logic in the same process |
 //! | `limits` | every bound, every timer, every counter |
 mod change;
 mod e42;
+mod hints;
 mod iapp;
 mod indications;
 mod limits;
@@ -37,13 +39,16 @@ mod turns;
 mod words;
 
 pub use change::{SubscriptionChange, SubscriptionChanged};
+pub use hints::Hint;
 pub use iapp::{
     ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, Method, NorthboundReply, NorthboundRequest, Outcome,
     RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
 pub use nodes::NodeInfo;
-pub use policy::{AllowAll, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy};
+pub use policy::{
+    Admission, AllowAll, NoAdmission, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy,
+};
 pub use procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use ran_db::{NodeKind, RanInfo};
 pub use snapshot::{ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot};
@@ -156,6 +161,8 @@ pub enum RicEvent {
         /// What.
         what: String,
     },
+    /// What is likely wrong with a peer; told when it is new.
+    Hint(Hint),
     /// A global procedure of the RIC ended.
     Procedure {
         /// At which node.
@@ -200,6 +207,8 @@ pub struct RicConfig {
     pub timers: RicTimers,
     /// Decides about xApps.
     pub policy: Box<dyn XappPolicy>,
+    /// Which base stations may set up; none named: all.
+    pub admissions: Vec<Admission>,
 }
 
 changed_by!(RicConfig);
@@ -220,6 +229,7 @@ impl Default for RicConfig {
             limits: Limits::default(),
             timers: RicTimers::default(),
             policy: Box::new(AllowAll),
+            admissions: Vec::new(),
         }
     }
 }
@@ -344,6 +354,14 @@ impl Ric {
         }
     }
 
+    /// Tells an iApp that something waits for it outside ([`IAppInput::Roused`]).
+    pub fn rouse(&mut self, now: Time, iapp: IAppId) {
+        if iapp.0 < self.iapps.len() {
+            self.notices.push_back((iapp.0, Notice::Roused));
+            self.settle(now);
+        }
+    }
+
     /// What has been counted.
     pub fn counters(&self) -> RicCounters {
         RicCounters { indications_dropped: self.links.indications_dropped(), ..self.counters }
@@ -420,6 +438,7 @@ impl Ric {
                 }
             }
             Timer::Subscription { node, slot } => self.subscription_expired(now, node, slot),
+            Timer::Silence { node, slot } => self.silence_expired(now, node, slot),
             Timer::Request { node, instance } => self.request_expired(node, instance),
             Timer::Procedure { node, transaction } => self.procedure_expired(now, node, transaction),
             Timer::Turn { node } => self.next_turn(now, node),

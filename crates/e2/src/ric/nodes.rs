@@ -1,15 +1,17 @@
 //! Who is a node: setup, loss, takeover, and what is known of it.
+use super::hints::{self, SetupRefused};
 use super::links::Role;
 use super::procedures::Procedures;
 use super::requests::Requests;
 use super::subscription_table::SubscriptionTable;
 use super::turns::Turns;
 use super::words::{ack_item, ack_update, cause_in, transaction_in};
-use super::{ConnId, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Timer};
+use super::{ConnId, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Side, Timer};
 use crate::Time;
 use crate::peer::{OWN_FUNCTIONS, is_own};
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::by_oid;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -43,7 +45,8 @@ impl NodeInfo {
 
     /// The function of the service model with this object identifier.
     pub fn function_by_oid(&self, oid: &str) -> Option<&RanFunctionItem> {
-        self.functions.iter().find(|f| f.oid.as_deref() == Some(oid))
+        let called = |by: &str| oid == by || by_oid(by).is_some_and(|model| model.is_called(oid));
+        self.functions.iter().find(|f| f.oid.as_deref().is_some_and(called))
     }
 }
 
@@ -112,6 +115,7 @@ struct Refusal {
     cause: Cause,
     time_to_wait: Option<TimeToWait>,
     what: String,
+    why: SetupRefused,
 }
 
 impl Ric {
@@ -131,6 +135,7 @@ impl Ric {
         if let Some(conn) = self.links.open_conn(id) {
             conn.version = version;
         }
+        self.hint_at_first(id, Side::E2, pdu);
         match decode_upgrading(pdu, version) {
             Ok((Decoded { message: Message::E2SetupRequest(request), .. }, version)) => {
                 self.setup(now, id, version, request);
@@ -140,6 +145,15 @@ impl Ric {
             }
             Err(rejection) => self.links.reject(id, &rejection, &self.config.limits, &mut self.counters),
         }
+    }
+
+    /// Says so if the first message of a connection belongs to another listener.
+    pub(super) fn hint_at_first(&mut self, id: ConnId, side: Side, pdu: &[u8]) {
+        let Some(sentence) = hints::of_first(side, pdu) else { return };
+        let Some(conn) = self.links.open_conn(id) else { return };
+        conn.explained = true;
+        let peer = conn.peer.clone();
+        self.links.hint(peer, None, None, sentence);
     }
 
     /// A setup on a connection, be it the first or not.
@@ -158,6 +172,7 @@ impl Ric {
             };
             self.links.say(id, &Message::E2SetupFailure(failure));
             self.links.tell_fault(id, refusal.what, &self.config.limits, &mut self.counters);
+            self.links.hint(peer, None, None, refusal.why.hint());
             return;
         }
         self.counters.setups += 1;
@@ -198,17 +213,28 @@ impl Ric {
     fn may_set_up(&mut self, now: Time, id: ConnId, request: &E2SetupRequest) -> Result<(), Refusal> {
         let (per_second, most) = (self.config.limits.setups_per_second, self.config.limits.nodes);
         let overload = Cause::Misc(CauseMisc::ControlProcessingOverload);
-        let refuse = |cause, wait, what: String| Err(Refusal { cause, time_to_wait: Some(wait), what });
+        let refuse =
+            |why, cause, wait, what: String| Err(Refusal { cause, time_to_wait: Some(wait), what, why });
         if self.links.setup_too_often(now, id, per_second) {
             let what = format!("more than {per_second} setups in a second");
-            return refuse(overload, TimeToWait::V1s, what);
+            return refuse(SetupRefused::TooOften, overload, TimeToWait::V1s, what);
+        }
+        let peer = self.links.conn(id).map_or("", |conn| &conn.peer);
+        let admissions = &self.config.admissions;
+        if !admissions.is_empty() && !admissions.iter().any(|it| it.holds(&request.node_id, peer)) {
+            let what = format!(
+                "{} is not on the list of base stations, or not with that certificate",
+                request.node_id
+            );
+            let cause = Cause::Misc(CauseMisc::OmIntervention);
+            return refuse(SetupRefused::NotListed, cause, TimeToWait::V60s, what);
         }
         let Some(place) = self.nodes.find(&request.node_id) else {
             if self.nodes.by_id.len() < most || self.evict_lost_node() {
                 return Ok(());
             }
             let what = format!("{most} nodes are connected, no more are allowed");
-            return refuse(overload, TimeToWait::V60s, what);
+            return refuse(SetupRefused::Full, overload, TimeToWait::V60s, what);
         };
         let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
         let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
@@ -216,7 +242,8 @@ impl Ric {
         };
         if now.since(heard) < self.config.timers.node_silent {
             let what = format!("{} is alive on another connection", request.node_id);
-            return refuse(Cause::Misc(CauseMisc::Unspecified), TimeToWait::V10s, what);
+            let cause = Cause::Misc(CauseMisc::Unspecified);
+            return refuse(SetupRefused::SameId, cause, TimeToWait::V10s, what);
         }
         self.shut(now, rival, format!("{} has set up again on another connection", request.node_id));
         Ok(())

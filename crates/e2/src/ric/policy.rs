@@ -1,5 +1,7 @@
 //! Who may join and what they see: the question is asked here, the answer is a policy's.
 use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A principal: what belongs to one is never delivered to another. The default one is that of the iApps.
@@ -59,6 +61,63 @@ impl NodeFilter {
             }
             Self::Nodes(nodes) => nodes.contains(node) || nodes.contains(&node.base_station()),
         }
+    }
+}
+
+/// What stands between a peer's address and the name in its certificate, where the transport has one (TLS).
+const AS: &str = " as ";
+
+/// Base stations that may set up: by network or name, and by the certificate that they show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// `001.01` for a network, `gnb 001.01 5` for a base station and its parts, `*` for all.
+    nodes: String,
+    /// The name in the certificate; without it, any peer.
+    certificate: Option<String>,
+}
+
+/// The text names no base stations.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is neither a network (001.01), nor a base station (gnb 001.01 5), nor *; @NAME after it asks for a certificate"
+)]
+pub struct NoAdmission(String);
+
+impl FromStr for Admission {
+    type Err = NoAdmission;
+
+    fn from_str(text: &str) -> Result<Self, NoAdmission> {
+        let (nodes, certificate) =
+            text.split_once('@').map_or((text, None), |(nodes, name)| (nodes, Some(name)));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let network = |part: &str| part.split_once('.').is_some_and(|(mcc, mnc)| digits(mcc) && digits(mnc));
+        let words: Vec<_> = nodes.split(' ').collect();
+        let fits = match words[..] {
+            [one] => one == "*" || network(one),
+            ["gnb" | "en-gnb" | "ng-enb" | "enb", plmn, _, ..] => network(plmn),
+            _ => false,
+        };
+        if !fits || certificate.is_some_and(str::is_empty) {
+            return Err(NoAdmission(text.to_owned()));
+        }
+        Ok(Self { nodes: nodes.to_owned(), certificate: certificate.map(str::to_owned) })
+    }
+}
+
+impl fmt::Display for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.nodes)?;
+        self.certificate.as_ref().map_or(Ok(()), |name| write!(f, "@{name}"))
+    }
+}
+
+impl Admission {
+    /// Whether a node that comes from `peer`, in the words of the transport, is meant.
+    pub fn holds(&self, node: &GlobalE2NodeId, peer: &str) -> bool {
+        let named =
+            [node.to_string(), node.base_station().to_string(), node.plmn().to_string(), "*".to_owned()];
+        let shown = peer.strip_prefix("tls://").and_then(|peer| peer.split_once(AS)).map(|(_, name)| name);
+        named.contains(&self.nodes) && self.certificate.as_ref().is_none_or(|name| shown == Some(name))
     }
 }
 
@@ -128,5 +187,36 @@ pub struct AllowAll;
 impl XappPolicy for AllowAll {
     fn admit(&self, _: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
         Ok(XappGrant::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_station_is_admitted_by_network_name_and_certificate() {
+        let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 5, 22);
+        let (bare, shown) = ("tcp://10.0.0.1:5", "tls://10.0.0.1:5 as gnb-5.lab");
+        for (text, without, with) in [
+            ("*", true, true),
+            ("001.01", true, true),
+            ("001.02", false, false),
+            ("gnb 001.01 5", true, true),
+            ("gnb 001.01 6", false, false),
+            ("*@gnb-5.lab", false, true),
+            ("gnb 001.01 5@gnb-6.lab", false, false),
+        ] {
+            let admission: Admission = text.parse().unwrap();
+            assert_eq!(admission.to_string(), text);
+            assert_eq!(
+                (admission.holds(&node, bare), admission.holds(&node, shown)),
+                (without, with),
+                "{text}"
+            );
+        }
+        for text in ["", "gnb", "001", "1.x", "gnb 5", "*@", "@name"] {
+            assert!(text.parse::<Admission>().is_err(), "{text}");
+        }
     }
 }

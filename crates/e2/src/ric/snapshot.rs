@@ -1,11 +1,12 @@
 //! What a RIC looks like from outside: plain values for northbound interfaces and tests.
 use super::links::Role;
 use super::subscription_table::State;
-use super::{ConnId, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, Tenant};
+use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, Tenant};
 use crate::{OutboxCounters, Time};
 use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
 use ranlab_wire::e42::XappId;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the RIC knows of an xApp.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,12 @@ pub struct SubscriptionSnapshot {
     pub xapps: Vec<(XappId, RicRequestId)>,
     /// Owners that are iApps.
     pub iapps: usize,
+    /// How often it asks for a report, if that is known.
+    pub period: Option<Duration>,
+    /// Indications that came.
+    pub indications: u64,
+    /// When the last one came.
+    pub heard: Option<Time>,
 }
 
 /// An xApp and what it owns.
@@ -95,6 +102,8 @@ pub struct RicSnapshot {
     pub connections: Vec<ConnSnapshot>,
     /// What was counted.
     pub counters: RicCounters,
+    /// What is likely wrong, the oldest first.
+    pub hints: Vec<Hint>,
 }
 
 impl Ric {
@@ -121,6 +130,7 @@ impl Ric {
             iapps: self.iapps.iter().map(|i| i.name().to_owned()).collect(),
             connections: connections.collect(),
             counters: self.counters(),
+            hints: self.links.hints.all(),
         }
     }
 
@@ -138,7 +148,16 @@ impl Ric {
                 }
             }
             let request_id = node.subscriptions.request_id(slot).unwrap_or_default();
-            SubscriptionSnapshot { request_id, function: s.function, state: s.state.name(), xapps, iapps }
+            SubscriptionSnapshot {
+                request_id,
+                function: s.function,
+                state: s.state.name(),
+                xapps,
+                iapps,
+                period: s.period,
+                indications: s.heard.indications,
+                heard: s.heard.last,
+            }
         };
         let node = |n: &super::nodes::Node| NodeSnapshot {
             info: n.info.clone(),

@@ -1,7 +1,8 @@
 //! What a node's answers about subscriptions, and its silence, mean to their owners.
-use super::Ric;
+use super::hints;
 use super::subscription_table::{Response, State};
 use super::words::{cause_in, cause_of_failure};
+use super::{Ric, Timer};
 use crate::Time;
 use ranlab_wire::e2ap::*;
 
@@ -30,6 +31,11 @@ impl Ric {
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
         s.response = Some(Response { admitted: m.admitted, not_admitted: m.not_admitted });
         s.state = State::Active;
+        let due = s.period.map(|period| now + hints::patience(period));
+        s.heard.due = due;
+        if let Some(due) = due {
+            self.timers.set(due, Timer::Silence { node: place, slot });
+        }
         if s.sinks.is_empty() {
             return self.request_delete(now, place, slot, true);
         }
@@ -40,13 +46,30 @@ impl Ric {
         self.answer_sinks(place, slot, None);
     }
 
+    /// Reports should have come by now.
+    pub(super) fn silence_expired(&mut self, now: Time, place: usize, slot: u16) {
+        let Some(node) = self.nodes.at_mut(place) else { return };
+        let info = node.info.clone();
+        let Some(s) = node.subscriptions.at_mut(slot) else { return };
+        // The place may be another subscription's by now, or this one's anew.
+        let waited = s.heard.due.is_some_and(|due| due <= now) && s.state == State::Active;
+        if !waited || s.heard.indications > 0 || s.heard.silent {
+            return;
+        }
+        s.heard.silent = true;
+        let (sentence, function) = (hints::of_silence(s.oid.as_deref()), s.function);
+        self.links.hint(info.peer.clone(), Some(info.id), Some(function), sentence);
+    }
+
     pub(super) fn subscription_failure(&mut self, place: usize, m: &RicSubscriptionFailure) {
         let Some(slot) = self.slot_of(place, m.request_id) else { return };
         if self.state_of(place, slot) != Some(State::Requesting) {
             self.counters.answers_stray += 1;
             return;
         }
-        self.end_subscription(place, slot, cause_of_failure(m));
+        let cause = cause_of_failure(m);
+        self.hint_at_refusal(place, m.function_id, cause);
+        self.end_subscription(place, slot, cause);
     }
 
     /// The node deleted a subscription, or could not: in both cases nobody owns it here any more.

@@ -4,6 +4,7 @@ use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
 use ranlab_wire::e2ap::*;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Requestor of the first place; the others follow. (FlexRIC numbers its subscriptions from here.)
 pub(super) const FIRST_REQUESTOR: u16 = 1_021;
@@ -68,9 +69,32 @@ pub(super) struct Subscription {
     pub(super) response: Option<Response>,
     /// The change that is under way.
     pub(super) change: Option<SubscriptionChange>,
+    /// How often it asks for a report, if that is known.
+    pub(super) period: Option<Duration>,
+    /// What came of it.
+    pub(super) heard: Heard,
+}
+
+/// The indications of a subscription.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Heard {
+    pub(super) indications: u64,
+    /// When the last one came.
+    pub(super) last: Option<Time>,
+    /// Until when there may be none; past, it is called silent.
+    pub(super) due: Option<Time>,
+    /// It was called silent.
+    pub(super) silent: bool,
 }
 
 impl Subscription {
+    /// Counts an indication; whether it ends a silence.
+    pub(super) fn hear(&mut self, now: Time) -> bool {
+        self.heard.indications += 1;
+        self.heard.last = Some(now);
+        std::mem::take(&mut self.heard.silent)
+    }
+
     /// The request for it.
     pub(super) fn request(&self, request_id: RicRequestId) -> Message {
         Message::RicSubscriptionRequest(RicSubscriptionRequest {
@@ -133,6 +157,11 @@ impl SubscriptionTable {
     pub(super) fn request_id(&self, slot: u16) -> Option<RicRequestId> {
         let instance = self.slots.get(usize::from(slot))?.generation;
         Some(RicRequestId { requestor: FIRST_REQUESTOR + slot, instance })
+    }
+
+    pub(super) fn find_mut(&mut self, id: RicRequestId) -> Option<&mut Subscription> {
+        let entry = self.slots.get_mut(usize::from(id.requestor.checked_sub(FIRST_REQUESTOR)?))?;
+        entry.subscription.as_mut().filter(|_| entry.generation == id.instance)
     }
 
     pub(super) fn at(&self, slot: u16) -> Option<&Subscription> {

@@ -1,6 +1,7 @@
 //! Who owns which subscription: equal ones are merged, the node's is deleted when the last owner leaves, and it is
 //! requested again when the node comes back.
-use super::subscription_table::{Response, Sink, State, Subscription};
+use super::hints;
+use super::subscription_table::{Heard, Response, Sink, State, Subscription};
 use super::turns::Errand;
 use super::words;
 use super::{Notice, Owner, Ric, Tenant, Timer};
@@ -22,10 +23,22 @@ impl Ric {
         details: &RicSubscriptionDetails,
     ) -> Result<(), Cause> {
         let asked = self.try_subscribe(now, owner, request_id, node_id, function, details);
-        if asked.is_err() {
+        if let Err(cause) = asked {
             self.counters.subscriptions_refused += 1;
+            if let Some(place) = self.nodes.find(node_id) {
+                self.hint_at_refusal(place, function, cause);
+            }
         }
         asked
+    }
+
+    /// Says what is likely wrong with a subscription that is refused.
+    pub(super) fn hint_at_refusal(&mut self, place: usize, function: RanFunctionId, cause: Cause) {
+        let Some(info) = self.nodes.at(place).map(|n| n.info.clone()) else { return };
+        let oid = info.function(function).and_then(|f| f.oid.as_deref());
+        if let Some(sentence) = hints::of_refused(oid, cause) {
+            self.links.hint(info.peer.clone(), Some(info.id), Some(function), sentence);
+        }
     }
 
     fn try_subscribe(
@@ -78,6 +91,7 @@ impl Ric {
         let slot = node.subscriptions.insert(Subscription {
             tenant,
             function,
+            period: hints::period(oid.as_deref(), &details.event_trigger),
             oid,
             details: details.clone(),
             state: State::Requesting,
@@ -87,6 +101,7 @@ impl Ric {
             leavers: Vec::new(),
             response: None,
             change: None,
+            heard: Heard::default(),
         });
         self.owned.insert(owner, request_id, (place, slot));
         self.request(now, place, slot).inspect_err(|_| {

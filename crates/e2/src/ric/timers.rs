@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 pub(super) enum Timer {
     Handshake(ConnId),
     Subscription { node: usize, slot: u16 },
+    Silence { node: usize, slot: u16 },
     Request { node: usize, instance: u16 },
     Procedure { node: usize, transaction: u16 },
     Turn { node: usize },

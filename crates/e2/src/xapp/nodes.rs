@@ -1,6 +1,7 @@
 //! The nodes that the RIC tells of.
 use super::subscriptions::Phase;
 use super::*;
+use ranlab_wire::e2sm::{by_oid, complete};
 
 /// A node as the RIC told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,11 +15,16 @@ pub struct NodeInfo {
 impl NodeInfo {
     /// The id that the node gives a function.
     pub fn find(&self, function: &FunctionRef) -> Option<RanFunctionId> {
+        self.function(function).map(|f| f.id)
+    }
+
+    fn function(&self, function: &FunctionRef) -> Option<&RanFunctionItem> {
+        let called = |oid: &str, by: &str| oid == by || by_oid(by).is_some_and(|model| model.is_called(oid));
         let is_it = |f: &&RanFunctionItem| match function {
             FunctionRef::Id(id) => f.id == *id,
-            FunctionRef::Oid(oid) => f.oid.as_deref() == Some(oid),
+            FunctionRef::Oid(oid) => f.oid.as_deref().is_some_and(|it| called(it, oid)),
         };
-        self.functions.iter().find(is_it).map(|f| f.id)
+        self.functions.iter().find(is_it)
     }
 }
 
@@ -113,7 +119,10 @@ impl Xapp {
             self.counters.standing_ignored += 1;
             return;
         }
-        let (function, details) = (wanted.function.clone(), wanted.details.clone());
+        let (function, mut details) = (wanted.function.clone(), wanted.details.clone());
+        if let Some(item) = self.nodes.get(&node).and_then(|n| n.info.function(&function)) {
+            complete(item, &mut details);
+        }
         self.subscriptions.add(node, function, details, Some(standing));
     }
 }

@@ -2,14 +2,16 @@
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, UeFilter, UeId};
 use ranlab_e2::functions::rrc::RrcSource;
-use ranlab_e2::functions::slice::SliceControl;
+use ranlab_e2::functions::slice::{Progress, SliceControl};
 use ranlab_e2::functions::traffic::TrafficControl;
 use ranlab_e2::functions::{rrc, slice, traffic};
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm;
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
-use ranlab_wire::e2sm::slice::{Slice, SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
+use ranlab_wire::e2sm::slice::{
+    Slice, SliceAllocation, SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice,
+};
 use ranlab_wire::e2sm::traffic::{
     BearerId, BearerTraffic, Queue, QueueState, TrafficCommand, TrafficConfig, TrafficIndication,
 };
@@ -22,6 +24,7 @@ pub(crate) struct State {
     /// UEs and their slices.
     pub(crate) slices: BTreeMap<u16, u16>,
     pub(crate) bearers: BTreeMap<BearerId, TrafficConfig>,
+    pub(crate) allocations: Vec<SliceAllocation>,
     /// Mean time in each bearer's RLC buffer, µs.
     pub(crate) rlc_sojourn_us: u32,
     ues: BTreeMap<u16, RrcEvent>,
@@ -56,6 +59,15 @@ impl MockCell {
         state.ues.insert(rnti, RrcEvent { change: RrcChange::Connected, ..event.clone() });
         state.bearers.insert(BearerId { rnti, rbid: 1 }, TrafficConfig::default());
         state.events.push(event);
+    }
+
+    /// As [`attach`](Self::attach), of a CU's UE in one of its cells.
+    #[allow(dead_code)] // not in every crate whose tests have this cell
+    pub(crate) fn connect(&self, agent: &mut Agent, rnti: u16, cell_id: u16, plmn: Plmn) {
+        self.attach(agent, rnti, plmn, None);
+        let mut state = self.state();
+        state.events.iter_mut().filter(|it| it.rnti == rnti).for_each(|it| it.cell_id = cell_id);
+        state.ues.get_mut(&rnti).into_iter().for_each(|it| it.cell_id = cell_id);
     }
 
     pub(crate) fn release(&self, agent: &mut Agent, rnti: u16) {
@@ -101,16 +113,21 @@ impl SliceControl for MockCell {
             ues: seen.map(|(&rnti, &slice)| UeSlice { rnti, slice }).collect(),
             got: state.set.slices.iter().map(share).collect(),
             set: state.set.clone(),
+            slot: None,
+            slot_us: None,
         }
     }
-    fn control(&mut self, _: Time, command: &SliceCommand, next: &SliceSet) -> Result<(), Refusal> {
+    fn control(&mut self, _: Time, command: &SliceCommand, next: &SliceSet) -> Result<Progress, Refusal> {
         let mut state = self.state();
         state.set = next.clone();
         if let SliceCommand::Associate(ues) = command {
             state.slices.extend(ues.iter().map(|ue| (ue.rnti, ue.slice)));
         }
+        if let SliceCommand::Allocate(allocation) = command {
+            state.allocations.push(allocation.clone());
+        }
         state.slices.retain(|_, slice| next.slice(*slice).is_some());
-        Ok(())
+        Ok(Progress::Done)
     }
 }
 
@@ -156,6 +173,20 @@ impl RrcSource for MockCell {
     }
     fn events(&mut self, _: Time) -> Vec<RrcEvent> {
         std::mem::take(&mut self.state().events)
+    }
+    /// There are cells 0 and 1; the UE keeps its RNTI.
+    fn hand_over(&mut self, _: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
+        let mut state = self.state();
+        let Some(event) = state.ues.get_mut(&handover.rnti) else {
+            return Err(Refusal::new(Reason::UnknownUe, "no such UE"));
+        };
+        if event.cell_id != handover.cell_id || handover.target_cell_id > 1 {
+            return Err(Refusal::new(Reason::Invalid, "no such cell"));
+        }
+        event.cell_id = handover.target_cell_id;
+        let event = RrcEvent { change: RrcChange::Handover, ..event.clone() };
+        state.events.push(event);
+        Ok(Progress::Done)
     }
     fn tstamp_us(&self, now: Time) -> u64 {
         now.as_nanos() / 1_000

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rrc::{RrcChange, RrcIndication, RrcTrigger, Snssai};
+use ranlab_wire::e2sm::rrc::{RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger, Snssai};
 use ranlab_wire::e2sm::slice::*;
 use ranlab_wire::e2sm::traffic::*;
 use ranlab_wire::e2sm::{Encoding, Octets};
@@ -124,6 +124,35 @@ fn a_controller_leaves_the_slices_of_another_alone() {
     assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Delete(1)), None);
 }
 
+#[test]
+fn a_controller_allocates_to_ues_that_it_sees_in_slices_that_are_its_own() {
+    let (mut bench, cell) = bench();
+    let remote = |id| Slice { scheduler: UeScheduler::Remote, ..slice(id, 300_000) };
+    assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![remote(0), slice(2, 300_000)])), None);
+    assert_eq!(command(&mut bench, C1, SLICE, &SliceCommand::Add(remote(1))), None);
+    let before = cell.state().set.clone();
+    let allocate = |slice, rnti| {
+        let ues = vec![UeAllocation { rnti, prbs: 50, mcs: None }];
+        SliceCommand::Allocate(SliceAllocation { slice, slot: None, slots: 8, ues })
+    };
+    for (by, refused, why) in [
+        (C0, allocate(1, 3), Reason::NotOwner),
+        (C1, allocate(0, 3), Reason::NotOwner),
+        (C1, allocate(1, 2), Reason::UnknownUe),
+        (C0, allocate(0, 9), Reason::UnknownUe),
+        (C0, allocate(2, 1), Reason::Invalid),
+        (C0, allocate(9, 1), Reason::UnknownSlice),
+    ] {
+        assert_eq!(command(&mut bench, by, SLICE, &refused), Some(why), "{by} {refused:?}");
+    }
+    assert!(cell.state().allocations.is_empty());
+    for (by, fine) in [(C0, allocate(0, 1)), (C1, allocate(1, 3))] {
+        assert_eq!(command(&mut bench, by, SLICE, &fine), None, "{by} {fine:?}");
+    }
+    let state = cell.state();
+    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "the configuration stays");
+}
+
 /// UEs that nobody put anywhere are in the first slice: a controller that sees one UE does not move the others.
 #[test]
 fn the_carrier_is_the_default_controller_s() {
@@ -238,4 +267,100 @@ fn a_controller_hears_of_the_ues_that_it_begins_and_ceases_to_see() {
     subscribe(&mut bench, C0, RRC, &trigger);
     bench.pass(10 * MS);
     assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 4)]);
+}
+
+/// A function that asks somebody else before it answers.
+struct Slow(std::sync::Arc<std::sync::Mutex<Vec<(ControlTicket, bool)>>>);
+
+impl RanFunction for Slow {
+    fn description(&self) -> FunctionDescription {
+        FunctionDescription { oid: "1.2.3".to_owned(), definition: Bytes::new(), revision: 1 }
+    }
+    fn on_subscription(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        _: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        Err(Cause::RicRequest(CauseRicRequest::ActionNotSupported))
+    }
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, _: SubscriptionId) {}
+    fn on_control(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        let ticket = ctx.answer_later().unwrap();
+        assert_eq!(ctx.answer_later(), Some(ticket), "a control has one");
+        match &control.message[..] {
+            b"no" => Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)),
+            message => {
+                self.0.lock().unwrap().push((ticket, message == b"yes"));
+                Ok(ControlOutcome::default())
+            }
+        }
+    }
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        assert_eq!(ctx.answer_later(), None, "nobody asks");
+        let waiting = std::mem::take(&mut *self.0.lock().unwrap());
+        for (ticket, yes) in waiting {
+            ctx.explain(Bytes::from_static(b"why"));
+            let outcome = Some(Bytes::from_static(b"done"));
+            let refused = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+            let waited = ctx.answer(ticket, if yes { Ok(ControlOutcome { outcome }) } else { Err(refused) });
+            assert!(!ctx.answer(ticket, Err(refused)), "it is answered once");
+            self.0.lock().unwrap().extend((!waited).then_some((ticket, false)));
+        }
+    }
+}
+
+#[test]
+fn a_control_may_be_answered_later_and_nobody_waits_when_its_controller_is_lost() {
+    let (waiting, mut agent) = (std::sync::Arc::default(), Agent::new(config()));
+    let function = agent.register(Box::new(Slow(std::sync::Arc::clone(&waiting))), Some(7)).unwrap();
+    let mut bench = Bench::up(agent, Version::V2_03);
+    assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);
+    assert_eq!(bench.ask(C0, &control(function, b"later no", ACK)), []);
+    assert!(matches!(&bench.ask(C0, &control(function, b"no", ACK))[..], [Message::RicControlFailure(_)]));
+    bench.agent.rouse(bench.now, function);
+    bench.drain();
+    match &bench.take(C0)[..] {
+        [Message::RicControlAcknowledge(done), Message::RicControlFailure(failed)] => {
+            assert_eq!(done.outcome.as_deref(), Some(&b"done"[..]));
+            assert_eq!(failed.outcome.as_deref(), Some(&b"why"[..]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((bench.agent.counters().controls, bench.agent.counters().controls_refused), (1, 2));
+    assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);
+    let why = ranlab_e2::LinkLoss::ClosedByPeer;
+    bench.input(AgentInput::Disconnected { controller: C0, why });
+    bench.agent.rouse(bench.now, function);
+    assert_eq!(waiting.lock().unwrap().len(), 1, "nobody waited");
+}
+
+#[test]
+fn a_controller_hands_over_ues_that_it_sees_and_is_told_why_it_may_not() {
+    let (mut bench, _cell) = bench();
+    subscribe(&mut bench, C0, RRC, &RrcTrigger::EVENTS);
+    bench.pass(MS);
+    bench.take(C0);
+    let to = |rnti, target_cell_id| RrcCommand::Handover(RrcHandover { rnti, cell_id: 0, target_cell_id });
+    for (by, refused, why) in [
+        (C1, to(2, 1), Reason::UnknownUe),
+        (C0, to(9, 1), Reason::UnknownUe),
+        (C0, to(1, 2), Reason::Invalid),
+    ] {
+        assert_eq!(command(&mut bench, by, RRC, &refused), Some(why), "{by} {refused:?}");
+    }
+    bench.pass(20 * MS);
+    assert_eq!(bench.take(C0), [], "a refusal is no news");
+    assert_eq!(command(&mut bench, C0, RRC, &to(1, 1)), None);
+    assert_eq!(command(&mut bench, C1, RRC, &to(3, 1)), None);
+    bench.pass(20 * MS);
+    let told: Vec<RrcIndication> = heard(&mut bench, C0);
+    let told = told.iter().flat_map(|it| &it.events).map(|it| (it.change, it.rnti, it.cell_id));
+    assert_eq!(told.collect::<Vec<_>>(), [(RrcChange::Handover, 1, 1), (RrcChange::Handover, 3, 1)]);
+    let answer = bench.ask(C0, &control(RRC, b"\xff\xff", ACK));
+    let [Message::RicControlFailure(failure)] = &answer[..] else { panic!("{answer:?}") };
+    assert_eq!(failure.cause, Cause::RicRequest(CauseRicRequest::ControlMessageInvalid));
 }

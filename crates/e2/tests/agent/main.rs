@@ -7,4 +7,6 @@ mod connections;
 mod controls;
 mod functional;
 mod functions;
+mod kpm;
+mod rc;
 mod robustness;

@@ -1,13 +1,11 @@
-//! The base station behind RRC, SLICE and TRAFFIC.
+//! The cell behind SLICE and TRAFFIC.
 use super::{Radio, SharedRadio, convert};
-use ranlab_model::user_plane::{Association, Command, Direction, RrcKind, Sojourn};
+use ranlab_model::user_plane::{Association, Command, Direction, Sojourn};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
-use ranlab_sdk::e2::functions::rrc::RrcSource;
-use ranlab_sdk::e2::functions::slice::SliceControl;
+use ranlab_sdk::e2::functions::slice::{Progress, SliceControl};
 use ranlab_sdk::e2::functions::traffic::TrafficControl;
 use ranlab_sdk::wire::e2sm::control::Refusal;
-use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent};
 use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice};
 use ranlab_sdk::wire::e2sm::traffic::{
     BearerId, BearerTraffic, Queue, QueueState, TrafficAction, TrafficCommand, TrafficConfig,
@@ -36,7 +34,7 @@ pub(super) fn short(number: u64) -> u32 {
 }
 
 impl Radio {
-    fn tstamp_us(&self, now: Time) -> u64 {
+    pub(super) fn tstamp_us(&self, now: Time) -> u64 {
         let now_us = i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX);
         u64::try_from(self.epoch_us.saturating_add(now_us)).unwrap_or(0)
     }
@@ -127,20 +125,27 @@ impl SliceControl for Station {
             prbs: radio.cell.config().carrier.prbs,
             prbs_offered: radio.cell.prbs_offered(Direction::Down),
             set: radio.set.clone(),
+            slot: Some(radio.cell.slot()),
+            slot_us: Some(short(radio.cell.config().carrier.slot_us())),
             ues: seen.map(|ue| UeSlice { rnti: ue.identity.rnti, slice: slice(ue.slice_down) }).collect(),
             got,
         }
     }
 
-    fn control(&mut self, _: Time, command: &SliceCommand, next: &SliceSet) -> Result<(), Refusal> {
+    fn control(&mut self, _: Time, command: &SliceCommand, next: &SliceSet) -> Result<Progress, Refusal> {
         let mut radio = self.radio();
         match command {
             SliceCommand::Associate(ues) => {
                 radio.homes.extend(ues.iter().map(|ue| (ue.rnti, ue.slice)));
                 radio.settle_ues();
-                Ok(())
+                Ok(Progress::Done)
             }
-            _ => radio.share(next),
+            SliceCommand::Allocate(allocation) => {
+                let allocation = Command::AllocateSlice(convert::allocation(allocation, &radio.set));
+                let allocated = radio.cell.command(&allocation);
+                allocated.map(|()| Progress::Done).map_err(|why| convert::refusal(&why))
+            }
+            _ => radio.share(next).map(|()| Progress::Done),
         }
     }
 }
@@ -214,18 +219,61 @@ impl TrafficControl for Station {
     }
 }
 
-impl RrcSource for Station {
-    fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
-        let radio = self.radio();
-        let there = radio.rntis.iter().map(|(ue, rnti)| radio.event(RrcKind::Attach, *rnti, *ue));
-        there.map(|event| RrcEvent { change: RrcChange::Connected, ..event }).collect()
+#[cfg(test)]
+mod tests {
+    use super::super::{FlowPlan, RadioConfig, What};
+    use super::*;
+    use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::e2ap::Plmn;
+    use ranlab_sdk::wire::e2sm::control::Reason;
+    use ranlab_sdk::wire::e2sm::slice::{
+        Slice, SliceAlgorithm, SliceAllocation, SliceParameters, UeAllocation, UeScheduler,
+    };
+    use std::sync::{Arc, Mutex};
+
+    fn obey(station: &mut Station, command: &SliceCommand) -> Result<(), Refusal> {
+        let next = SliceControl::set(station).after(command, SliceControl::prbs(station))?;
+        SliceControl::control(station, Time::ZERO, command, &next).map(|_| ())
     }
 
-    fn events(&mut self, _: Time) -> Vec<RrcEvent> {
-        std::mem::take(&mut self.radio().news)
-    }
-
-    fn tstamp_us(&self, now: Time) -> u64 {
-        self.radio().tstamp_us(now)
+    /// A controller that reads in a report which slot is next has the UEs of its slice served as it says.
+    #[test]
+    fn what_a_controller_allocates_is_what_ues_get() {
+        let flows = vec![FlowPlan::new(What::Full)];
+        let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
+        let mut radio = Radio::new(&config, (0, 1), Plmn::new(1, 1, 2), 0, 0).unwrap();
+        radio.pass(Time::ZERO);
+        let mut station = Station(Arc::new(Mutex::new(radio)));
+        let pass = |station: &Station, ms: u64| station.radio().pass(Time::from_nanos(ms * 1_000_000));
+        let slice = Slice {
+            id: 4,
+            label: String::new(),
+            scheduler: UeScheduler::Remote,
+            parameters: SliceParameters::Capacity(1_000_000),
+        };
+        let set = SliceSet { algorithm: SliceAlgorithm::None, sharing: true, slices: vec![slice] };
+        let allocate = |slot, slots, ues: &[(u16, u16)]| {
+            let ues = ues.iter().map(|&(rnti, prbs)| UeAllocation { rnti, prbs, mcs: None }).collect();
+            SliceCommand::Allocate(SliceAllocation { slice: 4, slot, slots, ues })
+        };
+        // With slices at work, and with one pool under the first one's scheduler.
+        for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
+            obey(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
+            let prbs =
+                |station: &Station| [1, 2].map(|rnti| station.radio().cell.report(rnti).unwrap().dl.prbs);
+            let before = prbs(&station);
+            obey(&mut station, &allocate(Some(from_ms), 20, &[(1, 20), (2, 5)])).unwrap();
+            obey(&mut station, &allocate(None, 30, &[(2, 10)])).unwrap();
+            for (refused, why) in [
+                (allocate(Some(from_ms), 1, &[(1, 1)]), Reason::Exists),
+                (allocate(Some(from_ms + 65), 1, &[(1, 1)]), Reason::Invalid),
+                (allocate(None, 1, &[(9, 1)]), Reason::UnknownUe),
+            ] {
+                assert_eq!(obey(&mut station, &refused).unwrap_err().reason, why, "{refused:?}");
+            }
+            (0..10).for_each(|step| drop(pass(&station, from_ms + 10 * (step + 1))));
+            let after = prbs(&station);
+            assert_eq!([after[0] - before[0], after[1] - before[1]], [20 * 20, 20 * 5 + 30 * 10]);
+        }
     }
 }

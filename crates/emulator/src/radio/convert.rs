@@ -4,7 +4,7 @@ use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::slice::{
-    Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
+    Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation, UeScheduler, WHOLE_PPM,
 };
 use ranlab_sdk::wire::e2sm::traffic::{
     Discipline, Filter, Pacer, Queue, QueueScheduler, RateLimit, TrafficAction, TrafficConfig,
@@ -18,6 +18,7 @@ pub(super) fn refusal(why: &up::Refusal) -> Refusal {
     use up::{SliceError as S, TcError as T};
     let reason = match why {
         up::Refusal::NoUe(_) => Reason::UnknownUe,
+        up::Refusal::Allocated(_) => Reason::Exists,
         up::Refusal::Slices(S::Sum(_) | S::Overlap(..)) => Reason::Overcommitted,
         up::Refusal::Slices(S::NoSlice(_)) => Reason::UnknownSlice,
         up::Refusal::Slices(S::Count(_)) | up::Refusal::Tc(T::TooMany) => Reason::TooMany,
@@ -70,6 +71,18 @@ fn slice(slice: &Slice) -> up::SliceSpec {
         },
     };
     up::SliceSpec { id: slice.id.into(), label: slice.label.clone(), params, scheduler: scheduler(slice) }
+}
+
+/// Who has what in a slice; all UEs are in the model's one slice where none are at work.
+pub(super) fn allocation(of: &SliceAllocation, set: &SliceSet) -> up::SliceAllocation {
+    let one = |ue: &UeAllocation| up::Allocation { rnti: ue.rnti, prbs: ue.prbs, mcs: ue.mcs };
+    up::SliceAllocation {
+        direction: up::Direction::Down,
+        slice: if is_sliced(set) { of.slice.into() } else { NO_SLICE },
+        slot: of.slot,
+        slots: of.slots,
+        allocations: of.ues.iter().map(one).collect(),
+    }
 }
 
 fn scheduler(slice: &Slice) -> up::UeScheduler {

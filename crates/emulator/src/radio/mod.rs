@@ -9,22 +9,27 @@ mod fluid;
 mod handover;
 mod meter;
 mod plan;
+mod rc;
 #[cfg(feature = "wasm")]
 mod sandbox;
+mod site;
 mod stage;
 mod station;
 
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
-pub use plan::{FlowPlan, RadioConfig, Stay, What};
+pub use plan::{DUS_MAX, FlowPlan, Place, RadioConfig, Stay, What};
+pub(crate) use rc::Steered;
+pub use rc::{Neighbours, cell_of};
+pub use site::{SharedSite, Site, drive as drive_site};
 pub use station::station;
 
 use crate::stats::CellFacts;
 use ranlab_model::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
-use ranlab_sdk::e2::functions::{rrc, slice, traffic};
+use ranlab_sdk::e2::functions::{slice, traffic};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm;
 use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
@@ -132,7 +137,11 @@ pub struct Radio {
     stages: stage::Stages,
     /// RRC events that nobody has asked for yet; the oldest are forgotten.
     news: Vec<RrcEvent>,
+    /// UEs that were to go from here and have been handed over.
+    strays: Vec<u32>,
     meter: meter::Meter,
+    /// UEs that were handed over since the last pass.
+    moved: Vec<Moved>,
     /// Virtual time since it was made, and how long that took.
     passed_us: u64,
     busy: Duration,
@@ -140,22 +149,23 @@ pub struct Radio {
 
 impl Radio {
     /// A radio whose time begins at `start_us`; `epoch_us` is the time of day at time zero. UEs come as the config says,
-    /// those without a time with the first [`pass`](Self::pass). Their numbers are unique among cells: the first one of
-    /// cell `cell_id` is number [`first_ue`]`(cell_id)`.
+    /// those without a time with the first [`pass`](Self::pass). Their numbers are unique among base stations.
     ///
     /// # Errors
     /// There can be no such cell, or no such UE in it.
     pub fn new(
         config: &RadioConfig,
-        (cell_id, seed): (u16, u64),
+        place: impl Into<Place>,
         plmn: Plmn,
         start_us: u64,
         epoch_us: i64,
     ) -> Result<Self, RadioError> {
+        let place = place.into();
+        let Place { cell_id, seed, .. } = place;
         let mut made = up::CellConfig { cell_id, seed, start_us, ..up::CellConfig::new(config.carrier) };
+        made.first_rnti = place.first_rnti();
         made.down = convert::slices(&SliceSet::default());
-        let first = first_ue(cell_id);
-        let plan = config.plan(first, plmn, start_us)?;
+        let plan = config.plan(place, plmn, start_us)?;
         // What cannot be attached is told now, not when its time comes.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
@@ -178,17 +188,18 @@ impl Radio {
             waits: Waits::default(),
             stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
-            meter: meter::Meter::new(start_us, config.whats(first)),
+            strays: Vec::new(),
+            meter: meter::Meter::new(start_us, config.whats(place)),
+            moved: Vec::new(),
             passed_us: 0,
             busy: Duration::ZERO,
         })
     }
 
-    /// The RAN functions over a radio, with their ids.
-    pub fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 3] {
+    /// The RAN functions over a cell, with their ids; [`Site`] has those over a base station.
+    pub(crate) fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 2] {
         let station = control::Station(Arc::clone(radio));
         [
-            (rrc::function(station.clone()), e2sm::rrc::DEFAULT_FUNCTION_ID),
             (slice::function(station.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
             (traffic::function(station), e2sm::traffic::DEFAULT_FUNCTION_ID),
         ]
@@ -200,7 +211,7 @@ impl Radio {
         let (from_us, now_us) = (self.cell.now_us(), now.as_nanos() / 1_000);
         let slot_us = self.cell.config().carrier.slot_us();
         let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
-        let mut moved = Vec::new();
+        let mut moved = std::mem::take(&mut self.moved);
         loop {
             let turn_us = self.plan.front().map_or(u64::MAX, |(at_us, _)| *at_us);
             let turn_us = turn_us.saturating_add(slot_us - 1);
@@ -237,11 +248,11 @@ impl Radio {
                 Moved::Came { ue: number, rnti }
             }
             plan::Turn::Go(number) => {
-                let rnti = *self.rntis.get(&number)?;
-                self.meter.leave(&self.cell, number, rnti);
-                self.cell.release(rnti);
-                self.forget(number, rnti);
-                Moved::Went { ue: number, rnti }
+                let gone = self.release(number);
+                if gone.is_none() {
+                    self.strays.push(number);
+                }
+                return gone;
             }
         };
         self.hear(|_| {});
@@ -264,11 +275,18 @@ impl Radio {
             up::RrcKind::HandoverIn => RrcChange::Handover,
             up::RrcKind::Release | up::RrcKind::HandoverOut => RrcChange::Release,
         };
-        // Counted as the config does, wherever the UE came from.
-        let ue = (ue - 1) % UES_MAX as u32 + 1;
-        let snssais = plan::of_ue(&self.snssais, ue).into_iter().copied().collect();
+        let (ue, snssais) = (counted(ue), self.snssais_of(ue));
         let plmn = *plan::of_ue(&self.plmns, ue).unwrap_or(&self.plmn);
         RrcEvent { change, rnti, cell_id: self.cell_id, plmn, snssais, other: None }
+    }
+
+    fn snssais_of(&self, ue: u32) -> Vec<Snssai> {
+        plan::of_ue(&self.snssais, counted(ue)).into_iter().copied().collect()
+    }
+
+    /// Slices that each UE chose, by C-RNTI.
+    pub(crate) fn slices(&self) -> BTreeMap<u16, Vec<Snssai>> {
+        self.rntis.iter().map(|(ue, rnti)| (*rnti, self.snssais_of(*ue))).collect()
     }
 
     /// The cell.
@@ -308,9 +326,14 @@ impl Radio {
     }
 }
 
-/// Number of the first UE of a cell; a cell has at most [`UES_MAX`] of its own.
-pub const fn first_ue(cell_id: u16) -> u32 {
-    cell_id as u32 * UES_MAX as u32 + 1
+/// Number of the first UE of a base station; it has at most [`UES_MAX`] of its own.
+pub const fn first_ue(station: u16) -> u32 {
+    station as u32 * UES_MAX as u32 + 1
+}
+
+/// A UE's number as the config counts, wherever it came from.
+const fn counted(ue: u32) -> u32 {
+    (ue - 1) % UES_MAX as u32 + 1
 }
 
 /// How often radios are driven: a slot of LTE.

@@ -22,6 +22,8 @@ pub struct RadioConfig {
     pub rlc_buffer_bytes: u32,
     /// UEs, numbered from 1.
     pub ues: u32,
+    /// Cells of a base station in parts, each at a DU of its own, at most [`DUS_MAX`]; UEs attach there in turn.
+    pub dus: u32,
     /// What they send and receive.
     pub flows: Vec<FlowPlan>,
     /// When some of them come and go; the others are there from the start.
@@ -32,6 +34,38 @@ pub struct RadioConfig {
     pub stage_keys: Vec<[u8; 32]>,
     /// Networks that they select, in turn; none: that of the base station.
     pub plmns: Vec<Plmn>,
+}
+
+/// DUs of a base station, at most.
+pub const DUS_MAX: u32 = 8;
+/// C-RNTIs of each cell of a base station.
+const RNTIS: u16 = 8_000;
+
+/// Which cell a radio is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub cell_id: u16,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The DU's, from 0: its UEs are those whose turn it is, and C-RNTIs are distinct among the DUs of a base station.
+    pub du: u32,
+    /// Number of the base station's first UE.
+    pub first_ue: u32,
+}
+
+impl Place {
+    pub(super) fn first_rnti(self) -> u16 {
+        // At most the last of eight.
+        1 + self.du.min(DUS_MAX - 1) as u16 * RNTIS
+    }
+}
+
+/// A base station's only cell, and its seed.
+impl From<(u16, u64)> for Place {
+    fn from((cell_id, seed): (u16, u64)) -> Self {
+        Self { cell_id, seed, du: 0, first_ue: super::first_ue(cell_id) }
+    }
 }
 
 /// A flow of some UEs.
@@ -151,6 +185,7 @@ impl RadioConfig {
             channel: Channel::Fixed { mcs: 20, bler: 0.0 },
             rlc_buffer_bytes: RlcConfig::default().buffer_bytes,
             ues,
+            dus: 1,
             flows: Vec::new(),
             stays: Vec::new(),
             snssais: Vec::new(),
@@ -159,10 +194,16 @@ impl RadioConfig {
         }
     }
 
-    /// Names of the UEs' flows, the first UE being number `first`.
-    pub(super) fn whats(&self, first: u32) -> BTreeMap<u32, Vec<&'static str>> {
+    /// UEs of the cell, as the config counts them.
+    fn ues_at(&self, place: Place) -> impl Iterator<Item = u32> + use<> {
+        let dus = self.dus.max(1);
+        (1..=self.ues).filter(move |ue| (ue - 1) % dus == place.du)
+    }
+
+    /// Names of the UEs' flows, by number.
+    pub(super) fn whats(&self, place: Place) -> BTreeMap<u32, Vec<&'static str>> {
         let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(|flow| flow.what.name()).collect();
-        (1..=self.ues).map(|ue| (first + ue - 1, of(ue))).collect()
+        self.ues_at(place).map(|ue| (place.first_ue + ue - 1, of(ue))).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), RadioError> {
@@ -191,17 +232,17 @@ impl RadioConfig {
         config
     }
 
-    /// Who comes and goes when, the first UE being number `first`.
+    /// Who comes and goes when.
     pub(super) fn plan(
         &self,
-        first: u32,
+        place: Place,
         plmn: Plmn,
         start_us: u64,
     ) -> Result<VecDeque<(u64, Turn)>, RadioError> {
         self.check()?;
         let mut turns = Vec::new();
-        for ue in 1..=self.ues {
-            let number = first + ue - 1;
+        for ue in self.ues_at(place) {
+            let number = place.first_ue + ue - 1;
             let config = self.ue(ue, number, plmn, start_us);
             let mut stays = self.stays.iter().filter(|stay| stay.ues.contains(&ue)).peekable();
             if stays.peek().is_none() {

@@ -56,7 +56,7 @@ impl CellControl for Station {
         {
             return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti)));
         }
-        self.control(Time::ZERO, command, &next)
+        self.control(Time::ZERO, command, &next).map(|_| ())
     }
 
     fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal> {

@@ -1,10 +1,12 @@
 //! CELL, a node's one cell.
-use super::{Moment, Source, UeFacts};
+use super::{Moment, Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::cell::{CellLoad, CellStats};
 
 pub(super) const SOURCE: Source = Source {
     model: &CellStats,
-    fill: |encoding, moment, out| moment.encode(encoding, out, [load(moment)].into_iter()),
+    tells: Tells::Statistics(|encoding, moment, out| {
+        moment.encode(encoding, out, [load(moment)].into_iter())
+    }),
 };
 
 fn load(moment: &Moment<'_>) -> CellLoad {

@@ -1,9 +1,11 @@
 //! GTP, per tunnel.
-use super::{Source, UeFacts};
+use super::{Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::gtp::{Gtp, GtpTunnel};
 
-pub(super) const SOURCE: Source =
-    Source { model: &Gtp, fill: |encoding, moment, out| moment.list(encoding, out, gtp_tunnel) };
+pub(super) const SOURCE: Source = Source {
+    model: &Gtp,
+    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, gtp_tunnel)),
+};
 
 fn gtp_tunnel(ue: &dyn UeFacts) -> GtpTunnel {
     let id = ue.identity();

@@ -1,13 +1,13 @@
 //! MAC, per UE.
-use super::{Source, UeFacts};
+use super::{Source, Tells, UeFacts};
 use ranlab_model::{LinkStats, Snr};
 use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
 
 pub(super) const SOURCE: Source = Source {
     model: &Mac,
-    fill: |encoding, moment, out| {
+    tells: Tells::Statistics(|encoding, moment, out| {
         moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame, moment.cell.slot))
-    },
+    }),
 };
 
 fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {

@@ -1,11 +1,13 @@
 //! From a cell of the model to the payloads of the statistics service models: a [`Source`] each.
 mod cell;
 mod gtp;
+mod kpm;
 mod mac;
 mod pdcp;
 mod rlc;
 
-use crate::radio::{SharedFluid, SharedRadio};
+use crate::radio::{SharedFluid, SharedRadio, SharedSite, Site};
+pub use kpm::{MeasuredCell, Names};
 use ranlab_model::user_plane::{Carrier, UeReport};
 use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
 use ranlab_sdk::e2::Time;
@@ -26,18 +28,31 @@ pub static SOURCES: &[Source] = &[
     pdcp::SOURCE,
     gtp::SOURCE,
     cell::SOURCE,
+    kpm::SOURCE,
 ];
 
 /// What a cell tells in one service model.
 pub struct Source {
     /// The model.
     pub model: &'static dyn Model,
-    /// Appends an indication message.
-    fill: fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>,
+    /// How it is told.
+    pub(crate) tells: Tells,
+}
+
+/// Appends an indication message about a cell at a moment.
+type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
+
+/// How a model is told.
+#[derive(Clone, Copy)]
+pub(crate) enum Tells {
+    /// By what the cell counts, periodically.
+    Statistics(Fill),
+    /// By what is asked for, and what became of the counters meanwhile ([`MeasuredCell`]).
+    Measurements,
 }
 
 /// A cell at a moment, as one controller may see it.
-struct Moment<'a> {
+pub(crate) struct Moment<'a> {
     cell: CellFacts,
     /// Those of its UEs that the controller may see.
     ues: Vec<&'a dyn UeFacts>,
@@ -172,9 +187,20 @@ pub enum Told {
     Radio(SharedRadio),
     /// By a radio in coarse steps, which is advanced when somebody asks.
     Fluid(SharedFluid),
+    /// By the radios of several DUs: about the UEs of all of them.
+    Site(SharedSite),
 }
 
 impl Told {
+    /// The base station whose radios these are; `None` without a radio that is driven.
+    pub fn site(&self) -> Option<SharedSite> {
+        match self {
+            Self::Radio(radio) => Some(Site::new(vec![Arc::clone(radio)])),
+            Self::Site(site) => Some(Arc::clone(site)),
+            Self::Cell(_) | Self::Fluid(_) => None,
+        }
+    }
+
     /// Its UEs now, as agents number them.
     pub fn ues(&self) -> Vec<UeId> {
         let of = |rnti: u16| UeId(u64::from(rnti));
@@ -192,6 +218,7 @@ impl Told {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 radio.cell().reports().map(|ue| of(ue.identity.rnti)).collect()
             }
+            Self::Site(site) => site.ues(),
         }
     }
 }
@@ -201,7 +228,7 @@ pub struct CellStats {
     /// The cell.
     pub cell: Told,
     /// What is reported.
-    pub source: &'static Source,
+    pub(crate) fill: Fill,
     /// How.
     pub encoding: Encoding,
     /// Microseconds since the Unix epoch at [`Time::ZERO`]: payloads carry the time of day.
@@ -224,20 +251,26 @@ impl StatsSource for CellStats {
                 let seen = cell.ues().iter().filter(|ue| sees(ue.identity()));
                 let ues = seen.map(|ue| ue as &dyn UeFacts).collect();
                 let moment = Moment { cell: CellFacts::from(&*cell), ues, tstamp_us };
-                (self.source.fill)(self.encoding, &moment, out)
+                (self.fill)(self.encoding, &moment, out)
             }
             Told::Radio(radio) => {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
-                (self.source.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+                (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+            }
+            Told::Site(site) => {
+                let mut reports = site.reports();
+                reports.retain(|ue| sees(ue.identity));
+                let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
+                (self.fill)(self.encoding, &Moment { cell: site.facts(), ues, tstamp_us }, out)
             }
             Told::Fluid(radio) => {
                 let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut reports = radio.reports(now);
                 reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
-                (self.source.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+                (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
             }
         };
         // A cell holds at most 65,519 UEs, so the count always fits; the encoding is one of the model's.
@@ -281,7 +314,8 @@ mod tests {
             let rntis: BTreeSet<_> = ues.iter().map(|ue| u32::from(ue.identity().rnti)).collect();
             let moment = Moment { cell: (&cell).into(), ues, tstamp_us: 42 };
             let mut out = Vec::new();
-            (source.fill)(source.model.encoding(), &moment, &mut out).unwrap();
+            let Tells::Statistics(fill) = source.tells else { continue };
+            fill(source.model.encoding(), &moment, &mut out).unwrap();
             let header = Bytes::from_static(&INDICATION_HEADER);
             let table = source.model.table(source.model.encoding(), &header, &out.into()).unwrap();
             let named: BTreeSet<_> = table.rows().filter_map(|(key, _)| key.ue()).collect();
@@ -297,7 +331,8 @@ mod tests {
         let moment = Moment { cell: (&cell).into(), ues: Vec::new(), tstamp_us: 0 };
         for source in SOURCES {
             let mut out = Vec::new();
-            let refused = (source.fill)(Encoding::Per, &moment, &mut out).unwrap_err();
+            let Tells::Statistics(fill) = source.tells else { continue };
+            let refused = fill(Encoding::Per, &moment, &mut out).unwrap_err();
             assert!(matches!(refused, SmError::Encoding { asked: Encoding::Per, .. }), "{refused}");
             assert!(out.is_empty());
         }

@@ -1,10 +1,12 @@
 //! PDCP, per bearer.
-use super::{Source, UeFacts};
+use super::{Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::pdcp::{Pdcp, PdcpBearer};
 use ranlab_sdk::wire::e2sm::rlc::RlcMode;
 
-pub(super) const SOURCE: Source =
-    Source { model: &Pdcp, fill: |encoding, moment, out| moment.list(encoding, out, pdcp_bearer) };
+pub(super) const SOURCE: Source = Source {
+    model: &Pdcp,
+    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, pdcp_bearer)),
+};
 
 fn pdcp_bearer(ue: &dyn UeFacts) -> PdcpBearer {
     let pdcp = ue.pdcp();

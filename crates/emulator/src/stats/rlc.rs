@@ -1,9 +1,11 @@
 //! RLC, per bearer.
-use super::{Source, UeFacts};
+use super::{Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
 
-pub(super) const SOURCE: Source =
-    Source { model: &Rlc, fill: |encoding, moment, out| moment.list(encoding, out, rlc_bearer) };
+pub(super) const SOURCE: Source = Source {
+    model: &Rlc,
+    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, rlc_bearer)),
+};
 
 fn rlc_bearer(ue: &dyn UeFacts) -> RlcBearer {
     let (tx, rx, reception) = (ue.dl(), ue.ul(), ue.rlc_reception());

@@ -24,5 +24,6 @@ pub(crate) fn template(kind: NodeKind, radio: RadioConfig) -> NodeTemplate {
         outbox: OutboxLimits::default(),
         reports: Arc::new(ReportCounters::default()),
         lateness: Arc::new(|_| {}),
+        neighbours: Default::default(),
     }
 }

@@ -2,10 +2,12 @@
 
 use super::carrier::Direction;
 use super::cell::Cell;
-use super::command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal};
+use super::command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal, SliceAllocation};
 use super::leg::{Decision, Leg};
 use super::slice::{SliceError, SliceSet};
 use super::tc::{Tc, TcCommand};
+use super::ue_scheduler::UeScheduler;
+use std::ops::RangeInclusive;
 
 impl Cell {
     /// Carries out a command, or refuses it and stays as it was.
@@ -22,7 +24,10 @@ impl Cell {
             }
             Command::Associate(associations) => self.associate(associations),
             Command::Tc(rnti, command) => self.command_tc(*rnti, command),
-            Command::Allocate(direction, slot, allocations) => self.allocate(*direction, *slot, allocations),
+            Command::Allocate(direction, slot, allocations) => {
+                self.allocate(*direction, (*slot..=*slot, None), allocations)
+            }
+            Command::AllocateSlice(wanted) => self.allocate_slice(wanted),
         }
     }
 
@@ -83,9 +88,34 @@ impl Cell {
         Ok(())
     }
 
-    fn allocate(&mut self, direction: Direction, slot: u64, wanted: &[Allocation]) -> Result<(), Refusal> {
+    fn allocate_slice(&mut self, wanted: &SliceAllocation) -> Result<(), Refusal> {
+        let (leg, id, now) = (self.leg(wanted.direction), wanted.slice, self.slot());
+        let slice = leg.slices.index(id).ok_or(SliceError::NoSlice(id))?;
+        if leg.slices.set.slices[usize::from(slice)].scheduler != UeScheduler::Remote {
+            return Err(Refusal::NotRemote(id));
+        }
+        for one in &wanted.allocations {
+            let ue = self.index(one.rnti).ok_or(Refusal::NoUe(one.rnti))?;
+            if leg.hot[ue].slice != slice {
+                return Err(Refusal::NotIn { rnti: one.rnti, slice: id });
+            }
+        }
+        let free = || (now..).find(|slot| leg.decided(*slot, Some(id)).is_none());
+        let first = wanted.slot.or_else(free).unwrap_or(now);
+        let last = first.saturating_add(u64::from(wanted.slots.max(1)) - 1);
+        self.allocate(wanted.direction, (first..=last, Some(id)), &wanted.allocations)
+    }
+
+    /// Decides on some slots, of one slice or of all.
+    fn allocate(
+        &mut self,
+        direction: Direction,
+        (slots, slice): (RangeInclusive<u64>, Option<u32>),
+        wanted: &[Allocation],
+    ) -> Result<(), Refusal> {
         let (now, prbs, mcs) = (self.slot(), self.config.carrier.prbs, self.config.carrier.table.highest());
-        if slot < now || slot > now + ALLOCATE_AHEAD_MAX {
+        let ahead = now..=now + ALLOCATE_AHEAD_MAX;
+        if let Some(&slot) = [slots.start(), slots.end()].into_iter().find(|slot| !ahead.contains(slot)) {
             return Err(Refusal::Deadline { slot, now });
         }
         let sum: u64 = wanted.iter().map(|one| u64::from(one.prbs)).sum();
@@ -93,15 +123,17 @@ impl Cell {
         if sum > u64::from(prbs) || wanted.iter().any(is_wrong) {
             return Err(Refusal::Allocation { prbs, mcs });
         }
-        if self.leg(direction).decisions.iter().any(|decision| decision.slot == slot) {
+        let leg = self.leg(direction);
+        if let Some(slot) = slots.clone().find(|slot| leg.decided(*slot, slice).is_some()) {
             return Err(Refusal::Allocated(slot));
         }
         let place = |one: &Allocation| {
             let ue = self.index(one.rnti).ok_or(Refusal::NoUe(one.rnti))?;
             Ok((ue as u32, one.prbs, one.mcs))
         };
-        let allocations = wanted.iter().map(place).collect::<Result<_, Refusal>>()?;
-        self.leg_mut(direction).decisions.push(Decision { slot, allocations });
+        let allocations: Vec<_> = wanted.iter().map(place).collect::<Result<_, Refusal>>()?;
+        let decisions = slots.map(|slot| Decision { slot, slice, allocations: allocations.clone() });
+        self.leg_mut(direction).decisions.extend(decisions);
         Ok(())
     }
 }

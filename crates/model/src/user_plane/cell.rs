@@ -25,6 +25,8 @@ pub const EVENTS_MAX: usize = 4096;
 pub struct CellConfig {
     /// Identity, the upper half of its UEs' tunnel endpoint identifiers.
     pub cell_id: u16,
+    /// The first of its UEs' C-RNTIs, 1 to 64,495: cells of one base station have ranges of their own.
+    pub first_rnti: u16,
     /// Carrier.
     pub carrier: Carrier,
     /// Seed of everything random.
@@ -56,6 +58,7 @@ impl CellConfig {
         let sr_slots = (20_000 / carrier.slot_us()) as u16;
         Self {
             cell_id: 0,
+            first_rnti: 1,
             carrier,
             seed: 0,
             start_us: 0,
@@ -459,8 +462,9 @@ impl Cell {
             return Err(AttachError::Full(UES_MAX));
         }
         let taken = |rnti: &u16| self.ues.iter().flatten().any(|ue| ue.identity.rnti == *rnti);
-        // There are more C-RNTIs than UEs.
-        let rnti = (1..=crate::RNTI_MAX).find(|rnti| !taken(rnti)).unwrap_or(crate::RNTI_MAX);
+        // From there on there are more C-RNTIs than UEs.
+        let first = self.config.first_rnti.clamp(1, crate::RNTI_MAX - UES_MAX as u16);
+        let rnti = (first..=crate::RNTI_MAX).find(|rnti| !taken(rnti)).unwrap_or(crate::RNTI_MAX);
         let (seed, id, processes) =
             (self.config.seed, u64::from(config.id), self.config.carrier.harq_processes());
         let here = u64::from(self.config.cell_id) << 32 | id;

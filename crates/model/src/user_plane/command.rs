@@ -19,6 +19,23 @@ pub enum Command {
     Tc(Option<u16>, TcCommand),
     /// Says who has what in a slot, where the UE scheduler is `Remote`.
     Allocate(Direction, u64, Vec<Allocation>),
+    /// The same for one slice and some slots: who speaks for one slice leaves those of others alone.
+    AllocateSlice(SliceAllocation),
+}
+
+/// Who has what in a slice whose UE scheduler is `Remote`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceAllocation {
+    /// Direction.
+    pub direction: Direction,
+    /// Slice.
+    pub slice: u32,
+    /// The first slot; none: the next one for which the slice has no allocation yet.
+    pub slot: Option<u64>,
+    /// So many slots, one after the other.
+    pub slots: u16,
+    /// UEs of the slice; the others have nothing.
+    pub allocations: Vec<Allocation>,
 }
 
 /// A UE and its slices; none leaves a direction as it is.
@@ -68,6 +85,17 @@ pub enum Refusal {
         slot: u64,
         /// The next slot of the cell.
         now: u64,
+    },
+    /// Its UEs are scheduled by the cell.
+    #[error("slice {0} is not scheduled from outside: its UE scheduler is not remote")]
+    NotRemote(u32),
+    /// The UE is in another slice.
+    #[error("UE {rnti} is not in slice {slice}")]
+    NotIn {
+        /// C-RNTI.
+        rnti: u16,
+        /// Slice.
+        slice: u32,
     },
     /// Allocated already.
     #[error("slot {0} has its allocation already")]

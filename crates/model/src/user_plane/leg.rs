@@ -97,6 +97,8 @@ pub(crate) struct Air<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) slot: u64,
+    /// On which slice; none: on all of them.
+    pub(crate) slice: Option<u32>,
     pub(crate) allocations: Vec<(u32, u16, Option<u8>)>,
 }
 
@@ -237,6 +239,12 @@ impl Leg {
         self.decisions.retain(|decision| decision.slot > air.slot);
     }
 
+    /// Whether something was said on a slot of a slice, or of any if `slice` is none.
+    pub(crate) fn decided(&self, slot: u64, slice: Option<u32>) -> Option<usize> {
+        let overlaps = |of: Option<u32>| of.is_none() || slice.is_none() || of == slice;
+        self.decisions.iter().position(|decision| decision.slot == slot && overlaps(decision.slice))
+    }
+
     /// Slices with something to send, as bits.
     fn active(&self) -> u32 {
         self.hot.iter().fold(0, |active, hot| active | u32::from(hot.wants()) << hot.slice)
@@ -302,7 +310,8 @@ impl Leg {
 
     /// What a controller has said on this slot.
     fn serve_remote(&mut self, slice: u8, mut left: u16, air: &Air<'_>, prbs: u16) -> (u16, u32) {
-        let Some(at) = self.decisions.iter().position(|decision| decision.slot == air.slot) else {
+        let id = self.slices.set.slices[usize::from(slice)].id;
+        let Some(at) = self.decided(air.slot, Some(id)) else {
             self.slices.stats[usize::from(slice)].deadline_misses += 1;
             return (prbs - left, 0);
         };

@@ -33,7 +33,7 @@ mod ue_scheduler;
 pub use carrier::{Carrier, CarrierError, Direction, Duplex, Rat};
 pub use cell::{Cell, CellConfig, CellError, EVENTS_MAX, UES_MAX, WIRE_US_MAX};
 pub use channel::{Channel, ChannelError, jakes};
-pub use command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal};
+pub use command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal, SliceAllocation};
 pub use flow::{FiveTuple, FlowConfig, FlowError, FlowStats, PACKET_BYTES_MAX, RECEIVE_WINDOW_MAX, Traffic};
 pub use fluid::{FluidCell, FluidStats, STEP_SLOTS_MAX};
 pub use histogram::{Histogram, Sojourn};

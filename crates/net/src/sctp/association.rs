@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem::size_of_val;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
@@ -10,8 +9,8 @@ use std::ptr;
 use socket2::{Domain, SockAddr, Socket};
 
 use super::ancillary::Ancillary;
-use super::message::MessageInfo;
-use super::{E2AP_PPID, open};
+use super::message::{MessageInfo, Notification};
+use super::{open, options};
 
 /// Associations that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -31,18 +30,24 @@ pub struct Received {
     pub bytes: usize,
     /// The message ends here. If not, the rest comes with the next calls: the buffer was too small.
     pub whole: bool,
-    /// A notification of the kernel and no message of the peer; none are asked for.
-    pub notification: bool,
+    /// A notification of the kernel and no message of the peer.
+    pub notification: Option<Notification>,
     /// The stream and the payload protocol identifier, if the kernel told them.
     pub info: Option<MessageInfo>,
 }
 
 impl Listener {
-    /// Listens at `place`.
-    pub fn bind(place: SocketAddr) -> io::Result<Self> {
-        let socket = open(Domain::for_address(place)).map_err(io::Error::other)?;
+    /// Listens at the addresses of `places`, all of which an association has: the paths to it. Their port is the first one's.
+    pub fn bind(places: &[SocketAddr]) -> io::Result<Self> {
+        let (&first, further) = places.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let socket = open(Domain::for_address(first)).map_err(io::Error::other)?;
         socket.set_reuse_address(true)?;
-        socket.bind(&SockAddr::from(place))?;
+        socket.bind(&SockAddr::from(first))?;
+        if !further.is_empty() {
+            let port = socket.local_addr()?.as_socket().map_or_else(|| first.port(), |bound| bound.port());
+            let further: Vec<_> = further.iter().map(|place| SocketAddr::new(place.ip(), port)).collect();
+            options::set(&socket, options::BINDX_ADD, &options::packed(&further))?;
+        }
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;
         Ok(Self(socket))
@@ -56,13 +61,24 @@ impl Listener {
 }
 
 impl Association {
-    /// Begins to associate. The association is up once the descriptor is writable and has no error.
-    pub fn connect(place: SocketAddr) -> io::Result<Self> {
-        let association = Self::prepare(open(Domain::for_address(place)).map_err(io::Error::other)?)?;
-        match association.0.connect(&SockAddr::from(place)) {
+    /// Begins to associate with the peer that has the addresses of `places`. The association is up once the descriptor is
+    /// writable and has no error.
+    pub fn connect(places: &[SocketAddr]) -> io::Result<Self> {
+        let &first = places.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let association = Self::prepare(open(Domain::for_address(first)).map_err(io::Error::other)?)?;
+        let begun = match places {
+            [one] => association.0.connect(&SockAddr::from(*one)),
+            several => options::set(&association.0, options::CONNECTX, &options::packed(several)),
+        };
+        match begun {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
             _ => Ok(association),
         }
+    }
+
+    /// The same association under another descriptor.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
     }
 
     /// The error of a connection attempt that has ended, if it failed.
@@ -70,9 +86,9 @@ impl Association {
         self.0.take_error()
     }
 
-    /// Sends one message on `stream` with [`E2AP_PPID`]; all of it or `WouldBlock`.
-    pub fn send(&self, pdu: &[u8], stream: u16) -> io::Result<()> {
-        let mut control = Ancillary::sending(MessageInfo { stream, ppid: E2AP_PPID });
+    /// Sends one message; all of it or `WouldBlock`.
+    pub fn send(&self, pdu: &[u8], info: MessageInfo) -> io::Result<()> {
+        let mut control = Ancillary::sending(info);
         let mut slice = libc::iovec { iov_base: pdu.as_ptr().cast_mut().cast(), iov_len: pdu.len() };
         let message = message(&mut slice, &mut control);
         // SAFETY: `message` points to one slice over `pdu`, which the kernel only reads, and to `control` with
@@ -95,18 +111,18 @@ impl Association {
         let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) };
         let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
         let (flags, control_bytes) = (message.msg_flags, message.msg_controllen);
+        let told = buffer.get(..bytes).unwrap_or_default();
         Ok(Received {
             bytes,
             whole: flags & libc::MSG_EOR != 0,
-            notification: flags & MSG_NOTIFICATION != 0,
+            notification: (flags & MSG_NOTIFICATION != 0).then(|| Notification::read(told)),
             info: control.info(control_bytes),
         })
     }
 
     fn prepare(socket: Socket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        set(&socket, libc::SCTP_NODELAY, 1)?;
-        set(&socket, libc::SCTP_RECVRCVINFO, 1)?;
+        options::prepare(&socket)?;
         Ok(Self(socket))
     }
 }
@@ -135,18 +151,4 @@ fn message(slice: &mut libc::iovec, control: &mut Ancillary) -> libc::msghdr {
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = control.len();
     message
-}
-
-fn set(socket: &Socket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the option's value is a C int that outlives the call, with its true size.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_SCTP,
-            option,
-            ptr::from_ref(&value).cast(),
-            size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

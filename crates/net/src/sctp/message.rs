@@ -8,3 +8,47 @@ pub struct MessageInfo {
     /// The payload protocol identifier, in host order.
     pub ppid: u32,
 }
+
+/// `SCTP_ASSOC_CHANGE` of linux/sctp.h.
+pub(super) const ASSOC_CHANGE: u16 = 0x8001;
+/// `SCTP_RESTART` of `sac_state`.
+const RESTART: u16 = 2;
+
+/// What the kernel says of an association (RFC 6458 §6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notification {
+    /// The peer knows nothing of what was: it has begun anew (RFC 9260 §5.2). What follows is a new association's.
+    Restarted,
+    /// Anything else. Ends are also told by the next call.
+    Other,
+}
+
+impl Notification {
+    /// Reads `sctp_assoc_change`: kind, flags, length, state.
+    pub(super) fn read(octets: &[u8]) -> Self {
+        let half = |at: usize| octets.get(at..)?.first_chunk().map(|half| u16::from_ne_bytes(*half));
+        match (half(0), half(8)) {
+            (Some(ASSOC_CHANGE), Some(RESTART)) => Self::Restarted,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restart_is_told_from_everything_else() {
+        let told = |kind: u16, state: u16| {
+            let mut octets = vec![0; 20];
+            octets[..2].copy_from_slice(&kind.to_ne_bytes());
+            octets[8..10].copy_from_slice(&state.to_ne_bytes());
+            octets
+        };
+        assert_eq!(Notification::read(&told(ASSOC_CHANGE, RESTART)), Notification::Restarted);
+        assert_eq!(Notification::read(&told(ASSOC_CHANGE, 1)), Notification::Other);
+        assert_eq!(Notification::read(&told(ASSOC_CHANGE + 1, RESTART)), Notification::Other);
+        assert_eq!(Notification::read(&told(ASSOC_CHANGE, RESTART)[..9]), Notification::Other);
+    }
+}

@@ -6,15 +6,16 @@
 mod ancillary;
 mod association;
 mod message;
+mod options;
 
 use std::io;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 pub use association::{Association, Listener, Received};
-pub use message::MessageInfo;
+pub use message::{MessageInfo, Notification};
 
-/// The payload protocol identifier that IANA gave to E2AP. We send it and take any other: FlexRIC sends 0.
+/// The payload protocol identifier that IANA gave to E2AP. We send it until the peer has used another, and take any: FlexRIC sends 0.
 pub const E2AP_PPID: u32 = 70;
 
 /// Why there is no SCTP here.
@@ -84,10 +85,10 @@ mod tests {
     #[test]
     fn without_sctp_every_door_says_so() {
         let place = "127.0.0.1:0".parse().unwrap();
-        match (sctp_support(), Listener::bind(place)) {
+        match (sctp_support(), Listener::bind(&[place])) {
             (Ok(()), Ok(_)) => {}
             (Err(probed), Err(error)) => {
-                let told = Association::connect(place).unwrap_err().to_string();
+                let told = Association::connect(&[place]).unwrap_err().to_string();
                 assert_eq!((told, error.to_string()), (probed.to_string(), probed.to_string()));
             }
             (probe, bound) => panic!("probe {probe:?}, but {bound:?}"),

@@ -5,13 +5,11 @@ use ranlab_machines::n4::*;
 use ranlab_wire::gtpu;
 use ranlab_wire::pfcp::*;
 
-use super::upf::{Fault, Outcome, Peer, Way, fails, read};
-
-/// Name, clause, and what is tried.
-pub(super) type Check = (&'static str, &'static str, fn(&mut Peer<'_>) -> Outcome);
+use super::harness::{Case, Fault, Outcome, fails};
+use super::upf::{Peer, Way, read};
 
 /// In the order in which they are told.
-pub(super) const CHECKS: &[Check] = &[
+pub(super) const CHECKS: &[Case<Peer>] = &[
     ("association", "TS 29.244 6.2.6", association),
     ("heartbeat with a constant recovery time stamp", "TS 29.244 6.2.2, 19A of TS 23.007", heartbeat),
     ("trap 1: Apply Action of one and of two octets is answered", "TS 29.244 8.2.26", apply_action),
@@ -45,11 +43,11 @@ fn expect(cause: Cause, wanted: Cause, what: &str) -> Outcome {
     if cause == wanted { Ok(()) } else { fails(format!("{what}: cause {} instead of {}", cause.0, wanted.0)) }
 }
 
-fn association(peer: &mut Peer<'_>) -> Outcome {
+fn association(peer: &mut Peer) -> Outcome {
     peer.associate().map(drop)
 }
 
-fn heartbeat(peer: &mut Peer<'_>) -> Outcome {
+fn heartbeat(peer: &mut Peer) -> Outcome {
     let mut stamps = BTreeSet::from([peer.associate()?.recovery_time_stamp.0]);
     for _ in 0..2 {
         let request = HeartbeatRequest {
@@ -64,16 +62,16 @@ fn heartbeat(peer: &mut Peer<'_>) -> Outcome {
     if stamps.len() == 1 { Ok(()) } else { fails(format!("recovery time stamps {stamps:?} within one life")) }
 }
 
-fn apply_action(peer: &mut Peer<'_>) -> Outcome {
+fn apply_action(peer: &mut Peer) -> Outcome {
     answered_with(peer, [1, 2], |sends, octets| sends.apply_action_octets = octets)
 }
 
-fn reporting_triggers(peer: &mut Peer<'_>) -> Outcome {
+fn reporting_triggers(peer: &mut Peer) -> Outcome {
     answered_with(peer, [2, 3], |sends, octets| sends.reporting_triggers_octets = octets)
 }
 
 /// An element is written in each of these lengths, which releases differ about.
-fn answered_with(peer: &mut Peer<'_>, lengths: [u8; 2], change: fn(&mut Sends, u8)) -> Outcome {
+fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut Sends, u8)) -> Outcome {
     peer.associate()?;
     let mut silent = Vec::new();
     for octets in lengths {
@@ -89,7 +87,7 @@ fn answered_with(peer: &mut Peer<'_>, lengths: [u8; 2], change: fn(&mut Sends, u
     }
 }
 
-fn network_instance(peer: &mut Peer<'_>) -> Outcome {
+fn network_instance(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     peer.speaking(|sends| sends.name_form = NameForm::Labels)?;
     peer.establish(1)?;
@@ -104,7 +102,7 @@ fn network_instance(peer: &mut Peer<'_>) -> Outcome {
 }
 
 /// A session in both directions, from the establishment on.
-fn works(peer: &mut Peer<'_>, n: usize) -> Result<Way, Fault> {
+fn works(peer: &mut Peer, n: usize) -> Result<Way, Fault> {
     peer.n3()?;
     peer.associate()?;
     let (seid, teid) = peer.establish(n)?;
@@ -114,14 +112,14 @@ fn works(peer: &mut Peer<'_>, n: usize) -> Result<Way, Fault> {
 }
 
 /// Whether packets of a session with everything come back: of one that lacks something nothing can be told otherwise.
-fn plain(peer: &mut Peer<'_>) -> Result<Way, Fault> {
+fn plain(peer: &mut Peer) -> Result<Way, Fault> {
     let way = works(peer, 5)?;
     peer.run.reflects.set(Some(way.back));
     Ok(way)
 }
 
 /// A session that lacks an element, where one with everything works.
-fn works_without(peer: &mut Peer<'_>, n: usize, change: fn(&mut Sends)) -> Outcome {
+fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
     peer.n3()?;
     if peer.run.reflects.get().is_none() {
         plain(peer)?;
@@ -137,15 +135,15 @@ fn works_without(peer: &mut Peer<'_>, n: usize, change: fn(&mut Sends)) -> Outco
     }
 }
 
-fn interface_types(peer: &mut Peer<'_>) -> Outcome {
+fn interface_types(peer: &mut Peer) -> Outcome {
     works_without(peer, 3, |sends| sends.interface_type = false)
 }
 
-fn pdn_type(peer: &mut Peer<'_>) -> Outcome {
+fn pdn_type(peer: &mut Peer) -> Outcome {
     works_without(peer, 4, |sends| sends.pdn_type = false)
 }
 
-fn both_directions(peer: &mut Peer<'_>) -> Outcome {
+fn both_directions(peer: &mut Peer) -> Outcome {
     let ue = peer.spec(5).ue;
     match plain(peer)? {
         Way { back: true, .. } => Ok(()),
@@ -161,14 +159,14 @@ fn both_directions(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn deletion_with_node_id(peer: &mut Peer<'_>) -> Outcome {
+fn deletion_with_node_id(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     peer.speaking(|sends| sends.node_id_in_deletion = true)?;
     expect(peer.delete(seid)?.cause, Cause::ACCEPTED, "a deletion with Node ID")
 }
 
-fn changed_recovery(peer: &mut Peer<'_>) -> Outcome {
+fn changed_recovery(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     let same = HeartbeatRequest {
@@ -189,7 +187,7 @@ fn changed_recovery(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn repeated_request(peer: &mut Peer<'_>) -> Outcome {
+fn repeated_request(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let request = encode(peer.templates.establishment(peer.cp_seid(1), peer.spec(1)), Some(0), sequence);
@@ -204,7 +202,7 @@ fn repeated_request(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn chosen_teid(peer: &mut Peer<'_>) -> Outcome {
+fn chosen_teid(peer: &mut Peer) -> Outcome {
     let features = peer.associate()?.up_function_features;
     let can = features.is_some_and(|features| features.contains(UpFunctionFeatures::FTUP));
     peer.speaking(|sends| sends.teid = TeidChoice::Upf)?;
@@ -227,7 +225,7 @@ fn chosen_teid(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn no_association(peer: &mut Peer<'_>) -> Outcome {
+fn no_association(peer: &mut Peer) -> Outcome {
     // From an address where no check sets up an association.
     let mut stranger = peer.other(1)?;
     let response = stranger.try_establish(1)?;
@@ -245,7 +243,7 @@ fn no_association(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn unknown_session(peer: &mut Peer<'_>) -> Outcome {
+fn unknown_session(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let seid = 0x7fff_ffff_ffff_0001;
     expect(peer.modify(seid, 1)?, Cause::CONTEXT_NOT_FOUND, "a modification")?;
@@ -253,13 +251,13 @@ fn unknown_session(peer: &mut Peer<'_>) -> Outcome {
 }
 
 /// An establishment's octets, its elements to be spoiled.
-fn establishment(peer: &Peer<'_>, sequence: u32) -> Result<Vec<u8>, Fault> {
+fn establishment(peer: &Peer, sequence: u32) -> Result<Vec<u8>, Fault> {
     let request = encode(peer.templates.establishment(peer.cp_seid(9), peer.spec(9)), Some(0), sequence);
     request.map_err(|error| Fault::Fails(error.to_string()))
 }
 
 fn refused_with(
-    peer: &mut Peer<'_>,
+    peer: &mut Peer,
     octets: &[u8],
     sequence: u32,
     wanted: Cause,
@@ -277,7 +275,7 @@ fn refused_with(
     }
 }
 
-fn missing_element(peer: &mut Peer<'_>) -> Outcome {
+fn missing_element(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let whole = establishment(peer, sequence)?;
@@ -295,7 +293,7 @@ fn missing_element(peer: &mut Peer<'_>) -> Outcome {
     refused_with(peer, &octets, sequence, Cause(66), Some(57))
 }
 
-fn wrong_length(peer: &mut Peer<'_>) -> Outcome {
+fn wrong_length(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let mut octets = establishment(peer, sequence)?;
@@ -304,7 +302,7 @@ fn wrong_length(peer: &mut Peer<'_>) -> Outcome {
     refused_with(peer, &octets, sequence, Cause(68), None)
 }
 
-fn other_version(peer: &mut Peer<'_>) -> Outcome {
+fn other_version(peer: &mut Peer) -> Outcome {
     let sequence = peer.number();
     let mut octets =
         encode(HeartbeatRequest::default(), None, sequence).map_err(|e| Fault::Fails(e.to_string()))?;
@@ -316,8 +314,8 @@ fn other_version(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn garbage(peer: &mut Peer<'_>) -> Outcome {
-    if !peer.config.hostile {
+fn garbage(peer: &mut Peer) -> Outcome {
+    if !peer.run.config.hostile {
         return Err(Fault::Skipped("it has ended UPFs: --hostile tries it"));
     }
     peer.associate()?;
@@ -335,13 +333,13 @@ fn garbage(peer: &mut Peer<'_>) -> Outcome {
         }
         peer.n4.send_raw(&octets)?;
     }
-    std::thread::sleep(peer.config.patience / 4);
+    std::thread::sleep(peer.run.config.patience / 4);
     // Random octets may have used the numbers that follow: their answers would be repeated.
     peer.leap(sequence);
     expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
 }
 
-fn stolen_session(peer: &mut Peer<'_>) -> Outcome {
+fn stolen_session(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     let mut thief = peer.other(2)?;
@@ -354,7 +352,7 @@ fn stolen_session(peer: &mut Peer<'_>) -> Outcome {
     expect(taken, Cause::CONTEXT_NOT_FOUND, "a stranger's deletion")
 }
 
-fn usage_at_deletion(peer: &mut Peer<'_>) -> Outcome {
+fn usage_at_deletion(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     let response = peer.delete(seid)?;
@@ -366,20 +364,20 @@ fn usage_at_deletion(peer: &mut Peer<'_>) -> Outcome {
     }
 }
 
-fn n3_answer(peer: &mut Peer<'_>, datagram: &[u8], wanted: u8) -> Outcome {
+fn n3_answer(peer: &mut Peer, datagram: &[u8], wanted: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
     let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == wanted)?;
     if came { Ok(()) } else { fails("it goes unanswered") }
 }
 
-fn echo(peer: &mut Peer<'_>) -> Outcome {
+fn echo(peer: &mut Peer) -> Outcome {
     let mut datagram = Vec::new();
     let encoded = gtpu::encode_message(&gtpu::Message::EchoRequest, 0, Some(7), &mut datagram);
     encoded.map_err(|error| Fault::Fails(error.to_string()))?;
     n3_answer(peer, &datagram, gtpu::message_type::ECHO_RESPONSE)
 }
 
-fn unknown_tunnel(peer: &mut Peer<'_>) -> Outcome {
+fn unknown_tunnel(peer: &mut Peer) -> Outcome {
     let mut datagram = Vec::new();
     let encoded = gtpu::encode_message(&gtpu::Message::GPdu(&[0x45; 40]), 0x7fff_fff1, None, &mut datagram);
     encoded.map_err(|error| Fault::Fails(error.to_string()))?;

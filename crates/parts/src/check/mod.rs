@@ -1,7 +1,11 @@
 //! Conformance, clause by clause, with a capture of every failure.
 mod capture;
 mod clauses;
+mod e2;
+mod harness;
 mod packets;
 mod upf;
 
-pub use upf::{UpfCheck, Verdict, check_upf};
+pub use e2::{AgentCheck, RicCheck, check_agent, check_ric};
+pub use harness::{Verdict, junit};
+pub use upf::{UpfCheck, check_upf};

@@ -2,7 +2,8 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ranlab_emulator::load::{
@@ -12,12 +13,12 @@ use ranlab_emulator::upf::ntp_seconds;
 use ranlab_machines::n4::*;
 use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
-use serde::Serialize;
 
-use super::clauses::{CHECKS, Check};
+use super::clauses::CHECKS;
+use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, run};
 use super::packets::{Reflector, Trace};
+use crate::config;
 use crate::worker::Trouble;
-use crate::{config, rig};
 
 config! {
     /// How a UPF is checked.
@@ -51,39 +52,11 @@ config! {
     }
 }
 
-/// What came of one check.
-#[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
-    /// What was tried.
-    pub name: &'static str,
-    /// By which clause.
-    pub clause: &'static str,
-    /// `passed`, `failed` or `skipped`.
-    pub verdict: &'static str,
-    /// What the UPF did, or why it was not tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-    /// The messages of a failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub capture: Option<PathBuf>,
-}
-
-pub(super) enum Fault {
-    /// The UPF did otherwise.
-    Fails(String),
-    /// It cannot be tried here.
-    Skipped(&'static str),
-    /// Nothing can be tried here.
-    Trouble(Trouble),
-}
-
 impl<E: Into<LoadError>> From<E> for Fault {
     fn from(error: E) -> Self {
         Self::Trouble(error.into().into())
     }
 }
-
-pub(super) type Outcome = Result<(), Fault>;
 
 /// Tries the UPF whose N4 is at `address`, clause by clause; `told` hears of each verdict at once.
 ///
@@ -92,77 +65,40 @@ pub(super) type Outcome = Result<(), Fault>;
 pub fn check_upf<E: From<Trouble>>(
     address: SocketAddr,
     config: &UpfCheck,
-    mut told: impl FnMut(&Verdict) -> Result<(), E>,
+    told: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
-    let checks = chosen(&config.only)?;
-    std::fs::create_dir_all(&config.captures).map_err(|error| unwritable(&config.captures, error))?;
-    let mut verdicts = Vec::new();
-    let run = CheckRun::new(address, config).map_err(Trouble::from)?;
-    for (number, check) in checks {
-        let verdict = verdict(address, config, &run, number, check)?;
-        told(&verdict)?;
-        verdicts.push(verdict);
-    }
-    Ok(verdicts)
+    let cases = chosen(CHECKS, &config.only)?;
+    folder(&config.captures)?;
+    let rig = CheckRun::new(address, config).map_err(Trouble::from)?;
+    run(&Rc::new(rig), cases, &config.captures, told)
 }
 
-fn unwritable(path: &std::path::Path, error: std::io::Error) -> Trouble {
-    rig(format!("{}: {error}", path.display()))
-}
+impl Rig for Rc<CheckRun> {
+    type Peer = Peer;
+    const CAPTURE: (&'static str, &'static str) = ("check-upf", "pcap");
 
-/// The checks that are asked for, with their numbers among all.
-fn chosen(only: &[String]) -> Result<Vec<(usize, Check)>, Trouble> {
-    let named = |check: &Check, part: &String| check.0.to_lowercase().contains(&part.to_lowercase());
-    if let Some(nobody) = only.iter().find(|part| !CHECKS.iter().any(|check| named(check, part))) {
-        let names: Vec<_> = CHECKS.iter().map(|check| check.0).collect();
-        return Err(rig(format!("no check has \"{nobody}\" in its name; there are: {}", names.join("; "))));
+    fn ended(&self) -> Option<&'static str> {
+        let dead = self.process.is_some_and(|process| !process.lives());
+        dead.then_some("the UPF's process has ended")
     }
-    let wanted = |check: &Check| only.is_empty() || only.iter().any(|part| named(check, part));
-    Ok(CHECKS.iter().copied().enumerate().filter(|(_, check)| wanted(check)).collect())
-}
 
-fn verdict(
-    address: SocketAddr,
-    config: &UpfCheck,
-    run: &CheckRun,
-    number: usize,
-    (name, clause, check): Check,
-) -> Result<Verdict, Trouble> {
-    let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
-    let dead = || run.process.is_some_and(|process| !process.lives());
-    if dead() {
-        (verdict.verdict, verdict.why) = ("skipped", Some("the UPF's process has ended".to_owned()));
-        return Ok(verdict);
+    fn peer(&self, number: usize) -> Result<Peer, Trouble> {
+        Ok(Peer::new(self, self.config.dialect, self.smf(number))?)
     }
-    let mut peer = Peer::new(address, config, config.dialect, run, run.smf(number))?;
-    let mut outcome = check(&mut peer);
-    if !dead() {
-        peer.leave()?;
+
+    fn leave(&self, peer: &mut Peer) -> Result<(), Trouble> {
+        peer.leave()
     }
-    if dead() {
-        let then = match outcome {
-            Err(Fault::Fails(why)) => format!(": {why}"),
-            _ => String::new(),
-        };
-        outcome = fails(format!("the UPF's process ended{then}"));
+
+    fn capture(&self, peer: &Peer, file: &Path) -> std::io::Result<()> {
+        super::capture::write(file, peer.traced())
     }
-    match outcome {
-        Ok(()) => {}
-        Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
-        Err(Fault::Trouble(trouble)) => return Err(trouble),
-        Err(Fault::Fails(why)) => {
-            (verdict.verdict, verdict.why) = ("failed", Some(why));
-            let file = config.captures.join(format!("check-upf-{:02}.pcap", number + 1));
-            let written = super::capture::write(&file, peer.traced());
-            written.map_err(|error| unwritable(&file, error))?;
-            verdict.capture = Some(file);
-        }
-    }
-    Ok(verdict)
 }
 
 /// What the checks of a run have in common.
 pub(super) struct CheckRun {
+    address: SocketAddr,
+    pub(super) config: UpfCheck,
     /// Where the first SMF speaks from.
     smf: SocketAddr,
     /// Whether every check has addresses that nobody else speaks from: what one leaves at the UPF is no other's.
@@ -197,6 +133,8 @@ impl CheckRun {
         };
         let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
         Ok(Self {
+            address,
+            config: config.clone(),
             smf,
             own_addresses,
             sequence: Cell::new(ranlab_net::monotonic_ns() as u32 >> 4),
@@ -213,14 +151,12 @@ impl CheckRun {
 }
 
 /// An SMF that says what it is told.
-pub(super) struct Peer<'a> {
-    address: SocketAddr,
-    pub(super) config: &'a UpfCheck,
+pub(super) struct Peer {
     pub(super) n4: N4,
     packets: Trace,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
-    pub(super) run: &'a CheckRun,
+    pub(super) run: Rc<CheckRun>,
     /// Its address, also its Node ID.
     smf: SocketAddr,
     /// What no other check has in its SEIDs and tunnels.
@@ -240,25 +176,17 @@ fn profile(address: SocketAddr, config: &UpfCheck) -> SessionProfile {
     }
 }
 
-impl<'a> Peer<'a> {
-    fn new(
-        address: SocketAddr,
-        config: &'a UpfCheck,
-        dialect: Dialect,
-        run: &'a CheckRun,
-        smf: SocketAddr,
-    ) -> Result<Self, LoadError> {
+impl Peer {
+    fn new(run: &Rc<CheckRun>, dialect: Dialect, smf: SocketAddr) -> Result<Self, LoadError> {
         let settings = SmfSettings::new(smf.ip(), dialect);
-        let mut n4 = N4::new(smf, address, settings, profile(address, config))?;
+        let mut n4 = N4::new(smf, run.address, settings, profile(run.address, &run.config))?;
         n4.trace = Some(VecDeque::new());
         let templates = n4.smf.templates().clone();
         Ok(Self {
-            address,
-            config,
             n4,
             dialect,
             templates,
-            run,
+            run: Rc::clone(run),
             smf,
             packets: Trace::default(),
             own: (ranlab_net::monotonic_ns() >> 13) as u32,
@@ -273,7 +201,7 @@ impl<'a> Peer<'a> {
         const TRIES: usize = 16;
         let mut had = 0;
         for n in 1..=TRIES {
-            match Self::new(self.address, self.config, self.config.dialect, self.run, nth(self.smf, n)) {
+            match Self::new(&self.run, self.run.config.dialect, nth(self.smf, n)) {
                 Err(LoadError::Bind { .. }) => {}
                 Ok(_) if had + 1 < which => had += 1,
                 other => return Ok(other?),
@@ -301,9 +229,12 @@ impl<'a> Peer<'a> {
     /// The same SMF with other habits.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
-        self.templates =
-            SessionTemplates::new(profile(self.address, self.config), self.dialect.sends, self.smf.ip())
-                .ok_or(LoadError::Profile)?;
+        self.templates = SessionTemplates::new(
+            profile(self.run.address, &self.run.config),
+            self.dialect.sends,
+            self.smf.ip(),
+        )
+        .ok_or(LoadError::Profile)?;
         Ok(())
     }
 
@@ -321,7 +252,7 @@ impl<'a> Peer<'a> {
     /// The answer to octets with this sequence number.
     pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
         self.n4.send_raw(octets)?;
-        let end = Instant::now() + self.config.patience;
+        let end = Instant::now() + self.run.config.patience;
         while Instant::now() < end {
             let mut unread = std::mem::take(&mut self.unread);
             self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
@@ -408,7 +339,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn spec(&self, n: usize) -> SessionSpec {
-        let ue = UePool { first: self.config.ue }.address(n);
+        let ue = UePool { first: self.run.config.ue }.address(n);
         SessionSpec { ue, uplink_teid: 0x7e00_0000 | (self.own & 0xffff) << 8 | n as u32 }
     }
 
@@ -442,7 +373,7 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {
-        let tunnel = Tunnel { teid, peer: self.config.gnb.ip() };
+        let tunnel = Tunnel { teid, peer: self.run.config.gnb.ip() };
         let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
@@ -468,11 +399,11 @@ impl<'a> Peer<'a> {
     ) -> Result<Way, Fault> {
         const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
-        let reflector = Reflector::start(self.config)?;
+        let reflector = Reflector::start(&self.run.config)?;
         let ue = SocketAddr::new(self.spec(n).ue, 4_000);
-        let server = match self.config.n6 {
+        let server = match self.run.config.n6 {
             Network::Routed(address) => address,
-            _ => self.config.server,
+            _ => self.run.config.server,
         };
         let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
         let mut back = false;
@@ -505,7 +436,7 @@ impl<'a> Peer<'a> {
         let own = socket.local_addr()?;
         socket.send_to(datagram, n3)?;
         self.packets.note(own, n3, datagram);
-        let end = Instant::now() + self.config.patience;
+        let end = Instant::now() + self.run.config.patience;
         while Instant::now() < end {
             let mut room = [0; 2_048];
             let Ok((len, from)) = socket.recv_from(&mut room) else { continue };
@@ -518,8 +449,8 @@ impl<'a> Peer<'a> {
     }
 
     pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), Fault> {
-        let n3 = self.config.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
-        let address = self.config.gnb;
+        let n3 = self.run.config.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
+        let address = self.run.config.gnb;
         let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
             what: "base station",
             address,
@@ -540,10 +471,6 @@ pub(super) struct Way {
 
 fn is_answer(kind: u8) -> bool {
     matches!(kind, 2 | 4 | 6 | 8 | 10 | 11 | 13 | 15 | 51 | 53 | 55 | 57)
-}
-
-pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Fails(why.into()))
 }
 
 pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {

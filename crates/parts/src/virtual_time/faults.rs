@@ -18,8 +18,8 @@ const RANDOM_LASTING: Duration = Duration::from_secs(5);
 /// Whom it befalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The RIC with its controller.
-    Ric,
+    /// This RIC with its controller, from 1.
+    Ric(u32),
     /// The agent of this base station, from 1. Its cell goes on.
     Agent(u32),
 }
@@ -27,7 +27,8 @@ pub enum Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ric => f.write_str("ric"),
+            Self::Ric(1) => f.write_str("ric"),
+            Self::Ric(n) => write!(f, "ric{n}"),
             Self::Agent(1) => f.write_str("agent"),
             Self::Agent(n) => write!(f, "agent{n}"),
         }
@@ -38,14 +39,11 @@ impl FromStr for Target {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "ric" => Ok(Self::Ric),
-            "agent" => Ok(Self::Agent(1)),
-            other => {
-                let number = other.strip_prefix("agent").and_then(|n| n.parse().ok()).filter(|n| *n > 0);
-                number.map(Self::Agent).ok_or(())
-            }
-        }
+        let nth = |name: &str| match text.strip_prefix(name)? {
+            "" => Some(1),
+            n => n.parse().ok().filter(|n| *n > 0),
+        };
+        nth("ric").map(Self::Ric).or_else(|| nth("agent").map(Self::Agent)).ok_or(())
     }
 }
 
@@ -86,7 +84,7 @@ impl FaultPlan {
 impl Spell for FaultPlan {
     const ALLOWED: &'static str = "crash:WHO@FROM-UNTIL, vanish:WHO@FROM-UNTIL (no connection ends in order), cut:WHO@AT, \
                                    freeze:WHO@FROM-UNTIL, delay:WHO:TIME@FROM-UNTIL, slow:WHO:BYTES_PER_S@FROM-UNTIL, \
-                                   jump:WHO:TIME@AT and random:COUNT@FROM-UNTIL, WHO as ric, agent or agent2, times as 5s";
+                                   jump:WHO:TIME@AT and random:COUNT@FROM-UNTIL, WHO as ric, ric2, agent or agent2, times as 5s";
 
     fn spell(text: &str) -> Option<Self> {
         let (what, when) = text.split_once('@')?;
@@ -134,31 +132,43 @@ fn fault(what: What, party: PartyId, lasting: Duration) -> Fault {
     }
 }
 
+/// A RIC, and the agents that live in its process.
+pub(super) type Process = (PartyId, Vec<PartyId>);
+
 /// When what befalls whom. What is random is drawn from the seed alone.
 pub(super) fn faults(
     plans: &[FaultPlan],
     seed: u64,
-    ric: PartyId,
+    rics: &[Process],
     agents: &[PartyId],
 ) -> Result<Vec<(Duration, Fault)>, Trouble> {
     let mut chance = Chance::new(seed);
     let mut all = Vec::new();
+    let mut befall = |at, what, party: PartyId, lasting| {
+        all.push((at, fault(what, party, lasting)));
+        // A link is its own, a process is all of them.
+        if matches!(what, What::Crash { .. } | What::Freeze | What::Jump(_)) {
+            let with = rics.iter().filter(|(ric, _)| *ric == party).flat_map(|(_, with)| with);
+            all.extend(with.map(|other| (at, fault(what, *other, lasting))));
+        }
+    };
     for plan in plans {
         let until = plan.until.unwrap_or(plan.from);
         match plan.kind {
             PlanKind::One(target, what) => {
                 let party = match target {
-                    Target::Ric => Some(ric),
+                    Target::Ric(n) => rics.get(n as usize - 1).map(|(ric, _)| *ric),
                     Target::Agent(n) => agents.get(n as usize - 1).copied(),
                 };
                 let party =
                     party.ok_or_else(|| rig(format!("a fault is about {target}, which is not there")))?;
-                all.push((plan.from, fault(what, party, until - plan.from)));
+                befall(plan.from, what, party, until - plan.from);
             }
             PlanKind::Random(count) => {
                 for _ in 0..count {
                     let at = chance.between(plan.from, until);
-                    all.push((at, random(&mut chance, ric, agents)));
+                    let (what, party, lasting) = random(&mut chance, rics, agents);
+                    befall(at, what, party, lasting);
                 }
             }
         }
@@ -166,9 +176,9 @@ pub(super) fn faults(
     Ok(all)
 }
 
-fn random(chance: &mut Chance, ric: PartyId, agents: &[PartyId]) -> Fault {
-    let who = chance.below(agents.len() + 1);
-    let party = agents.get(who).copied().unwrap_or(ric);
+fn random(chance: &mut Chance, rics: &[Process], agents: &[PartyId]) -> (What, PartyId, Duration) {
+    let all: Vec<_> = agents.iter().chain(rics.iter().map(|(ric, _)| ric)).copied().collect();
+    let party = all[chance.below(all.len())];
     let lasting = chance.between(Duration::from_millis(1), RANDOM_LASTING);
     let what = match chance.below(100) {
         0..30 => What::Cut,
@@ -179,7 +189,7 @@ fn random(chance: &mut Chance, ric: PartyId, agents: &[PartyId]) -> Fault {
         80..90 => What::Slow(200 + chance.below(20_000) as u64),
         _ => What::Jump(chance.between(Duration::from_millis(1), RANDOM_LASTING)),
     };
-    fault(what, party, lasting)
+    (what, party, lasting)
 }
 
 #[cfg(test)]
@@ -195,13 +205,13 @@ mod tests {
             until: until.map(second),
         };
         for (text, plan) in [
-            ("crash:ric@10s-13s", one(Target::Ric, What::Crash { polite: true }, 10, Some(13))),
+            ("crash:ric@10s-13s", one(Target::Ric(1), What::Crash { polite: true }, 10, Some(13))),
             ("vanish:agent@1s-2s", one(Target::Agent(1), What::Crash { polite: false }, 1, Some(2))),
             ("cut:agent2@5s", one(Target::Agent(2), What::Cut, 5, None)),
-            ("freeze:ric@1s-2s", one(Target::Ric, What::Freeze, 1, Some(2))),
+            ("freeze:ric@1s-2s", one(Target::Ric(1), What::Freeze, 1, Some(2))),
             ("delay:agent:1s@1s-2s", one(Target::Agent(1), What::Delay(second(1)), 1, Some(2))),
             ("slow:agent:1000@1s-2s", one(Target::Agent(1), What::Slow(1_000), 1, Some(2))),
-            ("jump:ric:5s@3s", one(Target::Ric, What::Jump(second(5)), 3, None)),
+            ("jump:ric:5s@3s", one(Target::Ric(1), What::Jump(second(5)), 3, None)),
         ] {
             assert_eq!(FaultPlan::spell(text), Some(plan), "{text}");
         }

@@ -6,37 +6,31 @@
 //! sim::World --E2, its own links--> RIC with the controller's iApp
 //!    | calls at its times                | bus, replies
 //!    v                                   v
-//! radios (pass, tell agents)          programs (RestXapp): requests, answers and messages take a link's latency
+//! base stations (pass, tell)          programs (RestXapp): requests, answers and messages take a link's latency
 //! ```
 
+mod controllers;
 mod faults;
 mod programs;
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::xapps::Registry;
 use ranlab_emulator::RADIO_TICK;
-use ranlab_emulator::node::{NodeKind, identity};
-use ranlab_emulator::radio::{RadioMeter, SharedRadio};
+use ranlab_emulator::radio::{Radio, RadioMeter, SharedRadio, SharedSite};
 use ranlab_emulator::stats::Told;
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 
 use crate::worker::Trouble;
-use crate::{BusUrl, FleetPart, Part, rig, sut};
+use crate::{FleetPart, Part, rig, sut};
+use controllers::Controller;
 use programs::{Programs, Turn};
 
 pub use faults::{FaultPlan, Target};
 pub use programs::Control;
 
-/// What base stations call the RIC.
-const RIC: &str = "ric";
 /// How long after its death the end of a connection is noticed that nobody ended in order.
 const DETECTION: Duration = Duration::from_secs(1);
 /// The token of the call by which radios are driven; programs' are above.
@@ -45,14 +39,23 @@ const TICK: u64 = 0;
 /// Who is in a network.
 #[derive(Debug, Clone)]
 pub struct Cast {
-    /// A RIC, bare or with the slicing or the traffic controller.
-    pub controller: Part,
-    /// Base stations, each with a radio.
-    pub fleet: FleetPart,
-    /// xApps over the controller's REST, by name. They start with [`Network::start_xapps`].
-    pub xapps: Vec<(String, Part)>,
+    /// RICs, bare or with a controller, by the names by which the others find them.
+    pub controllers: Vec<(String, Part)>,
+    /// Base stations, each with a radio, and the RIC that they connect to.
+    pub fleets: Vec<(FleetPart, String)>,
+    /// xApps over a controller's REST, by name, and at which RIC. They start with [`Network::start_xapps`].
+    pub xapps: Vec<(String, Part, String)>,
     /// How long a message takes from one to another.
     pub latency: Duration,
+}
+
+impl Cast {
+    /// One RIC, named `ric`, and everybody at it.
+    pub fn of_one(controller: Part, fleet: FleetPart, xapps: Vec<(String, Part)>, latency: Duration) -> Self {
+        let ric = || "ric".to_owned();
+        let xapps = xapps.into_iter().map(|(name, part)| (name, part, ric())).collect();
+        Self { controllers: vec![(ric(), controller)], fleets: vec![(fleet, ric())], xapps, latency }
+    }
 }
 
 /// A UE at a time.
@@ -88,49 +91,18 @@ fn refused(part: &Part, role: &str, allowed: &str) -> Trouble {
     rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", name_of(part)))
 }
 
-/// The controller's messages, until the network carries them on.
-#[derive(Clone, Default)]
-struct Post(Arc<Mutex<Vec<Bytes>>>);
-
-impl Post {
-    fn take(&self) -> Vec<Bytes> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Bus for Post {
-    fn publish(&mut self, _: &str, message: Bytes) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-    }
-}
-
-/// The RIC's config and what is in it, made anew for each of its lives.
-fn brain(controller: &Part, post: &Post) -> Result<(RicConfig, Option<Box<dyn IApp>>), Trouble> {
-    Ok(match controller {
-        Part::Slicing(part) => (part.ric().machine()?, Some(Box::new(part.iapp()?))),
-        Part::Traffic(part) if part.bus != BusUrl::Local => {
-            return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
-        }
-        Part::Traffic(part) => (part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))),
-        Part::Ric(part) if part.iapp.is_empty() => (part.machine()?, None),
-        other => {
-            return Err(refused(other, "controller", "`slicing`, `traffic` or `ric` without iApps"));
-        }
-    })
-}
-
-/// A base station.
+/// A base station: its radios, and its agents in their order with the cells whose UEs they have.
 struct Station {
-    party: PartyId,
-    radio: SharedRadio,
+    number: u32,
+    told: Told,
+    site: SharedSite,
+    agents: Vec<(PartyId, Vec<usize>)>,
 }
 
 /// A network that runs when it is told to.
 pub struct Network {
     world: World,
-    ric: PartyId,
-    iapp: Rc<Cell<Option<IAppId>>>,
-    post: Post,
+    controllers: Vec<Controller>,
     stations: Vec<Station>,
     programs: Programs,
 }
@@ -154,54 +126,61 @@ impl Network {
         if let Some(witness) = witness {
             world.trace_to(witness);
         }
-        let (post, iapp) = (Post::default(), Rc::new(Cell::new(None)));
-        // What cannot be is told here; in later lives it is as it was.
-        brain(&cast.controller, &post)?;
-        let (controller, letters, hosted) = (cast.controller.clone(), post.clone(), iapp.clone());
-        let ric = world.ric(RIC, move |life| {
-            let (mut config, iapp) = brain(&controller, &letters).unwrap_or_default();
-            config.first_instance = u16::try_from(life).unwrap_or(u16::MAX);
-            let mut ric = Ric::new(config);
-            ric.add_iapp(Box::new(Registry::new().0));
-            hosted.set(iapp.map(|iapp| ric.add_iapp(iapp)));
-            ric
-        });
-        let programs = Programs::new(&cast.xapps, cast.latency, ric)?;
-        let mut network = Self { world, ric, iapp, post, stations: Vec::new(), programs };
+        let mut controllers = Vec::new();
+        for (name, part) in &cast.controllers {
+            if controllers.iter().any(|known: &Controller| known.name == *name) {
+                return Err(rig(format!("two controllers are called {name}")));
+            }
+            controllers.push(Controller::new(&mut world, name, part)?);
+        }
+        let seats: Vec<_> = controllers.iter().map(|it| (it.name.as_str(), it.ric)).collect();
+        let programs = Programs::new(&cast.xapps, cast.latency, &seats)?;
+        let mut network = Self { world, controllers, stations: Vec::new(), programs };
         network.world.call_at(Time::ZERO + RADIO_TICK, TICK);
-        network.settle(&cast.fleet)?;
+        for (fleet, ric) in &cast.fleets {
+            network.settle(fleet, ric)?;
+        }
         Ok(network)
     }
 
     /// Brings the base stations in.
-    fn settle(&mut self, part: &FleetPart) -> Result<(), Trouble> {
+    fn settle(&mut self, part: &FleetPart, ric: &str) -> Result<(), Trouble> {
         if part.radio.is_none() {
             return Err(rig("base stations without a `radio` do not run in virtual time"));
         }
-        if part.kind == NodeKind::Split {
-            return Err(rig("base stations of several parts (kind split) do not run in virtual time"));
-        }
         let fleet = part.fleet()?;
         for n in 0..fleet.nodes {
-            self.pass_until(Time::ZERO + fleet.ramp.mul_f64(f64::from(n) / f64::from(fleet.nodes)))?;
+            let comes = Time::ZERO + fleet.ramp.mul_f64(f64::from(n) / f64::from(fleet.nodes));
+            self.pass_until(comes.max(self.world.now()))?;
             let (now, index) = (self.world.now(), fleet.first + n);
             let template = fleet.template(now, 0);
-            let (agent, radio) = template.agent(index, now).map_err(rig)?;
-            let radio = radio.ok_or_else(|| rig("the base station has no radio"))?;
-            let (first, cell) = (RefCell::new(Some(agent)), radio.clone());
-            let name = if n == 0 { "agent".to_owned() } else { format!("agent{}", n + 1) };
-            let node_id = identity(fleet.kind, fleet.plmn, index).0;
+            let number = template.layout().station(index);
+            if self.stations.last().is_none_or(|last| last.number != number) {
+                let told = template.cell(index, now).map_err(rig)?;
+                let site = told.site().ok_or_else(|| rig("the base station has no radio"))?;
+                self.stations.push(Station { number, told, site, agents: Vec::new() });
+            }
+            let name = match self.agents().count() {
+                0 => "agent".to_owned(),
+                before => format!("agent{}", before + 1),
+            };
+            let Some(station) = self.stations.last_mut() else { continue };
+            let count = station.site.cells().len();
+            let cells = (0..count).filter(|cell| template.has_cell(index, *cell)).collect();
+            let told = station.told.clone();
+            let first = RefCell::new(Some(template.agent_over(index, &told)));
+            let node_id = template.layout().identity(fleet.plmn, index).0;
+            let address = ric.to_owned();
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
                 // A later one is over the cell, which went on.
-                let mut agent =
-                    born.unwrap_or_else(|| template.agent_over(index, &Told::Radio(cell.clone())));
-                let added = agent.add_controller(now, RIC.to_owned());
+                let mut agent = born.unwrap_or_else(|| template.agent_over(index, &told));
+                let added = agent.add_controller(now, address.clone());
                 debug_assert!(added.is_ok(), "{added:?}");
                 agent
             };
             let party = self.world.node(&name, node_id, make);
-            self.stations.push(Station { party, radio });
+            station.agents.push((party, cells));
         }
         Ok(())
     }
@@ -239,11 +218,13 @@ impl Network {
     fn tick(&mut self) {
         let now = self.world.now();
         for station in &self.stations {
-            let moved = station.radio.lock().unwrap_or_else(PoisonError::into_inner).pass(now);
-            if !moved.is_empty() {
-                self.world.with_agent(station.party, |agent, _| {
-                    moved.into_iter().for_each(|it| it.tell(agent));
-                });
+            let moved = station.site.pass(now);
+            if moved.is_empty() {
+                continue;
+            }
+            for (party, cells) in &station.agents {
+                let its = moved.iter().filter(|(cell, _)| cells.contains(cell));
+                self.world.with_agent(*party, |agent, _| its.for_each(|(_, it)| it.tell(agent)));
             }
         }
         self.world.call_at(now + RADIO_TICK, TICK);
@@ -252,43 +233,59 @@ impl Network {
     /// Something of the programs'.
     fn take(&mut self, turn: Turn) {
         match turn {
-            Turn::Request { token, request } => {
-                if let Some(thaw) = self.world.frozen_until(self.ric) {
-                    return self.programs.again(&mut self.world, thaw, Turn::Request { token, request });
+            Turn::Request { token, at, request } => {
+                let controller = &self.controllers[at];
+                if let Some(thaw) = self.world.frozen_until(controller.ric) {
+                    return self.programs.again(&mut self.world, thaw, Turn::Request { token, at, request });
                 }
-                let iapp = self.iapp.get();
-                let asked = iapp.and_then(|iapp| {
-                    self.world.with_ric(self.ric, |ric, now| ric.northbound(now, iapp, request))
+                let asked = controller.iapp.get().and_then(|iapp| {
+                    self.world.with_ric(controller.ric, |ric, now| ric.northbound(now, iapp, request))
                 });
                 match asked {
-                    Some(()) => self.programs.taken(token),
-                    None => self.programs.gone(&mut self.world, token),
+                    Some(()) => self.programs.taken(at, token),
+                    None => self.programs.gone(&mut self.world, at, token),
                 }
             }
             turn => self.programs.take(&mut self.world, turn),
         }
     }
 
-    /// Carries what the controller said.
+    /// Carries what controllers said, and does what they want done.
     fn carry(&mut self) {
         for (_, reply) in self.world.take_replies() {
             self.programs.replied(&mut self.world, reply);
         }
-        for message in self.post.take() {
-            self.programs.publish(&mut self.world, &message);
-        }
-        if self.programs.waits_for_ric() && self.world.look_at_ric(self.ric).is_none() {
-            self.programs.all_gone(&mut self.world);
+        for (at, controller) in self.controllers.iter_mut().enumerate() {
+            for message in controller.post.take() {
+                self.programs.publish(&mut self.world, at, &message);
+            }
+            if self.programs.waits_for(at) && self.world.look_at_ric(controller.ric).is_none() {
+                self.programs.all_gone(&mut self.world, at);
+            }
+            controller.run_errands(&mut self.world);
         }
     }
 
-    /// Whether each base station is set up with the RIC.
+    fn agents(&self) -> impl Iterator<Item = PartyId> {
+        self.stations.iter().flat_map(|station| station.agents.iter().map(|(party, _)| *party))
+    }
+
+    /// The radios of all base stations.
+    fn cells(&self) -> impl Iterator<Item = MutexGuard<'_, Radio>> {
+        let cells = self.stations.iter().flat_map(|station| station.site.cells());
+        cells.map(|radio| radio.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether each base station is set up with its RIC, and with its operators where it has some.
     pub fn is_up(&self) -> bool {
-        let up = |station: &Station| {
-            let agent = self.world.look_at_agent(station.party)?;
+        let up = |party| {
+            let agent = self.world.look_at_agent(party)?;
             Some(agent.controllers().all(|(controller, _)| agent.is_up(controller)))
         };
-        self.stations.iter().all(|station| up(station) == Some(true))
+        let mut faces = self.controllers.iter().map(Controller::faces);
+        self.agents().all(|party| up(party) == Some(true))
+            && faces
+                .all(|faces| faces.is_none_or(|mut all| all.len() > 0 && all.all(|it| up(it) == Some(true))))
     }
 
     /// Lets time pass until all base stations are set up, in steps.
@@ -316,8 +313,11 @@ impl Network {
     /// # Errors
     /// It is about somebody who is not there.
     pub fn plan(&mut self, faults: &[FaultPlan], seed: u64) -> Result<(), Trouble> {
-        let stations: Vec<_> = self.stations.iter().map(|station| station.party).collect();
-        for (at, fault) in faults::faults(faults, seed, self.ric, &stations)? {
+        let agents: Vec<_> = self.agents().collect();
+        // A controller and its agents towards operators are one process.
+        let process = |it: &Controller| (it.ric, it.faces().into_iter().flatten().collect());
+        let rics: Vec<_> = self.controllers.iter().map(process).collect();
+        for (at, fault) in faults::faults(faults, seed, &rics, &agents)? {
             self.world.plan(self.world.now() + at, fault);
         }
         Ok(())
@@ -325,25 +325,22 @@ impl Network {
 
     /// A window begins.
     pub fn begin(&mut self) {
-        for station in &self.stations {
-            station.radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
-        }
+        self.cells().for_each(|mut radio| radio.begin());
     }
 
     /// What happened at each radio since then; `busy`: how long that took.
     pub fn radios(&mut self, busy: Duration) -> Vec<RadioMeter> {
-        let read = |station: &Station| {
-            let mut radio = station.radio.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |mut radio: MutexGuard<'_, Radio>| {
             radio.was_busy(busy);
             radio.meter()
         };
-        self.stations.iter().map(read).collect()
+        self.cells().map(read).collect()
     }
 
     /// The UEs that are there now.
     pub fn ues(&self) -> Vec<UeState> {
-        let of = |(station, it): (usize, &Station)| {
-            let radio = it.radio.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |station: usize, radio: &SharedRadio| {
+            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
             let ue = |(&ue, &rnti): (&u32, &u16)| {
                 let report = radio.cell().report(rnti)?;
                 let flows = radio.cell().flows(rnti).unwrap_or_default();
@@ -359,7 +356,10 @@ impl Network {
             };
             radio.rntis().iter().filter_map(ue).collect::<Vec<_>>()
         };
-        (1..).zip(&self.stations).flat_map(of).collect()
+        let cells = |(n, it): (usize, &Station)| {
+            it.site.cells().iter().flat_map(move |radio| of(n, radio)).collect::<Vec<_>>()
+        };
+        (1..).zip(&self.stations).flat_map(cells).collect()
     }
 
     /// What xApps asked the controller to change so far.

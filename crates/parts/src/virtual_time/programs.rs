@@ -1,6 +1,6 @@
 //! xApps over REST in virtual time: their requests, answers and messages take a link's latency.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::rest_xapp::{Ask, RestXapp, Want};
 use crate::worker::Trouble;
 use crate::xapp_slice::Slicer;
 use crate::xapp_traffic::Helper;
-use crate::{Part, RestUrl, SLICING_PORT};
+use crate::{Part, RestUrl, SLICING_PORT, rig};
 
 /// Messages of the bus that wait for one xApp; beyond, it misses some, as it would over HTTP.
 const INBOX_MAX: usize = 1_024;
@@ -43,8 +43,8 @@ pub struct Control {
 
 /// What happens to programs at a time.
 pub(super) enum Turn {
-    /// A request reaches the RIC.
-    Request { token: u64, request: NorthboundRequest },
+    /// A request reaches the RIC of this number.
+    Request { token: u64, at: usize, request: NorthboundRequest },
     /// The answer to a request reaches who asked.
     Answer { token: u64, answer: Result<Json, RestError> },
     /// The answer should have come by now.
@@ -57,6 +57,8 @@ pub(super) enum Turn {
 
 struct Program {
     name: String,
+    /// The number of its RIC.
+    at: usize,
     machine: Box<dyn RestXapp>,
     begun: Option<Time>,
     /// The request under way.
@@ -70,14 +72,14 @@ struct Program {
 pub(super) struct Programs {
     all: Vec<Program>,
     latency: Duration,
-    ric: PartyId,
+    rics: Vec<PartyId>,
     /// When the last thing reaches the RIC, and an xApp: nothing overtakes.
     last: [Time; 2],
     turns: BTreeMap<u64, Turn>,
     /// Tokens of the world's calls and of requests, which are the same numbers.
     last_token: u64,
-    /// Requests that the RIC has taken and not answered.
-    requests: BTreeSet<u64>,
+    /// Requests that a RIC has taken and not answered, and which.
+    requests: BTreeMap<u64, usize>,
     /// What was asked for, the first ones.
     pub(super) controls: Vec<Control>,
     /// Which of these are not answered yet, by request.
@@ -98,10 +100,17 @@ fn away(why: ErrorKind) -> RestError {
 }
 
 impl Programs {
-    pub(super) fn new(xapps: &[(String, Part)], latency: Duration, ric: PartyId) -> Result<Self, Trouble> {
-        let program = |(name, part): &(String, Part)| {
+    /// xApps, each at a RIC of these names.
+    pub(super) fn new(
+        xapps: &[(String, Part, String)],
+        latency: Duration,
+        rics: &[(&str, PartyId)],
+    ) -> Result<Self, Trouble> {
+        let program = |(name, part, ric): &(String, Part, String)| {
+            let at = rics.iter().position(|(known, _)| known == ric);
             Ok(Program {
                 name: name.clone(),
+                at: at.ok_or_else(|| rig(format!("{name} is at a RIC {ric} that is not there")))?,
                 machine: machine(part)?,
                 begun: None,
                 asking: None,
@@ -114,11 +123,11 @@ impl Programs {
         Ok(Self {
             all,
             latency,
-            ric,
+            rics: rics.iter().map(|(_, party)| *party).collect(),
             last: [Time::ZERO; 2],
             turns: BTreeMap::new(),
             last_token: 0,
-            requests: BTreeSet::new(),
+            requests: BTreeMap::new(),
             controls: Vec::new(),
             open: BTreeMap::new(),
         })
@@ -150,10 +159,10 @@ impl Programs {
         world.call_at(at, self.last_token);
     }
 
-    /// On its way between the RIC and an xApp.
-    fn soon(&mut self, world: &mut World, turn: Turn) {
+    /// On its way between the RIC of a number and an xApp.
+    fn soon(&mut self, world: &mut World, ric: usize, turn: Turn) {
         let last = &mut self.last[usize::from(!matches!(turn, Turn::Request { .. }))];
-        let at = (world.now() + self.latency + world.delay_of(self.ric)).max(*last);
+        let at = (world.now() + self.latency + world.delay_of(self.rics[ric])).max(*last);
         *last = at;
         self.again(world, at, turn);
     }
@@ -240,49 +249,53 @@ impl Programs {
             let body = body.clone();
             self.controls.push(Control { at, by, method: ask.method, path, body, refused: None });
         }
-        let request = NorthboundRequest { token, method, path, body: body.into() };
+        let (request, at) = (NorthboundRequest { token, method, path, body: body.into() }, self.all[xapp].at);
         self.all[xapp].asking = Some(token);
-        self.soon(world, Turn::Request { token, request });
+        self.soon(world, at, Turn::Request { token, at, request });
         self.again(world, world.now() + PATIENCE, Turn::Late { token });
     }
 
-    /// The RIC answers.
+    /// A RIC answers.
     pub(super) fn replied(&mut self, world: &mut World, reply: NorthboundReply) {
-        if self.requests.remove(&reply.token) {
+        if let Some(at) = self.requests.remove(&reply.token) {
             let body = serde_json::from_slice(&reply.body).unwrap_or_else(|_| json!({}));
-            self.soon(world, Turn::Answer { token: reply.token, answer: judged(reply.status, body) });
+            let answer = judged(reply.status, body);
+            self.soon(world, at, Turn::Answer { token: reply.token, answer });
         }
     }
 
     /// Nobody was there to take a request.
-    pub(super) fn gone(&mut self, world: &mut World, token: u64) {
-        self.soon(world, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
+    pub(super) fn gone(&mut self, world: &mut World, at: usize, token: u64) {
+        self.soon(world, at, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
     }
 
-    /// The RIC takes a request; its reply may follow at once.
-    pub(super) fn taken(&mut self, token: u64) {
-        self.requests.insert(token);
+    /// A RIC takes a request; its reply may follow at once.
+    pub(super) fn taken(&mut self, at: usize, token: u64) {
+        self.requests.insert(token, at);
     }
 
-    /// Whether a request waits for the RIC.
-    pub(super) fn waits_for_ric(&self) -> bool {
-        !self.requests.is_empty()
+    /// Whether a request waits for a RIC.
+    pub(super) fn waits_for(&self, at: usize) -> bool {
+        self.requests.values().any(|of| *of == at)
     }
 
-    /// The RIC has died: what it had taken, it will not answer.
-    pub(super) fn all_gone(&mut self, world: &mut World) {
-        for token in std::mem::take(&mut self.requests) {
-            self.soon(world, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionReset)) });
+    /// A RIC has died: what it had taken, it will not answer.
+    pub(super) fn all_gone(&mut self, world: &mut World, at: usize) {
+        let gone: Vec<_> = self.requests.iter().filter(|(_, of)| **of == at).map(|(it, _)| *it).collect();
+        for token in gone {
+            self.requests.remove(&token);
+            self.soon(world, at, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionReset)) });
         }
     }
 
-    /// The controller publishes a message.
-    pub(super) fn publish(&mut self, world: &mut World, message: &Bytes) {
+    /// A controller publishes a message.
+    pub(super) fn publish(&mut self, world: &mut World, at: usize, message: &Bytes) {
         for xapp in 0..self.all.len() {
             let program = &self.all[xapp];
-            if program.begun.is_some() && program.ended.is_none() && program.machine.listens() {
+            let listens = program.at == at && program.machine.listens();
+            if listens && program.begun.is_some() && program.ended.is_none() {
                 let message = serde_json::from_slice(message).unwrap_or_default();
-                self.soon(world, Turn::Message { xapp, message });
+                self.soon(world, at, Turn::Message { xapp, message });
             }
         }
     }

@@ -87,15 +87,21 @@ pub struct Spread {
 ///
 /// # Errors
 /// See [`super::run`].
-pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, RigError> {
-    let one = |without| super::run(run, Wish { without, record, ..Wish::default() });
-    let with = one(Without::Nobody)?;
-    let without = one(without).map_err(|error| match error {
-        RigError::Sut(why) => RigError::Sut(format!("in the world without it: {why}")),
-        RigError::Environment(why) => RigError::Environment(format!("in the world without it: {why}")),
-        other => other,
-    })?;
-    Ok(Pair { with, without })
+pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, InWorld> {
+    let one = |without| {
+        let passed = super::run(run, Wish { without, record, ..Wish::default() });
+        passed.map_err(|error| InWorld { without, error })
+    };
+    Ok(Pair { with: one(Without::Nobody)?, without: one(without)? })
+}
+
+/// What went wrong, and in which world.
+#[derive(Debug)]
+pub struct InWorld {
+    /// Who was left out in it.
+    pub without: Without,
+    /// What.
+    pub error: RigError,
 }
 
 /// What is better of a number.

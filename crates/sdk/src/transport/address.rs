@@ -34,9 +34,10 @@ pub enum Address {
         /// Where the listener is, as SCTP would say it.
         at: SocketAddr,
     },
-    /// `sctp://host:port`: carried where the kernel can.
+    /// `sctp://host:port`: carried where the kernel can. Several addresses of one host, the paths to it, have commas between
+    /// them: `sctp://10.0.1.1,10.0.2.1:36421`, `sctp://[fd01::1,fd02::1]:36421`.
     Sctp {
-        /// A name or a literal IP address.
+        /// Names or literal IP addresses.
         host: String,
         /// The SCTP port; E2AP's is 36421.
         port: u16,
@@ -48,7 +49,7 @@ pub enum Address {
         /// Where, in that transport's words.
         place: String,
     },
-    /// `tls://host:port`: understood, not built yet.
+    /// `tls://host:port`: TCP under mutual TLS (feature `tls`).
     Tls {
         /// A name or a literal IP address.
         host: String,
@@ -109,9 +110,9 @@ impl FromStr for Address {
             return Err(AddressError::NoScheme { text: text.to_owned() });
         };
         match scheme {
-            "tcp" => host_port(rest).map(|(host, port)| Self::Tcp { host, port }),
-            "sctp" => host_port(rest).map(|(host, port)| Self::Sctp { host, port }),
-            "tls" => host_port(rest).map(|(host, port)| Self::Tls { host, port }),
+            "tcp" => host_port(rest, false).map(|(host, port)| Self::Tcp { host, port }),
+            "sctp" => host_port(rest, true).map(|(host, port)| Self::Sctp { host, port }),
+            "tls" => host_port(rest, false).map(|(host, port)| Self::Tls { host, port }),
             "unix" if rest.is_empty() || rest.len() > MAX_UNIX_PATH_BYTES || rest.contains('\0') => {
                 Err(AddressError::UnixPath { text: rest.to_owned() })
             }
@@ -139,7 +140,8 @@ fn shim(text: &str) -> Result<Address, AddressError> {
     }
 }
 
-fn host_port(text: &str) -> Result<(String, u16), AddressError> {
+/// `several`: a host of several addresses has commas between them.
+fn host_port(text: &str, several: bool) -> Result<(String, u16), AddressError> {
     let wrong = || AddressError::HostPort { text: text.to_owned() };
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     // `u16::from_str` takes a leading '+', which no one writes on purpose and which would not print back.
@@ -148,16 +150,14 @@ fn host_port(text: &str) -> Result<(String, u16), AddressError> {
     }
     let port = port.parse().map_err(|_| wrong())?;
     let bare = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
-    let host = match bare {
-        Some(v6) if v6.parse::<std::net::Ipv6Addr>().is_ok() => v6,
-        Some(_) => return Err(wrong()),
-        None => host,
-    };
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if host.is_empty() || (bare.is_none() && !host.chars().all(allowed)) {
-        return Err(wrong());
-    }
-    Ok((host.to_owned(), port))
+    let fits = |host: &str| match bare {
+        Some(_) => host.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !host.is_empty() && host.chars().all(allowed),
+    };
+    let host = bare.unwrap_or(host);
+    let mut hosts = host.splitn(if several { usize::MAX } else { 1 }, ',');
+    if hosts.all(fits) { Ok((host.to_owned(), port)) } else { Err(wrong()) }
 }
 
 impl fmt::Display for Address {
@@ -192,6 +192,8 @@ mod tests {
             "unix://e2.sock",
             "mem://ric-1",
             "sctp://10.0.0.1:36421",
+            "sctp://10.0.1.1,10.0.2.1:36421",
+            "sctp://[fd01::1,fd02::1]:0",
             "tls://ric:36421",
             "shim:///run/e2/10.0.0.1:36421",
             "shim://e2/[::1]:36421",
@@ -206,7 +208,15 @@ mod tests {
         assert!(refusal("127.0.0.1:36421").contains("tcp://host:port"));
         assert!(refusal("udp://127.0.0.1:1").contains("unix:///path"));
         let bad_ports = ["tcp://host", "tcp://host:", "tcp://host:65536", "tcp://host:+1", "tcp://:1"];
-        for text in bad_ports.iter().chain(&["tcp://::1:80", "tcp://[x]:1", "tcp://a b:1", "tcp://a/b:1"]) {
+        for text in bad_ports.iter().chain(&[
+            "tcp://::1:80",
+            "tcp://[x]:1",
+            "tcp://a,b:1",
+            "sctp://a,:1",
+            "sctp://[::1,x]:1",
+            "tcp://a b:1",
+            "tcp://a/b:1",
+        ]) {
             assert!(refusal(text).contains("HOST:PORT"), "{text}");
         }
         assert!(refusal("unix://").contains("1 to 107"));

@@ -211,8 +211,13 @@ pub enum Unsupported {
     #[error("no transport is registered for its scheme")]
     Unregistered,
     /// TLS is not part of this build.
-    #[error("TLS is not built into this program yet; use tcp:// or unix://")]
+    #[error("TLS is not built into this program (feature `tls`); use tcp:// or unix://")]
     Tls,
+    /// Nobody has said who we are.
+    #[error(
+        "TLS needs a certificate, its key and the authority that the peer's is of; tcp:// and unix:// do not"
+    )]
+    NoIdentity,
 }
 
 impl Unsupported {

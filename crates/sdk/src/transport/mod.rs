@@ -54,6 +54,8 @@ mod sctp;
 mod stream;
 pub mod suite;
 mod tcp;
+#[cfg(feature = "tls")]
+mod tls;
 mod traits;
 mod unix;
 mod write;
@@ -68,6 +70,8 @@ pub use proxy::{Passage, Proxy, ProxyError, Tap};
 pub use read::{FrameError, FrameReader, ReadOutcome};
 pub use registry::{RegisterError, register};
 pub use stream::Stream;
+#[cfg(feature = "tls")]
+pub use tls::{Identity, IdentityError, identify};
 pub use traits::{Accept, Attempt, Connection, Listener, Transport};
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
 

@@ -1,6 +1,8 @@
 //! From an address to a stream, or to a place where peers arrive.
 
 use super::registry::registered;
+#[cfg(feature = "tls")]
+use super::tls;
 use super::{
     Address, BindError, ConnectError, Listener, SocketOptions, Stream, Unsupported, memory, sctp, tcp, unix,
 };
@@ -19,6 +21,8 @@ pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Strea
             }
             Address::Sctp { host, port } => sctp::connect(address, (host, *port)).await,
             Address::Shim { folder, at } => sctp::connect_preloaded(address, folder, *at),
+            #[cfg(feature = "tls")]
+            Address::Tls { host, port } => tls::connect(address, (host, *port), options).await,
             _ => Err(ConnectError::unsupported(address, Unsupported::of(address))),
         }
     };
@@ -42,6 +46,8 @@ impl Listener {
             }
             Address::Sctp { host, port } => sctp::listen(address, (host, *port)).await,
             Address::Shim { folder, at } => sctp::listen_preloaded(address, folder, *at),
+            #[cfg(feature = "tls")]
+            Address::Tls { host, port } => tls::listen(address, (host, *port), options).await,
             _ => Err(BindError::unsupported(address, Unsupported::of(address))),
         }
     }

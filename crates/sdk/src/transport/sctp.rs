@@ -11,13 +11,14 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use ranlab_net::sctp::{self, E2AP_PPID};
+use ranlab_net::sctp::{self, E2AP_PPID, MessageInfo};
 use ranlab_net::sctp_support;
 use ranlab_net::shim::{self, HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::lookup_host;
+use tokio::sync::mpsc;
 
 use super::{
     Accept, AcceptError, Address, BindError, ConnectError, Connection, Framer, Listener, MAX_PDU_BYTES,
@@ -27,13 +28,14 @@ use super::{
 pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Stream, ConnectError> {
     sctp_support().map_err(|why| ConnectError::unsupported(address, Unsupported::NoSctp(why)))?;
     let unknown = |source| ConnectError::UnknownHost { address: address.clone(), source };
-    let place = resolved(place).await.map_err(unknown)?;
+    let places = resolved(place).await.map_err(unknown)?;
     let associated = async {
-        let link = awaited(sctp::Association::connect(place)?)?;
-        link.writable().await?.retain_ready();
+        let link = awaited(sctp::Association::connect(&places)?)?;
+        // A refusal comes with a notification: the kernel calls that readable and an error, and not writable.
+        link.ready(Interest::WRITABLE | Interest::ERROR).await?.retain_ready();
         match link.get_ref().0.take_error()? {
             Some(error) => Err(error),
-            None => Ok(stream(Kernel { link, part: Mutex::default() })),
+            None => Ok(stream(Kernel::new(link, None))),
         }
     };
     associated.await.map_err(|error| ConnectError::of(address, error))
@@ -42,17 +44,25 @@ pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Str
 pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<Listener, BindError> {
     sctp_support().map_err(|why| BindError::unsupported(address, Unsupported::NoSctp(why)))?;
     let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
-    let place = resolved(place).await.map_err(unknown)?;
-    let bound = sctp::Listener::bind(place).and_then(awaited);
+    let places = resolved(place).await.map_err(unknown)?;
+    let bound = sctp::Listener::bind(&places).and_then(awaited);
     let arrivals = bound.map_err(|error| BindError::of(address, error))?;
     let own = SockRef::from(&arrivals.get_ref().0).local_addr().ok().and_then(|own| own.as_socket());
-    let (host, port) = (place.ip().to_string(), own.unwrap_or(place).port());
-    Ok(Listener::new(Address::Sctp { host, port }, KernelArrivals(arrivals)))
+    let hosts: Vec<_> = places.iter().map(|place| place.ip().to_string()).collect();
+    let port = own.map_or(place.1, |own| own.port());
+    let (again, restarted) = mpsc::unbounded_channel();
+    let arrivals = KernelArrivals { arrivals, again, restarted: Mutex::new(restarted) };
+    Ok(Listener::new(Address::Sctp { host: hosts.join(","), port }, arrivals))
 }
 
-async fn resolved(place: (&str, u16)) -> io::Result<SocketAddr> {
-    let nothing = || io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing");
-    lookup_host(place).await?.next().ok_or_else(nothing)
+/// The addresses of a host that has several stand behind commas: the paths to it.
+async fn resolved((hosts, port): (&str, u16)) -> io::Result<Vec<SocketAddr>> {
+    let mut places = Vec::new();
+    for host in hosts.split(',') {
+        let nothing = || io::Error::new(io::ErrorKind::NotFound, format!("{host} resolves to nothing"));
+        places.push(lookup_host((host, port)).await?.next().ok_or_else(nothing)?);
+    }
+    Ok(places)
 }
 
 /// Connects to a program with our library preloaded.
@@ -102,16 +112,30 @@ fn awaited<T: AsFd>(socket: T) -> io::Result<AsyncFd<Descriptor<T>>> {
     AsyncFd::new(Descriptor(socket))
 }
 
+/// An association that a peer has begun anew, and the peer's name.
+type Restarted = (sctp::Association, String);
+
 #[derive(Debug)]
-struct KernelArrivals(AsyncFd<Descriptor<sctp::Listener>>);
+struct KernelArrivals {
+    arrivals: AsyncFd<Descriptor<sctp::Listener>>,
+    /// Given to each association: at most one restart of each waits here, since the next is read by the one that came of it.
+    again: mpsc::UnboundedSender<Restarted>,
+    restarted: Mutex<mpsc::UnboundedReceiver<Restarted>>,
+}
 
 impl Accept for KernelArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let (link, peer) =
-            ready!(poll_accepted(&self.0, cx, sctp::Listener::accept)).map_err(AcceptError::of)?;
+        let restarted = self.restarted.lock().unwrap_or_else(PoisonError::into_inner).poll_recv(cx);
+        let (link, peer) = match restarted {
+            Poll::Ready(Some(restarted)) => restarted,
+            _ => {
+                let came = ready!(poll_accepted(&self.arrivals, cx, sctp::Listener::accept));
+                let (link, peer) = came.map_err(AcceptError::of)?;
+                (link, peer.map_or_else(|| "sctp://?".to_owned(), |peer| format!("sctp://{peer}")))
+            }
+        };
         let link = awaited(link).map_err(AcceptError::Io)?;
-        let peer = peer.map_or_else(|| "sctp://?".to_owned(), |peer| format!("sctp://{peer}"));
-        Poll::Ready(Ok((stream(Kernel { link, part: Mutex::default() }), peer)))
+        Poll::Ready(Ok((stream(Kernel::new(link, Some((self.again.clone(), peer.clone())))), peer)))
     }
 }
 
@@ -207,6 +231,36 @@ struct Kernel {
     link: AsyncFd<Descriptor<sctp::Association>>,
     /// The beginning of a message that came in parts.
     part: Mutex<Vec<u8>>,
+    /// What the peer calls its messages is what it gets: FlexRIC says 0, others 70.
+    ppid: AtomicU32,
+    /// Who hears of the peer's restart, and what the peer is called.
+    again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
+    /// The peer has restarted: the descriptor is another connection's.
+    over: AtomicBool,
+}
+
+impl Kernel {
+    fn new(
+        link: AsyncFd<Descriptor<sctp::Association>>,
+        again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
+    ) -> Self {
+        let (part, over) = (Mutex::default(), AtomicBool::new(false));
+        Self { link, part, ppid: AtomicU32::new(E2AP_PPID), again, over }
+    }
+
+    /// The peer has forgotten everything: to whoever uses this connection it has ended, and the same socket is a newcomer.
+    fn restarted(&self, socket: &sctp::Association) -> io::Result<Came> {
+        self.over.store(true, Ordering::Relaxed);
+        let handed_on = self
+            .again
+            .as_ref()
+            .map(|(again, peer)| socket.try_clone().map(|socket| again.send((socket, peer.clone())).is_ok()));
+        match handed_on.transpose()? {
+            Some(true) => Ok(Came::End),
+            // Nobody listens any more.
+            _ => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
 }
 
 impl Association for Kernel {
@@ -215,9 +269,17 @@ impl Association for Kernel {
         &self.link
     }
     fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came> {
+        if self.over.load(Ordering::Relaxed) {
+            return Ok(Came::End);
+        }
         let received = socket.receive(buffer)?;
-        if received.notification {
-            return Ok(Came::Other);
+        match received.notification {
+            Some(sctp::Notification::Restarted) => return self.restarted(socket),
+            Some(sctp::Notification::Other) => return Ok(Came::Other),
+            None => {}
+        }
+        if let Some(info) = received.info {
+            self.ppid.store(info.ppid, Ordering::Relaxed);
         }
         let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
         match (received.bytes, received.whole) {
@@ -238,12 +300,16 @@ impl Association for Kernel {
         }
     }
     fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.over.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let info = MessageInfo { stream: 0, ppid: self.ppid.load(Ordering::Relaxed) };
         // A head and a body become one message; without a head nothing is copied.
         match pdu {
-            [one] => socket.send(one, 0).map(|()| one.len()),
+            [one] => socket.send(one, info).map(|()| one.len()),
             several => {
                 let whole = several.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<_>>();
-                socket.send(&whole, 0).map(|()| whole.len())
+                socket.send(&whole, info).map(|()| whole.len())
             }
         }
     }

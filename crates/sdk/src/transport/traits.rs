@@ -77,6 +77,12 @@ impl Listener {
         &self.address
     }
 
+    /// Where newcomers come from, for a transport on top of this one.
+    #[cfg(feature = "tls")]
+    pub(super) fn arrivals(&self) -> &dyn Accept {
+        &*self.arrivals
+    }
+
     /// The next newcomer and how to name it in a log. Cancel-safe.
     pub async fn accept(&self) -> Result<(Stream, String), AcceptError> {
         poll_fn(|cx| self.arrivals.poll_accept(cx)).await

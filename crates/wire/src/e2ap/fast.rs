@@ -33,9 +33,16 @@ impl Head {
     pub fn peek(pdu: &[u8]) -> Option<Self> {
         let [0x00, 5, _, rest @ ..] = pdu else { return None };
         // A long message travels in fragments; its first one starts with what we want all the same.
-        let ([0..0x80, rest @ ..] | [0x80..=0xbf, _, rest @ ..] | [0xc1..=0xc4, rest @ ..]) = rest else {
-            return None;
+        // One that a buffer has cut is nobody's to pass on.
+        let (whole, rest) = match rest {
+            [n @ 0..0x80, rest @ ..] => (usize::from(*n), rest),
+            [n @ 0x80..=0xbf, low, rest @ ..] => (usize::from(*n & 0x3f) << 8 | usize::from(*low), rest),
+            [units @ 0xc1..=0xc4, rest @ ..] => (usize::from(*units & 0x3f) * (UNFRAGMENTED + 1), rest),
+            _ => return None,
         };
+        if rest.len() < whole {
+            return None;
+        }
         let [
             0,
             _,

@@ -78,22 +78,22 @@ macro_rules! sole_alternative {
         #[doc = concat!("CHOICE with the sole alternative `", $asn, "`.")]
         #[derive(Debug)]
         pub struct $name;
-        impl Codec<$t> for $name {
-            fn encode(value: &$t, w: &mut Writer) -> Result<(), EncodeError> {
+        impl $crate::per::Codec<$t> for $name {
+            fn encode(value: &$t, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 w.bit(false);
-                <$c as Codec<$t>>::encode(value, w)
+                <$c as $crate::per::Codec<$t>>::encode(value, w)
             }
-            fn decode<S: Source>(r: &mut S) -> Result<$t, DecodeError> {
-                r.index(1, 0, true)?;
-                <$c as Codec<$t>>::decode(r)
+            fn decode<S: $crate::per::Source>(r: &mut S) -> Result<$t, $crate::per::DecodeError> {
+                r.choose(&[$asn], &[])?;
+                <$c as $crate::per::Codec<$t>>::decode(r)
             }
-            fn show(value: &$t, n: &mut Notation) {
-                n.text(concat!($asn, " : "));
-                <$c as Codec<$t>>::show(value, n);
+            fn show(value: &$t, n: &mut $crate::per::Notation) {
+                n.alternative($asn, |n| <$c as $crate::per::Codec<$t>>::show(value, n));
             }
         }
     };
 }
+pub(crate) use sole_alternative;
 sole_alternative!(GnbIdChoice "gnb-ID" ShortBits [Bits<22, 32>]);
 sole_alternative!(EnGnbIdChoice "gNB-ID" ShortBits [Bits<22, 32>]);
 

@@ -83,6 +83,12 @@ impl Rejection {
         })
     }
 
+    /// Whether the sender wants to hear nothing: a procedure that may be ignored when it is not comprehended (clause 10.3.4.1).
+    pub fn is_ignorable(&self) -> bool {
+        let ignore = matches!(self.envelope, Some((_, _, Criticality::Ignore)));
+        ignore && matches!(self.reason, RejectReason::UnknownProcedure(_))
+    }
+
     /// The diagnostics for an answer.
     pub fn diagnostics(&self) -> CriticalityDiagnostics {
         let items = self.ies.iter().take(MAX_DIAGNOSTICS).map(|d| CriticalityDiagnosticsIe {

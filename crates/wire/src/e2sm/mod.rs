@@ -7,19 +7,24 @@
 //! encoding. A further [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
 //! what the PER encodings share in [`per`].
 //!
+//! The models of O-RAN ([`kpm`]) share the names of cells and UEs ([`common`]); theirs have more rooms, one for each octet string.
+//!
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
 pub mod association;
 pub mod cell;
+pub mod common;
 pub mod control;
 pub mod gtp;
 pub mod hw;
+pub mod kpm;
 pub mod mac;
 mod model;
 mod octets;
 pub mod pdcp;
 pub mod per;
 pub mod plain;
+pub mod rc;
 pub mod rlc;
 pub mod rrc;
 pub mod slice;
@@ -27,7 +32,8 @@ mod statistics;
 mod table;
 pub mod traffic;
 
-pub use model::{Model, ServiceModel, UnknownModel, by_oid, customary, names};
+pub use crate::per::Form;
+pub use model::{Model, ServiceModel, UnknownModel, by_oid, complete, customary, names};
 pub use octets::{Encoding, Octets, SmError};
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
 
@@ -43,4 +49,5 @@ pub static MODELS: &[&dyn Model] = &[
     &rrc::Rrc,
     &slice::SliceModel,
     &traffic::Traffic,
+    &kpm::Kpm,
 ];

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::e2ap::{RanFunctionItem, RicSubscriptionDetails};
+use crate::per::Form;
+
 use super::{Column, Encoding, MODELS, Octets, SmError, Table};
 
 /// A service model: a type without values that says what the octet strings of a RAN function are.
@@ -18,6 +21,8 @@ pub trait ServiceModel: Sync + 'static {
     const NAME: &'static str;
     /// The object identifier by which a node offers it.
     const OID: &'static str;
+    /// Other object identifiers by which some nodes do.
+    const OTHER_OIDS: &'static [&'static str] = &[];
     /// The RAN function id that it customarily has. Functions are found by OID.
     const DEFAULT_FUNCTION_ID: u16;
     /// The RAN function definition.
@@ -50,6 +55,13 @@ pub trait ServiceModel: Sync + 'static {
     /// How often a trigger asks for a report; `None` if it does not ask for one at intervals.
     fn period(trigger: &Self::Trigger) -> Option<Duration>;
 
+    /// The action definition of a subscription for all that a RAN function with this definition tells each `period`;
+    /// `None` if actions of the model need none.
+    fn action(definition: &Bytes, period: Duration) -> Result<Option<Self::Action>, SmError> {
+        let _ = (definition, period);
+        Ok(None)
+    }
+
     /// The columns of its tables.
     fn columns() -> Vec<Column>;
 
@@ -79,6 +91,12 @@ pub trait Model: Sync {
     fn name(&self) -> &'static str;
     /// [`ServiceModel::OID`].
     fn oid(&self) -> &'static str;
+    /// [`ServiceModel::OTHER_OIDS`].
+    fn other_oids(&self) -> &'static [&'static str];
+    /// Whether nodes offer it by this object identifier.
+    fn is_called(&self, oid: &str) -> bool {
+        self.oid() == oid || self.other_oids().contains(&oid)
+    }
     /// [`ServiceModel::DEFAULT_FUNCTION_ID`].
     fn default_function_id(&self) -> u16;
     /// [`ServiceModel::DEFINITION`].
@@ -97,6 +115,13 @@ pub trait Model: Sync {
     fn columns(&self) -> Vec<Column>;
     /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].
     fn periodic(&self, encoding: Encoding, period: Duration) -> Result<Bytes, SmError>;
+    /// The octets of an action definition; see [`ServiceModel::action`].
+    fn action(
+        &self,
+        encoding: Encoding,
+        definition: &Bytes,
+        period: Duration,
+    ) -> Result<Option<Bytes>, SmError>;
     /// How often the octets of a trigger ask for a report; see [`ServiceModel::period`].
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError>;
     /// What an indication says.
@@ -105,6 +130,11 @@ pub trait Model: Sync {
     fn check(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError>;
     /// [`ServiceModel::tstamp_us`].
     fn tstamp_us(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64>;
+    /// Header and message of a control, from their values by names. Fails with [`SmError::Absent`] if the model has no
+    /// control, or no names for one.
+    fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
+    /// What a control's outcome says, by names; fails as [`control`](Self::control).
+    fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
     /// An indication message decoded and encoded again.
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;
     /// Header and message of [`ServiceModel::sample`], and what they say.
@@ -118,6 +148,10 @@ impl<M: ServiceModel> Model for M {
 
     fn oid(&self) -> &'static str {
         M::OID
+    }
+
+    fn other_oids(&self) -> &'static [&'static str] {
+        M::OTHER_OIDS
     }
 
     fn default_function_id(&self) -> u16 {
@@ -148,6 +182,15 @@ impl<M: ServiceModel> Model for M {
         M::periodic(period)?.to_octets(encoding)
     }
 
+    fn action(
+        &self,
+        encoding: Encoding,
+        definition: &Bytes,
+        period: Duration,
+    ) -> Result<Option<Bytes>, SmError> {
+        M::action(definition, period)?.map(|action| action.to_octets(encoding)).transpose()
+    }
+
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError> {
         Ok(M::period(&M::Trigger::decode_as(encoding, trigger)?))
     }
@@ -168,6 +211,15 @@ impl<M: ServiceModel> Model for M {
         M::tstamp_us(encoding, header, message)
     }
 
+    fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError> {
+        let (header, message) = (M::ControlHeader::from_form(header)?, M::Control::from_form(message)?);
+        Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
+    }
+
+    fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
+        M::Outcome::decode_as(encoding, octets)?.to_form()
+    }
+
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError> {
         M::Message::decode_as(from, message)?.to_octets(to)
     }
@@ -180,9 +232,20 @@ impl<M: ServiceModel> Model for M {
     }
 }
 
+/// Gives the actions of a subscription that have no definition the one that their model needs for all that a RAN function
+/// tells, if it needs one: see [`ServiceModel::action`]. A function whose definition says nothing of it stays as it is.
+pub fn complete(function: &RanFunctionItem, details: &mut RicSubscriptionDetails) {
+    let Some(model) = function.oid.as_deref().and_then(by_oid) else { return };
+    let encoding = model.encoding();
+    let Ok(Some(period)) = model.period(encoding, &details.event_trigger) else { return };
+    for action in details.actions.iter_mut().filter(|action| action.definition.is_none()) {
+        action.definition = model.action(encoding, &function.definition, period).ok().flatten();
+    }
+}
+
 /// The model that nodes offer by this object identifier.
 pub fn by_oid(oid: &str) -> Option<&'static dyn Model> {
-    MODELS.iter().copied().find(|model| model.oid() == oid)
+    MODELS.iter().copied().find(|model| model.is_called(oid))
 }
 
 /// The models that are offered and watched unless others are named.

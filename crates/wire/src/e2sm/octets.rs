@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::plain::PlainError;
-use crate::per::{DecodeError, EncodeError};
+use crate::per::{DecodeError, DecodeFault, EncodeError, Form};
 
 /// How a service model's values are octets. A model lists those that it has; a connection uses one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +49,10 @@ pub enum SmError {
         /// What there is.
         allowed: &'static [Encoding],
     },
+    /// Aligned PER of a text whose extension marks were moved behind the additions, as FlexRIC's before 2025: the
+    /// sender's fault. Its values are not shown, because nothing tells which text it was.
+    #[error("in the modified encoding of older FlexRIC builds, which is not read")]
+    Merged,
     /// Octets where the model has none: the sender's fault.
     #[error("{have} octets where the service model has none")]
     NotEmpty {
@@ -58,6 +62,14 @@ pub enum SmError {
     /// The model has no such octet string at all (an action definition, a control, an outcome).
     #[error("the service model has no {0}")]
     Absent(&'static str),
+    /// Not a value by names: the caller's fault.
+    #[error("{fault}{}{field}", if field.is_empty() { "" } else { " in " })]
+    Form {
+        /// What is wrong.
+        fault: DecodeFault,
+        /// In which component.
+        field: &'static str,
+    },
     /// A report period out of range: the caller's fault.
     #[error("a report period is from {min:?} to {max:?}, not {period:?}")]
     Period {
@@ -81,6 +93,9 @@ fn list(encodings: &[Encoding]) -> String {
     encodings.iter().map(Encoding::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// What a type without names lacks.
+const NO_FORM: &str = "form by names for this: take octets";
+
 /// A value that travels as an octet string of E2AP.
 pub trait Octets: Sized {
     /// The encodings that it has, the customary one first.
@@ -91,6 +106,17 @@ pub trait Octets: Sized {
 
     /// Reads a value that fills `octets` exactly; octet strings in it share the memory of `octets`.
     fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
+
+    /// Reads a value by the names of its components. Fails with [`SmError::Absent`] for a type without names.
+    fn from_form(form: Form) -> Result<Self, SmError> {
+        let _ = form;
+        Err(SmError::Absent(NO_FORM))
+    }
+
+    /// The value by the names of its components; fails as [`from_form`](Self::from_form).
+    fn to_form(&self) -> Result<Form, SmError> {
+        Err(SmError::Absent(NO_FORM))
+    }
 
     /// The value as octets of its own.
     fn to_octets(&self, encoding: Encoding) -> Result<Bytes, SmError> {
@@ -111,6 +137,14 @@ impl Octets for () {
     fn decode_as(_: Encoding, octets: &Bytes) -> Result<Self, SmError> {
         if octets.is_empty() { Ok(()) } else { Err(SmError::NotEmpty { have: octets.len() }) }
     }
+
+    fn from_form(form: Form) -> Result<Self, SmError> {
+        if form == Form::Null { Ok(()) } else { Err(SmError::Absent("such part: leave it out")) }
+    }
+
+    fn to_form(&self) -> Result<Form, SmError> {
+        Ok(Form::Null)
+    }
 }
 
 /// What a model does not have at all: there is no value of it.
@@ -130,6 +164,12 @@ impl Octets for Infallible {
 pub(crate) trait Code<T> {
     fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError>;
     fn decode(octets: &Bytes) -> Result<T, SmError>;
+    fn from_form(_: Form) -> Result<T, SmError> {
+        Err(SmError::Absent(NO_FORM))
+    }
+    fn to_form(_: &T) -> Result<Form, SmError> {
+        Err(SmError::Absent(NO_FORM))
+    }
 }
 
 /// Gives a type its encodings, the customary one first: `octets! { Ping: Per => Aligned }`. A further one is a further
@@ -163,7 +203,19 @@ macro_rules! octets {
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }
             }
+
+            $crate::e2sm::octets::octets!(@form $($code),+);
         }
     )+ };
+    // The customary encoding says whether there are names.
+    (@form $code:ty $(, $other:ty)*) => {
+        fn from_form(form: $crate::per::Form) -> Result<Self, $crate::e2sm::SmError> {
+            <$code as $crate::e2sm::octets::Code<Self>>::from_form(form)
+        }
+
+        fn to_form(&self) -> Result<$crate::per::Form, $crate::e2sm::SmError> {
+            <$code as $crate::e2sm::octets::Code<Self>>::to_form(self)
+        }
+    };
 }
 pub(crate) use octets;

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use super::octets::Code;
 use super::{Encoding, SmError};
 use crate::e2ap::Version;
-use crate::per::{DecodeError, DecodeFault, EncodeError, Per, Random, Reader, Source, Writer};
+use crate::per::{
+    DecodeError, DecodeFault, EncodeError, Form, FormSource, Notation, Per, Random, Reader, Source, Writer,
+};
 
 /// Service models do not depend on E2AP's version; the engine asks for one all the same.
 const ANY_VERSION: Version = Version::V2_03;
@@ -29,7 +31,20 @@ pub fn encode<T: Per>(value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
 /// Reads a value that fills `octets` exactly; octets that trail are an error (the sender's fault). Octet strings in the
 /// value share the memory of `octets`.
 pub fn decode<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
-    let mut reader = Reader::new(octets, ANY_VERSION);
+    whole(reader(octets))
+}
+
+/// A reader of a service model's octets.
+pub(super) fn reader(octets: Bytes) -> Reader {
+    Reader::new(octets, ANY_VERSION)
+}
+
+/// As [`decode`], with the additions of each CHOICE in its root ([`Reader::with_merged_alternatives`]).
+pub(super) fn decode_merged<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
+    whole(reader(octets).with_merged_alternatives())
+}
+
+fn whole<T: Per>(mut reader: Reader) -> Result<T, DecodeError> {
     let value = T::decode(&mut reader)?;
     if reader.remaining() > 0 {
         return Err(reader.fault(DecodeFault::InvalidLength));
@@ -49,6 +64,20 @@ impl<T: Per> Code<T> for Aligned {
     fn decode(octets: &Bytes) -> Result<T, SmError> {
         Ok(decode(octets.clone())?)
     }
+
+    fn from_form(form: Form) -> Result<T, SmError> {
+        by_names(form)
+    }
+
+    fn to_form(value: &T) -> Result<Form, SmError> {
+        Ok(Notation::form(|n| value.show(n)))
+    }
+}
+
+/// Reads a value by the names of its components.
+pub fn by_names<T: Per>(form: Form) -> Result<T, SmError> {
+    T::decode(&mut FormSource::new(form))
+        .map_err(|DecodeError { fault, field, .. }| SmError::Form { fault, field })
 }
 
 /// For a service model out of tree: gives types that are declared with [`sequence!`](crate::sequence) and its like
@@ -74,6 +103,14 @@ macro_rules! per_octets {
             ) -> Result<Self, $crate::e2sm::SmError> {
                 $crate::e2sm::per::only(encoding)?;
                 Ok($crate::e2sm::per::decode(octets.clone())?)
+            }
+
+            fn from_form(form: $crate::per::Form) -> Result<Self, $crate::e2sm::SmError> {
+                $crate::e2sm::per::by_names(form)
+            }
+
+            fn to_form(&self) -> Result<$crate::per::Form, $crate::e2sm::SmError> {
+                Ok($crate::per::Notation::form(|n| $crate::per::Per::show(self, n)))
             }
         }
     )+ };

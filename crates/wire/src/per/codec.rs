@@ -83,7 +83,8 @@ fn narrow<T: TryFrom<u64>, S: Source>(value: u64, r: &S) -> Result<T, DecodeErro
     T::try_from(value).map_err(|_| r.fault(DecodeFault::OutOfRange { value, low: 0, high }))
 }
 
-/// No constraint: INTEGER as `i64`, OCTET STRING as [`Bytes`], REAL as `f64`, BOOLEAN as `bool`.
+/// No constraint: INTEGER as `i64`, OCTET STRING as [`Bytes`], REAL as `f64`, BOOLEAN as `bool`, BIT STRING as
+/// [`BitString`], PrintableString as `String`.
 #[derive(Debug)]
 pub struct Free;
 
@@ -122,7 +123,7 @@ impl Codec<f64> for Free {
         r.real()
     }
     fn show(value: &f64, n: &mut Notation) {
-        n.value(value);
+        n.real(*value);
     }
 }
 
@@ -135,7 +136,38 @@ impl Codec<bool> for Free {
         r.flag()
     }
     fn show(value: &bool, n: &mut Notation) {
-        n.text(if *value { "TRUE" } else { "FALSE" });
+        n.flag(*value);
+    }
+}
+
+impl Codec<String> for Free {
+    fn encode(value: &String, w: &mut Writer) -> Result<(), EncodeError> {
+        w.octets(value.as_bytes());
+        Ok(())
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<String, DecodeError> {
+        r.string(0, u64::MAX, false)
+    }
+    fn show(value: &String, n: &mut Notation) {
+        n.string(value);
+    }
+}
+
+impl Codec<BitString> for Free {
+    fn encode(value: &BitString, w: &mut Writer) -> Result<(), EncodeError> {
+        value.check()?;
+        w.fragments(value.len_bits, |w, _, _| put_bits(w, value));
+        Ok(())
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<BitString, DecodeError> {
+        let (len, more) = r.bits_len()?;
+        if more {
+            return Err(r.fault(DecodeFault::InvalidLength));
+        }
+        take_bits(r, len)
+    }
+    fn show(value: &BitString, n: &mut Notation) {
+        n.bits(&value.octets, value.len_bits);
     }
 }
 
@@ -190,7 +222,7 @@ impl<const LOW: u64, const HIGH: u64> Codec<ShortBits> for Bits<LOW, HIGH> {
         Ok(())
     }
     fn decode<S: Source>(r: &mut S) -> Result<ShortBits, DecodeError> {
-        let n = r.constrained(LOW, HIGH)?;
+        let n = r.bit_count(LOW, HIGH)?;
         let value = r.bits(n as u32, HIGH > 16 || LOW != HIGH)?;
         Ok(ShortBits { value, len_bits: n as u8 })
     }
@@ -200,6 +232,32 @@ impl<const LOW: u64, const HIGH: u64> Codec<ShortBits> for Bits<LOW, HIGH> {
         n.bits(&octets, len);
     }
 }
+
+/// BIT STRING (SIZE(N)), N at most 64, as a number, the last bit least significant.
+#[derive(Debug)]
+pub struct BitNumber<const N: u64>;
+
+macro_rules! bit_numbers {
+    ($($t:ty)*) => { $(
+        impl<const N: u64> Codec<$t> for BitNumber<N> {
+            fn encode(value: &$t, w: &mut Writer) -> Result<(), EncodeError> {
+                let (value, high) = (u64::from(*value), u64::MAX >> (64 - N));
+                if value > high {
+                    return Err(EncodeError::OutOfRange { what: "bits", value, low: 0, high });
+                }
+                <Bits<N, N> as Codec<ShortBits>>::encode(&ShortBits::new(value, N as u8), w)
+            }
+            fn decode<S: Source>(r: &mut S) -> Result<$t, DecodeError> {
+                let bits = <Bits<N, N> as Codec<ShortBits>>::decode(r)?;
+                narrow(bits.value, r)
+            }
+            fn show(value: &$t, n: &mut Notation) {
+                <Bits<N, N> as Codec<ShortBits>>::show(&ShortBits::new(u64::from(*value), N as u8), n);
+            }
+        }
+    )* };
+}
+bit_numbers!(u8 u16 u32 u64);
 
 /// A BIT STRING of any length: whole octets, the unused low bits of the last one zero.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -215,6 +273,16 @@ impl BitString {
     pub fn from_octets(octets: &[u8]) -> Self {
         Self { octets: octets.to_vec(), len_bits: octets.len() * 8 }
     }
+
+    /// How many bits there are, if they are as many as the octets say and fewer than a fragment has.
+    fn check(&self) -> Result<u64, EncodeError> {
+        let len = self.len_bits as u64;
+        if len.div_ceil(8) != self.octets.len() as u64 || len >= FRAGMENT as u64 {
+            let high = 8 * self.octets.len() as u64;
+            return Err(EncodeError::OutOfRange { what: "number of bits", value: len, low: 0, high });
+        }
+        Ok(len)
+    }
 }
 
 /// BIT STRING (SIZE(LOW..HIGH, ...)).
@@ -223,11 +291,7 @@ pub struct BitsExt<const LOW: u64, const HIGH: u64>;
 
 impl<const LOW: u64, const HIGH: u64> Codec<BitString> for BitsExt<LOW, HIGH> {
     fn encode(value: &BitString, w: &mut Writer) -> Result<(), EncodeError> {
-        let len = value.len_bits as u64;
-        if len.div_ceil(8) != value.octets.len() as u64 || len >= FRAGMENT as u64 {
-            let high = 8 * value.octets.len() as u64;
-            return Err(EncodeError::OutOfRange { what: "number of bits", value: len, low: 0, high });
-        }
+        let len = value.check()?;
         let outside = len < LOW || len > HIGH;
         w.bit(outside);
         if outside {
@@ -242,18 +306,11 @@ impl<const LOW: u64, const HIGH: u64> Codec<BitString> for BitsExt<LOW, HIGH> {
     fn decode<S: Source>(r: &mut S) -> Result<BitString, DecodeError> {
         let outside = r.extended()?;
         let (len, more) =
-            if outside { r.list_len(0, u64::MAX)? } else { (r.constrained(LOW, HIGH)? as usize, false) };
+            if outside { r.list_len(0, u64::MAX)? } else { (r.bit_count(LOW, HIGH)? as usize, false) };
         if more {
             return Err(r.fault(DecodeFault::InvalidLength));
         }
-        let mut octets = Vec::with_capacity(len.div_ceil(8).min(FRAGMENT / 8));
-        let mut left = len as u32;
-        while left > 0 {
-            let n = left.min(8);
-            octets.push((r.bits(n, left == len as u32)? << (8 - n)) as u8);
-            left -= n;
-        }
-        Ok(BitString { octets, len_bits: len })
+        take_bits(r, len)
     }
     fn show(value: &BitString, n: &mut Notation) {
         n.bits(&value.octets, value.len_bits);
@@ -267,6 +324,17 @@ fn put_bits(w: &mut Writer, value: &BitString) {
     if rest > 0 {
         w.bits(u64::from(value.octets[whole] >> (8 - rest)), rest);
     }
+}
+
+fn take_bits<S: Source>(r: &mut S, len: usize) -> Result<BitString, DecodeError> {
+    let mut octets = Vec::with_capacity(len.div_ceil(8).min(FRAGMENT / 8));
+    let mut left = len as u32;
+    while left > 0 {
+        let n = left.min(8);
+        octets.push((r.bits(n, left == len as u32)? << (8 - n)) as u8);
+        left -= n;
+    }
+    Ok(BitString { octets, len_bits: len })
 }
 
 /// PrintableString (SIZE(LOW..HIGH, ...)).
@@ -293,7 +361,7 @@ impl<const LOW: u64, const HIGH: u64> Codec<String> for Str<LOW, HIGH> {
         r.string(LOW, HIGH, true)
     }
     fn show(value: &String, n: &mut Notation) {
-        n.value(format_args!("{value:?}"));
+        n.string(value);
     }
 }
 
@@ -323,6 +391,7 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
             // Never reserve on the word of the peer: the elements themselves must arrive.
             list.reserve(n.min(64));
             for _ in 0..n {
+                r.element();
                 list.push(C::decode(r)?);
             }
             if !more {
@@ -331,7 +400,7 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
         }
     }
     fn show(value: &Vec<T>, n: &mut Notation) {
-        n.braces(|n| value.iter().for_each(|v| n.element(|n| C::show(v, n))));
+        n.list(|n| value.iter().for_each(|v| n.element(|n| C::show(v, n))));
     }
 }
 

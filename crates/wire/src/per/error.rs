@@ -98,6 +98,12 @@ pub enum DecodeFault {
     /// An information element that this version does not know and that may not be ignored.
     #[error("information element {0} is unknown and marked reject")]
     UnknownIe(u16),
+    /// A value by names that is something else.
+    #[error("it must be {0}")]
+    NotA(&'static str),
+    /// A name that the type does not have.
+    #[error("{0:?} is no name of it")]
+    UnknownName(String),
     /// An information element that came twice.
     #[error("information element {0} came twice")]
     DuplicateIe(u16),

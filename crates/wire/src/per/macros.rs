@@ -43,14 +43,17 @@ macro_rules! sequence {
             #[allow(unused_imports, unused_mut, unused_variables)]
             fn decode<S: $crate::per::Source>(r: &mut S) -> Result<Self, $crate::per::DecodeError> {
                 use $crate::per::{Codec, Component};
-                let extended = r.extended()?;
+                let extended = r.begin().map_err(|e| e.within($asn))?;
                 let version = r.version();
-                $( let $f = !<$c as Component<$t>>::has_bit(&version) || r.flag()?; )*
-                $( let $f = <$c as Component<$t>>::decode(r, $f).map_err(|e| e.within($fname))?; )*
+                $( let $f = !<$c as Component<$t>>::has_bit(&version) || r.presence($fname)?; )*
+                $(
+                    r.component($fname);
+                    let $f = <$c as Component<$t>>::decode(r, $f).map_err(|e| e.within($fname))?;
+                )*
                 $($( let mut $e: Option<$et> = None; )+)?
                 if extended {
                     const NAMES: &[&str] = &[$($( $ename ),+)?];
-                    r.additions(NAMES.len(), |i, r| {
+                    r.named_additions(NAMES, |i, r| {
                         $( let mut at = 0..; $(
                             if at.next() == Some(i) {
                                 $e = Some(<$ec as Codec<$et>>::decode(r).map_err(|e| e.within($ename))?);
@@ -59,6 +62,7 @@ macro_rules! sequence {
                         Ok(())
                     })?;
                 }
+                r.finish().map_err(|e| e.within($asn))?;
                 Ok(Self { $( $f, )* $($( $e, )+)? })
             }
 
@@ -90,11 +94,10 @@ macro_rules! choice {
 
         impl $name {
             const ROOT: u64 = [$( stringify!($v) ),+].len() as u64;
-            const ADDITIONS: u64 = { let names: &[&str] = &[$($( $xname ),+)?]; names.len() as u64 };
         }
 
         impl $crate::per::Per for $name {
-            #[allow(unused_assignments, unused_mut, unused_variables)]
+            #[allow(irrefutable_let_patterns, unused_assignments, unused_mut, unused_variables)]
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 use $crate::per::Codec;
                 let mut i = 0;
@@ -114,7 +117,9 @@ macro_rules! choice {
             #[allow(unused_assignments, unused_mut, unused_variables)]
             fn decode<S: $crate::per::Source>(r: &mut S) -> Result<Self, $crate::per::DecodeError> {
                 use $crate::per::Codec;
-                let (addition, index) = r.index(Self::ROOT, Self::ADDITIONS, true).map_err(|e| e.within($asn))?;
+                const ADDITIONS: &[&str] = &[$($( $xname ),+)?];
+                let (addition, index) =
+                    r.choose(&[$( $vname ),+], ADDITIONS).map_err(|e| e.within($asn))?;
                 let mut i = 0;
                 if !addition {
                     $( if index == i {
@@ -122,7 +127,7 @@ macro_rules! choice {
                     } i += 1; )+
                 }
                 $( i = 0; $( if index == i {
-                    return r.open(|r| <$xc as Codec<$xt>>::decode(r)).map(Self::$x).map_err(|e| e.within($xname));
+                    return r.addition(|r| <$xc as Codec<$xt>>::decode(r)).map(Self::$x).map_err(|e| e.within($xname));
                 } i += 1; )+ )?
                 Err(r.fault($crate::per::DecodeFault::UnknownAlternative(index)).within($asn))
             }
@@ -130,8 +135,8 @@ macro_rules! choice {
             fn show(&self, n: &mut $crate::per::Notation) {
                 use $crate::per::Codec;
                 match self {
-                    $( Self::$v(v) => { n.text(concat!($vname, " : ")); <$c as Codec<$t>>::show(v, n); } )+
-                    $($( Self::$x(v) => { n.text(concat!($xname, " : ")); <$xc as Codec<$xt>>::show(v, n); } )+)?
+                    $( Self::$v(v) => n.alternative($vname, |n| <$c as Codec<$t>>::show(v, n)), )+
+                    $($( Self::$x(v) => n.alternative($xname, |n| <$xc as Codec<$xt>>::show(v, n)), )+)?
                 }
             }
         }
@@ -172,8 +177,8 @@ macro_rules! enumerated {
                 Ok(())
             }
             fn decode<S: $crate::per::Source>(r: &mut S) -> Result<Self, $crate::per::DecodeError> {
-                let (root, additions) = (Self::ROOT.len() as u64, Self::ADDITIONS.len() as u64);
-                let (addition, i) = r.index(root, additions, true).map_err(|e| e.within($asn))?;
+                const ADDITIONS: &[&str] = &[$($( $xname ),+)?];
+                let (addition, i) = r.enumerated(&[$( $vname ),+], ADDITIONS).map_err(|e| e.within($asn))?;
                 let values = if addition { Self::ADDITIONS } else { Self::ROOT };
                 let unknown = || r.fault($crate::per::DecodeFault::UnknownAlternative(i)).within($asn);
                 values.get(i as usize).copied().ok_or_else(unknown)

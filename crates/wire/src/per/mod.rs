@@ -6,23 +6,27 @@
 //!
 //! ```text
 //! value --Codec::encode--> Writer   (bytes)
-//! value <--Codec::decode-- Source   (Reader: bytes with limits; Random: any valid value)
-//! value --Codec::show----> Notation (X.680 value notation)
+//! value <--Codec::decode-- Source   (Reader: bytes with limits; Random: any valid value; FormSource: values by names)
+//! value --Codec::show----> Notation (X.680 value notation, or values by names)
 //! ```
 mod codec;
 mod error;
+mod form;
 mod macros;
 mod notation;
 mod random;
 mod reader;
 mod real;
+mod single;
 mod writer;
 
 pub use codec::*;
 pub use error::{DecodeError, DecodeFault, EncodeError};
+pub use form::{Form, FormSource};
 pub use notation::Notation;
 pub use random::Random;
 pub use reader::{Limits, Reader, Source};
+pub use single::{Null, True};
 pub use writer::Writer;
 
 /// Length of one fragment unit (X.691 §11.9.3.8): longer contents travel in pieces of 1 to 4 units.

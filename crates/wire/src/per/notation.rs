@@ -1,4 +1,5 @@
 //! ASN.1 value notation (X.680): how a decoded message is shown to people and compared with other codecs.
+use super::{Form, real};
 
 /// An indenting writer of ASN.1 value notation.
 #[derive(Debug, Default)]
@@ -7,6 +8,17 @@ pub struct Notation {
     depth: usize,
     /// Whether the innermost braces hold nothing yet.
     empty: bool,
+    /// Instead of text.
+    tree: Option<Tree>,
+}
+
+/// A value that grows by names.
+#[derive(Debug, Default)]
+struct Tree {
+    /// The value that was shown last.
+    shown: Option<Form>,
+    /// What is open around it.
+    open: Vec<Vec<(String, Form)>>,
 }
 
 impl Notation {
@@ -17,20 +29,89 @@ impl Notation {
         n.out
     }
 
+    /// The same by names: whatever `show` writes, as a [`Form`].
+    pub fn form(show: impl FnOnce(&mut Self)) -> Form {
+        let mut n = Self { tree: Some(Tree::default()), ..Self::default() };
+        show(&mut n);
+        n.tree.and_then(|tree| tree.shown).unwrap_or(Form::Null)
+    }
+
+    /// Puts a value into the tree; whether there is one.
+    fn put(&mut self, form: impl FnOnce() -> Form) -> bool {
+        let Some(tree) = &mut self.tree else { return false };
+        tree.shown = Some(form());
+        true
+    }
+
     /// Verbatim text.
     pub fn text(&mut self, text: &str) {
-        self.out.push_str(text);
+        if !self.put(|| Form::Text(text.to_owned())) {
+            self.out.push_str(text);
+        }
+    }
+
+    /// A BOOLEAN.
+    pub fn flag(&mut self, value: bool) {
+        if !self.put(|| Form::Bool(value)) {
+            self.out.push_str(if value { "TRUE" } else { "FALSE" });
+        }
+    }
+
+    /// A REAL.
+    pub fn real(&mut self, value: f64) {
+        if !self.put(|| if value.is_finite() { Form::Real(value) } else { Form::Text(value.to_string()) }) {
+            self.out.push_str(&real::notation(value));
+        }
+    }
+
+    /// A character string.
+    pub fn string(&mut self, text: &str) {
+        if !self.put(|| Form::Text(text.to_owned())) {
+            self.value(format_args!("{text:?}"));
+        }
+    }
+
+    /// The alternative of a CHOICE.
+    pub fn alternative(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
+        if self.tree.is_none() {
+            self.out.push_str(name);
+            self.out.push_str(" : ");
+            return contents(self);
+        }
+        let fields = self.grown(|n| n.field(name, contents));
+        self.put(|| Form::Fields(fields));
+    }
+
+    /// What `contents` adds to the tree.
+    fn grown(&mut self, contents: impl FnOnce(&mut Self)) -> Vec<(String, Form)> {
+        if let Some(tree) = &mut self.tree {
+            tree.open.push(Vec::new());
+        }
+        contents(self);
+        self.tree.as_mut().and_then(|tree| tree.open.pop()).unwrap_or_default()
     }
 
     /// A number or another value whose display is its notation.
     pub fn value(&mut self, value: impl std::fmt::Display) {
         use std::fmt::Write;
+        if self.tree.is_some() {
+            let text = value.to_string();
+            let number = text.parse().ok().filter(|value: &f64| value.is_finite());
+            let number = text.parse().map(Form::Integer).ok().or_else(|| number.map(Form::Real));
+            self.put(|| number.unwrap_or(Form::Text(text)));
+            return;
+        }
         // Writing to a String cannot fail.
         let _ = write!(self.out, "{value}");
     }
 
     /// `{ ... }` around what `contents` writes with [`field`](Self::field) or [`element`](Self::element).
     pub fn braces(&mut self, contents: impl FnOnce(&mut Self)) {
+        if self.tree.is_some() {
+            let fields = self.grown(contents);
+            self.put(|| Form::Fields(fields));
+            return;
+        }
         self.out.push('{');
         self.depth += 1;
         let outer = std::mem::replace(&mut self.empty, true);
@@ -45,8 +126,34 @@ impl Notation {
         self.out.push('}');
     }
 
+    /// `{ ... }` around the elements that `contents` writes with [`element`](Self::element) alone.
+    pub fn list(&mut self, contents: impl FnOnce(&mut Self)) {
+        if self.tree.is_some() {
+            let elements = self.grown(contents).into_iter().map(|(_, element)| element).collect();
+            self.put(|| Form::List(elements));
+            return;
+        }
+        self.braces(contents);
+    }
+
     /// One element of a list, or one component that writes its own name.
     pub fn element(&mut self, contents: impl FnOnce(&mut Self)) {
+        if self.tree.is_some() { self.branch("", contents) } else { self.line(contents) }
+    }
+
+    /// One named component.
+    pub fn field(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
+        if self.tree.is_some() {
+            return self.branch(name, contents);
+        }
+        self.line(|n| {
+            n.text(name);
+            n.text(" ");
+            contents(n);
+        });
+    }
+
+    fn line(&mut self, contents: impl FnOnce(&mut Self)) {
         if !self.empty {
             self.out.push(',');
         }
@@ -55,17 +162,20 @@ impl Notation {
         self.empty = false;
     }
 
-    /// One named component.
-    pub fn field(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
-        self.element(|n| {
-            n.text(name);
-            n.text(" ");
-            contents(n);
-        });
+    fn branch(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
+        contents(self);
+        if let Some(Tree { shown, open }) = &mut self.tree
+            && let (Some(value), Some(fields)) = (shown.take(), open.last_mut())
+        {
+            fields.push((name.to_owned(), value));
+        }
     }
 
     /// An OCTET STRING.
     pub fn octets(&mut self, octets: &[u8]) {
+        if self.put(|| Form::Text(octets.iter().map(|o| format!("{o:02x}")).collect())) {
+            return;
+        }
         self.text("'");
         for o in octets {
             self.value(format_args!("{o:02X}"));
@@ -75,6 +185,10 @@ impl Notation {
 
     /// A BIT STRING given as whole octets (the last one padded): in hexadecimal when its length allows it.
     pub fn bits(&mut self, octets: &[u8], len_bits: usize) {
+        let digit = |at: usize| if octets[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' };
+        if self.put(|| Form::Text((0..len_bits).map(digit).collect())) {
+            return;
+        }
         self.text("'");
         let hex = len_bits > 0 && len_bits.is_multiple_of(4);
         let (step, count) = if hex { (4, len_bits / 4) } else { (1, len_bits) };

@@ -3,6 +3,9 @@ use super::{DecodeError, DecodeFault, Source};
 use crate::e2ap::{IeSpec, Version};
 use bytes::Bytes;
 
+/// Levels of a type that contains itself.
+const DEEP: usize = 4;
+
 type Result<T = ()> = std::result::Result<T, DecodeError>;
 
 /// Makes up any value that the constraints allow, from a seed.
@@ -111,6 +114,14 @@ impl Source for Random {
         let value = contents(self);
         self.depth -= 1;
         value
+    }
+
+    fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.open(contents)
+    }
+
+    fn is_deep(&self) -> bool {
+        self.depth >= DEEP
     }
 
     fn additions(&mut self, _known: usize, _each: impl FnMut(usize, &mut Self) -> Result) -> Result {

@@ -11,7 +11,7 @@ type Result<T = ()> = std::result::Result<T, DecodeError>;
 pub struct Limits {
     /// List elements in the whole message, nested ones included.
     pub elements: usize,
-    /// Depth of nested open types.
+    /// Depth of nested open types, and of types that contain themselves.
     pub depth: usize,
 }
 
@@ -45,7 +45,7 @@ pub trait Source: Sized {
     fn octets_fixed(&mut self, n: usize) -> Result<Bytes>;
     /// Bits: at most 64 of them, `n` already known.
     fn bits(&mut self, n: u32, aligned: bool) -> Result<u64>;
-    /// A character string of `low..high` characters, extensible or not.
+    /// A character string of `low..high` characters, extensible or not; with `u64::MAX` one of any length.
     fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String>;
     /// The contents octets of a REAL.
     fn real(&mut self) -> Result<f64>;
@@ -54,8 +54,60 @@ pub trait Source: Sized {
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
     /// An open type: `contents` reads from its octets alone.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
+    /// An alternative of a CHOICE behind its extension mark: an open type.
+    fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.open(contents)
+    }
+    /// A value of a type that contains itself; charged against the limits like an open type.
+    fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
+    /// Whether a type that contains itself should do so no more: a source that makes values up comes to an end.
+    fn is_deep(&self) -> bool {
+        false
+    }
     /// The extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, skips the rest.
     fn additions(&mut self, known: usize, each: impl FnMut(usize, &mut Self) -> Result) -> Result;
+    /// A SEQUENCE begins: its extension bit. The components that may be absent are asked for by [`presence`](Self::presence), in
+    /// their order, then each is announced by [`component`](Self::component) and read, then come the additions, and
+    /// [`finish`](Self::finish).
+    fn begin(&mut self) -> Result<bool> {
+        self.extended()
+    }
+    /// Whether the OPTIONAL component of this name is there.
+    fn presence(&mut self, _name: &'static str) -> Result<bool> {
+        self.flag()
+    }
+    /// The component of this name comes next.
+    fn component(&mut self, _name: &'static str) {}
+    /// As [`additions`](Self::additions), by their names.
+    fn named_additions(
+        &mut self,
+        names: &[&'static str],
+        each: impl FnMut(usize, &mut Self) -> Result,
+    ) -> Result {
+        self.additions(names.len(), each)
+    }
+    /// A SEQUENCE has been read.
+    fn finish(&mut self) -> Result {
+        Ok(())
+    }
+    /// The next element of a list comes.
+    fn element(&mut self) {}
+    /// As [`index`](Self::index) of an extensible CHOICE, by the alternatives' names.
+    fn choose(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
+        self.index(root.len() as u64, additions.len() as u64, true)
+    }
+    /// As [`index`](Self::index) of an extensible ENUMERATED, by the values' names.
+    fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
+        self.index(root.len() as u64, additions.len() as u64, true)
+    }
+    /// The length of a BIT STRING of any length, as [`list_len`](Self::list_len).
+    fn bits_len(&mut self) -> Result<(usize, bool)> {
+        self.list_len(0, u64::MAX)
+    }
+    /// The length of a BIT STRING.
+    fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
+        self.constrained(low, high)
+    }
     /// The next IE header in a container of which `left` IEs remain unread.
     fn ie_header(&mut self) -> Result<(u16, u8)>;
     /// The fault, located.
@@ -90,6 +142,8 @@ pub struct Reader {
     /// Offset of `buf` in the message, for errors.
     base: usize,
     version: Version,
+    /// Whether a CHOICE has its additions in the root.
+    merged: bool,
     limits: Limits,
     depth_left: usize,
     elements_left: usize,
@@ -112,6 +166,7 @@ impl Reader {
             pos: 0,
             base: 0,
             version,
+            merged: false,
             limits,
             depth_left: limits.depth,
             elements_left: limits.elements,
@@ -121,6 +176,13 @@ impl Reader {
         }
     }
 
+    /// Reads each CHOICE as if its extension mark stood behind the additions: they are numbered with the root and are
+    /// no open types. So did encoders that were made from such a text.
+    #[must_use]
+    pub fn with_merged_alternatives(self) -> Self {
+        Self { merged: true, ..self }
+    }
+
     pub(crate) fn into_observations(self) -> (Vec<Deviation>, Vec<IeDiagnostic>) {
         (self.deviations, self.diagnostics)
     }
@@ -128,6 +190,47 @@ impl Reader {
     /// Octets not read yet; a partly read one does not count.
     pub fn remaining(&self) -> usize {
         self.end.saturating_sub(self.pos.div_ceil(8))
+    }
+
+    /// Where the reader is, bits from the beginning of the buffer.
+    pub(crate) fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// Steps over the bits at `known`, which begin at an octet, if the same come next, at an octet too.
+    pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
+        let (from, at, bits) = (known.start / 8, self.pos.div_ceil(8), known.len());
+        let (whole, rest) = (bits / 8, bits % 8);
+        let same = |a: usize, b: usize, n: usize| match (self.buf.get(a..a + n), self.buf.get(b..b + n)) {
+            (Some(a), Some(b)) => b == a,
+            _ => false,
+        };
+        let last = |at: usize| self.buf.get(at + whole).map(|octet| u16::from(*octet) >> (8 - rest));
+        let inside = at * 8 + bits <= self.end * 8;
+        let repeats = inside && same(from, at, whole) && (rest == 0 || last(from) == last(at));
+        if repeats {
+            self.pos = at * 8 + bits;
+        }
+        repeats
+    }
+
+    /// A character string of ASCII as octets that share the memory of the buffer; see [`Source::string`].
+    pub(crate) fn text(&mut self, low: u64, high: u64, extensible: bool) -> Result<Bytes> {
+        let octets = if high == u64::MAX || extensible && self.flag()? {
+            self.octets()?
+        } else {
+            let n = self.constrained(low, high)?;
+            if n > 0 && high > 1 {
+                self.align();
+            }
+            if self.pos.is_multiple_of(8) {
+                let range = self.take(n as usize)?;
+                self.buf.slice(range)
+            } else {
+                (0..n).map(|_| self.raw_bits(8).map(|b| b as u8)).collect::<Result<_>>()?
+            }
+        };
+        if octets.is_ascii() { Ok(octets) } else { Err(self.fault(DecodeFault::InvalidString)) }
     }
 
     fn align(&mut self) {
@@ -241,12 +344,17 @@ impl Source for Reader {
     fn index(&mut self, root: u64, additions: u64, extensible: bool) -> Result<(bool, u64)> {
         if extensible && self.flag()? {
             let i = self.small()?;
+            let additions = if self.merged { 0 } else { additions };
             // The caller knows the names; here only what nobody can know is refused.
             return if i < additions {
                 Ok((true, i))
             } else {
                 Err(self.fault(DecodeFault::UnknownAlternative(root.saturating_add(i))))
             };
+        }
+        if self.merged {
+            let i = self.constrained(0, root + additions - 1)?;
+            return Ok(if i < root { (false, i) } else { (true, i - root) });
         }
         Ok((false, self.constrained(0, root - 1)?))
     }
@@ -287,24 +395,8 @@ impl Source for Reader {
     }
 
     fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String> {
-        let octets = if extensible && self.flag()? {
-            self.octets()?.to_vec()
-        } else {
-            let n = self.constrained(low, high)?;
-            if n > 0 && high > 1 {
-                self.align();
-            }
-            if self.pos.is_multiple_of(8) {
-                let range = self.take(n as usize)?;
-                self.buf[range].to_vec()
-            } else {
-                (0..n).map(|_| self.raw_bits(8).map(|b| b as u8)).collect::<Result<_>>()?
-            }
-        };
-        match String::from_utf8(octets) {
-            Ok(s) if s.is_ascii() => Ok(s),
-            _ => Err(self.fault(DecodeFault::InvalidString)),
-        }
+        // ASCII, so it is UTF-8.
+        Ok(self.text(low, high, extensible)?.iter().copied().map(char::from).collect())
     }
 
     fn real(&mut self) -> Result<f64> {
@@ -345,6 +437,20 @@ impl Source for Reader {
             self.buf = buf;
         }
         (self.pos, self.end, self.base) = after;
+        value
+    }
+
+    fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.merged { contents(self) } else { self.open(contents) }
+    }
+
+    fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth_left = self
+            .depth_left
+            .checked_sub(1)
+            .ok_or_else(|| self.fault(DecodeFault::TooDeep(self.limits.depth)))?;
+        let value = contents(self);
+        self.depth_left += 1;
         value
     }
 

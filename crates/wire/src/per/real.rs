@@ -25,6 +25,22 @@ pub(super) fn encode(value: f64) -> Vec<u8> {
     octets
 }
 
+/// The value notation of a REAL (X.680 §21).
+pub(super) fn notation(value: f64) -> String {
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
+    }
+    if value.is_nan() {
+        return "NOT-A-NUMBER".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "PLUS-INFINITY" } else { "MINUS-INFINITY" }.to_owned();
+    }
+    let (mantissa, exponent) = odd_mantissa(value);
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{{mantissa {sign}{mantissa}, base 2, exponent {exponent}}}")
+}
+
 /// `|value| = mantissa * 2^exponent` with an odd mantissa.
 fn odd_mantissa(value: f64) -> (u64, i16) {
     let bits = value.to_bits();

@@ -1,5 +1,6 @@
 //! RRC: who is connected, a model of this project: UEs that attach, are released or come by handover, with the network
-//! and the slices that they chose. A controller at a CU learns from it which UE belongs to whom.
+//! and the slices that they chose. A controller at a CU learns from it which UE belongs to whom, and hands UEs over from
+//! cell to cell of the CU.
 //!
 //! Right after a subscription for events the UEs that are there are told, as [`RrcChange::Connected`]; then each event
 //! as it happens. FlexRIC has no such model. All in aligned PER, without an indication header.
@@ -11,8 +12,9 @@ use std::time::Duration;
 
 use crate::e2ap::{Plmn, PlmnCodec};
 use crate::per::{Free, Int, List, Opt, Own};
-use crate::{enumerated, sequence};
+use crate::{choice, enumerated, sequence};
 
+use super::control::Refusal;
 use super::octets::{octets, period_ms};
 use super::per::{Aligned, sample};
 use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
@@ -42,9 +44,9 @@ impl ServiceModel for Rrc {
     type Action = Infallible;
     type Header = ();
     type Message = RrcIndication;
-    type ControlHeader = Infallible;
-    type Control = Infallible;
-    type Outcome = Infallible;
+    type ControlHeader = ();
+    type Control = RrcCommand;
+    type Outcome = Refusal;
 
     /// Events as they happen, and besides the list of all connected UEs each `period`.
     fn periodic(period: Duration) -> Result<RrcTrigger, SmError> {
@@ -78,6 +80,7 @@ impl ServiceModel for Rrc {
 octets! {
     RrcTrigger: Per => Aligned;
     RrcIndication: Per => Aligned;
+    RrcCommand: Per => Aligned;
 }
 
 sequence! {
@@ -135,6 +138,26 @@ sequence! {
     Snssai "SNSSAI" {
         sst: u8 [Int<0, 255>] "sST", "Slice/service type.",
         sd: Option<u32> [Opt<Int<0, 0xff_ffff>>] "sD", "Slice differentiator.",
+    }
+}
+
+choice! {
+    /// What a controller wants done. A command is carried out as a whole or not at all; one that is refused has a
+    /// [`Refusal`].
+    #[derive(Copy, Eq, Hash)]
+    RrcCommand "RrcCommand" {
+        Handover(RrcHandover) [Own] "handover", "A UE goes to another cell of the same node (TS 38.401 §8.2.1: from DU to DU of a CU).",
+    }
+}
+
+sequence! {
+    /// A handover. Events tell of it: a release with where to, a handover with where from and the C-RNTI that the UE has
+    /// there.
+    #[derive(Copy, Eq, Hash)]
+    RrcHandover "RrcHandover" {
+        rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Where it is: the cell's number at its node.",
+        target_cell_id: u16 [Int<0, 65_535>] "targetCellId", "Where it goes.",
     }
 }
 
@@ -209,6 +232,16 @@ mod tests {
         ];
         assert_eq!(octets[..], expected);
         assert_eq!(RrcIndication::decode_as(Encoding::Per, &octets), Ok(message));
+    }
+
+    #[test]
+    fn the_octets_of_a_handover() {
+        let handover = RrcHandover { rnti: 0x4601, cell_id: 0, target_cell_id: 2 };
+        let command = RrcCommand::Handover(handover);
+        let octets = command.to_octets(Encoding::Per).unwrap();
+        // The one alternative there is, extensible: 0; no additions.
+        assert_eq!(octets[..], [0x00, 0x46, 0x01, 0, 0, 0, 2]);
+        assert_eq!(RrcCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }
 
     #[test]

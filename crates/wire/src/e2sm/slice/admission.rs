@@ -4,8 +4,8 @@
 use crate::e2sm::control::{Reason, Refusal};
 
 use super::{
-    DEADLINE_MAX, LABEL_MAX, SLICES_MAX, Slice, SliceAlgorithm, SliceCommand, SliceParameters, SliceSet,
-    WHOLE_PPM,
+    DEADLINE_MAX, LABEL_MAX, SLICES_MAX, Slice, SliceAlgorithm, SliceAllocation, SliceCommand,
+    SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
 };
 
 fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
@@ -19,8 +19,8 @@ impl SliceSet {
     }
 
     /// The configuration after a command, on a carrier of `prbs` resource blocks; the error says why it cannot be. An
-    /// association leaves the configuration as it is; that its slices exist is checked, its UEs are the base station's
-    /// to know.
+    /// association and an allocation leave the configuration as it is; their slices are checked, their UEs and slots are
+    /// the base station's to know.
     pub fn after(&self, command: &SliceCommand, prbs: u16) -> Result<Self, Refusal> {
         let mut next = self.clone();
         match command {
@@ -41,6 +41,9 @@ impl SliceSet {
                 let missing = ues.iter().find(|ue| self.slice(ue.slice).is_none());
                 return missing.map_or_else(|| Ok(next), |ue| unknown(ue.slice));
             }
+            SliceCommand::Allocate(allocation) => {
+                return self.check_allocation(allocation, prbs).map(|()| next);
+            }
         }
         next.check(prbs).map(|()| next)
     }
@@ -59,10 +62,7 @@ impl SliceSet {
                 return refuse(Reason::Invalid, what);
             }
         }
-        let mut reserved_ppm = 0;
-        for slice in &self.slices {
-            reserved_ppm += self.reserved_ppm(slice, prbs)?;
-        }
+        let reserved_ppm = self.reserved_ppm(prbs)?;
         if reserved_ppm > u64::from(WHOLE_PPM) {
             let percent = reserved_ppm as f64 / 10_000.0;
             return refuse(
@@ -73,8 +73,37 @@ impl SliceSet {
         Ok(())
     }
 
-    /// What a slice reserves, parts per million of the carrier, rounded down: a rounding error forbids nothing.
-    fn reserved_ppm(&self, slice: &Slice, prbs: u16) -> Result<u64, Refusal> {
+    /// Whether a controller may say who has what in a slice, and whether a slot has so much.
+    fn check_allocation(&self, allocation: &SliceAllocation, prbs: u16) -> Result<(), Refusal> {
+        let Some(slice) = self.slice(allocation.slice) else { return unknown(allocation.slice) };
+        let invalid = |what: String| refuse(Reason::Invalid, format!("slice {}: {what}", slice.id));
+        if slice.scheduler != UeScheduler::Remote {
+            let name = slice.scheduler.name();
+            return invalid(format!("its UE scheduler is {name}; allocations are for remote"));
+        }
+        let is_first = self.slices.first().is_some_and(|first| first.id == slice.id);
+        if self.algorithm == SliceAlgorithm::None && !is_first {
+            return invalid("without an algorithm the first slice's UE scheduler has all UEs".to_owned());
+        }
+        let wanted: u64 = allocation.ues.iter().map(|ue| u64::from(ue.prbs)).sum();
+        if wanted > u64::from(prbs) || allocation.ues.iter().any(|ue| ue.prbs == 0) {
+            return invalid(format!("{wanted} resource blocks in a slot; 1 for each UE to {prbs} in all"));
+        }
+        let mut rntis: Vec<u16> = allocation.ues.iter().map(|ue| ue.rnti).collect();
+        rntis.sort_unstable();
+        match rntis.windows(2).find(|two| two[0] == two[1]) {
+            Some(twice) => invalid(format!("UE {} is there twice", twice[0])),
+            None => Ok(()),
+        }
+    }
+
+    /// What all slices reserve of a carrier of `prbs` resource blocks, parts per million, each rounded down: a rounding
+    /// error forbids nothing.
+    pub fn reserved_ppm(&self, prbs: u16) -> Result<u64, Refusal> {
+        self.slices.iter().map(|slice| self.reserved_by(slice, prbs)).sum()
+    }
+
+    fn reserved_by(&self, slice: &Slice, prbs: u16) -> Result<u64, Refusal> {
         let invalid = |what: &str| refuse(Reason::Invalid, format!("slice {}: {what}", slice.id));
         let whole = u64::from(WHOLE_PPM);
         match (self.algorithm, &slice.parameters) {
@@ -131,7 +160,7 @@ fn unknown<T>(id: u16) -> Result<T, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeadlineReservation, PrbRange, RateReservation, UeScheduler, UeSlice};
+    use super::super::{DeadlineReservation, PrbRange, RateReservation, UeAllocation, UeSlice};
     use super::*;
 
     fn slice(id: u16, parameters: SliceParameters) -> Slice {
@@ -173,6 +202,26 @@ mod tests {
         assert_eq!(why(set.after(&ue, 106)), Reason::UnknownSlice);
         let left = set.after(&SliceCommand::Delete(0), 106).unwrap();
         assert_eq!(left.slices.iter().map(|slice| slice.id).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn allocations_are_for_remote_slices_and_of_one_carrier() {
+        let mut set = nvs(&[500_000, 500_000]);
+        set.slices[1].scheduler = UeScheduler::Remote;
+        let allocate = |slice, ues: &[(u16, u16)]| {
+            let ues = ues.iter().map(|&(rnti, prbs)| UeAllocation { rnti, prbs, mcs: None }).collect();
+            SliceCommand::Allocate(SliceAllocation { slice, slot: None, slots: 1, ues })
+        };
+        for fine in [&[][..], &[(1, 106)], &[(1, 53), (2, 53)]] {
+            assert_eq!(set.after(&allocate(1, fine), 106), Ok(set.clone()), "{fine:?}");
+        }
+        assert_eq!(why(set.after(&allocate(7, &[]), 106)), Reason::UnknownSlice);
+        for (slice, ues) in [(0, &[(1, 1)][..]), (1, &[(1, 107)]), (1, &[(1, 53), (2, 54)]), (1, &[(1, 0)])] {
+            assert_eq!(why(set.after(&allocate(slice, ues), 106)), Reason::Invalid, "{slice} {ues:?}");
+        }
+        assert_eq!(why(set.after(&allocate(1, &[(3, 1), (2, 1), (3, 1)]), 106)), Reason::Invalid);
+        set.algorithm = SliceAlgorithm::None;
+        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "pooled under slice 0");
     }
 
     #[test]

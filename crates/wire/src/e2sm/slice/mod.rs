@@ -12,7 +12,7 @@ mod admission;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use crate::per::{Free, Int, List, Own, Str};
+use crate::per::{Free, Int, List, Opt, Own, Str};
 use crate::{choice, enumerated, sequence};
 
 use super::control::Refusal;
@@ -34,6 +34,10 @@ pub const SLICES_MAX: usize = 16;
 pub const LABEL_MAX: usize = 32;
 /// The longest deadline, slots.
 pub const DEADLINE_MAX: u32 = 10_000;
+/// UEs of an allocation, at most.
+pub const ALLOCATED_UES_MAX: usize = 64;
+/// Slots that one allocation is for, and that allocations may come ahead, at most.
+pub const ALLOCATE_AHEAD_MAX: u16 = 64;
 /// Resource blocks of the widest carrier, and of a guarantee within one deadline.
 const PRB_MAX: u64 = 65_535;
 
@@ -217,7 +221,25 @@ sequence! {
         prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered", "Resource blocks that the carrier had to give since the node began.",
         set: SliceSet [Own] "set", "The configuration.",
         ues: Vec<UeSlice> [List<0, 65_535>] "ues", "Which UE is in which slice, of those that the controller may see.",
-        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "What each slice got; without slices one entry, numbered 0, for all UEs.",
+        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "What each slice got; without slices one entry, numbered 0, for all UEs.";
+        slot: u64 [Int<0, { u64::MAX }>] "slot", "The cell's next slot, counted since the node began.",
+        slot_us: u32 [Int<1, { u32::MAX as u64 }>] "slotUs", "How long a slot is, µs.",
+    }
+    /// Who has what in some slots, where a slice's UE scheduler is [`UeScheduler::Remote`]. In a slot for which nobody said
+    /// anything such a slice sends nothing new.
+    #[derive(Eq, Hash)]
+    SliceAllocation "SliceAllocation" {
+        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
+        slot: Option<u64> [Opt<Int<0, { u64::MAX }>>] "slot", "The first slot, counted as in a report; without it the next one for which the slice has no allocation yet.",
+        slots: u16 [Int<1, { ALLOCATE_AHEAD_MAX as u64 }>] "slots", "The same for so many slots, one after the other.",
+        ues: Vec<UeAllocation> [List<0, { ALLOCATED_UES_MAX as u64 }>] "ues", "Each of the slice and at most once; those that are not named have nothing.",
+    }
+    /// Resource blocks for a UE.
+    #[derive(Copy, Eq, Hash)]
+    UeAllocation "UeAllocation" {
+        rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
+        prbs: u16 [Int<1, PRB_MAX>] "prbs", "So many in a slot; together at most the carrier's. What the slice does not have in a slot it cannot give.",
+        mcs: Option<u8> [Opt<Int<0, 31>>] "mcs", "Modulation and coding scheme; without it the cell adapts to the channel.",
     }
 }
 
@@ -229,7 +251,8 @@ choice! {
         Add(Slice) [Own] "add", "One more slice, behind the others.",
         Modify(Slice) [Own] "modify", "Other parameters, another label or scheduler for a slice.",
         Delete(u16) [Int<0, 65_535>] "delete", "A slice less; its UEs are in the first one.",
-        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "These UEs are in these slices.",
+        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "These UEs are in these slices.";
+        Allocate(SliceAllocation) [Own] "allocate", "These UEs have this in these slots; the configuration stays.",
     }
 }
 
@@ -262,5 +285,32 @@ mod tests {
         assert_eq!(refusal.detail, "120 % ??");
         let octets = refusal.to_octets(Encoding::Per).unwrap();
         assert_eq!(Refusal::decode_as(Encoding::Per, &octets), Ok(refusal));
+    }
+
+    #[test]
+    fn the_octets_of_an_allocation_are_an_addition() {
+        let ues = vec![UeAllocation { rnti: 7, prbs: 20, mcs: None }];
+        let command = SliceCommand::Allocate(SliceAllocation { slice: 1, slot: Some(300), slots: 4, ues });
+        let octets = command.to_octets(Encoding::Per).unwrap();
+        #[rustfmt::skip]
+        let expected = [
+            0x80, 12,         // an addition, number 0; twelve octets
+            0x40, 0x00, 0x01, // no additions, `slot` is there; the slice's number
+            0x20, 0x01, 0x2c, // a number of two octets of 1..8: 001; 300
+            0x0c, 0x08,       // 4 of 1..64: 00 0011; one UE of 0..64: 000 0001; no additions, no `mcs`
+            0x00, 0x07, 0x00, 0x13,
+        ];
+        assert_eq!(octets[..], expected);
+        assert_eq!(SliceCommand::decode_as(Encoding::Per, &octets), Ok(command));
+    }
+
+    #[test]
+    fn a_report_with_its_slot_is_one_without_and_octets_behind() {
+        let plain = SliceIndication { tstamp_us: 5, prbs: 106, ..SliceIndication::default() };
+        let with = SliceIndication { slot: Some(9), slot_us: Some(500), ..plain.clone() };
+        let (short, long) = (plain.to_octets(Encoding::Per).unwrap(), with.to_octets(Encoding::Per).unwrap());
+        // But for the first bit, which says that there are additions.
+        assert_eq!((short[0] | 0x80, &short[1..]), (long[0], &long[1..short.len()]));
+        assert_eq!(SliceIndication::decode_as(Encoding::Per, &long), Ok(with));
     }
 }

@@ -1,0 +1,148 @@
+//! What to write into the configuration of somebody else's base station so that it finds this RIC.
+use clap::ValueEnum;
+use ranlab_parts::{E2_PORT, Listen};
+use ranlab_sdk::transport::Address;
+
+/// Whose base station.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Peer {
+    /// OpenAirInterface's gNB, CU or DU
+    Oai,
+    /// srsRAN Project's gNB, CU or DU
+    Srsran,
+    /// OCUDU's, srsRAN Project's successor
+    Ocudu,
+    /// FlexRIC's emulated base stations and xApps
+    Flexric,
+    /// ns-O-RAN's simulated base stations
+    NsOran,
+}
+
+/// What each reads: `{ip}` and `{port}` are the RIC's, `#` or `//` begins what is for people.
+const OAI: &str = "\
+// In the configuration file (-O FILE), at the top level of CU and DU alike; or as flags:
+//   --e2_agent.near_ric_ip_addr {ip} --e2_agent.sm_dir /usr/local/lib/flexric/
+// Build with: ./build_oai --gNB --build-e2 (E2AP v2.03 and KPM v2.03 unless -DE2AP_VERSION and -DKPM_VERSION say otherwise;
+// any of them will do here). The folder is that of FlexRIC's service models, installed from the same tree.
+e2_agent = {
+  near_ric_ip_addr = \"{ip}\";
+  sm_dir = \"/usr/local/lib/flexric/\";
+};
+// The port is fixed in its source: 36421. KPM reports come only while a UE is attached whose S-NSSAI is the condition's.
+";
+const SRSRAN: &str = "\
+# In the configuration file (gnb -c FILE).
+e2:
+  enable_du_e2: true
+  addr: {ip}
+  port: {port}
+  bind_addr: {bind}
+  e2sm_kpm_enabled: true
+  e2sm_rc_enabled: true
+metrics:
+  layers:
+    enable_rlc: true
+    enable_sched: true
+  periodicity:
+    du_report_period: 1000
+# Give each gNB its own gnb_id. A period below du_report_period brings no values, and without values no indication.
+";
+const OCUDU: &str = "\
+# In the configuration file (gnb -c FILE).
+e2:
+  enable_du_e2: true
+  addrs: [{ip}]
+  port: {port}
+  bind_addrs: [{bind}]
+  e2sm_kpm_enabled: true
+  e2sm_rc_enabled: true
+metrics:
+  layers:
+    enable_rlc: true
+    enable_sched: true
+  periodicity:
+    du_report_period: 1000
+# Give each gNB its own gnb_id. A period below du_report_period brings no values, and without values no indication.
+";
+const FLEXRIC: &str = "\
+# In a file for emu_agent_gnb and the xApps (-c FILE), or in /usr/local/etc/flexric/flexric.conf.
+[NEAR-RIC]
+NEAR_RIC_IP = {ip}
+
+[XAPP]
+DB_DIR = /tmp/
+# The ports are fixed in its source: 36421 for agents, 36422 for xApps (--e42). The version of E2AP is chosen when it is
+# built: any of them will do here.
+";
+const NS_ORAN: &str = "\
+# As arguments of a scenario; its base stations speak E2AP v1.
+./ns3 run \"scratch/scenario-zero.cc --e2TermIp={ip} --enableE2FileLogging=false\"
+# The port is the attribute E2Port of ns3::MmWaveHelper (NrHelper in LENA's tree), 36422 unless a tree says otherwise. This RIC
+# listens for base stations at {port}: --ns3::MmWaveHelper::E2Port={port}, or ranlab ric with --e2 at 36422 and --e42 elsewhere.
+";
+
+/// The configuration to paste, for a RIC that listens at these places.
+pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
+    let (ip, port) = reached(e2);
+    let open = matches!(ip.as_str(), "0.0.0.0" | "::");
+    let told = if open { "THIS-MACHINE'S-ADDRESS".to_owned() } else { ip.clone() };
+    // A peer on the loopback binds there; elsewhere it knows its own address best.
+    let bind = if ip.starts_with("127.") { ip.clone() } else { "ITS-OWN-ADDRESS".to_owned() };
+    let (template, comment) = match peer {
+        Peer::Oai => (OAI, "//"),
+        Peer::Srsran => (SRSRAN, "#"),
+        Peer::Ocudu => (OCUDU, "#"),
+        Peer::Flexric => (FLEXRIC, "#"),
+        Peer::NsOran => (NS_ORAN, "#"),
+    };
+    let head = format!(
+        "{comment} It speaks SCTP: ranlab ric --e2 sctp://{ip}:{port}, where the kernel has SCTP (ranlab doctor tells); else\n\
+         {comment} ranlab ric --e2 shim:///tmp/e2/{ip}:{port}, and the peer with the library of docs/gateway.md.\n"
+    );
+    let fill = |text: &str| {
+        text.replace("{ip}", &told).replace("{bind}", &bind).replace("{port}", &port.to_string())
+    };
+    head + &fill(template)
+}
+
+/// The first place with an address and a port.
+fn reached(e2: &[Listen]) -> (String, u16) {
+    let place = |listen: &Listen| match listen {
+        Listen::At(Address::Tcp { host, port }) => Some((host.clone(), *port)),
+        other => {
+            // sctp://HOST:PORT and its like, whatever this build has of them.
+            let text = other.to_string();
+            let (host, port) = text.split_once("://")?.1.rsplit_once(':')?;
+            let host = host.rsplit('/').next()?.trim_matches(['[', ']']);
+            Some((host.to_owned(), port.parse().ok()?))
+        }
+    };
+    e2.iter().find_map(place).unwrap_or_else(|| ("127.0.0.1".to_owned(), E2_PORT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Vec<Listen> {
+        vec![text.parse().unwrap()]
+    }
+
+    #[test]
+    fn every_peer_gets_the_rics_address_and_nothing_is_left_open() {
+        for peer in Peer::value_variants() {
+            let text = text(*peer, &at("tcp://10.1.2.3:36499"));
+            assert!(
+                text.contains("10.1.2.3") && !text.contains(['\u{7b}', '\u{7d}']) || *peer == Peer::Oai,
+                "{text}"
+            );
+            assert!(!text.contains("{ip}") && !text.contains("{port}") && !text.contains("{bind}"), "{text}");
+        }
+        let srsran = text(Peer::Srsran, &[]);
+        assert!(srsran.contains("  addr: 127.0.0.1\n  port: 36421\n  bind_addr: 127.0.0.1\n"), "{srsran}");
+        assert!(text(Peer::Oai, &at("tcp://10.1.2.3:1")).contains("near_ric_ip_addr = \"10.1.2.3\";"));
+        assert!(text(Peer::Ocudu, &at("tcp://10.1.2.3:1")).contains("bind_addrs: [ITS-OWN-ADDRESS]"));
+        assert!(text(Peer::NsOran, &at("tcp://0.0.0.0:36421")).contains("--e2TermIp=THIS-MACHINE'S-ADDRESS"));
+        assert_eq!(reached(&at("shim:///tmp/e2/10.0.2.10:36422")), ("10.0.2.10".to_owned(), 36_422));
+    }
+}

@@ -1,0 +1,163 @@
+//! `ranlab xapp control`: orders of RC to base stations.
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use ranlab_parts::joined;
+use ranlab_sdk::XappHandle;
+use ranlab_sdk::e2::xapp::{FunctionRef, XappConfig};
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
+use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader};
+use ranlab_sdk::wire::e2sm::{Encoding, Octets};
+use serde::Serialize;
+
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// How long the first base station with RC may take to appear.
+const NODE_WAIT: Duration = Duration::from_secs(10);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Arguments of `xapp control`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01"
+)]
+pub struct Arguments {
+    /// The RIC's listener for xApps
+    #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
+    connect: Address,
+    /// Of which base stations: those whose identity has this in it [default: all that offer RC]
+    #[arg(long, value_name = "TEXT")]
+    node: Option<String>,
+    /// Style 2 action 6, quotas of slices in %: SST[-SD]=MIN:MAX[:DEDICATED]
+    #[arg(long, value_delimiter = ',', value_name = "QUOTA", required_unless_present = "rc_handover")]
+    rc_quota: Vec<Quota>,
+    /// Style 3 action 1, a handover: the UE's number at its base station, and the cell's 36 bits as hexadecimal digits
+    #[arg(long, value_name = "UE=CELL", conflicts_with = "rc_quota")]
+    rc_handover: Option<Handover>,
+    /// Network of the slices or of the cell
+    #[arg(long, default_value = "001.01")]
+    plmn: Plmn,
+    /// Version of E2AP whose numbering the RIC speaks
+    #[arg(long, default_value_t = Version::V2_03)]
+    e2ap: Version,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Quota {
+    slice: Snssai,
+    percent: [u8; 3],
+}
+
+impl FromStr for Quota {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not SST[-SD]=MIN:MAX[:DEDICATED], e.g. 1-000001=30:100");
+        let (slice, percent) = text.split_once('=').ok_or_else(wrong)?;
+        let slice = slice.parse::<Snssai>().map_err(|e| e.to_string())?;
+        let percent: Vec<u8> =
+            percent.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+        match percent[..] {
+            [min, max] => Ok(Self { slice, percent: [min, max, 0] }),
+            [min, max, dedicated] => Ok(Self { slice, percent: [min, max, dedicated] }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Handover {
+    ue: u32,
+    cell: u64,
+}
+
+impl FromStr for Handover {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (ue, cell) = text.split_once('=')?;
+            let cell = u64::from_str_radix(cell, 16).ok().filter(|cell| *cell < 1 << 36)?;
+            Some(Self { ue: ue.parse().ok()?, cell })
+        };
+        read().ok_or_else(|| format!("\"{text}\" is not UE=CELL, e.g. 17=000000020"))
+    }
+}
+
+impl Arguments {
+    /// The UE that the header names, and what is ordered.
+    fn order(&self) -> (UeId, Order) {
+        if let Some(Handover { ue, cell }) = self.rc_handover {
+            return (UeId::du(ue), Order::Handover(NrCgi { plmn: self.plmn, cell }));
+        }
+        let quota = |it: &Quota| {
+            let [min, max, dedicated] = it.percent;
+            SliceQuota { plmn: self.plmn, slice: it.slice, min, max, dedicated }
+        };
+        // The order is about no UE, but the header has to name one.
+        (UeId::du(0), Order::SliceQuotas(self.rc_quota.iter().map(quota).collect()))
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    node: String,
+    refused: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    accepted: usize,
+    refused: usize,
+}
+
+/// Base stations that offer RC, as soon as there is one.
+async fn nodes(xapp: &XappHandle, wanted: Option<&str>) -> Result<Vec<GlobalE2NodeId>, Failure> {
+    let function = FunctionRef::from(rc::OID);
+    let begin = Instant::now();
+    loop {
+        let found: Vec<_> = xapp.read(|xapp| {
+            let with_rc = xapp.nodes().filter(|(_, info)| info.find(&function).is_some());
+            let named = |id: &&GlobalE2NodeId| wanted.is_none_or(|text| id.to_string().contains(text));
+            with_rc.map(|(id, _)| id).filter(named).copied().collect()
+        });
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        if begin.elapsed() > NODE_WAIT {
+            return Err(Failure::Environment(format!("no such base station offers RC ({})", rc::OID)));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    let (ue, order) = arguments.order();
+    let (style, action) = order.action();
+    let usage = |e: ranlab_sdk::wire::e2sm::SmError| Failure::Usage(e.to_string());
+    let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per).map_err(usage)?;
+    let message = order.message().to_octets(Encoding::Per).map_err(usage)?;
+    let config = XappConfig::new(arguments.connect.to_string()).with(|it| it.version = arguments.e2ap);
+    let xapp = XappHandle::start(config, SocketOptions::default());
+    joined(&xapp).await.map_err(Failure::Environment)?;
+    let mut output = Output::new(format);
+    let mut summary = Summary { accepted: 0, refused: 0 };
+    for node in nodes(&xapp, arguments.node.as_deref()).await? {
+        let answer = xapp.control(node, rc::OID, header.clone(), message.clone()).await;
+        let answer = Answer { node: node.to_string(), refused: answer.err().map(|why| why.to_string()) };
+        match &answer.refused {
+            None => summary.accepted += 1,
+            Some(_) => summary.refused += 1,
+        }
+        let said = answer.refused.as_deref().unwrap_or("accepted");
+        output.text(format_args!("{}: {said}", answer.node))?;
+        output.item(&answer)?;
+    }
+    output.finish(&summary)?;
+    if summary.refused > 0 { Err(Failure::Check("an order was refused".to_owned())) } else { Ok(()) }
+}

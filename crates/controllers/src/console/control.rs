@@ -1,0 +1,149 @@
+//! Commands to base stations: octets as they are, or JSON where the service model has a form for it.
+use super::json::{hex, octets};
+use super::subscriptions::refused;
+use super::{Console, Target, Waiting, reply};
+use crate::north::{COMMANDS_MAX, Done, Fault, body, given};
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Outcome, RequestHandle};
+use ranlab_wire::e2ap::{RanFunctionId, RicControlAckRequest};
+use ranlab_wire::e2sm::{Form, Model};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+/// A command as it is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    node: String,
+    #[serde(default, deserialize_with = "given")]
+    sm: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    function: Option<RanFunctionId>,
+    /// Hexadecimal digits or the model's form; without it the model has none.
+    #[serde(default, deserialize_with = "given")]
+    header: Option<Json>,
+    message: Json,
+    #[serde(default = "yes")]
+    ack: bool,
+    #[serde(default, deserialize_with = "given")]
+    effect: Option<super::effect::Wanted>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl Console {
+    pub(super) fn control(
+        &mut self,
+        now: Time,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let wanted: Wanted = body(request)?;
+        let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
+        let details = details(&target, &wanted)?;
+        if self.controls.len() >= COMMANDS_MAX {
+            return Err(Fault::new(503, "too many commands at once; try again"));
+        }
+        if let Some(effect) = wanted.effect {
+            if !wanted.ack {
+                return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
+            }
+            self.begin_effect(now, request.token, (target, &wanted.node, details), effect, out)?;
+            return Ok(Done::Later);
+        }
+        let handle = out.control(target.node, target.function, details);
+        if wanted.ack {
+            self.controls.insert(handle, Waiting { token: request.token, model: target.model, effect: None });
+        } else {
+            out.reply(reply(request.token, 202, &json!({ "result": "sent" })));
+        }
+        Ok(Done::Later)
+    }
+
+    pub(super) fn controlled(&mut self, request: RequestHandle, outcome: &Outcome, out: &mut IAppOutbox) {
+        let Some(waiting) = self.controls.remove(&request) else { return };
+        if let (Some(effect), Outcome::Done(words)) = (waiting.effect, outcome) {
+            return self.effect_commanded(effect, shown(waiting.model, words.as_ref()));
+        }
+        if let Some(effect) = waiting.effect {
+            self.end_effect(effect, out);
+        }
+        out.reply(match outcome {
+            Outcome::Done(words) => {
+                let words = shown(waiting.model, words.as_ref());
+                reply(waiting.token, 200, &json!({ "result": "acknowledged", "outcome": words }))
+            }
+            Outcome::Failed { cause, outcome } => {
+                let fault = refused(*cause);
+                fault.reply_with(waiting.token, shown(waiting.model, outcome.as_ref()))
+            }
+        });
+    }
+}
+
+/// The node's words as its model's form, or their octets.
+fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
+    let Some(words) = words else { return Json::Null };
+    let form = model.and_then(|model| model.outcome(model.encoding(), words).ok());
+    form.map_or_else(|| hex(words), |form| json_of(&form))
+}
+
+fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
+    let parts = [("header", wanted.header.as_ref()), ("message", Some(&wanted.message))];
+    let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
+    let (header, message) = if in_form {
+        let unknown = "this function's model is unknown: hexadecimal digits are needed";
+        let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
+        let form = |part: Option<&Json>| part.map_or(Form::Null, form_of);
+        let made = model.control(model.encoding(), form(wanted.header.as_ref()), form_of(&wanted.message));
+        made.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
+    } else {
+        let digits = |(name, part): (&str, Option<&Json>)| {
+            let wrong = || {
+                Fault::new(
+                    422,
+                    format!("{name} must be hexadecimal digits, two for each octet, or an object"),
+                )
+            };
+            part.map_or(Some(Bytes::new()), |part| octets(part.as_str()?)).ok_or_else(wrong)
+        };
+        (digits(parts[0])?, digits(parts[1])?)
+    };
+    let ack = if wanted.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
+    Ok(ControlDetails { call_process_id: None, header, message, ack_request: Some(ack) })
+}
+
+/// JSON as a value for a model. Numbers that are no integers of 64 bits are real numbers.
+fn form_of(json: &Json) -> Form {
+    match json {
+        Json::Null => Form::Null,
+        Json::Bool(value) => Form::Bool(*value),
+        Json::Number(number) => {
+            let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+            whole.map_or_else(|| Form::Real(number.as_f64().unwrap_or_default()), Form::Integer)
+        }
+        Json::String(text) => Form::Text(text.clone()),
+        Json::Array(list) => Form::List(list.iter().map(form_of).collect()),
+        Json::Object(members) => {
+            Form::Fields(members.iter().map(|(name, value)| (name.clone(), form_of(value))).collect())
+        }
+    }
+}
+
+/// A model's value as JSON.
+fn json_of(form: &Form) -> Json {
+    match form {
+        Form::Null => Json::Null,
+        Form::Bool(value) => (*value).into(),
+        Form::Integer(value) => i64::try_from(*value).map_or_else(|_| (*value as u64).into(), Json::from),
+        Form::Real(value) => (*value).into(),
+        Form::Text(text) => text.as_str().into(),
+        Form::List(list) => list.iter().map(json_of).collect(),
+        Form::Fields(fields) => {
+            Json::Object(fields.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What a RIC counts, in Prometheus' text format 0.0.4.
+use super::FeedCounts;
+use ranlab_e2::ric::{NodeSnapshot, RicCounters, RicSnapshot, Side};
+use std::fmt::Write;
+
+/// The content type of what [`text`] makes.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All that is counted.
+pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts) -> String {
+    let mut out = Text(String::new());
+    states(&mut out, snapshot);
+    for (name, help, value) in counted(&snapshot.counters) {
+        out.metric(&format!("ranlab_ric_{name}_total"), help, "counter", [(String::new(), value)]);
+    }
+    per_node(&mut out, &snapshot.nodes);
+    connections(&mut out, snapshot);
+    let one = |value| [(String::new(), value)];
+    out.metric("ranlab_feed_listeners", "Listeners of /v1/indications.", "gauge", one(feed.listeners as u64));
+    out.metric(
+        "ranlab_feed_lines_total",
+        "Lines given to the queues of listeners.",
+        "counter",
+        one(feed.lines),
+    );
+    let help = "Lines that listeners missed because they did not read in time.";
+    out.metric("ranlab_feed_lines_dropped_total", help, "counter", one(feed.dropped));
+    let help = "Listeners let go because they did not read at all.";
+    out.metric("ranlab_feed_listeners_let_go_total", help, "counter", one(feed.let_go));
+    out.0
+}
+
+struct Text(String);
+
+impl Text {
+    /// One metric with its samples: labels and values.
+    fn metric(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: &str,
+        samples: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(self.0, "{name}{labels} {value}");
+        }
+    }
+}
+
+/// Labels in braces; backslash, quote and line feed in values are escaped.
+fn labels(pairs: &[(&str, &str)]) -> String {
+    let escape = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let pairs: Vec<String> =
+        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+    format!("{{{}}}", pairs.join(","))
+}
+
+fn states(out: &mut Text, snapshot: &RicSnapshot) {
+    let connected = snapshot.nodes.iter().filter(|node| node.info.connected).count();
+    let complete = snapshot.rans.iter().filter(|ran| ran.complete).count();
+    for (name, help, value) in [
+        ("ranlab_nodes", "E2 nodes known, connected or remembered.", snapshot.nodes.len()),
+        ("ranlab_nodes_connected", "E2 nodes connected.", connected),
+        ("ranlab_base_stations_complete", "Base stations of which no part is missing.", complete),
+        ("ranlab_xapps", "xApps set up.", snapshot.xapps.len()),
+        ("ranlab_hints", "Likely causes of trouble that are remembered.", snapshot.hints.len()),
+    ] {
+        out.metric(name, help, "gauge", [(String::new(), value as u64)]);
+    }
+}
+
+fn per_node(out: &mut Text, nodes: &[NodeSnapshot]) {
+    let each = |value: fn(&NodeSnapshot) -> u64| {
+        nodes.iter().map(move |node| (labels(&[("node", &node.info.id.to_string())]), value(node)))
+    };
+    let connected = each(|node| u64::from(node.info.connected));
+    out.metric("ranlab_node_connected", "Whether the E2 node is connected.", "gauge", connected);
+    let subscriptions = each(|node| node.subscriptions.len() as u64);
+    out.metric("ranlab_node_subscriptions", "Subscriptions at the E2 node.", "gauge", subscriptions);
+    let requests = each(|node| node.requests as u64);
+    out.metric("ranlab_node_requests", "Controls and queries under way at the E2 node.", "gauge", requests);
+    let samples = nodes.iter().flat_map(|node| {
+        let name = node.info.id.to_string();
+        node.subscriptions.iter().map(move |s| {
+            let request = format!("{}.{}", s.request_id.requestor, s.request_id.instance);
+            let function = s.function.to_string();
+            let of = labels(&[("node", &name), ("function", &function), ("request", &request)]);
+            (of, s.indications)
+        })
+    });
+    let help = "Indications of a subscription that there is.";
+    out.metric("ranlab_subscription_indications_total", help, "counter", samples);
+}
+
+fn connections(out: &mut Text, snapshot: &RicSnapshot) {
+    let each = |value: fn(&ranlab_e2::ric::ConnSnapshot) -> u64| {
+        snapshot.connections.iter().map(move |conn| {
+            let side = if conn.side == Side::E2 { "e2" } else { "e42" };
+            (labels(&[("side", side), ("connection", &conn.id.0.to_string())]), value(conn))
+        })
+    };
+    let help = "Octets that wait for the peer to read.";
+    out.metric("ranlab_connection_queued_bytes", help, "gauge", each(|conn| conn.queued_bytes as u64));
+    let help = "Indications dropped on the way to a peer that did not take them in time.";
+    let dropped = each(|conn| conn.outbox.dropped_full + conn.outbox.dropped_old);
+    out.metric("ranlab_connection_indications_dropped_total", help, "counter", dropped);
+}
+
+/// Every counter of a RIC; one that is forgotten here does not compile.
+#[rustfmt::skip]
+fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
+    macro_rules! all {
+        ($($name:ident $help:literal),+ $(,)?) => {{
+            let RicCounters { $($name),+ } = *counters;
+            vec![$((stringify!($name), $help, $name)),+]
+        }};
+    }
+    all! {
+        indications "Indications received for subscriptions.",
+        indications_forwarded "Indications given to the queues of xApps.",
+        indications_to_iapps "Indications given to iApps.",
+        indications_stray "Indications for no subscription that the RIC has.",
+        strays_deleted "Unknown subscriptions whose deletion was asked for.",
+        indications_early "Indications before a setup.",
+        indications_dropped "Indications that peers did not take in time.",
+        controls "Controls sent.",
+        queries "Queries sent.",
+        answers_stray "Answers to nothing that was asked.",
+        setups "E2 setups accepted.",
+        setups_refused "E2 setups refused.",
+        nodes_lost "Connections of E2 nodes lost.",
+        nodes_removed "E2 nodes forgotten.",
+        xapp_setups "xApp setups accepted.",
+        xapp_setups_refused "xApp setups refused.",
+        xapps_gone "xApps gone.",
+        nodes_not_listed "E2 nodes for which a node list had no room.",
+        subscriptions "Subscriptions asked of E2 nodes.",
+        subscriptions_merged "Subscriptions that shared one which there was.",
+        subscriptions_refused "Subscriptions that the RIC refused.",
+        subscriptions_failed "Subscriptions that E2 nodes refused or did not answer.",
+        subscriptions_restored "Subscriptions asked again of E2 nodes that came back.",
+        subscriptions_ended "Subscriptions that ended without their owner's doing.",
+        subscription_retries "Requests for subscriptions repeated.",
+        deletes_unanswered "Deletions that E2 nodes never answered.",
+        undecodable "Messages that could not be read.",
+        misplaced "Messages that do not fit their connection's state.",
+        error_indications_received "Error indications received.",
+        connections_refused "Connections beyond the bound.",
+        closed_for_faults "Connections closed for their faults.",
+        faults_hushed "Faults beyond those of a host that are told of.",
+        closed_for_size "Connections closed for a PDU beyond the bound.",
+        closed_unread "Connections closed because their peer did not read.",
+        handshakes_expired "Connections without a setup in time.",
+        requests_refused "Controls and queries beyond the bounds.",
+        requests_expired "Controls and queries without an answer in time.",
+        procedures_expired "Global procedures without an answer in time.",
+        iapp_steps_cut "Steps in which the iApps had more to do than allowed.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_e2::ric::{Ric, RicConfig};
+    use std::collections::BTreeSet;
+
+    /// What `promtool check metrics` wants, and the format.
+    fn lint(text: &str) {
+        let (mut told, mut typed, mut kinds) = (BTreeSet::new(), BTreeSet::new(), String::new());
+        assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                let (name, help) = rest.split_once(' ').unwrap();
+                assert!(told.insert(name) && help.ends_with('.'), "{line}");
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert!(typed.insert(name) && told.contains(name), "{line}");
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+                assert!(["counter", "gauge"].contains(&kind), "{line}");
+                name.clone_into(&mut kinds);
+            } else {
+                let name = line.split(['{', ' ']).next().unwrap();
+                assert_eq!(name, kinds, "samples follow their type");
+                assert!(
+                    name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
+                    "{line}"
+                );
+                assert!(line.rsplit_once(' ').unwrap().1.parse::<f64>().is_ok(), "{line}");
+            }
+        }
+        assert_eq!(told, typed);
+        assert!(told.len() > 40);
+    }
+
+    #[test]
+    fn every_metric_has_help_and_type_and_counters_end_in_total() {
+        let ric = Ric::new(RicConfig::default());
+        let text = text(&ric.snapshot(), &FeedCounts { listeners: 1, lines: 2, dropped: 3, let_go: 4 });
+        lint(&text);
+        assert!(text.contains("\nranlab_feed_lines_dropped_total 3\n"), "{text}");
+    }
+
+    #[test]
+    fn labels_are_escaped() {
+        assert_eq!(labels(&[("node", "a\"b\\c\nd"), ("e", "f")]), r#"{node="a\"b\\c\nd",e="f"}"#);
+    }
+}

@@ -1,0 +1,245 @@
+//! The console: what a person or a program asks of any RIC over HTTP. It lists, subscribes, decodes and commands through
+//! the registry of service models, and keeps nothing but the subscriptions that were asked for here.
+//!
+//! | resource | GET | POST | DELETE |
+//! |---|---|---|---|
+//! | `subscriptions` | those made here | makes one | |
+//! | `subscriptions/ID` | one | | ends it |
+//! | `control` | | commands a base station; the answer is its own | |
+//! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
+//! | `oran/subscriptions/ADDRESS` | | makes several for who asks from there | |
+//! | `oran/subscriptions/ID` | | | ends them |
+//!
+//! Indications go to whoever [listens](Feed::listen). What a RIC shows of itself needs no iApp: [`nodes`], [`metrics`].
+mod control;
+mod effect;
+mod feed;
+mod json;
+pub mod metrics;
+pub mod nodes;
+mod oran;
+mod subscriptions;
+
+pub use feed::{Feed, FeedCounts, Filter, Line, Listener};
+pub use oran::Notification;
+
+use crate::north::{Done, Fault, conclude, missing, segments};
+use ranlab_e2::Time;
+use ranlab_e2::ric::{
+    IApp, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest, RequestHandle,
+    SubscriptionHandle,
+};
+use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId};
+use ranlab_wire::e2sm::{MODELS, Model, by_oid};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+/// Its resources, in the terms of OpenAPI 3.1.
+pub const OPENAPI: &str = include_str!("../../openapi/console.json");
+/// The name under which it is asked.
+pub const NAME: &str = "console";
+/// Subscriptions that it has at once; beyond, the answer is 503.
+pub const SUBSCRIPTIONS_MAX: usize = 1_024;
+
+const THERE: &str = "nodes, subscriptions, subscriptions/ID, control and indications";
+
+/// What a request means: a node's function, and the model that reads it.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    node: GlobalE2NodeId,
+    function: RanFunctionId,
+    model: Option<&'static dyn Model>,
+}
+
+/// Who waits for the end of a control.
+#[derive(Debug)]
+struct Waiting {
+    token: u64,
+    model: Option<&'static dyn Model>,
+    /// The effect that is measured, too.
+    effect: Option<u64>,
+}
+
+/// The console of a RIC.
+#[derive(Debug)]
+pub struct Console {
+    models: &'static [&'static dyn Model],
+    nodes: BTreeMap<GlobalE2NodeId, NodeInfo>,
+    subscriptions: BTreeMap<u32, subscriptions::Held>,
+    by_handle: BTreeMap<SubscriptionHandle, u32>,
+    last_id: u32,
+    groups: BTreeMap<u32, oran::Group>,
+    last_group: u32,
+    controls: BTreeMap<RequestHandle, Waiting>,
+    effects: BTreeMap<u64, effect::Effect>,
+    last_effect: u64,
+    feed: Feed,
+    notifications: Arc<Mutex<oran::Notifications>>,
+}
+
+/// What is taken from a [`Console`] without asking: its feed, and what it owes to subscribers in O-RAN SC's form.
+#[derive(Debug, Clone)]
+pub struct ConsoleHandle {
+    /// Its indications.
+    pub feed: Feed,
+    notifications: Arc<Mutex<oran::Notifications>>,
+}
+
+impl ConsoleHandle {
+    /// The next notification to send.
+    pub fn poll_notification(&self, cx: &mut Context<'_>) -> Poll<Notification> {
+        crate::lock(&self.notifications).poll(cx)
+    }
+}
+
+impl Console {
+    /// A console and its handle.
+    pub fn new() -> (Self, ConsoleHandle) {
+        let (feed, notifications) = (Feed::default(), Arc::default());
+        let handle = ConsoleHandle { feed: feed.clone(), notifications: Arc::clone(&notifications) };
+        let console = Self {
+            models: MODELS,
+            nodes: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
+            by_handle: BTreeMap::new(),
+            last_id: 0,
+            groups: BTreeMap::new(),
+            last_group: 0,
+            controls: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            last_effect: 0,
+            feed,
+            notifications,
+        };
+        (console, handle)
+    }
+
+    fn northbound(
+        &mut self,
+        now: Time,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        use Method::{Delete, Get, Post};
+        let path = segments(&request.path)?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match (&path[..], request.method) {
+            (["subscriptions"], Get) => Ok(Done::Answer(self.list())),
+            (["subscriptions"], Post) => self.create(request, out),
+            (["subscriptions", id], Get) => self.show(id),
+            (["subscriptions", id], Delete) => {
+                self.delete(id, out)?;
+                out.reply(request.reply(204, ""));
+                Ok(Done::Later)
+            }
+            (["control"], Post) => self.control(now, request, out),
+            (["oran", "subscriptions"], Get) => Ok(Done::Answer(self.oran_list())),
+            (["oran", "subscriptions", asker], Post) => self.oran_create(asker, request, out),
+            (["oran", "subscriptions", id], Delete) => {
+                self.oran_delete(id, out)?;
+                out.reply(request.reply(204, ""));
+                Ok(Done::Later)
+            }
+            (["subscriptions"], _) => Err(Fault::method("GET, POST")),
+            (["oran", "subscriptions"], _) => Err(Fault::method("GET")),
+            (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
+            (["oran", "subscriptions", _], _) => Err(Fault::method("DELETE, POST")),
+            (["control"], _) => Err(Fault::method("POST")),
+            _ => Err(missing("resource", &request.path, THERE)),
+        }
+    }
+
+    /// The node of that name, ours or O-RAN SC's.
+    fn node(&self, name: &str) -> Result<&NodeInfo, Fault> {
+        let is = |node: &&NodeInfo| {
+            node.id.to_string() == name || nodes::inventory_name(&node.id).as_deref() == Some(name)
+        };
+        self.nodes.values().find(is).ok_or_else(|| {
+            let names: Vec<String> = self.nodes.keys().map(|node| format!("\"{node}\"")).collect();
+            let there = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+            missing("node", name, &there)
+        })
+    }
+
+    /// What a request means by a node's name and a model's name or a function's number.
+    fn target(&self, node: &str, sm: Option<&str>, function: Option<RanFunctionId>) -> Result<Target, Fault> {
+        let named = sm.map(|name| {
+            let found = self.models.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name));
+            let list = || ranlab_wire::e2sm::names(self.models);
+            found.ok_or_else(|| missing("service model", name, &list()))
+        });
+        let named = named.transpose()?;
+        let info = self.node(node)?;
+        let offered = match (function, named) {
+            (Some(id), _) => info.function(id),
+            (None, Some(model)) => {
+                info.functions.iter().find(|f| f.oid.as_deref().is_some_and(|oid| model.is_called(oid)))
+            }
+            (None, None) => {
+                return Err(Fault::new(422, "one of sm (a service model) and function (a number) is needed"));
+            }
+        };
+        let Some(offered) = offered else {
+            return Err(Fault::new(409, format!("{node:?} has no such function; it has {}", offers(info))));
+        };
+        if !info.connected {
+            return Err(Fault::new(503, format!("{node:?} is not connected")));
+        }
+        let model = named.or_else(|| by_oid(offered.oid.as_deref()?));
+        Ok(Target { node: info.id, function: offered.id, model })
+    }
+}
+
+/// The functions of a node as people name them.
+fn offers(info: &NodeInfo) -> String {
+    let name = |f: &ranlab_wire::e2ap::RanFunctionItem| {
+        let known = f.oid.as_deref().and_then(by_oid);
+        known.map_or_else(
+            || format!("{} ({})", f.id, f.oid.as_deref().unwrap_or("no OID")),
+            |m| format!("{} ({m})", f.id),
+        )
+    };
+    let all: Vec<String> = info.functions.iter().map(name).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+/// A reply to a request whose answer came later.
+fn reply(token: u64, status: u16, body: &Json) -> NorthboundReply {
+    NorthboundReply { token, status, body: body.to_string().into() }
+}
+
+impl IApp for Console {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                self.nodes.insert(node.id, node.clone());
+            }
+            IAppInput::NodeRemoved(node) => {
+                self.nodes.remove(&node.id);
+            }
+            IAppInput::Subscribed { subscription, not_admitted, .. } => {
+                self.subscribed(subscription, not_admitted, out);
+            }
+            IAppInput::SubscriptionFailed { subscription, cause }
+            | IAppInput::SubscriptionEnded { subscription, cause } => {
+                self.ended(now, subscription, cause, out);
+            }
+            IAppInput::Indication { subscription, indication, .. } => {
+                self.hear(now, subscription, &indication, out);
+            }
+            IAppInput::ControlDone { request, outcome } => self.controlled(request, outcome, out),
+            IAppInput::Timer(effect) => self.effect_expired(effect, out),
+            IAppInput::Northbound(request) => {
+                let done = self.northbound(now, request, out);
+                conclude(request, done, out);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What a RIC shows of its base stations.
+use ranlab_e2::Time;
+use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
+use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionItem};
+use ranlab_wire::e2sm::by_oid;
+use serde_json::{Value as Json, json};
+
+/// Periods without a report after which a subscription is shown as silent.
+const SILENT_PERIODS: u32 = 3;
+/// Characters of a function's name at most.
+const NAME_MAX: usize = 150;
+/// Optional parts of a definition at most (KPM has 2, RC 5); the text fits its length in one case alone.
+const OPTIONALS_MAX: u32 = 8;
+
+/// Its base stations, their functions, subscriptions and counters, and what is likely wrong.
+pub fn nodes(snapshot: &RicSnapshot, now: Time) -> Json {
+    let of = |node: &NodeSnapshot| {
+        let about = |hint: &&Hint| hint.node == Some(node.info.id);
+        let hints: Vec<Json> = snapshot.hints.iter().filter(about).map(|hint| hint_of(hint, now)).collect();
+        self::node(node, hints, now)
+    };
+    let elsewhere = snapshot.hints.iter().filter(|hint| hint.node.is_none());
+    json!({
+        "nodes": snapshot.nodes.iter().map(of).collect::<Vec<_>>(),
+        "base_stations": snapshot.rans.iter().map(base_station).collect::<Vec<_>>(),
+        "refused": elsewhere.map(|hint| hint_of(hint, now)).collect::<Vec<_>>(),
+    })
+}
+
+fn node(node: &NodeSnapshot, hints: Vec<Json>, now: Time) -> Json {
+    let info = &node.info;
+    json!({
+        "id": info.id.to_string(),
+        "inventory_name": inventory_name(&info.id),
+        "kind": info.kind.name(),
+        "connected": info.connected,
+        "since_s": now.since(info.since).as_secs(),
+        "e2ap": info.version.to_string(),
+        "peer": &*info.peer,
+        "functions": info.functions.iter().map(function).collect::<Vec<_>>(),
+        "components": info.components.iter().map(|c| c.interface.name()).collect::<Vec<_>>(),
+        "subscriptions": node.subscriptions.len(),
+        "subscribed": node.subscriptions.iter().map(|s| subscription(s, now)).collect::<Vec<_>>(),
+        "counters": {
+            "indications": node.subscriptions.iter().map(|s| s.indications).sum::<u64>(),
+            "requests": node.requests,
+            "procedures": node.procedures,
+        },
+        "hints": hints,
+    })
+}
+
+fn function(function: &RanFunctionItem) -> Json {
+    let model = function.oid.as_deref().and_then(by_oid);
+    json!({
+        "id": function.id,
+        "oid": function.oid,
+        "revision": function.revision,
+        "sm": model.map(|model| model.name()),
+        "name": name(&function.definition),
+    })
+}
+
+fn subscription(subscription: &SubscriptionSnapshot, now: Time) -> Json {
+    let silent = subscription.period.filter(|_| subscription.state == "active").map(|period| {
+        let heard = subscription.heard.map(|heard| now.since(heard));
+        heard.is_none_or(|since| since > period.saturating_mul(SILENT_PERIODS))
+    });
+    json!({
+        "function": subscription.function,
+        "state": subscription.state,
+        "xapps": subscription.xapps.len(),
+        "iapps": subscription.iapps,
+        "period_ms": subscription.period.map(|period| period.as_millis() as u64),
+        "indications": subscription.indications,
+        "silent": silent,
+    })
+}
+
+fn base_station(ran: &RanInfo) -> Json {
+    json!({
+        "id": ran.id.to_string(),
+        "complete": ran.complete,
+        "parts": ran.parts.iter().map(|(id, _)| id.to_string()).collect::<Vec<_>>(),
+    })
+}
+
+fn hint_of(hint: &Hint, now: Time) -> Json {
+    json!({
+        "peer": &*hint.peer,
+        "function": hint.function,
+        "hint": hint.sentence,
+        "times": hint.times,
+        "since_s": now.since(hint.last).as_secs(),
+    })
+}
+
+/// A function's name as its definition says it: the whole of one in ASCII, or the short name of the RANfunction-Name with
+/// which O-RAN's models begin.
+fn name(definition: &[u8]) -> Option<String> {
+    let printable = |octet: &u8| (b' '..=b'~').contains(octet);
+    let text = if definition.iter().all(printable) {
+        definition
+    } else {
+        (0..=OPTIONALS_MAX).find_map(|optionals| {
+            // Extension bits and presence bits of the definition, of the name and of the text, then its length less one.
+            let at = 1 + optionals + 2 + 1;
+            let bits = definition.iter().take(4).fold(0u32, |bits, octet| bits << 8 | u32::from(*octet));
+            let len = (bits >> (32 - at - 8) & 0xff) as usize + 1;
+            let rest = definition.get((at + 8).div_ceil(8) as usize..)?;
+            (rest.iter().take_while(|octet| printable(octet)).count() == len).then(|| &rest[..len])
+        })?
+    };
+    let text = text.get(..NAME_MAX.min(text.len()))?;
+    (!text.is_empty()).then(|| text.iter().map(|octet| char::from(*octet)).collect())
+}
+
+/// The name that O-RAN SC gives a gNB or its DU, e.g. `gnb_505_001_00000001`.
+pub fn inventory_name(id: &GlobalE2NodeId) -> Option<String> {
+    let GlobalE2NodeId::Gnb(gnb) = id else { return None };
+    let network = gnb.gnb.plmn.to_string();
+    let (mcc, mnc) = network.split_once('.')?;
+    let (bits, width) = (gnb.gnb.gnb_id.value, usize::from(gnb.gnb.gnb_id.len_bits).div_ceil(4));
+    let station = format!("{mcc}_{mnc:0>3}_{bits:0width$x}");
+    match id.part_ids() {
+        (None, None) => Some(format!("gnb_{station}")),
+        (None, Some(du)) => Some(format!("gnbd_{station}_{du}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::e2ap::Plmn;
+
+    #[test]
+    fn functions_are_named_by_what_their_definitions_say() {
+        assert_eq!(name(b"MAC_STATS_V0").as_deref(), Some("MAC_STATS_V0"));
+        let kpm = b"\x60\x30ORAN-E2SM-KPM\x00\x00\x181.3.6.1.4.1.53148.1.2.2.2\x05\x00KPM Monitor\x08";
+        assert_eq!(name(kpm).as_deref(), Some("ORAN-E2SM-KPM"));
+        let rc = b"\x7c\x05\x80ORAN-E2SM-RC\x00\x00\x181.3.6.1.4.1.53148.1.1.2.3";
+        assert_eq!(name(rc).as_deref(), Some("ORAN-E2SM-RC"));
+        assert_eq!((name(b""), name(&[0, 1, 0x80, 0x41, 0x42])), (None, None));
+    }
+
+    #[test]
+    fn nodes_have_the_names_of_o_ran_sc_too() {
+        let gnb = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 0x19b, 22);
+        assert_eq!(inventory_name(&gnb).as_deref(), Some("gnb_001_001_00019b"));
+    }
+}

@@ -1,0 +1,227 @@
+//! Subscriptions in the form of O-RAN SC's subscription manager: several at once, octets as arrays of numbers, each admitted
+//! or refused by a notification to the asker. Both spellings of its members are taken: that of its API, and the one that
+//! `ricxappframe` sends.
+use super::subscriptions::{ActionKind, Asker};
+use super::{Console, reply};
+use crate::north::{Done, Fault, body, given, number};
+use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
+use ranlab_e2::ric::{IAppOutbox, NorthboundRequest};
+use ranlab_wire::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+/// Subscriptions of one request at most.
+const DETAILS_MAX: usize = 16;
+/// Requests that are kept at most.
+const GROUPS_MAX: usize = 1_024;
+/// Notifications that wait to be sent; beyond, the oldest are lost.
+const NOTIFICATIONS_MAX: usize = 1_024;
+
+#[derive(Debug, Deserialize)]
+struct Wanted {
+    #[serde(alias = "client_endpoint", rename = "ClientEndpoint", deserialize_with = "given")]
+    endpoint: Option<Endpoint>,
+    #[serde(alias = "meid", rename = "Meid")]
+    meid: String,
+    #[serde(alias = "ran_function_id", rename = "RANFunctionID")]
+    function: RanFunctionId,
+    #[serde(alias = "subscription_details", rename = "SubscriptionDetails")]
+    details: Vec<Details>,
+}
+
+/// Where the asker hears how its subscriptions ended. The host is ignored: who asks is told where it asked from.
+#[derive(Debug, Clone, Deserialize)]
+struct Endpoint {
+    #[serde(alias = "host", rename = "Host", default)]
+    host: Option<String>,
+    #[serde(alias = "http_port", rename = "HTTPPort", default)]
+    http_port: Option<u16>,
+    #[serde(alias = "rmr_port", rename = "RMRPort", default)]
+    rmr_port: Option<u16>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    #[serde(alias = "xapp_event_instance_id", rename = "XappEventInstanceId")]
+    xapp_instance: u32,
+    #[serde(alias = "event_triggers", rename = "EventTriggers")]
+    triggers: Vec<u8>,
+    #[serde(alias = "action_to_be_setup_list", rename = "ActionToBeSetupList")]
+    actions: Vec<Action>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Action {
+    #[serde(alias = "action_id", rename = "ActionID")]
+    id: u8,
+    #[serde(alias = "action_type", rename = "ActionType")]
+    kind: ActionKind,
+    #[serde(alias = "action_definition", rename = "ActionDefinition", default)]
+    definition: Option<Vec<u8>>,
+}
+
+/// Notifications that nobody has taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Notifications {
+    waiting: VecDeque<Notification>,
+    waker: Option<Waker>,
+}
+
+impl Notifications {
+    fn push(&mut self, notification: Notification) {
+        if self.waiting.len() >= NOTIFICATIONS_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(notification);
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
+        if let Some(notification) = self.waiting.pop_front() {
+            return Poll::Ready(notification);
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// A request and its subscriptions.
+#[derive(Debug)]
+pub(super) struct Group {
+    asker: IpAddr,
+    meid: String,
+    endpoint: Endpoint,
+    /// The asker's instance and ours (the number of the subscription).
+    instances: Vec<(u32, u32)>,
+}
+
+/// How a subscription ended, for the asker: to be posted to `/ric/v1/subscriptions/response` at its own address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification {
+    /// The asker's own address, and the port that it named.
+    pub to: SocketAddr,
+    /// What to post.
+    pub body: Json,
+}
+
+impl Console {
+    pub(super) fn oran_list(&self) -> Json {
+        let group = |(id, group): (&u32, &Group)| {
+            let ours: Vec<u32> = group.instances.iter().map(|(_, ours)| *ours).collect();
+            json!({
+                "SubscriptionId": id.to_string(),
+                "Meid": group.meid,
+                "ClientEndpoint": [endpoint(&group.endpoint)],
+                "SubscriptionInstances": ours,
+            })
+        };
+        self.groups.iter().map(group).collect()
+    }
+
+    pub(super) fn oran_create(
+        &mut self,
+        asker: &str,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let asker: IpAddr =
+            asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is no address of an asker")))?;
+        // Their manager says 400 of all that its description does not allow.
+        let wanted: Wanted = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
+        let wrong = |detail: String| Fault::new(400, detail);
+        let endpoint = wanted.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
+        if wanted.details.is_empty() || wanted.details.len() > DETAILS_MAX {
+            return Err(wrong(format!("SubscriptionDetails has 1 to {DETAILS_MAX} elements")));
+        }
+        if wanted
+            .details
+            .iter()
+            .any(|details| details.actions.is_empty() || details.actions.len() > DETAILS_MAX)
+        {
+            return Err(wrong(format!("ActionToBeSetupList has 1 to {DETAILS_MAX} elements")));
+        }
+        let target =
+            self.target(&wanted.meid, None, Some(wanted.function)).map_err(|fault| match fault.status() {
+                503 => fault,
+                _ => Fault::new(404, fault.detail()),
+            })?;
+        if self.groups.len() >= GROUPS_MAX {
+            // One without subscriptions waits for nothing but its deletion.
+            let empty = self.groups.iter().find(|(_, group)| group.instances.is_empty()).map(|(id, _)| *id);
+            let full = || Fault::new(503, format!("{GROUPS_MAX} requests are there, no more are allowed"));
+            self.groups.remove(&empty.ok_or_else(full)?);
+        }
+        self.last_group = self.last_group.wrapping_add(1);
+        let (id, meid) = (self.last_group, wanted.meid);
+        let mut instances = Vec::new();
+        for Details { xapp_instance, triggers, actions } in wanted.details {
+            let details = RicSubscriptionDetails {
+                event_trigger: triggers.into(),
+                actions: actions.into_iter().map(action).collect(),
+            };
+            match self.subscribe(target, details, Asker::Group(id), out) {
+                Ok(ours) => instances.push((xapp_instance, ours)),
+                Err(fault) => {
+                    instances.iter().for_each(|(_, ours)| self.unsubscribe(*ours, out));
+                    return Err(fault);
+                }
+            }
+        }
+        let group = Group { asker, meid, endpoint, instances };
+        let answer: Vec<Json> =
+            group.instances.iter().map(|(theirs, _)| instance(*theirs, 0, None)).collect();
+        self.groups.insert(id, group);
+        let answer = json!({ "SubscriptionId": id.to_string(), "SubscriptionInstances": answer });
+        out.reply(reply(request.token, 201, &answer));
+        Ok(Done::Later)
+    }
+
+    pub(super) fn oran_delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
+        let unknown = || Fault::new(404, format!("there is no subscription {id:?} in this form"));
+        let id: u32 = number(id, "subscription", u32::MAX)?;
+        let group = self.groups.remove(&id).ok_or_else(unknown)?;
+        group.instances.iter().for_each(|(_, ours)| self.unsubscribe(*ours, out));
+        Ok(())
+    }
+
+    /// A subscription of a request was taken, or is no more.
+    pub(super) fn tell_group(&mut self, id: u32, ours: u32, ended: Option<Cause>) {
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        let Some(place) = group.instances.iter().position(|(_, it)| *it == ours) else { return };
+        let (theirs, _) = group.instances[place];
+        if ended.is_some() {
+            group.instances.remove(place);
+        }
+        let answer = json!({ "SubscriptionId": id.to_string(), "SubscriptionInstances": [instance(theirs, ours, ended)] });
+        if let Some(http_port) = group.endpoint.http_port {
+            let to = SocketAddr::new(group.asker, http_port);
+            crate::lock(&self.notifications).push(Notification { to, body: answer });
+        }
+    }
+}
+
+fn action(action: Action) -> ActionToBeSetup {
+    ActionToBeSetup {
+        kind: action.kind.into(),
+        definition: action.definition.map(Bytes::from),
+        ..ActionToBeSetup::report(action.id)
+    }
+}
+
+fn endpoint(endpoint: &Endpoint) -> Json {
+    json!({ "Host": endpoint.host, "HTTPPort": endpoint.http_port, "RMRPort": endpoint.rmr_port })
+}
+
+fn instance(theirs: u32, ours: u32, ended: Option<Cause>) -> Json {
+    let mut instance = json!({ "XappEventInstanceId": theirs, "E2EventInstanceId": ours });
+    if let Some(cause) = ended {
+        instance["ErrorCause"] = cause.to_string().into();
+        instance["ErrorSource"] = "E2Node".into();
+    }
+    instance
+}

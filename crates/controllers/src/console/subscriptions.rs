@@ -1,0 +1,402 @@
+//! Subscriptions that were asked for here, and what comes of them.
+use super::feed::About;
+use super::json::{Hex, hex};
+use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
+use crate::monitor::row;
+use crate::north::{Done, Fault, body, given, number};
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle};
+use ranlab_wire::e2ap::{
+    ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
+    RicSubscriptionDetails, fast,
+};
+use ranlab_wire::e2sm::{Column, Model, RowKey, Value};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// How often a report is asked for, if nobody says.
+const PERIOD_MS: u32 = 1_000;
+/// Actions of a subscription at most (E2AP: 16).
+const ACTIONS_MAX: usize = 16;
+
+/// A subscription as it is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    node: String,
+    #[serde(default, deserialize_with = "given")]
+    sm: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    function: Option<RanFunctionId>,
+    #[serde(default, deserialize_with = "given")]
+    period_ms: Option<u32>,
+    #[serde(default, deserialize_with = "given")]
+    event_trigger: Option<Hex>,
+    #[serde(default)]
+    actions: Vec<WantedAction>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedAction {
+    id: u8,
+    #[serde(default)]
+    kind: ActionKind,
+    #[serde(default, deserialize_with = "given")]
+    definition: Option<Hex>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ActionKind {
+    #[default]
+    Report,
+    Insert,
+    Policy,
+}
+
+impl From<ActionKind> for RicActionType {
+    fn from(kind: ActionKind) -> Self {
+        match kind {
+            ActionKind::Report => Self::Report,
+            ActionKind::Insert => Self::Insert,
+            ActionKind::Policy => Self::Policy,
+        }
+    }
+}
+
+/// For whom a subscription was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// For a request that waits for it, by its token.
+    Waits(u64),
+    /// For one that has been answered.
+    Answered,
+    /// For a request in O-RAN SC's form.
+    Group(u32),
+    /// For the effect of a command.
+    Effect(u64),
+}
+
+/// A subscription.
+#[derive(Debug)]
+pub(super) struct Held {
+    target: Target,
+    node: String,
+    columns: Vec<Column>,
+    pub(super) details: RicSubscriptionDetails,
+    pub(super) handle: SubscriptionHandle,
+    active: bool,
+    pub(super) asker: Asker,
+    indications: u64,
+    malformed: u64,
+    /// Gaps in the sequence numbers; `None` if the node sends none.
+    lost: Option<u64>,
+    last_sn: Option<u16>,
+    tstamp_us: Option<i64>,
+}
+
+impl Held {
+    /// The model that reads its indications.
+    pub(super) fn model(&self) -> Option<&'static dyn Model> {
+        self.target.model
+    }
+
+    fn json(&self, id: u32) -> Json {
+        let model = self.target.model;
+        let period = model.and_then(|m| m.period(m.encoding(), &self.details.event_trigger).ok().flatten());
+        json!({
+            "id": id,
+            "node": self.node,
+            "function": self.target.function,
+            "sm": model.map(|model| model.name()),
+            "period_ms": period.map(|period| period.as_millis() as u64),
+            "event_trigger": hex(&self.details.event_trigger),
+            "state": if self.active { "active" } else { "requesting" },
+            "indications": self.indications,
+            "malformed": self.malformed,
+            "lost": self.lost,
+            "tstamp_us": self.tstamp_us,
+        })
+    }
+}
+
+impl Console {
+    pub(super) fn list(&self) -> Json {
+        let all: Vec<Json> = self.subscriptions.iter().map(|(id, held)| held.json(*id)).collect();
+        json!({ "subscriptions": all })
+    }
+
+    pub(super) fn show(&self, id: &str) -> Result<Done, Fault> {
+        let (id, held) = self.held(id)?;
+        Ok(Done::Answer(held.json(id)))
+    }
+
+    fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
+        let id: u32 = number(id, "subscription", u32::MAX)?;
+        let unknown = || Fault::new(404, format!("there is no subscription {id} of this kind"));
+        self.subscriptions.get(&id).map(|held| (id, held)).ok_or_else(unknown)
+    }
+
+    pub(super) fn create(
+        &mut self,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let wanted: Wanted = body(request)?;
+        let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
+        let definition = self.definition(&target);
+        let details = details(&target, &definition, wanted)?;
+        self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        Ok(Done::Later)
+    }
+
+    /// A function's definition.
+    pub(super) fn definition(&self, target: &Target) -> Bytes {
+        let function = self.nodes.get(&target.node).and_then(|info| info.function(target.function));
+        function.map(|function| function.definition.clone()).unwrap_or_default()
+    }
+
+    /// Asks for a subscription; its number.
+    pub(super) fn subscribe(
+        &mut self,
+        target: Target,
+        details: RicSubscriptionDetails,
+        asker: Asker,
+        out: &mut IAppOutbox,
+    ) -> Result<u32, Fault> {
+        if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
+            return Err(Fault::new(
+                503,
+                format!("{SUBSCRIPTIONS_MAX} subscriptions are there, no more are allowed"),
+            ));
+        }
+        let handle = out.subscribe(target.node, target.function, details.clone());
+        let id = loop {
+            self.last_id = self.last_id.wrapping_add(1);
+            if !self.subscriptions.contains_key(&self.last_id) {
+                break self.last_id;
+            }
+        };
+        let held = Held {
+            target,
+            node: target.node.to_string(),
+            columns: target.model.map(|model| model.columns()).unwrap_or_default(),
+            details,
+            handle,
+            active: false,
+            asker,
+            indications: 0,
+            malformed: 0,
+            lost: None,
+            last_sn: None,
+            tstamp_us: None,
+        };
+        self.subscriptions.insert(id, held);
+        self.by_handle.insert(handle, id);
+        Ok(id)
+    }
+
+    pub(super) fn delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
+        let (id, held) = self.held(id)?;
+        if let Asker::Group(group) = held.asker {
+            let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: end it there");
+            return Err(Fault::new(409, detail));
+        }
+        if let Asker::Effect(effect) = held.asker {
+            let token = self.end_effect(effect, out);
+            let ended = Fault::new(409, "the subscription of the effect was ended");
+            token.iter().for_each(|token| out.reply(ended.reply(*token)));
+            return Ok(());
+        }
+        self.unsubscribe(id, out);
+        Ok(())
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: u32, out: &mut IAppOutbox) {
+        let Some(held) = self.subscriptions.remove(&id) else { return };
+        self.by_handle.remove(&held.handle);
+        out.unsubscribe(held.handle);
+        if let Asker::Waits(token) = held.asker {
+            out.reply(Fault::new(409, "the subscription was ended before it was answered").reply(token));
+        }
+    }
+
+    pub(super) fn subscribed(
+        &mut self,
+        handle: SubscriptionHandle,
+        not_admitted: &[ActionFailed],
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.get(&handle).copied() else { return };
+        let Some(held) = self.subscriptions.get_mut(&id) else { return };
+        held.active = true;
+        match std::mem::replace(&mut held.asker, Asker::Answered) {
+            Asker::Waits(token) => {
+                let mut json = held.json(id);
+                let refused =
+                    |action: &ActionFailed| json!({ "id": action.id, "cause": action.cause.to_string() });
+                json["not_admitted"] = not_admitted.iter().map(refused).collect();
+                out.reply(reply(token, 201, &json));
+            }
+            Asker::Answered => {}
+            Asker::Effect(effect) => held.asker = Asker::Effect(effect),
+            Asker::Group(group) => {
+                held.asker = Asker::Group(group);
+                self.tell_group(group, id, None);
+            }
+        }
+    }
+
+    /// The subscription was refused, or is no more.
+    pub(super) fn ended(
+        &mut self,
+        now: Time,
+        handle: SubscriptionHandle,
+        cause: Cause,
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.remove(&handle) else { return };
+        let Some(held) = self.subscriptions.remove(&id) else { return };
+        let sm = held.target.model.map(|model| model.name());
+        let about = About { node: &held.node, sm, subscription: id };
+        self.feed.tell(now, &about, || {
+            let json = json!({ "subscription": id, "node": held.node, "sm": sm, "ended": cause.to_string() });
+            Line::Ended(json.to_string().into())
+        });
+        match held.asker {
+            Asker::Waits(token) => out.reply(refused(cause).reply(token)),
+            Asker::Answered => {}
+            Asker::Effect(effect) => {
+                let token = self.end_effect(effect, out);
+                token.iter().for_each(|token| out.reply(refused(cause).reply(*token)));
+            }
+            Asker::Group(group) => self.tell_group(group, id, Some(cause)),
+        }
+    }
+
+    /// A report: counted, and told to whoever listens.
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        handle: SubscriptionHandle,
+        indication: &fast::Indication<'_>,
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.get(&handle).copied() else { return };
+        let Some(held) = self.subscriptions.get_mut(&id) else { return };
+        held.indications += 1;
+        if let Some(sn) = indication.sn {
+            let gap = held.last_sn.map_or(0, |last| sn.wrapping_sub(last).wrapping_sub(1));
+            held.lost = Some(held.lost.unwrap_or(0) + u64::from(gap));
+            held.last_sn = Some(sn);
+        }
+        let (header, message) = (indication.header, indication.message);
+        let model = held.target.model;
+        let checked = model.map(|model| model.check(model.encoding(), header, message));
+        if let Some(model) = model {
+            held.malformed += u64::from(matches!(checked, Some(Err(_))));
+            held.tstamp_us = model.tstamp_us(model.encoding(), header, message).or(held.tstamp_us);
+        }
+        let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
+        self.feed.tell(now, &about, || Line::Indication(told(held, id, indication).to_string().into()));
+        if let Asker::Effect(effect) = held.asker {
+            self.hear_effect(effect, indication, out);
+        }
+    }
+}
+
+/// An indication in JSON: rows if its model reads it, else its octets.
+fn told(held: &Held, id: u32, indication: &fast::Indication<'_>) -> Json {
+    let model = held.target.model;
+    let mut json = json!({
+        "subscription": id,
+        "node": held.node,
+        "sm": model.map(|model| model.name()),
+        "function": held.target.function,
+        "sn": indication.sn,
+    });
+    let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
+    let (header, message) = (octets(indication.header), octets(indication.message));
+    let table = model.map(|model| model.table(model.encoding(), &header, &message));
+    match table {
+        Some(Ok(table)) => {
+            json["tstamp_us"] = table.tstamp_us.into();
+            let row = |(key, values): (RowKey, &[Value])| row(&held.columns, key, values);
+            json["rows"] = table.rows().map(row).collect();
+        }
+        other => {
+            if let Some(Err(error)) = other {
+                let hint = "the base station may be built for another version of this service model";
+                json["malformed"] = format!("{error}: {hint}").into();
+            }
+            json["header"] = hex(&header);
+            json["message"] = hex(&message);
+        }
+    }
+    json
+}
+
+/// Why a base station, or the RIC, refuses what was asked.
+pub(super) fn refused(cause: Cause) -> Fault {
+    let status = match cause {
+        Cause::RicRequest(CauseRicRequest::ControlTimerExpired) => 504,
+        Cause::RicRequest(CauseRicRequest::SystemNotReady) | Cause::Transport(_) => 503,
+        _ => 409,
+    };
+    let detail = match status {
+        504 => "the base station does not answer".to_owned(),
+        503 => format!("the base station is away: {cause}"),
+        _ => format!("it is refused: {cause}"),
+    };
+    Fault::new(status, detail)
+}
+
+/// The one report that is asked for unless others are: of all that the function tells.
+pub(super) fn report(
+    model: &'static dyn Model,
+    definition: &Bytes,
+    period: Duration,
+) -> Result<ActionToBeSetup, Fault> {
+    let action = model.action(model.encoding(), definition, period);
+    let definition = action.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
+    Ok(ActionToBeSetup { definition, ..ActionToBeSetup::report(0) })
+}
+
+fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSubscriptionDetails, Fault> {
+    let event_trigger = match (wanted.event_trigger, target.model) {
+        (Some(_), _) if wanted.period_ms.is_some() => {
+            return Err(Fault::new(422, "one of period_ms and event_trigger is possible, not both"));
+        }
+        (Some(Hex(octets)), _) => octets,
+        (None, Some(model)) => {
+            let period = Duration::from_millis(wanted.period_ms.unwrap_or(PERIOD_MS).into());
+            let trigger = model.periodic(model.encoding(), period);
+            trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
+        }
+        (None, None) => {
+            return Err(Fault::new(409, "this function's model is unknown: event_trigger is needed"));
+        }
+    };
+    if wanted.actions.len() > ACTIONS_MAX {
+        return Err(Fault::new(422, format!("at most {ACTIONS_MAX} actions are allowed")));
+    }
+    let action = |action: WantedAction| ActionToBeSetup {
+        kind: action.kind.into(),
+        definition: action.definition.map(|Hex(octets)| octets),
+        ..ActionToBeSetup::report(action.id)
+    };
+    let mut actions: Vec<_> = wanted.actions.into_iter().map(action).collect();
+    if actions.is_empty() {
+        let period =
+            |model: &&'static dyn Model| model.period(model.encoding(), &event_trigger).ok().flatten();
+        let known = target.model.and_then(|model| Some((model, period(&model)?)));
+        actions.push(match known {
+            Some((model, period)) => report(model, definition, period)?,
+            None => ActionToBeSetup::report(0),
+        });
+    }
+    Ok(RicSubscriptionDetails { event_trigger, actions })
+}

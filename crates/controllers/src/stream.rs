@@ -1,0 +1,136 @@
+//! The console's indications over HTTP, as they come; and its notifications to subscribers in O-RAN SC's form.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
+use crate::console::{ConsoleHandle, Feed, Filter, Line, Listener, Notification};
+use crate::guard::problem;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// After an answer, before the first notification: askers know their subscription's number only when they have read it.
+const AFTER_ANSWER: Duration = Duration::from_millis(300);
+/// How long a notification may take.
+const NOTIFY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How lines are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// An object a line.
+    Ndjson,
+    /// Server-sent events.
+    Events,
+}
+
+/// The stream that a request asks for: `node`, `sm`, `subscription` (several by commas) choose, `format` is `ndjson` or `sse`.
+pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result<Response, Response> {
+    let (filter, framing) = asked(uri, headers).map_err(|why| problem(StatusCode::BAD_REQUEST, &why))?;
+    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
+    let listener = feed.listen(filter).ok_or_else(full)?;
+    let form = if framing == Framing::Events { "text/event-stream" } else { "application/x-ndjson" };
+    let headers = [(header::CONTENT_TYPE, form), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(Told { listener, framing })).into_response())
+}
+
+fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut framing = if accept.contains("text/event-stream") { Framing::Events } else { Framing::Ndjson };
+    let mut filter = Filter::default();
+    for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decoded(value).ok_or_else(|| format!("{value:?} is no UTF-8 after decoding"))?;
+        match name {
+            "node" => filter.node = Some(value),
+            "sm" => filter.sm = Some(value),
+            "subscription" => {
+                let wrong = |part: &str| format!("{part:?} is no subscription's number");
+                for part in value.split(',') {
+                    filter.subscriptions.insert(part.parse().map_err(|_| wrong(part))?);
+                }
+            }
+            "format" if value == "ndjson" => framing = Framing::Ndjson,
+            "format" if value == "sse" => framing = Framing::Events,
+            "format" => return Err(format!("{value:?} is no format; allowed are ndjson and sse")),
+            _ => {
+                return Err(format!(
+                    "{name:?} is not asked here; allowed are node, sm, subscription and format"
+                ));
+            }
+        }
+    }
+    Ok((filter, framing))
+}
+
+/// A value of a query: `+` and `%20` are spaces.
+fn decoded(text: &str) -> Option<String> {
+    // A slash would part it.
+    let text = text.replace('+', "%20").replace('/', "%2F");
+    crate::north::segments(&text).ok().map(|mut segments| segments.pop().unwrap_or_default())
+}
+
+struct Told {
+    listener: Listener,
+    framing: Framing,
+}
+
+impl Told {
+    fn framed(&self, line: Line) -> Bytes {
+        let (event, data) = match line {
+            Line::Indication(data) => ("indication", data),
+            Line::Ended(data) => ("ended", data),
+            Line::Dropped(lines) => ("dropped", format!("{{\"dropped\":{lines}}}").into()),
+            Line::LetGo => ("let_go", "{\"let_go\":\"nothing was read for 10 s\"}".into()),
+        };
+        match self.framing {
+            Framing::Ndjson => [&data, &b"\n"[..]].concat().into(),
+            Framing::Events => [b"event: ", event.as_bytes(), b"\ndata: ", &data, b"\n\n"].concat().into(),
+        }
+    }
+}
+
+impl futures_core::Stream for Told {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let line = self.listener.poll_next(cx);
+        line.map(|line| line.map(|line| Ok(self.framed(line))))
+    }
+}
+
+/// Posts what the console owes to subscribers in O-RAN SC's form, as long as the runtime lives.
+pub(crate) fn notify(console: ConsoleHandle) {
+    tokio::spawn(async move {
+        loop {
+            let notification = std::future::poll_fn(|cx| console.poll_notification(cx)).await;
+            tokio::spawn(async move {
+                tokio::time::sleep(AFTER_ANSWER).await;
+                let to = notification.to;
+                match tokio::time::timeout(NOTIFY_PATIENCE, post(notification)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => tracing::warn!(%to, %error, "a subscriber is not told"),
+                    Err(_) => tracing::warn!(%to, "a subscriber takes no notification"),
+                }
+            });
+        }
+    });
+}
+
+async fn post(Notification { to, body }: Notification) -> io::Result<()> {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(to).await?;
+    let head = format!(
+        "POST /ric/v1/subscriptions/response HTTP/1.1\r\nHost: {to}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    // Whatever it answers: who closes before it was read may take the request back.
+    stream.read(&mut [0; 512]).await.map(drop)
+}

@@ -1,0 +1,402 @@
+//! Where the iApp and the operators' agents meet.
+use super::functions;
+use super::station::{Command, Station, View};
+use super::tenants::Tenants;
+use crate::lock;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::{Agent, AgentConfig, UeId};
+use ranlab_e2::ric::RequestHandle;
+use ranlab_wire::e2ap::{
+    ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeGnb,
+    GlobalE2NodeId, GlobalGnbId, InterfaceNg,
+};
+use ranlab_wire::e2sm::control::Refusal;
+use ranlab_wire::e2sm::rrc::{self, RrcEvent};
+use ranlab_wire::e2sm::slice::{self, SliceIndication};
+use ranlab_wire::per::ShortBits;
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Base stations that operators may ever be told of: each stays, with an agent for each operator. Of further ones operators do not
+/// hear; they are counted.
+pub const STATIONS_MAX: usize = 4_096;
+
+/// A base station as one operator sees it, which an agent is. It stays for ever: it may be closed and opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FaceId(pub u32);
+
+/// What the owner has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// Start the agent of a face, if there is none yet ([`Desk::agent`]), and have it connect to its operator.
+    Open(FaceId),
+    /// Have the agent part from its operator: the base station is lost.
+    Close(FaceId),
+    /// There is something for the agent: [`Desk::tend`].
+    Tend(FaceId),
+    /// There is something for the iApp: [rouse](ranlab_e2::ric::Ric::rouse) it.
+    Rouse,
+}
+
+/// What both ends know.
+pub(super) struct State {
+    pub(super) tenants: Tenants,
+    stations: BTreeMap<GlobalE2NodeId, Station>,
+    /// Times that a further one came.
+    beyond: u64,
+    /// Base station and operator of each face.
+    faces: Vec<(GlobalE2NodeId, usize)>,
+    open: BTreeSet<FaceId>,
+    errands: VecDeque<Errand>,
+    dirty: BTreeSet<FaceId>,
+    rouse: bool,
+    on_errand: Option<Box<dyn Fn() + Send>>,
+}
+
+/// Handle of what the iApp and the agents share.
+#[derive(Clone)]
+pub struct Desk(Arc<Mutex<State>>);
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Desk")
+    }
+}
+
+impl State {
+    pub(super) fn new(tenants: Tenants) -> Self {
+        Self {
+            tenants,
+            stations: BTreeMap::new(),
+            beyond: 0,
+            faces: Vec::new(),
+            open: BTreeSet::new(),
+            errands: VecDeque::new(),
+            dirty: BTreeSet::new(),
+            rouse: false,
+            on_errand: None,
+        }
+    }
+
+    /// Somebody has to do something.
+    fn call(&self) {
+        let any = self.rouse || !self.errands.is_empty() || !self.dirty.is_empty();
+        if let Some(call) = self.on_errand.as_ref().filter(|_| any) {
+            call();
+        }
+    }
+
+    /// The iApp shall look.
+    pub(super) fn rouse(&mut self) {
+        self.rouse = true;
+        self.call();
+    }
+
+    /// What an operator has at the base station of a face, if that is there.
+    pub(super) fn of(&self, face: FaceId) -> Option<(&Station, usize)> {
+        let (id, tenant) = self.faces.get(face.0 as usize)?;
+        self.stations.get(id).map(|station| (station, *tenant))
+    }
+
+    pub(super) fn of_mut(&mut self, face: FaceId) -> Option<(&mut Station, usize)> {
+        let (id, tenant) = self.faces.get(face.0 as usize)?;
+        self.stations.get_mut(id).map(|station| (station, *tenant))
+    }
+
+    /// Opens or closes the faces of a base station as it is there or not, and has the open ones tended.
+    fn show(&mut self, id: GlobalE2NodeId) {
+        let ready = self.stations.get(&id).is_some_and(Station::is_ready);
+        for tenant in 0..self.tenants.leases.len() {
+            let known = self.faces.iter().position(|face| *face == (id, tenant));
+            let n = match known {
+                Some(n) => n,
+                None if ready => {
+                    self.faces.push((id, tenant));
+                    self.faces.len() - 1
+                }
+                None => continue,
+            };
+            let face = FaceId(n as u32);
+            if ready && self.open.insert(face) {
+                self.errands.push_back(Errand::Open(face));
+            } else if !ready && self.open.remove(&face) {
+                self.errands.push_back(Errand::Close(face));
+            }
+            self.dirty.insert(face);
+        }
+        self.call();
+    }
+
+    fn show_all(&mut self, of: impl Fn(&GlobalE2NodeId, &Station) -> bool) {
+        let ids: Vec<_> = self.stations.iter().filter(|(id, it)| of(id, it)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.show(id));
+    }
+
+    /// The identity of one of several base stations that a CU and its DUs are told as: the same while it is known, and
+    /// nobody else's. `None`: a base station of a kind that has no DUs.
+    pub(super) fn identity_of(
+        &self,
+        base: &GlobalE2NodeId,
+        part: &GlobalE2NodeId,
+        nth: u64,
+    ) -> Option<GlobalE2NodeId> {
+        let known = self.stations.iter().find(|(_, station)| station.part == *part).map(|(id, _)| *id);
+        let GlobalE2NodeId::Gnb(gnb) = *base else { return known };
+        let identity = |value: u64| {
+            let gnb_id = ShortBits::new(value & u64::from(u32::MAX), 32);
+            let gnb_id = GlobalGnbId { plmn: gnb.gnb.plmn, gnb_id };
+            GlobalE2NodeId::Gnb(E2NodeGnb { gnb: gnb_id, cu_up_id: None, du_id: None, ..gnb })
+        };
+        let first = (gnb.gnb.gnb_id.value << 4) + nth;
+        let free = |id: &GlobalE2NodeId| !self.stations.contains_key(id);
+        // Base stations are fewer than numbers.
+        known.or_else(|| (first..=first + u64::from(u32::MAX)).map(identity).find(free))
+    }
+
+    /// A base station is there.
+    pub(super) fn meet(
+        &mut self,
+        id: GlobalE2NodeId,
+        (part, cu): (GlobalE2NodeId, GlobalE2NodeId),
+        components: &[ComponentConfigItem],
+    ) {
+        if self.stations.len() >= STATIONS_MAX && !self.stations.contains_key(&id) {
+            self.beyond += 1;
+            return;
+        }
+        let tenants = &self.tenants;
+        let station = self.stations.entry(id).or_insert_with(|| Station::new(part, cu, tenants));
+        (station.part, station.cu, station.up) = (part, cu, true);
+        // Towards the core; what connects its parts is nothing to the operators.
+        let core = |item: &&ComponentConfigItem| {
+            matches!(
+                item.id,
+                ComponentId::Ng(_) | ComponentId::S1(_) | ComponentId::Xn(_) | ComponentId::X2(_)
+            )
+        };
+        station.components = components.iter().filter(core).cloned().collect();
+        self.show(id);
+    }
+
+    /// A part is away, and with it its base station.
+    pub(super) fn lose_part(&mut self, part: &GlobalE2NodeId) {
+        self.lose_base(&part.base_station());
+    }
+
+    pub(super) fn lose_base(&mut self, base: &GlobalE2NodeId) {
+        let of_base = |station: &Station| station.part.base_station() == *base;
+        for station in self.stations.values_mut().filter(|station| of_base(station)) {
+            station.forget();
+        }
+        self.show_all(|_, station| of_base(station));
+    }
+
+    /// The controller begins anew: nothing is known of base stations.
+    pub(super) fn forget_all(&mut self) {
+        let tenants = &self.tenants;
+        for station in self.stations.values_mut() {
+            *station = Station::new(station.part, station.cu, tenants);
+        }
+        self.show_all(|_, _| true);
+    }
+
+    /// A part says how its carrier is shared; whether it is known of more cells than before which are its own.
+    pub(super) fn report(
+        &mut self,
+        part: &GlobalE2NodeId,
+        report: SliceIndication,
+        cells: BTreeSet<u16>,
+    ) -> bool {
+        // A cell is the first one's that knew a UE of it: what is told of one that just went to another is old.
+        let base = part.base_station();
+        let others =
+            || self.stations.values().filter(|it| it.part != *part && it.part.base_station() == base);
+        let cells: BTreeSet<_> =
+            cells.into_iter().filter(|cell| !others().any(|other| other.cells.contains(cell))).collect();
+        let found = self.stations.iter_mut().find(|(_, station)| station.part == *part);
+        let Some((&id, station)) = found else { return false };
+        let was_ready = station.is_ready();
+        station.report = Some(report);
+        let more = !cells.is_subset(&station.cells);
+        station.cells.extend(cells);
+        if station.is_ready() != was_ready {
+            self.show(id);
+        }
+        more || !was_ready
+    }
+
+    /// A UE is there: its base station's operators hear of it.
+    pub(super) fn place(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
+        let (base, tenant) = (part.base_station(), self.tenants.of(event));
+        let of_base = |station: &Station| station.part.base_station() == base;
+        let several = self.stations.values().filter(|station| of_base(station)).count() > 1;
+        for (id, station) in self.stations.iter_mut().filter(|(_, station)| of_base(station)) {
+            let tenant = tenant.filter(|_| !several || station.cells.contains(&event.cell_id));
+            let known = tenant.and_then(|tenant| station.views[tenant].ues.get(&event.rnti));
+            if known != Some(event) {
+                station.hear(tenant, event);
+                self.dirty.extend(faces_of(&self.faces, id));
+            }
+        }
+        self.call();
+    }
+
+    /// A UE is gone.
+    pub(super) fn lose(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
+        let base = part.base_station();
+        for (id, station) in self.stations.iter_mut().filter(|(_, it)| it.part.base_station() == base) {
+            station.lose(event);
+            self.dirty.extend(faces_of(&self.faces, id));
+        }
+        self.call();
+    }
+
+    /// A statistics message: a DU's are its base station's, those of what DUs share are all of theirs.
+    pub(super) fn keep(&mut self, part: &GlobalE2NodeId, oid: &'static str, message: Bytes) {
+        let is_carrier = self.stations.values().any(|station| station.part == *part);
+        let base = part.base_station();
+        let its = |station: &&mut Station| {
+            if is_carrier { station.part == *part } else { station.part.base_station() == base }
+        };
+        for station in self.stations.values_mut().filter(its) {
+            station.stats.insert(oid, message.clone());
+        }
+    }
+
+    pub(super) fn go_on(&mut self, mut send: impl FnMut(&Station, &Command) -> Option<RequestHandle>) {
+        for (id, station) in &mut self.stations {
+            station.go_on(&self.tenants, &mut send);
+            if station.views.iter().any(|view| !(view.ended.is_empty() && view.handed_over.is_empty())) {
+                self.dirty.extend(faces_of(&self.faces, id));
+            }
+        }
+        self.call();
+    }
+
+    pub(super) fn done(&mut self, request: RequestHandle, end: &Result<(), Refusal>) {
+        self.stations.values_mut().for_each(|station| station.done(request, end));
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.stations.values().any(|station| station.refused.is_some())
+    }
+
+    pub(super) fn try_again(&mut self) {
+        self.stations.values_mut().for_each(|station| station.refused = None);
+    }
+
+    pub(super) fn stations_as_json(&self) -> Json {
+        let station = |(id, station): (&GlobalE2NodeId, &Station)| {
+            let view = |(name, view): (&String, &View)| {
+                let slices: Vec<_> = view.set.slices.iter().map(|slice| slice.id).collect();
+                (name.clone(), json!({ "ues": view.ues.keys().collect::<Vec<_>>(), "slices": slices }))
+            };
+            let views: serde_json::Map<_, _> =
+                self.tenants.names.iter().zip(&station.views).map(view).collect();
+            json!({
+                "node": id.to_string(),
+                "part": station.part.to_string(),
+                "ready": station.is_ready(),
+                "refused": station.refused,
+                "tenants": views,
+            })
+        };
+        json!({ "nodes": self.stations.iter().map(station).collect::<Vec<_>>(), "beyond": self.beyond })
+    }
+}
+
+/// The faces of a base station.
+fn faces_of<'a>(
+    faces: &'a [(GlobalE2NodeId, usize)],
+    id: &'a GlobalE2NodeId,
+) -> impl Iterator<Item = FaceId> + 'a {
+    (0..).zip(faces).filter(move |(_, (station, _))| station == id).map(|(n, _)| FaceId(n))
+}
+
+impl Desk {
+    pub(super) fn new(state: State) -> Self {
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// Has `call` called whenever there are errands; it must not come back here itself.
+    pub fn on_errand(&self, call: impl Fn() + Send + 'static) {
+        self.state().on_errand = Some(Box::new(call));
+    }
+
+    /// What the owner has to do next.
+    pub fn next_errand(&self) -> Option<Errand> {
+        let mut state = self.state();
+        if let Some(errand) = state.errands.pop_front() {
+            return Some(errand);
+        }
+        if std::mem::take(&mut state.rouse) {
+            return Some(Errand::Rouse);
+        }
+        let face = state.dirty.pop_first()?;
+        Some(Errand::Tend(face))
+    }
+
+    /// The operators, in their order.
+    pub fn tenants(&self) -> Vec<String> {
+        self.state().tenants.names.clone()
+    }
+
+    /// Which base station a face is to which operator, by the order of [`tenants`](Self::tenants).
+    pub fn face(&self, face: FaceId) -> Option<(GlobalE2NodeId, usize)> {
+        self.state().faces.get(face.0 as usize).copied()
+    }
+
+    /// Whether a face is open.
+    pub fn is_open(&self, face: FaceId) -> bool {
+        self.state().open.contains(&face)
+    }
+
+    /// The agent of a face, without controllers; `None` if there is no such face. It has to be
+    /// [tended](Self::tend) at once.
+    pub fn agent(&self, face: FaceId) -> Option<Agent> {
+        let (id, _) = self.face(face)?;
+        let mut components =
+            self.state().of(face).map(|(station, _)| station.components.clone()).unwrap_or_default();
+        if components.is_empty() {
+            // A setup names one at least.
+            let id = ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() });
+            let configuration = ComponentConfiguration::default();
+            components.push(ComponentConfigItem { interface: ComponentInterfaceType::Ng, id, configuration });
+        }
+        let mut agent = Agent::new(AgentConfig::new(id, components));
+        for (function, id) in functions::all(self, face) {
+            // Ids are distinct and few: registration at a fresh agent cannot fail.
+            let registered = agent.register(function, Some(id));
+            debug_assert!(registered.is_ok(), "{registered:?}");
+        }
+        Some(agent)
+    }
+
+    /// Tells a face's agent what has happened: UEs, and the ends of commands.
+    pub fn tend(&self, face: FaceId, agent: &mut Agent, now: Time) {
+        let there: BTreeSet<_> = match self.state().of(face) {
+            Some((station, tenant)) => {
+                station.views[tenant].ues.keys().map(|rnti| UeId((*rnti).into())).collect()
+            }
+            None => BTreeSet::new(),
+        };
+        for gone in agent.ues().iter().filter(|ue| !there.contains(ue)).collect::<Vec<_>>() {
+            agent.ue_left(gone);
+        }
+        for ue in there {
+            // A base station has fewer UEs than an agent may have.
+            let _ = agent.ue_arrived(ue);
+        }
+        // The others have periods of their own.
+        for function in [rrc::DEFAULT_FUNCTION_ID, slice::DEFAULT_FUNCTION_ID] {
+            agent.rouse(now, function);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! RAN functions of an operator's agent: what the operator sees of a base station.
+use super::desk::{Desk, FaceId};
+use super::station::{Command, End, View};
+use ranlab_e2::Time;
+use ranlab_e2::agent::{RanFunction, UeFilter, UeId};
+use ranlab_e2::functions::rrc::{self, RrcSource};
+use ranlab_e2::functions::slice::{self, Progress, SliceControl};
+use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
+use ranlab_wire::e2ap::RanFunctionId;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::plain::{PlainElement, PlainView, encode_list};
+use ranlab_wire::e2sm::rrc::{RrcEvent, RrcHandover};
+use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet};
+use ranlab_wire::e2sm::{self, Model, gtp, mac, pdcp, rlc};
+
+/// What the operator has at a base station.
+#[derive(Debug, Clone)]
+struct Face(Desk, FaceId);
+
+impl Face {
+    /// Takes a command in, whose end is told later.
+    fn order(&self, command: Command) -> Result<Progress, Refusal> {
+        let mut state = self.0.state();
+        let away = || Refusal::new(Reason::NotSupported, "the base station is lost");
+        let (station, tenant) = state.of_mut(self.1).filter(|it| it.0.is_ready()).ok_or_else(away)?;
+        let number = station.views[tenant].order(command)?;
+        state.rouse();
+        Ok(Progress::Later(number))
+    }
+
+    /// Of what the operator has there; nothing if the base station is not there.
+    fn with<T: Default>(&self, of: impl FnOnce(&mut View) -> T) -> T {
+        let mut state = self.0.state();
+        state.of_mut(self.1).map(|(station, tenant)| of(&mut station.views[tenant])).unwrap_or_default()
+    }
+}
+
+/// All of them with their ids.
+pub(super) fn all(desk: &Desk, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
+    let face = Face(desk.clone(), face);
+    let statistics = |model: &dyn Model, keep: Keep| -> (Box<dyn RanFunction>, RanFunctionId) {
+        let source = Statistics { face: face.clone(), oid: model.oid().to_owned(), keep };
+        (Box::new(PeriodicReport::of(model, source)), model.default_function_id())
+    };
+    vec![
+        (slice::function(face.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
+        (rrc::function(face.clone()), e2sm::rrc::DEFAULT_FUNCTION_ID),
+        statistics(&mac::Mac, |message, ues, out| keep::<mac::MacUe>(message, ues, |ue| ue.rnti, out)),
+        statistics(&rlc::Rlc, |message, ues, out| keep::<rlc::RlcBearer>(message, ues, |it| it.rnti, out)),
+        statistics(&pdcp::Pdcp, |message, ues, out| {
+            keep::<pdcp::PdcpBearer>(message, ues, |it| it.rnti, out)
+        }),
+        statistics(&gtp::Gtp, |message, ues, out| keep::<gtp::GtpTunnel>(message, ues, |it| it.rnti, out)),
+    ]
+}
+
+/// Appends what of a message is about these UEs.
+type Keep = fn(&[u8], UeFilter<'_>, &mut Vec<u8>);
+
+fn keep<E: PlainElement>(message: &[u8], ues: UeFilter<'_>, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {
+    let Ok(view) = PlainView::<E>::new(message) else { return };
+    let its: Vec<E> = view.iter().filter(|it| ues.contains(UeId(rnti(it).into()))).collect();
+    // A Vec grows, so there is always room.
+    let _ = encode_list(out, its, view.tstamp_us());
+}
+
+/// A statistics model as the operator sees it: what the base station said last, of its own UEs.
+struct Statistics {
+    face: Face,
+    oid: String,
+    keep: Keep,
+}
+
+impl StatsSource for Statistics {
+    fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
+        let state = self.face.0.state();
+        let last = state.of(self.face.1).and_then(|(station, _)| station.stats.get(self.oid.as_str()));
+        match last {
+            Some(message) => (self.keep)(message, ues, out),
+            // Nothing was said yet: nobody is there.
+            None => drop(encode_list(out, std::iter::empty::<mac::MacUe>(), 0)),
+        }
+    }
+}
+
+impl SliceControl for Face {
+    fn prbs(&self) -> u16 {
+        let state = self.0.state();
+        state.of(self.1).map_or(1, |(station, tenant)| state.tenants.leases[tenant].prbs(station.prbs()))
+    }
+
+    fn set(&self) -> SliceSet {
+        let state = self.0.state();
+        state.of(self.1).map(|(station, tenant)| station.views[tenant].set.clone()).unwrap_or_default()
+    }
+
+    fn has_ue(&self, rnti: u16) -> bool {
+        let state = self.0.state();
+        state.of(self.1).is_some_and(|(station, tenant)| station.views[tenant].ues.contains_key(&rnti))
+    }
+
+    fn report(&mut self, _: Time, ues: UeFilter<'_>) -> SliceIndication {
+        let state = self.0.state();
+        let told = state.of(self.1).map(|(station, tenant)| station.told(&state.tenants, tenant));
+        let mut told = told.unwrap_or_default();
+        told.ues.retain(|ue| ues.contains(UeId(ue.rnti.into())));
+        told
+    }
+
+    fn control(&mut self, _: Time, command: &SliceCommand, _: &SliceSet) -> Result<Progress, Refusal> {
+        self.order(Command::Slice(command.clone()))
+    }
+
+    fn ended(&mut self) -> Vec<End> {
+        self.with(|view| std::mem::take(&mut view.ended))
+    }
+}
+
+impl RrcSource for Face {
+    fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
+        let state = self.0.state();
+        let ues =
+            state.of(self.1).map(|(station, tenant)| station.views[tenant].ues.values().cloned().collect());
+        ues.unwrap_or_default()
+    }
+
+    fn events(&mut self, _: Time) -> Vec<RrcEvent> {
+        self.with(|view| view.news.drain(..).collect())
+    }
+
+    fn hand_over(&mut self, _: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
+        self.order(Command::HandOver(*handover))
+    }
+
+    fn ended(&mut self) -> Vec<End> {
+        self.with(|view| std::mem::take(&mut view.handed_over))
+    }
+
+    fn tstamp_us(&self, _: Time) -> u64 {
+        let state = self.0.state();
+        state.of(self.1).and_then(|(station, _)| station.report.as_ref()).map_or(0, |report| report.tstamp_us)
+    }
+}

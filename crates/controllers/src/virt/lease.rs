@@ -1,0 +1,251 @@
+//! What an operator has of an infrastructure, and its slices there and in its own eyes (FlexRIC §6.2, appendix B).
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::slice::{
+    RateReservation, Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation,
+    UeScheduler, WHOLE_PPM,
+};
+
+/// A share of every carrier, and a range of slice ids.
+///
+/// An operator sees a carrier of its own: 100 % of it are [`share_ppm`](Self::share_ppm) of the real one. Ids are its own
+/// from 0 on; behind them are ids that no other operator's slices have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// The service level agreement: this share of all resources, parts per million, above 0.
+    pub share_ppm: u32,
+    /// The first of its ids at the base station, which is that of [`whole`](Self::whole).
+    pub first_id: u16,
+    /// So many ids follow: those that it may give to slices are 0 to one less.
+    pub ids: u16,
+    /// Slices that it may have at once: a base station has few for all.
+    pub slices: usize,
+}
+
+fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
+    Err(Refusal::new(reason, detail))
+}
+
+impl Lease {
+    fn share(&self) -> f64 {
+        f64::from(self.share_ppm) / f64::from(WHOLE_PPM)
+    }
+
+    /// A slice's id at the base station; `None` if the operator has no such id.
+    pub fn outer_id(&self, id: u16) -> Option<u16> {
+        (id < self.ids).then(|| self.first_id + 1 + id)
+    }
+
+    /// The operator's id of a slice of the base station; `None` if it is none that it made.
+    pub fn inner_id(&self, outer: u16) -> Option<u16> {
+        outer.checked_sub(self.first_id + 1).filter(|id| *id < self.ids)
+    }
+
+    /// Resource blocks of the carrier that it sees, at least one.
+    pub fn prbs(&self, of: u16) -> u16 {
+        ((f64::from(of) * self.share()).round() as u16).max(1)
+    }
+
+    /// Resource blocks in its eyes.
+    pub fn offered(&self, of: u64) -> u64 {
+        u64::try_from(u128::from(of) * u128::from(self.share_ppm) / u128::from(WHOLE_PPM)).unwrap_or(u64::MAX)
+    }
+
+    /// The slice that its UEs are in while it has made none: all that it has.
+    pub fn whole(&self, label: &str) -> Slice {
+        let (id, scheduler) = (self.first_id, UeScheduler::ProportionalFair);
+        Slice {
+            id,
+            label: label.to_owned(),
+            scheduler,
+            parameters: SliceParameters::Capacity(self.share_ppm),
+        }
+    }
+
+    /// Its allocation as the base station's: what its carrier has in a slot, the real one has in the slots that are its
+    /// slices'. So it never has more than its share, whatever it allocates.
+    pub fn allocation(&self, of: &SliceAllocation, prbs: u16) -> Option<SliceAllocation> {
+        let inner = u64::from(self.prbs(prbs));
+        let scaled = |ue: &UeAllocation| UeAllocation {
+            prbs: u16::try_from(u64::from(ue.prbs) * u64::from(prbs) / inner).unwrap_or(prbs),
+            ..*ue
+        };
+        Some(SliceAllocation {
+            slice: self.outer_id(of.slice)?,
+            ues: of.ues.iter().map(scaled).collect(),
+            ..of.clone()
+        })
+    }
+
+    /// Its slices at the base station, if its configuration can be: a share is scaled by its own, a rate stays and its
+    /// reference is scaled by the inverse, so that no configuration reserves more than its share. Rounding is to its
+    /// disadvantage, by at most one part per million a slice. With sharing, what of its share they leave is added to those
+    /// that have shares.
+    ///
+    /// # Errors
+    /// It cannot be: why, in the operator's terms.
+    pub fn outer(&self, set: &SliceSet, sharing: bool, prbs: u16) -> Result<Vec<Slice>, Refusal> {
+        if !matches!(set.algorithm, SliceAlgorithm::Nvs | SliceAlgorithm::None) {
+            let what =
+                format!("slices of {} do not share with other operators'; nvs do", set.algorithm.name());
+            return refuse(Reason::NotSupported, what);
+        }
+        if set.sharing != sharing {
+            let what = format!("sharing is {sharing} for all operators of this base station");
+            return refuse(Reason::NotSupported, what);
+        }
+        set.check(self.prbs(prbs))?;
+        if set.slices.len() > self.slices {
+            return refuse(Reason::TooMany, format!("at most {} slices", self.slices));
+        }
+        if set.algorithm == SliceAlgorithm::None && !set.slices.is_empty() {
+            return refuse(
+                Reason::NotSupported,
+                "slices without an algorithm are not kept here; nvs has some",
+            );
+        }
+        let slices: Vec<_> = set.slices.iter().map(|slice| self.scaled(slice)).collect::<Result<_, _>>()?;
+        let reserved = SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices };
+        let left = u64::from(self.share_ppm).checked_sub(reserved.reserved_ppm(prbs)?);
+        let Some(left) = left else {
+            return refuse(Reason::Overcommitted, "the slices would reserve more than 100 %");
+        };
+        let mut slices = reserved.slices;
+        if sharing {
+            keep(&mut slices, left);
+        }
+        Ok(slices)
+    }
+
+    fn scaled(&self, slice: &Slice) -> Result<Slice, Refusal> {
+        let Some(id) = self.outer_id(slice.id) else {
+            return refuse(Reason::Invalid, format!("slice {}: ids are 0 to {}", slice.id, self.ids - 1));
+        };
+        let (share, whole) = (u64::from(self.share_ppm), u64::from(WHOLE_PPM));
+        let parameters = match slice.parameters {
+            SliceParameters::Capacity(ppm) => match u64::from(ppm) * share / whole {
+                0 => return refuse(Reason::Invalid, format!("slice {}: too small a share here", slice.id)),
+                scaled => SliceParameters::Capacity(u32::try_from(scaled).unwrap_or(WHOLE_PPM)),
+            },
+            SliceParameters::Rate(rate) => {
+                let reference = (u64::from(rate.reference_kbps) * whole).div_ceil(share);
+                let reference_kbps = u32::try_from(reference).unwrap_or(u32::MAX);
+                SliceParameters::Rate(RateReservation { reference_kbps, ..rate })
+            }
+            ref other => other.clone(),
+        };
+        Ok(Slice { id, parameters, ..slice.clone() })
+    }
+}
+
+/// What an operator's slices reserve not goes to them, in proportion to their shares, as on a carrier of its own where idle
+/// resources go round. Else it would go round among all operators: one that makes a first, small slice would lose most of
+/// its share to the others.
+fn keep(slices: &mut [Slice], left_ppm: u64) {
+    let share = |slice: &Slice| match slice.parameters {
+        SliceParameters::Capacity(ppm) => u64::from(ppm),
+        _ => 0,
+    };
+    let all: u64 = slices.iter().map(share).sum();
+    for slice in slices {
+        if let SliceParameters::Capacity(ppm) = &mut slice.parameters {
+            // At most the whole.
+            *ppm += u32::try_from(left_ppm * u64::from(*ppm) / all.max(1)).unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(share_ppm: u32) -> Lease {
+        Lease { share_ppm, first_id: 11, ids: 10, slices: 7 }
+    }
+
+    fn set(parameters: &[SliceParameters]) -> SliceSet {
+        let slice = |(id, parameters): (u16, &SliceParameters)| Slice {
+            id,
+            label: String::new(),
+            scheduler: UeScheduler::RoundRobin,
+            parameters: parameters.clone(),
+        };
+        let slices = (0..).zip(parameters).map(slice).collect();
+        SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: true, slices }
+    }
+
+    fn rate(reserved_kbps: u32, reference_kbps: u32) -> SliceParameters {
+        SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
+    }
+
+    /// Appendix B: a base station of 100 Mbit/s, two operators with half of it each; 5 over 50 is 5 over 100 there.
+    #[test]
+    fn the_papers_example() {
+        let outer = lease(500_000).outer(&set(&[rate(5_000, 50_000)]), true, 50).unwrap();
+        assert_eq!(outer[0].parameters, rate(5_000, 100_000));
+        assert_eq!((outer[0].id, outer[0].scheduler), (12, UeScheduler::RoundRobin));
+    }
+
+    #[test]
+    fn all_of_it_may_be_given_away_and_no_more() {
+        let third = 1_000_000 / 3;
+        let thirds = set(&[SliceParameters::Capacity(third), rate(1, 3), rate(1, 3)]);
+        assert_eq!(lease(500_001).outer(&thirds, true, 50).unwrap().len(), 3);
+        let more = set(&[SliceParameters::Capacity(500_001), SliceParameters::Capacity(500_000)]);
+        assert_eq!(lease(500_000).outer(&more, true, 50).unwrap_err().reason, Reason::Overcommitted);
+    }
+
+    #[test]
+    fn what_its_slices_do_not_reserve_is_still_its_own() {
+        let capacity = SliceParameters::Capacity;
+        let of = |set: &SliceSet, sharing| {
+            let outer = lease(500_000).outer(set, sharing, 50).unwrap();
+            outer.into_iter().map(|slice| slice.parameters).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&set(&[capacity(660_000)]), true), [capacity(500_000)]);
+        let three = set(&[capacity(200_000), capacity(400_000), rate(5_000, 50_000)]);
+        assert_eq!(of(&three, true), [capacity(150_000), capacity(300_000), rate(5_000, 100_000)]);
+        let wasted = SliceSet { sharing: false, ..set(&[capacity(660_000)]) };
+        assert_eq!(of(&wasted, false), [capacity(330_000)]);
+    }
+
+    #[test]
+    fn ids_go_there_and_back_and_others_are_refused() {
+        let lease = lease(250_000);
+        for id in 0..10 {
+            assert_eq!(lease.outer_id(id).and_then(|outer| lease.inner_id(outer)), Some(id));
+        }
+        assert_eq!((lease.outer_id(10), lease.inner_id(11), lease.inner_id(22)), (None, None, None));
+        let mut beyond = set(&[SliceParameters::Capacity(1_000)]);
+        beyond.slices[0].id = 10;
+        let refused = lease.outer(&beyond, true, 50).unwrap_err();
+        assert_eq!(refused.detail, "slice 10: ids are 0 to 9");
+        assert_eq!((lease.prbs(50), lease.prbs(1), lease.offered(1_001)), (13, 1, 250));
+    }
+
+    #[test]
+    fn an_allocation_of_its_whole_carrier_is_one_of_the_whole() {
+        let ue = |rnti, prbs| UeAllocation { rnti, prbs, mcs: None };
+        let of = |ues| SliceAllocation { slice: 3, slot: None, slots: 2, ues };
+        let outer = lease(250_000).allocation(&of(vec![ue(1, 10), ue(2, 3)]), 50).unwrap();
+        assert_eq!((outer.slice, outer.ues), (15, vec![ue(1, 38), ue(2, 11)]), "of 13, and of 50");
+        assert_eq!(lease(1).allocation(&of(vec![ue(1, 1)]), 50).unwrap().ues, [ue(1, 50)]);
+    }
+
+    #[test]
+    fn what_is_not_its_own_to_choose_is_refused() {
+        let refused = |change: fn(&mut SliceSet)| {
+            let mut set = set(&[SliceParameters::Capacity(500_000)]);
+            change(&mut set);
+            lease(500_000).outer(&set, true, 50).unwrap_err().reason
+        };
+        assert_eq!(refused(|set| set.sharing = false), Reason::NotSupported);
+        assert_eq!(refused(|set| set.algorithm = SliceAlgorithm::Edf), Reason::NotSupported);
+        assert_eq!(refused(|set| set.algorithm = SliceAlgorithm::None), Reason::NotSupported);
+        assert_eq!(refused(|set| set.slices[0].parameters = SliceParameters::Capacity(1)), Reason::Invalid);
+        let many = |set: &mut SliceSet| {
+            set.slices[0].parameters = SliceParameters::Capacity(10);
+            set.slices = (0..8).map(|id| Slice { id, ..set.slices[0].clone() }).collect();
+        };
+        assert_eq!(refused(many), Reason::TooMany);
+    }
+}

@@ -1,0 +1,136 @@
+//! Who shares, and what is agreed with them.
+use super::lease::Lease;
+use crate::north::Fault;
+use crate::ues::Choice;
+use ranlab_wire::e2sm::SmError;
+use ranlab_wire::e2sm::rrc::RrcEvent;
+use ranlab_wire::e2sm::slice::{SLICES_MAX, WHOLE_PPM};
+use serde_json::{Value as Json, json};
+
+/// Operators at most: each needs a slice, and one is nobody's.
+pub const TENANTS_MAX: usize = SLICES_MAX - 1;
+
+/// An operator.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// For people.
+    pub name: String,
+    share_ppm: u32,
+    subscribers: Vec<(String, Choice)>,
+}
+
+/// Operators that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VirtError {
+    /// A share that is none.
+    #[error("{0}: a share is above 0 and at most 1")]
+    Share(String),
+    /// Shares add up to more than there is.
+    #[error("the operators' shares add up to more than 1")]
+    Overcommitted,
+    /// Whose UEs are an operator's.
+    #[error("{0}: {1}; write a network (001.01) or a slice (1-0000ff)")]
+    Subscribers(String, String),
+    /// Too many, or none.
+    #[error("there are 1 to {TENANTS_MAX} operators")]
+    Count,
+    /// Two of one name.
+    #[error("there are two operators {0}")]
+    Twice(String),
+    /// So many ids for each, that there are not enough.
+    #[error("{0} slice ids for each operator are not to be had; 1 to {1} are")]
+    Ids(u16, u16),
+    /// There is no such period.
+    #[error(transparent)]
+    Period(#[from] SmError),
+}
+
+impl Tenant {
+    /// An operator with a share of every carrier, 0 to 1, and whose UEs it has: networks and slices that UEs chose.
+    ///
+    /// # Errors
+    /// The share or one of the subscribers is none.
+    pub fn new(name: &str, share: f64, subscribers: &[&str]) -> Result<Self, VirtError> {
+        let share_ppm = (share * f64::from(WHOLE_PPM)).round();
+        if !(1.0..=f64::from(WHOLE_PPM)).contains(&share_ppm) {
+            return Err(VirtError::Share(name.to_owned()));
+        }
+        let choice = |text: &&str| {
+            let (plmn, snssai) = if text.contains('.') { (Some(*text), None) } else { (None, Some(*text)) };
+            let choice = Choice::new(plmn, snssai);
+            let wrong = |fault: Fault| VirtError::Subscribers(name.to_owned(), fault.detail().to_owned());
+            Ok::<_, VirtError>(((*text).to_owned(), choice.map_err(wrong)?))
+        };
+        let subscribers = subscribers.iter().map(choice).collect::<Result<Vec<_>, _>>()?;
+        if subscribers.is_empty() {
+            return Err(VirtError::Subscribers(name.to_owned(), "it has no subscribers".to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), share_ppm: share_ppm as u32, subscribers })
+    }
+}
+
+/// What is agreed with the operators.
+#[derive(Debug)]
+pub(super) struct Tenants {
+    pub(super) names: Vec<String>,
+    pub(super) leases: Vec<Lease>,
+    subscribers: Vec<Vec<(String, Choice)>>,
+    pub(super) sharing: bool,
+}
+
+impl Tenants {
+    pub(super) fn new(tenants: &[Tenant], sharing: bool, ids: u16) -> Result<Self, VirtError> {
+        if !(1..=TENANTS_MAX).contains(&tenants.len()) {
+            return Err(VirtError::Count);
+        }
+        if let Some((_, twice)) =
+            tenants.iter().enumerate().find(|(n, it)| tenants[..*n].iter().any(|other| other.name == it.name))
+        {
+            return Err(VirtError::Twice(twice.name.clone()));
+        }
+        if tenants.iter().map(|it| u64::from(it.share_ppm)).sum::<u64>() > u64::from(WHOLE_PPM) {
+            return Err(VirtError::Overcommitted);
+        }
+        // TENANTS_MAX is small. One id besides the operator's own is for its share as a whole, and 0 is nobody's.
+        let count = tenants.len() as u16;
+        let ids_max = u16::MAX / count - 1;
+        if !(1..=ids_max).contains(&ids) {
+            return Err(VirtError::Ids(ids, ids_max));
+        }
+        let slices = (SLICES_MAX - 1) / tenants.len();
+        let lease = |(n, it): (u16, &Tenant)| Lease {
+            share_ppm: it.share_ppm,
+            first_id: 1 + n * (ids + 1),
+            ids,
+            slices,
+        };
+        Ok(Self {
+            names: tenants.iter().map(|it| it.name.clone()).collect(),
+            leases: (0..).zip(tenants).map(lease).collect(),
+            subscribers: tenants.iter().map(|it| it.subscribers.clone()).collect(),
+            sharing,
+        })
+    }
+
+    /// Whose UE it is: the first that has such subscribers.
+    pub(super) fn of(&self, ue: &RrcEvent) -> Option<usize> {
+        self.subscribers.iter().position(|choices| choices.iter().any(|(_, choice)| choice.fits(ue)))
+    }
+
+    /// What is agreed, for people and programs.
+    pub(super) fn as_json(&self) -> Json {
+        let all = self.names.iter().zip(&self.leases).zip(&self.subscribers);
+        let tenant = |((name, lease), subscribers): ((&String, &Lease), &Vec<(String, _)>)| {
+            let subscribers: Vec<_> = subscribers.iter().map(|(text, _)| text).collect();
+            json!({
+                "name": name,
+                "share": f64::from(lease.share_ppm) / f64::from(WHOLE_PPM),
+                "subscribers": subscribers,
+                "first_slice": lease.first_id,
+                "slice_ids": lease.ids,
+                "slices_max": lease.slices,
+            })
+        };
+        json!({ "sharing": self.sharing, "tenants": all.map(tenant).collect::<Vec<_>>() })
+    }
+}

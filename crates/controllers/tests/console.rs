@@ -1,0 +1,270 @@
+//! The console, by its resources, in virtual time.
+#![allow(clippy::unwrap_used)]
+mod lab;
+
+use lab::Lab;
+use ranlab_controllers::console::{Console, ConsoleHandle, Filter, Line, Listener, Notification};
+use ranlab_e2::ric::Method;
+use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_wire::e2sm::slice::SliceModel;
+use ranlab_wire::e2sm::{Model, slice};
+use serde_json::{Value as Json, json};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const NODE: &str = "gnb 505.01 5";
+
+/// A base station with a UE 1 in two slices, and the console of its RIC.
+fn lab() -> (Lab, ConsoleHandle) {
+    let (console, handle) = Console::new();
+    let mut lab = Lab::new(Box::new(console));
+    let plmn = Plmn::new(505, 1, 2);
+    let n = lab.station(GlobalE2NodeId::gnb(plmn, 5, 32));
+    let station = &mut lab.stations[n];
+    station.cell.attach(&mut station.agent, 1, plmn, None);
+    lab.pass(200 * MS);
+    (lab, handle)
+}
+
+fn post(lab: &mut Lab, path: &str, body: &Json) -> (u16, Json) {
+    lab.ask(Method::Post, path, &body.to_string())
+}
+
+fn next(listener: &mut Listener) -> Option<Json> {
+    match listener.poll_next(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Some(Line::Indication(line) | Line::Ended(line))) => {
+            Some(serde_json::from_slice(&line).unwrap())
+        }
+        Poll::Ready(other) => panic!("{other:?}"),
+        Poll::Pending => None,
+    }
+}
+
+fn notified(handle: &ConsoleHandle) -> Option<Notification> {
+    match handle.poll_notification(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(notification) => Some(notification),
+        Poll::Pending => None,
+    }
+}
+
+const HALVES: &str = r#"{"configure": {"algorithm": "nvs", "sharing": false, "slices": [
+    {"id": 1, "label": "white", "scheduler": "pf", "parameters": {"capacity": 500000}},
+    {"id": 2, "label": "", "scheduler": "rr", "parameters": {"capacity": 500000}}]}}"#;
+
+fn control(message: Json) -> Json {
+    json!({ "node": NODE, "sm": "slice", "message": message })
+}
+
+#[test]
+fn a_subscription_is_made_heard_and_ended() {
+    let (mut lab, handle) = lab();
+    let mut all = handle.feed.listen(Filter::default()).unwrap();
+    let wanted = json!({ "node": NODE, "sm": "SLICE", "period_ms": 100 });
+    let (status, made) = post(&mut lab, "subscriptions", &wanted);
+    assert_eq!((status, &made["state"], &made["sm"]), (201, &json!("active"), &json!("slice")), "{made}");
+    lab.pass(250 * MS);
+    let told = next(&mut all).unwrap();
+    assert_eq!((&told["node"], &told["subscription"]), (&json!(NODE), &made["id"]));
+    assert!(told["rows"].is_array() && told["tstamp_us"].is_u64(), "{told}");
+    let path = format!("subscriptions/{}", made["id"]);
+    let shown = lab.get(&path);
+    assert_eq!(
+        (&shown["indications"], &shown["lost"], &shown["malformed"]),
+        (&json!(2), &json!(0), &json!(0))
+    );
+    assert_eq!(lab.get("subscriptions")["subscriptions"][0]["id"], made["id"]);
+    // By O-RAN SC's name of the node, by the function's number and in octets it is the same.
+    let octets = json!({ "node": "gnb_505_001_00000005", "function": slice::DEFAULT_FUNCTION_ID,
+        "event_trigger": shown["event_trigger"], "actions": [{ "id": 0 }] });
+    let (status, second) = post(&mut lab, "subscriptions", &octets);
+    assert_eq!((status, &second["period_ms"]), (201, &json!(100)), "{second}");
+}
+
+#[test]
+fn what_cannot_be_subscribed_says_why() {
+    let (mut lab, _) = lab();
+    for (body, status, words) in [
+        (json!({ "node": "gnb 505.01 6", "sm": "slice" }), 404, "there is no node"),
+        (
+            json!({ "node": NODE, "sm": "slick" }),
+            404,
+            "there is no service model \"slick\"; there is hw, mac",
+        ),
+        (json!({ "node": NODE }), 422, "one of sm"),
+        (json!({ "node": NODE, "function": 4_000 }), 409, "has no such function; it has "),
+        (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
+        (json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }), 422, "not both"),
+        (json!({ "node": NODE, "sm": "slice", "event_trigger": "0" }), 422, "hexadecimal"),
+        (json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }), 409, "it is refused: "),
+        (json!({ "node": NODE, "sm": "slice", "periods": 1 }), 422, "unknown field"),
+    ] {
+        let (got, said) = post(&mut lab, "subscriptions", &body);
+        assert_eq!(got, status, "{body}: {said}");
+        assert!(said["detail"].as_str().unwrap().contains(words), "{body}: {said}");
+    }
+    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
+    assert_eq!(lab.ask(Method::Get, "subscriptions/1", "").0, 404);
+    assert_eq!(lab.ask(Method::Put, "subscriptions", "").0, 405);
+}
+
+#[test]
+fn a_command_by_names_or_in_octets_is_acknowledged_or_refused_in_the_base_stations_words() {
+    let (mut lab, _) = lab();
+    let (status, done) = post(&mut lab, "control", &control(serde_json::from_str(HALVES).unwrap()));
+    assert_eq!((status, done), (200, json!({ "result": "acknowledged", "outcome": null })));
+    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2);
+    let third =
+        json!({ "add": { "id": 3, "label": "", "scheduler": "pf", "parameters": { "capacity": 1 } } });
+    let (status, refused) = post(&mut lab, "control", &control(third));
+    assert_eq!((status, &refused["outcome"]["reason"]), (409, &json!("overcommitted")), "{refused}");
+    let by_names =
+        ranlab_wire::e2sm::Form::Fields(vec![("delete".into(), ranlab_wire::e2sm::Form::Integer(2))]);
+    let (_, octets) =
+        SliceModel.control(SliceModel.encoding(), ranlab_wire::e2sm::Form::Null, by_names).unwrap();
+    let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    let (status, _) = post(&mut lab, "control", &control(digits.into()));
+    assert_eq!((status, lab.stations[0].cell.state().set.slices.len()), (200, 1));
+    for (message, status, words) in [
+        (json!("zz"), 422, "hexadecimal"),
+        (json!(7), 422, "hexadecimal"),
+        (json!({ "remove": 1 }), 409, "\"remove\" is no name of it"),
+        (json!({ "delete": 70_000 }), 409, "70000 is outside 0..65535"),
+        (json!("ffffffff"), 409, "it is refused"),
+    ] {
+        let (got, said) = post(&mut lab, "control", &control(message.clone()));
+        assert_eq!(got, status, "{message}: {said}");
+        assert!(said["detail"].as_str().unwrap().contains(words), "{message}: {said}");
+    }
+    let silent = json!({ "node": NODE, "sm": "slice", "message": { "delete": 9 }, "ack": false });
+    assert_eq!(post(&mut lab, "control", &silent), (202, json!({ "result": "sent" })));
+}
+
+fn oran(port: u16, trigger: &[u8]) -> Json {
+    json!({
+        "ClientEndpoint": { "Host": "service-ricxapp", "HTTPPort": port, "RMRPort": 4560 },
+        "Meid": "gnb_505_001_00000005",
+        "RANFunctionID": slice::DEFAULT_FUNCTION_ID,
+        "SubscriptionDetails": [{
+            "XappEventInstanceId": 7, "EventTriggers": trigger,
+            "ActionToBeSetupList": [{ "ActionID": 0, "ActionType": "report", "ActionDefinition": null }],
+        }],
+    })
+}
+
+fn trigger() -> Vec<u8> {
+    SliceModel.periodic(SliceModel.encoding(), 100 * MS).unwrap().to_vec()
+}
+
+#[test]
+fn subscriptions_in_o_ran_scs_form_are_answered_at_once_and_then_told_of() {
+    let (mut lab, handle) = lab();
+    let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
+    assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
+    let told = notified(&handle).unwrap();
+    assert_eq!(told.to.to_string(), "127.0.0.1:8091", "it is told where it asked from");
+    let ours = told.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
+    let expected = json!({ "XappEventInstanceId": 7, "E2EventInstanceId": ours });
+    assert_eq!(told.body, json!({ "SubscriptionId": "1", "SubscriptionInstances": [expected] }));
+    let listed = lab.get("oran/subscriptions");
+    assert_eq!(
+        (&listed[0]["Meid"], &listed[0]["SubscriptionInstances"]),
+        (&json!("gnb_505_001_00000005"), &json!([ours]))
+    );
+    // In the other form it is seen, and not to be ended.
+    assert_eq!(lab.ask(Method::Delete, &format!("subscriptions/{ours}"), "").0, 409);
+    // One that the base station refuses.
+    assert_eq!(post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &[0xff; 5])).0, 201);
+    let refused = notified(&handle).unwrap().body;
+    assert!(refused["SubscriptionInstances"][0]["ErrorCause"].is_string(), "{refused}");
+    // Both are kept until who made them ends them.
+    assert_eq!(lab.get("oran/subscriptions")[1]["SubscriptionInstances"], json!([]));
+    for id in ["1", "2"] {
+        lab.begin_and_end(Method::Delete, &format!("oran/subscriptions/{id}"), 204);
+    }
+    assert_eq!(
+        (lab.get("oran/subscriptions"), lab.get("subscriptions")["subscriptions"].clone()),
+        (json!([]), json!([]))
+    );
+}
+
+/// As `ricxappframe` of PyPI spells it.
+#[test]
+fn both_spellings_are_taken() {
+    let (mut lab, handle) = lab();
+    let body = json!({
+        "subscription_id": null,
+        "client_endpoint": { "host": "xapp", "http_port": 8_091, "rmr_port": 4_560 },
+        "meid": NODE, "ran_function_id": slice::DEFAULT_FUNCTION_ID,
+        "subscription_details": [{
+            "xapp_event_instance_id": 7, "event_triggers": trigger(),
+            "action_to_be_setup_list": [{ "action_id": 0, "action_type": "report", "action_definition": [] }],
+        }],
+    });
+    assert_eq!(post(&mut lab, "oran/subscriptions/10.0.0.7", &body).0, 201);
+    assert_eq!(notified(&handle).unwrap().to.to_string(), "10.0.0.7:8091");
+    for (wrong, status) in [(json!({}), 400), (json!([]), 400), (json!({ "Meid": 1 }), 400)] {
+        assert_eq!(post(&mut lab, "oran/subscriptions/10.0.0.7", &wrong).0, status, "{wrong}");
+    }
+    let mut elsewhere = body;
+    elsewhere["meid"] = "gnb_001_001_00000001".into();
+    assert_eq!(post(&mut lab, "oran/subscriptions/10.0.0.7", &elsewhere).0, 404);
+}
+
+#[test]
+fn who_listens_hears_that_a_subscription_has_ended() {
+    let (mut lab, handle) = lab();
+    let mut all = handle.feed.listen(Filter::default()).unwrap();
+    let wanted = json!({ "node": NODE, "sm": "slice", "period_ms": 10_000 });
+    let (_, made) = post(&mut lab, "subscriptions", &wanted);
+    lab.cut(0, 0);
+    lab.stations.clear();
+    lab.pass(Duration::from_secs(700));
+    let last = std::iter::from_fn(|| next(&mut all)).last().unwrap();
+    assert_eq!((&last["subscription"], last["ended"].is_string()), (&made["id"], true), "{last}");
+    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
+}
+
+#[test]
+fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
+    let (mut lab, _) = lab();
+    let mut wanted = control(serde_json::from_str(HALVES).unwrap());
+    wanted["effect"] =
+        json!({ "sm": "traffic", "columns": ["rlc_sojourn_us"], "periods": 5, "period_ms": 100 });
+    let (status, said) = post(
+        &mut lab,
+        "control",
+        &json!({ "node": NODE, "sm": "slice", "message": "00",
+        "effect": { "sm": "traffic", "columns": ["colour"], "periods": 1 } }),
+    );
+    assert_eq!(status, 409, "{said}");
+    let columns = said["detail"].as_str().unwrap().to_owned();
+    assert!(columns.contains("is no column with numbers; there are "), "{columns}");
+    let column = columns.rsplit(' ').next().unwrap().to_owned();
+    wanted["effect"]["columns"] = json!([column]);
+    lab.begin(Method::Post, "control", &wanted.to_string());
+    lab.pass(Duration::from_millis(450));
+    assert!(lab.stations[0].cell.state().set.slices.is_empty(), "first it looks");
+    lab.pass(Duration::from_millis(300));
+    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "then it commands");
+    lab.pass(Duration::from_millis(600));
+    let (status, told) = lab.ended();
+    assert_eq!(
+        (status, &told["result"], &told["effect"]["periods"]),
+        (200, &json!("acknowledged"), &json!(5)),
+        "{told}"
+    );
+    let column = &told["effect"]["columns"][&column];
+    assert!(column["before"].is_number() && column["after"].is_number(), "{told}");
+    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "nothing stays");
+    wanted["effect"]["periods"] = json!(0);
+    assert_eq!(post(&mut lab, "control", &wanted).0, 409);
+    // A base station that is silent.
+    wanted["effect"]["periods"] = json!(2);
+    lab.begin(Method::Post, "control", &wanted.to_string());
+    lab.cut(0, 0);
+    lab.stations.clear();
+    lab.pass(Duration::from_secs(8));
+    let (status, said) = lab.ended();
+    assert_eq!(status, 504, "{said}");
+}

@@ -1,0 +1,198 @@
+//! KPM at a base station ([`ranlab_wire::e2sm::kpm`]): report styles 1 to 5.
+//!
+//! | asked | answer |
+//! |---|---|
+//! | a measurement that there is not, a label, a cell | the action is refused: senders of half of what was asked were taken for broken |
+//! | a condition on a UE's slice, or that there is one | holds for the UEs whose slice it is; any other refuses the action |
+//! | granularity | divides the report period into [`RECORDS_MAX`] records at most; each is of the time since the one before |
+//! | nobody fulfils the conditions, or the UE is not there | no indication |
+mod matching;
+mod reading;
+
+use super::periods::Periods;
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use matching::Plan;
+use ranlab_wire::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, RicIndicationType};
+use ranlab_wire::e2sm::kpm::{
+    ActionDefinition, EventTrigger, IndicationHeader, IndicationMessage, Kpm, TimeStamp,
+};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, common};
+pub use reading::{Reading, UeReading};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Records of a report, at most.
+pub const RECORDS_MAX: u32 = 100;
+/// Who a header says that sends.
+const SENDER: &str = "ranlab";
+
+/// The base station behind the function.
+pub trait KpmSource: Send {
+    /// Its counters at this moment, of all its UEs.
+    fn read(&mut self, now: Time) -> Reading;
+
+    /// What this type of node calls a UE, by its number (its C-RNTI).
+    fn name(&self, number: u32) -> common::UeId;
+
+    /// The time of day, microseconds since the Unix epoch.
+    fn tstamp_us(&self, now: Time) -> i64;
+
+    /// A report was sent this much after its time.
+    fn reported(&mut self, lateness: Duration) {
+        let _ = lateness;
+    }
+}
+
+struct Action {
+    id: ranlab_wire::e2ap::RicActionId,
+    plan: Plan,
+    /// Ticks of the subscription between two records.
+    every: u32,
+}
+
+struct Subscribed {
+    actions: Vec<Action>,
+    /// Ticks that have passed, and those between two reports.
+    ticks: u32,
+    per_report: u32,
+    period: Duration,
+}
+
+struct Function<S> {
+    source: S,
+    periods: Periods,
+    subscriptions: BTreeMap<SubscriptionId, Subscribed>,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID`].
+pub fn function(source: impl KpmSource + 'static) -> Box<dyn RanFunction> {
+    Box::new(Function { source, periods: Periods::default(), subscriptions: BTreeMap::new() })
+}
+
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+
+/// The greatest number that divides both.
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+/// What an action wants, and its granularity.
+fn wanted(action: &ActionToBeSetup, period_ms: u32) -> Result<(Plan, u32), Cause> {
+    let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
+    let definition = definition.and_then(|it| ActionDefinition::decode_as(Encoding::Per, it).ok());
+    let (plan, granularity_ms) = definition.and_then(|it| Plan::new(it.format)).ok_or(ACTION)?;
+    let divides = period_ms.is_multiple_of(granularity_ms) && period_ms / granularity_ms <= RECORDS_MAX;
+    if divides { Ok((plan, granularity_ms)) } else { Err(ACTION) }
+}
+
+impl<S: KpmSource> Function<S> {
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(at) = self.periods.next() {
+            ctx.wake_at(at);
+        }
+    }
+}
+
+impl<S: KpmSource> RanFunction for Function<S> {
+    fn description(&self) -> FunctionDescription {
+        FunctionDescription {
+            oid: Kpm::OID.to_owned(),
+            definition: Bytes::from_static(Kpm::DEFINITION),
+            revision: Kpm::REVISION,
+        }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let trigger = EventTrigger::decode_as(Encoding::Per, subscription.event_trigger);
+        let period_ms = trigger.map_err(|_| TRIGGER)?.period_ms;
+        Kpm::periodic(Duration::from_millis(period_ms.into())).map_err(|_| TRIGGER)?;
+        let mut plans = Vec::new();
+        let admission = Admission::each(subscription.actions, |action| {
+            plans.push((action.id, wanted(action, period_ms)?));
+            Ok(())
+        });
+        if plans.is_empty() {
+            return Ok(admission);
+        }
+        let tick_ms =
+            plans.iter().fold(period_ms, |tick_ms, (_, (_, every_ms))| common_divisor(tick_ms, *every_ms));
+        let before = self.source.read(ctx.now());
+        let action = |(id, (mut plan, every_ms)): (_, (Plan, u32))| {
+            plan.begin(before.clone());
+            Action { id, plan, every: every_ms / tick_ms }
+        };
+        let subscribed = Subscribed {
+            actions: plans.into_iter().map(action).collect(),
+            ticks: 0,
+            per_report: period_ms / tick_ms,
+            period: Duration::from_millis(period_ms.into()),
+        };
+        self.subscriptions.insert(subscription.id, subscribed);
+        self.periods.add(subscription.id, ctx.now(), Duration::from_millis(tick_ms.into()));
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.subscriptions.remove(&id);
+        self.periods.remove(id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        _: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid))
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        while let Some(due) = self.periods.pop(now) {
+            let Some(subscribed) = self.subscriptions.get_mut(&due.subscription) else { continue };
+            let reading = self.source.read(now);
+            let ues = ctx.ues_of(due.subscription);
+            let seen = |number: u32| ues.is_all() || ues.contains(UeId(number.into()));
+            subscribed.ticks += 1;
+            for action in &mut subscribed.actions {
+                if subscribed.ticks.is_multiple_of(action.every) {
+                    action.plan.take(&reading, seen);
+                }
+            }
+            if subscribed.ticks < subscribed.per_report {
+                continue;
+            }
+            subscribed.ticks = 0;
+            let begun_us = self.source.tstamp_us(now) - subscribed.period.as_micros() as i64;
+            let header = IndicationHeader {
+                sender: Some(SENDER.to_owned()),
+                vendor: Some(SENDER.to_owned()),
+                ..TimeStamp::ntp(begun_us).into()
+            };
+            for action in &mut subscribed.actions {
+                let Some(format) = action.plan.report(|number| self.source.name(number)) else { continue };
+                let message = IndicationMessage::from(format).to_octets(Encoding::Per);
+                let header = header.to_octets(Encoding::Per);
+                // Values are within their constraints, lists within what a node has of UEs.
+                let (Ok(header), Ok(message)) = (header, message) else { continue };
+                let _ = ctx.indicate(Indication {
+                    subscription: due.subscription,
+                    action: action.id,
+                    kind: RicIndicationType::Report,
+                    header: &header,
+                    message: &message,
+                    call_process_id: None,
+                });
+            }
+            self.source.reported(now.since(due.at));
+        }
+        self.wake(ctx);
+    }
+}

@@ -1,0 +1,203 @@
+//! Where users get stuck: one sentence of likely cause, for the log, for events and for northbound interfaces. Nothing is
+//! decided by it.
+use super::Side;
+use super::links::Links;
+use crate::Time;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{
+    Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RejectReason, Rejection, Version,
+};
+use ranlab_wire::e2sm::{self, Encoding};
+use ranlab_wire::e42;
+use ranlab_wire::per::DecodeFault;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Hints remembered at most; beyond, the oldest goes.
+const HINTS_MAX: usize = 64;
+/// Periods without a report after which a subscription is called silent ...
+const SILENT_PERIODS: u32 = 3;
+/// ... but not before this time: the way there and back counts, too.
+const SILENT_MIN: Duration = Duration::from_secs(1);
+
+/// What is likely wrong with a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// From where it connected.
+    pub peer: Arc<str>,
+    /// Who it is, if it is set up.
+    pub node: Option<GlobalE2NodeId>,
+    /// Which function this is about, if it is about one.
+    pub function: Option<RanFunctionId>,
+    /// What happened and its likely cause, in one sentence.
+    pub sentence: &'static str,
+    /// When it happened last.
+    pub last: Time,
+    /// How often it has happened.
+    pub times: u64,
+}
+
+/// The latest hints, each once however often it happens.
+#[derive(Debug, Default)]
+pub(super) struct Hints(VecDeque<Hint>);
+
+impl Hints {
+    /// Remembers a hint; whether it is new.
+    fn add(&mut self, hint: Hint) -> bool {
+        let same = |known: &&mut Hint| {
+            host(&known.peer) == host(&hint.peer)
+                && (known.node, known.function, known.sentence) == (hint.node, hint.function, hint.sentence)
+        };
+        if let Some(known) = self.0.iter_mut().find(same) {
+            (known.peer, known.last, known.times) = (hint.peer, hint.last, known.times + 1);
+            return false;
+        }
+        if self.0.len() >= HINTS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(hint);
+        true
+    }
+
+    /// What was silent speaks.
+    pub(super) fn clear_silence(&mut self, node: &GlobalE2NodeId, function: RanFunctionId) {
+        self.0.retain(|hint| {
+            (hint.node.as_ref(), hint.function) != (Some(node), Some(function))
+                || !SILENT.contains(&hint.sentence)
+        });
+    }
+
+    /// All of them, the oldest first.
+    pub(super) fn all(&self) -> Vec<Hint> {
+        self.0.iter().cloned().collect()
+    }
+}
+
+/// A peer comes back from another port.
+fn host(peer: &str) -> &str {
+    peer.rsplit_once(':').map_or(peer, |(host, _)| host)
+}
+
+/// A setup of another protocol's side, at this one.
+const SETUP_AT_E42: &str = "a base station's setup came to the listener for xApps: base stations connect to the address of \
+     --e2, port 36421 unless told otherwise (36422, which O-RAN SC's E2T has for E2, is FlexRIC's and this RIC's port for xApps)";
+const SETUP_AT_E2: &str = "an xApp's setup came to the listener for base stations: xApps join at the address of --e42, port \
+     36422 unless told otherwise";
+const NO_SETUP: &str = "the first message is no E2 setup: is this the address of --e2, and does the peer speak E2AP here (not \
+     HTTP, X2AP or NGAP)? A base station that has missed a restart of the RIC has to connect anew";
+const OTHER_VERSION: &str = "the peer is built for another version of E2AP, or of a service model, than its messages claim: \
+     build base station and RIC for the same one (v2.03 and v3.01 need TransactionID and E2nodeComponentConfigAddition, v1.01 \
+     has neither)";
+const CUT: &str = "the message ends before its contents do: a fixed buffer of the peer cut it (e2sim's takes 10,000 octets, \
+     about ten UEs), or its encoder counted wrongly";
+const MALFORMED: &str = "the peer's encoder wrote what aligned PER does not allow: see whether a later release of it mends \
+     that; the message was dropped, all else goes on";
+const SAME_ID: &str = "two base stations have the same id: give each its own (gnb_id, ran_node_name); one that has just \
+     restarted is let in after its old connection has been silent for 10 s";
+const FULL: &str = "as many base stations are connected as are allowed: --max-nodes allows more";
+const NOT_LISTED: &str = "The RIC has a list of base stations (--admit): add this one by its network or name; one listed \
+    with @NAME has to come over tls:// with a certificate for that name.";
+const SETS_UP_AGAIN: &str = "it sets up again and again: it does not take the RIC's answer, most likely because it is built for \
+     another version of E2AP; its own log says why";
+const NO_SUCH_FUNCTION: &str = "the base station has no RAN function of that number: numbers are each base station's own choice \
+     (KPM is 2 with some and 147 with others), find the function by its OID";
+const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may lack the style, a measurement's name or the \
+     period; style 5 wants two UE ids or more, styles 3 and 4 a condition that it knows";
+const SILENT_KPM: &str = "the subscription was admitted and is silent: KPM reports come when a UE is attached and matches the \
+     condition (OpenAirInterface: its S-NSSAI), and when there is a value (srsRAN and OCUDU: not before a granularity period has \
+     passed); the granularity period must divide the period";
+const SILENT_OTHER: &str = "the subscription was admitted and is silent: is a UE attached, and does the base station report at \
+     this period?";
+const SILENT: [&str; 2] = [SILENT_KPM, SILENT_OTHER];
+
+fn is_kpm(oid: Option<&str>) -> bool {
+    let model = oid.and_then(e2sm::by_oid);
+    model.is_some_and(|model| model.oid() == e2sm::kpm::OID)
+}
+
+/// About the first message of a connection, which is no setup of its side.
+pub(super) fn of_first(side: Side, pdu: &[u8]) -> Option<&'static str> {
+    match side {
+        Side::E42 if Version::of_setup(pdu).is_some() => Some(SETUP_AT_E42),
+        Side::E2 if matches!(pdu, [0x00, 0x01, ..]) => None,
+        Side::E2 if e42::numbering_of(pdu).is_some() => Some(SETUP_AT_E2),
+        Side::E2 => Some(NO_SETUP),
+        _ => None,
+    }
+}
+
+/// About a message that could not be read.
+pub(super) const fn of_rejection(rejection: &Rejection) -> &'static str {
+    let RejectReason::Syntax(error) = &rejection.reason else { return OTHER_VERSION };
+    match error.fault {
+        DecodeFault::Missing(_)
+        | DecodeFault::UnknownIe(_)
+        | DecodeFault::UnknownAlternative(_)
+        | DecodeFault::OutOfRange { .. } => OTHER_VERSION,
+        DecodeFault::Truncated | DecodeFault::InvalidLength => CUT,
+        _ => MALFORMED,
+    }
+}
+
+/// About a setup that is refused.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SetupRefused {
+    SameId,
+    Full,
+    TooOften,
+    NotListed,
+}
+
+impl SetupRefused {
+    pub(super) const fn hint(self) -> &'static str {
+        match self {
+            Self::SameId => SAME_ID,
+            Self::Full => FULL,
+            Self::TooOften => SETS_UP_AGAIN,
+            Self::NotListed => NOT_LISTED,
+        }
+    }
+}
+
+/// About a subscription that is refused, by the RIC or by the base station.
+pub(super) fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
+    match cause {
+        Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid) => Some(NO_SUCH_FUNCTION),
+        _ if is_kpm(oid) => Some(KPM_REFUSED),
+        _ => None,
+    }
+}
+
+/// About a subscription without a report.
+pub(super) fn of_silence(oid: Option<&str>) -> &'static str {
+    if is_kpm(oid) { SILENT_KPM } else { SILENT_OTHER }
+}
+
+/// How often an event trigger asks for a report, if its model is in the registry and reports at intervals.
+pub(super) fn period(oid: Option<&str>, trigger: &Bytes) -> Option<Duration> {
+    let model = e2sm::by_oid(oid?)?;
+    let encoding: Encoding = model.encoding();
+    model.period(encoding, trigger).ok().flatten()
+}
+
+/// How long a subscription of that period may say nothing.
+pub(super) fn patience(period: Duration) -> Duration {
+    period.saturating_mul(SILENT_PERIODS).max(SILENT_MIN)
+}
+
+impl Links {
+    /// Tells of a hint, if it is a new one.
+    pub(super) fn hint(
+        &mut self,
+        peer: Arc<str>,
+        node: Option<GlobalE2NodeId>,
+        function: Option<RanFunctionId>,
+        sentence: &'static str,
+    ) {
+        let hint = Hint { peer, node, function, sentence, last: self.now(), times: 1 };
+        if self.hints.add(hint.clone()) {
+            self.event(super::RicEvent::Hint(hint));
+        }
+    }
+}

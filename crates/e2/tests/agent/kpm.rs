@@ -1,0 +1,207 @@
+//! KPM behind an agent: each report style, and what is refused.
+use crate::bench::*;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::*;
+use ranlab_e2::functions::kpm::{self, KpmSource, Reading, UeReading};
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::common::{Snssai, UeId as Name};
+use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const PERIOD_MS: u32 = 100;
+
+/// UEs 1 to 4, of which UE `n` sends `n` Mbit/s and uses `n` of 10 resource blocks; the odd ones are in slice 1, the
+/// others in slice 2.
+struct Four;
+
+impl KpmSource for Four {
+    fn read(&mut self, now: Time) -> Reading {
+        let us = now.as_nanos() / 1_000;
+        let ue = |number: u32| {
+            let n = u64::from(number);
+            let reading = UeReading {
+                slices: vec![Snssai { sst: if n % 2 == 1 { 1 } else { 2 }, sd: None }],
+                delivered_bytes: [us * n / 8, 0],
+                pdcp_sdu_bytes: [us * n / 8, 0],
+                prbs: [us * n, us],
+                rlc_delay_us: 100.0 * n as f64,
+            };
+            (number, reading)
+        };
+        Reading { at_us: us, prbs: 10, prbs_offered: us * 10, ues: (1..=4).map(ue).collect() }
+    }
+
+    fn name(&self, number: u32) -> Name {
+        Name::du(number)
+    }
+
+    fn tstamp_us(&self, now: Time) -> i64 {
+        now.as_nanos() as i64 / 1_000
+    }
+}
+
+fn bench() -> Bench {
+    speaking(Version::V2_03)
+}
+
+fn speaking(version: Version) -> Bench {
+    let mut agent = Agent::new(config().with(|it| it.version = version));
+    agent.register(kpm::function(Four), Some(DEFAULT_FUNCTION_ID)).unwrap();
+    let mut bench = Bench::up(agent, version);
+    (1..=4).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
+    bench
+}
+
+fn asking(formats: impl IntoIterator<Item = ActionFormat>) -> Message {
+    let octets = |format| ActionDefinition::from(format).to_octets(Encoding::Per).unwrap();
+    let action =
+        |(id, format)| ActionToBeSetup { definition: Some(octets(format)), ..ActionToBeSetup::report(id) };
+    let event_trigger = EventTrigger { period_ms: PERIOD_MS }.to_octets(Encoding::Per).unwrap();
+    let actions = (0..).zip(formats).map(action).collect();
+    Message::RicSubscriptionRequest(RicSubscriptionRequest {
+        request_id: request_id(1),
+        function_id: DEFAULT_FUNCTION_ID,
+        details: RicSubscriptionDetails { event_trigger, actions },
+        start_time: None,
+        end_time: None,
+    })
+}
+
+fn heard(sent: &[Message]) -> Vec<(IndicationHeader, MessageFormat)> {
+    let one = |message: &Message| match message {
+        Message::RicIndication(m) => {
+            let header = IndicationHeader::decode_as(Encoding::Per, &m.header).unwrap();
+            (header, IndicationMessage::decode_as(Encoding::Per, &m.message).unwrap().format)
+        }
+        other => panic!("{other:?}"),
+    };
+    sent.iter().map(one).collect()
+}
+
+/// The first report of one action.
+fn first(format: ActionFormat) -> MessageFormat {
+    let mut bench = bench();
+    bench.ask(C0, &asking([format]));
+    bench.pass(PERIOD_MS * MS);
+    let mut heard = heard(&bench.take(C0));
+    assert_eq!(heard.len(), 1);
+    heard.remove(0).1
+}
+
+fn measurements(granularity_ms: u32) -> Measurements {
+    Measurements::plain(["DRB.UEThpDl", "RRU.PrbTotDl", "RRU.PrbUsedDl", "DRB.RlcSduDelayDl"], granularity_ms)
+}
+
+fn values(report: &Report) -> Vec<Vec<f64>> {
+    report.records.iter().map(|it| it.values.iter().filter_map(|v| v.number()).collect()).collect()
+}
+
+#[test]
+fn the_nodes_measurements_come_with_a_record_for_each_granularity_period() {
+    let mut bench = bench();
+    bench.ask(C0, &asking([ActionFormat::Node(measurements(50))]));
+    bench.pass(2 * PERIOD_MS * MS);
+    let heard = heard(&bench.take(C0));
+    assert_eq!(heard.len(), 2);
+    for ((header, format), begun_us) in heard.iter().zip([0, 100_000]) {
+        assert_eq!(header.start.unix_us(), Some(begun_us));
+        let MessageFormat::Node(report) = format else { panic!("{format:?}") };
+        assert_eq!(values(report), [[10_000.0, 100.0, 10.0, 2.5]; 2]);
+        assert_eq!(report.granularity_ms, Some(50));
+    }
+    bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
+    bench.pass(PERIOD_MS * MS);
+    assert!(bench.take(C0).is_empty() && bench.agent.wake_at().is_none());
+}
+
+#[test]
+fn one_ue_several_ues_and_those_of_a_slice_have_each_their_own() {
+    let of = |ue: f64| [[1_000.0 * ue, 10.0 * ue, ue, ue]];
+    let one = UeMeasurements { ue: Name::du(3), measurements: measurements(PERIOD_MS) };
+    let MessageFormat::Node(report) = first(ActionFormat::Ue(one)) else { panic!() };
+    assert_eq!(values(&report), of(3.0));
+    let listed = vec![Name::du(4), Name::du(9), Name::du(1)];
+    let several = UesMeasurements { ues: listed, measurements: measurements(PERIOD_MS) };
+    let slice = ActionFormat::of_slice(Snssai { sst: 2, sd: None }, measurements(PERIOD_MS));
+    for (format, expected) in [(ActionFormat::Ues(several), [1, 4]), (slice, [2, 4])] {
+        let MessageFormat::Ues(ues) = first(format) else { panic!() };
+        assert_eq!(ues.iter().map(|it| it.ue.number()).collect::<Vec<_>>(), expected);
+        for (ue, number) in ues.iter().zip(expected) {
+            assert_eq!(values(&ue.report), of(number.into()));
+        }
+    }
+}
+
+#[test]
+fn conditions_choose_by_measurement_and_or_joins_two() {
+    let condition =
+        |sst, or| Matching { condition: MatchingCondition::Test(Test::slice(Snssai { sst, sd: None })), or };
+    let of =
+        |name: &str, conditions| ConditionalMeasurement { measurement: name.into(), conditions, bins: None };
+    let measurements = vec![
+        of("RRU.PrbUsedDl", vec![condition(1, false)]),
+        of("DRB.UEThpDl", vec![condition(1, true), condition(2, false)]),
+        of("RRU.PrbTotDl", vec![condition(1, false), condition(2, false)]),
+    ];
+    let conditional = ConditionalMeasurements { measurements, granularity_ms: PERIOD_MS, cell: None };
+    let MessageFormat::Conditional(report) = first(ActionFormat::Conditional(conditional)) else { panic!() };
+    let matched = |it: &MatchedMeasurement| it.ues.iter().flatten().map(Name::number).collect::<Vec<_>>();
+    let matched: Vec<_> = report.measurements.iter().map(matched).collect();
+    assert_eq!(matched, [vec![1, 3], vec![1, 2, 3, 4], vec![]]);
+    let values: Vec<_> = report.records[0].values.iter().filter_map(|value| value.number()).collect();
+    assert_eq!(values, [1.0, 3.0, 1_000.0, 2_000.0, 3_000.0, 4_000.0]);
+}
+
+#[test]
+fn a_controller_hears_of_its_own_ues_and_nothing_if_it_has_none_there() {
+    let mut bench = bench();
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    bench.agent.associate_ue(UeId(2), c1).unwrap();
+    let slice = |sst| ActionFormat::of_slice(Snssai { sst, sd: None }, measurements(PERIOD_MS));
+    bench.ask(c1, &asking([slice(1), slice(2)]));
+    bench.pass(PERIOD_MS * MS);
+    let heard = heard(&bench.take(c1));
+    let [(_, MessageFormat::Ues(ues))] = &heard[..] else { panic!("{heard:?}") };
+    assert_eq!(ues.iter().map(|it| it.ue.number()).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn what_cannot_be_had_is_refused_whole() {
+    let labelled = Measurements {
+        infos: vec![MeasurementInfo {
+            measurement: "RRU.PrbTotDl".into(),
+            labels: vec![Label { five_qi: Some(9), ..Label::default() }],
+        }],
+        ..measurements(PERIOD_MS)
+    };
+    let strong = Test { of: TestType::Rsrp(()), expression: Some(TestExpression::GreaterThan), value: None };
+    let conditions = vec![UeMatching { test: strong, or: None }];
+    let by_rsrp = MatchingUeMeasurements { conditions, measurements: measurements(PERIOD_MS) };
+    let node_of_ue = Measurements::plain(["RRC.ConnMean"], PERIOD_MS);
+    let one = UeMeasurements { ue: Name::du(1), measurements: node_of_ue };
+    let refused = [
+        ActionFormat::Node(Measurements::plain(["DRB.UEThpDl", "RRU.Nothing"], PERIOD_MS)),
+        ActionFormat::Node(labelled),
+        ActionFormat::Node(measurements(33)),
+        ActionFormat::MatchingUes(by_rsrp),
+        ActionFormat::Ue(one),
+    ];
+    // Only this version has a cause for triggers.
+    let mut bench = speaking(Version::V3_01);
+    for format in refused {
+        let answers = bench.ask(C0, &asking([format.clone()]));
+        let [Message::RicSubscriptionFailure(m)] = &answers[..] else { panic!("{format:?}: {answers:?}") };
+        assert_eq!(m.cause, Some(Cause::RicRequest(CauseRicRequest::ActionNotSupported)));
+    }
+    let Message::RicSubscriptionRequest(mut request) = asking([]) else { panic!() };
+    request.details.actions = vec![ActionToBeSetup::report(0)];
+    request.details.event_trigger = Bytes::from_static(&[100, 0, 0, 0]);
+    let answers = bench.ask(C0, &Message::RicSubscriptionRequest(request));
+    let [Message::RicSubscriptionFailure(m)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(m.cause, Some(Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported)));
+    assert_eq!(bench.agent.wake_at(), None);
+}

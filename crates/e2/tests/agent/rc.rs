@@ -1,0 +1,136 @@
+//! RC behind an agent: what is carried out, and with which cause the rest is refused.
+use crate::bench::*;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::*;
+use ranlab_e2::functions::rc::{self, RcControl};
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::common::{NrCgi, Snssai, UeId as Name};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
+use ranlab_wire::e2sm::rc::{
+    ControlHeader, ControlMessage, DEFAULT_FUNCTION_ID, OutcomeFormat, OutcomeValue, Value,
+};
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::sync::{Arc, Mutex};
+
+const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
+
+/// UEs and what was ordered of them.
+type Obeyed = Arc<Mutex<Vec<(u32, Order)>>>;
+
+/// Hands nobody over to cell 9.
+struct Station(Obeyed);
+
+impl RcControl for Station {
+    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+        if matches!(order, Order::Handover(NrCgi { cell: 9, .. })) {
+            return Err(Refusal::new(Reason::Invalid, "no cell 9"));
+        }
+        self.0.lock().unwrap().push((number, order.clone()));
+        Ok(())
+    }
+}
+
+fn bench() -> (Bench, Obeyed) {
+    let obeyed = Obeyed::default();
+    let mut agent = Agent::new(config());
+    agent.register(rc::function(Station(Arc::clone(&obeyed))), Some(DEFAULT_FUNCTION_ID)).unwrap();
+    let mut bench = Bench::up(agent, Version::V2_03);
+    (1..=2).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
+    (bench, obeyed)
+}
+
+fn control(header: &ControlHeader, message: &ControlMessage) -> RicControlRequest {
+    RicControlRequest {
+        request_id: request_id(1),
+        function_id: DEFAULT_FUNCTION_ID,
+        call_process_id: None,
+        header: header.to_octets(Encoding::Per).unwrap(),
+        message: message.to_octets(Encoding::Per).unwrap(),
+        ack_request: ACK,
+    }
+}
+
+fn ordering(ue: u32, order: &Order) -> RicControlRequest {
+    let (style, action) = order.action();
+    control(&ControlHeader::action(Name::du(ue), style, action), &order.message())
+}
+
+fn handover(cell: u64) -> Order {
+    Order::Handover(NrCgi { plmn: PLMN, cell })
+}
+
+fn quotas(max: u8) -> Order {
+    let slice = Snssai { sst: 1, sd: None };
+    Order::SliceQuotas(vec![SliceQuota { plmn: PLMN, slice, min: 0, max, dedicated: 0 }])
+}
+
+/// The cause of a refusal, and what its outcome says; `None` if it was acknowledged.
+fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
+    match answers {
+        [Message::RicControlAcknowledge(_)] => None,
+        [Message::RicControlFailure(m)] => {
+            let Cause::RicRequest(cause) = m.cause else { panic!("{m:?}") };
+            let said = m.outcome.as_ref().map(|outcome| {
+                let outcome =
+                    ranlab_wire::e2sm::rc::ControlOutcome::decode_as(Encoding::Per, outcome).unwrap();
+                let OutcomeFormat::Values(values) = outcome.format else { panic!() };
+                let [OutcomeValue { id: rc::REASON, value: Value::Text(why) }] = &values[..] else {
+                    panic!()
+                };
+                why.clone()
+            });
+            Some((cause, said))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn orders_are_carried_out_and_acknowledged() {
+    let (mut bench, obeyed) = bench();
+    for order in [quotas(50), handover(5)] {
+        assert_eq!(refused(&bench.ask(C0, &Message::RicControlRequest(ordering(2, &order)))), None);
+    }
+    assert_eq!(*obeyed.lock().unwrap(), [(2, quotas(50)), (2, handover(5))]);
+}
+
+#[test]
+fn each_refusal_has_its_cause() {
+    let (mut bench, obeyed) = bench();
+    let flows = Order::QosFlows { drb: 1, flows: vec![FlowMapping { qfi: 1, indication: 0 }] };
+    let unknown = control(&ControlHeader::action(Name::du(1), 4, 1), &handover(5).message());
+    let lacking = control(&ControlHeader::action(Name::du(1), 3, 1), &quotas(50).message());
+    let waiting =
+        RicControlRequest { call_process_id: Some(Bytes::from_static(&[1])), ..ordering(1, &handover(5)) };
+    let garbled = RicControlRequest { message: Bytes::from_static(&[0xff]), ..ordering(1, &handover(5)) };
+    use CauseRicRequest::*;
+    for (request, cause, why) in [
+        (unknown, ActionNotSupported, None),
+        (ordering(1, &flows), ActionNotSupported, None),
+        (lacking, ControlMessageInvalid, None),
+        (ordering(1, &quotas(101)), ControlMessageInvalid, None),
+        (garbled, ControlMessageInvalid, None),
+        (waiting, RicCallProcessIdInvalid, None),
+        (ordering(1, &handover(9)), ControlFailedToExecute, Some("no cell 9")),
+    ] {
+        let expected = Some((cause, why.map(str::to_owned)));
+        assert_eq!(refused(&bench.ask(C0, &Message::RicControlRequest(request))), expected);
+    }
+    assert!(obeyed.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_further_controller_steers_its_own_ues_and_not_the_carrier() {
+    let (mut bench, obeyed) = bench();
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    bench.agent.associate_ue(UeId(2), c1).unwrap();
+    let cause = |answers: &[Message]| refused(answers).map(|(cause, _)| cause);
+    let failed = Some(CauseRicRequest::ControlFailedToExecute);
+    assert_eq!(cause(&bench.ask(c1, &Message::RicControlRequest(ordering(2, &quotas(50))))), failed);
+    assert_eq!(cause(&bench.ask(c1, &Message::RicControlRequest(ordering(1, &handover(5))))), failed);
+    assert_eq!(cause(&bench.ask(c1, &Message::RicControlRequest(ordering(2, &handover(5))))), None);
+    assert_eq!(*obeyed.lock().unwrap(), [(2, handover(5))]);
+}

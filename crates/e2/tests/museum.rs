@@ -1,0 +1,252 @@
+//! The interop museum: what has ended or confused other projects' RICs and base stations, as bytes and what this RIC does:
+//! it says in one sentence what is likely wrong, and everybody else goes on.
+#![allow(clippy::unwrap_used)]
+mod ric_world;
+
+use ranlab_e2::ric::*;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e42;
+use ric_world::*;
+use std::time::Duration;
+
+/// Where an exhibit's bytes arrive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum At {
+    /// As the first message of a connection to the listener for base stations.
+    E2,
+    /// As the first message of a connection to the listener for xApps.
+    E42,
+    /// From base station 5, which has a request for a subscription to answer.
+    Asked,
+    /// From base station 5, which has answered it.
+    Subscribed,
+}
+use At::{Asked, E2, E42, Subscribed};
+
+/// What is expected besides that the RIC lives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Then {
+    /// A hint with these words.
+    Says(&'static str),
+    /// No hint: the message means what it says.
+    Fine,
+    /// No hint, and the xApp gets the same payload.
+    Forwarded,
+}
+use Then::{Fine, Forwarded, Says};
+
+const VERSION: &str = "built for another version of E2AP";
+
+/// A pitfall, what came, and what is said. Requests of the RIC have the id 1021 (03fd), instance 0; function 142 is 8e.
+#[rustfmt::skip]
+const MUSEUM: &[(&str, At, &str, Then)] = &[
+    ("1: a KPM header whose time has 4 octets", Subscribed,
+     "00054033000006001d00050003fd000000050002008e000f000100001c000100001900060500671d2a40001a000908ffffffffffffffff", Forwarded),
+    ("1: a KPM header whose time has 8 octets", Subscribed,
+     "00054037000006001d00050003fd000000050002008e000f000100001c0001000019000a0900ebd29ba812345678001a000908ffffffffffffffff", Forwarded),
+    ("2: KPM that nobody can decode", Subscribed,
+     "00054033000006001d00050003fd000000050002008e000f000100001c00010000190006050000000000001a000908ffffffffffffffff", Forwarded),
+    ("3: a deletion's answer whose last element is missing", Subscribed,
+     "2009000b000002001d00050003fd0000", Says("fixed buffer")),
+    ("3: a deletion's answer, nobody having asked", Subscribed,
+     "20090012000002001d00050003fd000000050002008e", Fine),
+    ("4: a message that a buffer cut", Subscribed,
+     "00054033000006001d00050003fd000000050002008e000f000100001c0001000019000605", Says("fixed buffer")),
+    ("5: an enumerated value that this version lacks", Asked,
+     "40080018000003001d00050003fd000000050002008e000100020780", Says(VERSION)),
+    ("6: a base station at the port for xApps", E42,
+     "0001005a000004003100020007000300090005f5105000000009000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e3134320032001b000000330015000040616d66000672616e6c61620672616e6c6162",
+     Says("base stations connect to the address of --e2, port 36421")),
+    ("6: an xApp at the port for base stations", E2,
+     "000e0028000001000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e313432",
+     Says("xApps join at the address of --e42, port 36422")),
+    ("6: HTTP at the port for base stations", E2, "474554202f20485454502f312e310d0a0d0a", Says("is no E2 setup")),
+    ("6: X2AP, which 36422 is registered for", E2, "0006002a0000020015000900", Says("is no E2 setup")),
+    ("7: a setup of v2 without a component configuration", E2,
+     "0001003b000003003100020007000300090005f5105000000009000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e313432",
+     Says(VERSION)),
+    ("7: a setup of v1.01", E2,
+     "00010038000002000300090005f5105000000009000a002400010008401e80008e0a646566696e6974696f6e0003010c000008302e302e302e313432", Fine),
+    ("8: an answer that comes twice", Subscribed, "2008001d000003001d00050003fd000000050002008e0011000700000e40020000", Fine),
+    ("10: a function id taken for granted", Asked,
+     "40080018000003001d00050003fd000000050002008e000100020000", Says("find the function by its OID")),
+    ("flexric §2: one octet of zero", E2, "00", Says("is no E2 setup")),
+    ("flexric §2: an indication before the setup", E2,
+     "00054033000006001d00050003fd000000050002008e000f000100001c00010000190006050000000000001a000908ffffffffffffffff", Fine),
+    ("flexric §2: a setup cut in half", E2, "0001005a000004003100020007000300090005f51050000000", Says("fixed buffer")),
+    ("flexric §2: an unknown procedure", Subscribed, "00630004000000000000", Says(VERSION)),
+];
+
+fn octets(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+fn hints(world: &World) -> Vec<&'static str> {
+    let sentence = |event: &RicEvent| match event {
+        RicEvent::Hint(hint) => Some(hint.sentence),
+        _ => None,
+    };
+    world.events.iter().filter_map(sentence).collect()
+}
+
+/// Everybody but who sent it goes on: a base station and its xApp, and one that comes now.
+fn assert_lives(world: &mut World, bystander: (ConnId, RicRequestId), xapp: ConnId) {
+    world.raw(xapp);
+    world.send(bystander.0, indication(bystander.1, b"still there"));
+    assert_eq!(world.got42(xapp).len(), 1, "the bystander's report");
+    world.agent(11);
+    world.assert_no_leak();
+}
+
+fn indication(request_id: RicRequestId, message: &'static [u8]) -> Message {
+    Message::RicIndication(RicIndication {
+        request_id,
+        function_id: 142,
+        action_id: 0,
+        sn: None,
+        kind: RicIndicationType::Report,
+        header: bytes::Bytes::new(),
+        message: bytes::Bytes::from_static(message),
+        call_process_id: None,
+    })
+}
+
+#[test]
+fn every_exhibit_is_named_and_harms_nobody() {
+    for (pitfall, at, hex, then) in MUSEUM {
+        let mut world = World::new();
+        let (bystander, agent, xapp) = (world.agent(7), world.agent(5), world.xapp());
+        let other = world.subscribed(xapp, bystander, 7, 1);
+        let conn = match at {
+            E2 => world.connect(Side::E2),
+            E42 => world.connect(Side::E42),
+            Asked => {
+                world.send42(xapp.0, subscribe(xapp.1, 5, 2, 10));
+                agent
+            }
+            Subscribed => {
+                assert_eq!(world.subscribed(xapp, agent, 5, 2).requestor, 1021);
+                agent
+            }
+        };
+        world.raw(xapp.0);
+        // Instances begin anew with each RIC, here at 0.
+        world.send_bytes(conn, octets(hex));
+        let said = hints(&world);
+        match then {
+            Says(words) => {
+                assert!(said.len() == 1 && said[0].contains(words), "{pitfall}: {said:?}");
+                assert_eq!(world.ric.snapshot().hints.len(), 1, "{pitfall}");
+            }
+            Fine => assert_eq!(said, [""; 0], "{pitfall}"),
+            Forwarded => {
+                assert_eq!(said, [""; 0], "{pitfall}");
+                let got = world.raw(xapp.0);
+                let sent = octets(hex);
+                assert_eq!(got[0][30..], sent[30..], "{pitfall}");
+            }
+        }
+        assert_lives(&mut world, (bystander, other), xapp.0);
+    }
+}
+
+/// FlexRIC's buffer has 32 kB, e2sim's 10,000 octets, colosseum's E2T had 2,000.
+#[test]
+fn messages_larger_than_anybodys_buffer_pass() {
+    let mut world = World::new();
+    let (agent, xapp) = (world.agent(5), world.xapp());
+    let id = world.subscribed(xapp, agent, 5, 1);
+    static PAYLOAD: [u8; 200_000] = [0xa5; 200_000];
+    for octets in [2_001, 10_001, 33_000, 200_000] {
+        world.send(agent, indication(id, &PAYLOAD[..octets]));
+        let got = world.got42(xapp.0);
+        let [e42::Message::E2(Message::RicIndication(report))] = &got[..] else { panic!("{got:?}") };
+        assert_eq!(report.message.len(), octets);
+    }
+    assert_eq!(hints(&world), [""; 0]);
+}
+
+/// Pitfalls 9 and 10: what the words of a refusal leave out.
+#[test]
+fn a_refused_subscription_says_what_is_likely_wrong() {
+    let mut world = World::new();
+    let conn = world.connect(Side::E2);
+    let mut setup = setup_of(node(5));
+    let kpm = RanFunctionItem { oid: Some("1.3.6.1.4.1.53148.1.2.2.2".into()), ..function(142) };
+    setup.functions = Some(vec![kpm]);
+    world.send(conn, Message::E2SetupRequest(setup));
+    let xapp = world.xapp();
+    world.raw(conn);
+    // A number that some other base station has.
+    let e42::Message::SubscriptionRequest(mut asked) = subscribe(xapp.1, 5, 1, 10) else { unreachable!() };
+    asked.function_id = 2;
+    world.send42(xapp.0, e42::Message::SubscriptionRequest(asked));
+    world.send42(xapp.0, subscribe(xapp.1, 5, 2, 10));
+    let got = world.got(conn);
+    let [Message::RicSubscriptionRequest(request)] = &got[..] else { panic!("{got:?}") };
+    let refused = RicSubscriptionFailure {
+        request_id: request.request_id,
+        function_id: 142,
+        cause: Some(Cause::RicRequest(CauseRicRequest::ActionNotSupported)),
+        not_admitted: None,
+        diagnostics: None,
+    };
+    world.send(conn, Message::RicSubscriptionFailure(refused));
+    let said = hints(&world);
+    assert!(said.len() == 2 && said[0].contains("2 with some and 147 with others"), "{said:?}");
+    assert!(said[1].contains("style 5 wants two UE ids"), "{said:?}");
+    let hint = &world.ric.snapshot().hints[1];
+    assert_eq!((hint.node, hint.function), (Some(node(5)), Some(142)));
+}
+
+/// srsRAN #781: a second gNB with the same id ended FlexRIC.
+#[test]
+fn a_second_base_station_of_the_same_id_is_told_so_once_however_often_it_tries() {
+    let mut world = World::new();
+    world.agent(5);
+    for times in 1..=3 {
+        let rival = world.connect_from(Side::E2, "rival");
+        world.send(rival, setup_request(5));
+        let all = world.ric.snapshot().hints;
+        assert_eq!((all.len(), all[0].times), (1, times));
+        assert!(
+            all[0].sentence.contains("two base stations have the same id")
+                && all[0].peer.starts_with("rival")
+        );
+    }
+    assert_eq!(hints(&world).len(), 1);
+}
+
+#[test]
+fn a_subscription_is_called_silent_after_three_periods_until_it_speaks() {
+    let mut world = World::new();
+    let conn = world.connect(Side::E2);
+    let mut setup = setup_of(node(5));
+    let mac = RanFunctionItem { oid: Some(ranlab_wire::e2sm::mac::OID.into()), ..function(142) };
+    setup.functions = Some(vec![mac]);
+    world.send(conn, Message::E2SetupRequest(setup));
+    world.raw(conn);
+    let xapp = world.xapp();
+    world.send42(xapp.0, subscribe(xapp.1, 5, 1, 1_000));
+    let id = world.admit(conn);
+    let shown = |world: &World| world.node(5).subscriptions[0].clone();
+    assert_eq!(shown(&world).period, Some(Duration::from_secs(1)));
+    world.pass(Duration::from_millis(2_900));
+    assert_eq!(hints(&world), [""; 0]);
+    world.pass(Duration::from_millis(200));
+    let said = hints(&world);
+    assert!(said.len() == 1 && said[0].contains("was admitted and is silent"), "{said:?}");
+    assert_eq!(world.ric.snapshot().hints[0].function, Some(142));
+    world.send(conn, indication(id, b""));
+    assert_eq!(world.ric.snapshot().hints, []);
+    assert_eq!((shown(&world).indications, shown(&world).heard), (1, Some(world.now)));
+    // A subscription that speaks in time is never called silent.
+    world.send42(xapp.0, subscribe(xapp.1, 5, 2, 100));
+    let id = world.admit(conn);
+    world.send(conn, indication(id, b""));
+    world.pass(Duration::from_secs(5));
+    assert_eq!(hints(&world).len(), 1);
+}

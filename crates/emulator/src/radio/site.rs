@@ -1,0 +1,262 @@
+//! A base station's cells: one, or those of the DUs of a CU. What is about all of them is here: UEs that go from one to
+//! another, RRC, and who drives them.
+use super::{Moved, Radio, SharedRadio, TICK, hand_over};
+use crate::stats::CellFacts;
+use ranlab_model::user_plane::{RrcKind, UeReport};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{RanFunction, UeId};
+use ranlab_sdk::e2::functions::rrc::{self, Progress, RrcSource};
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A base station's cells that its agents and their driver share.
+pub type SharedSite = Arc<Site>;
+
+/// The cells of a base station, numbered as its DUs are. Their C-RNTIs are distinct.
+#[derive(Debug)]
+pub struct Site {
+    cells: Vec<SharedRadio>,
+    told: Mutex<Told>,
+}
+
+/// What somebody is yet to be told.
+#[derive(Debug, Default)]
+struct Told {
+    /// RRC events, oldest first.
+    news: Vec<RrcEvent>,
+    /// Who was handed over, in which cell, and its events: controllers hear of them when the agents know.
+    moved: Vec<(usize, Moved)>,
+    later: Vec<RrcEvent>,
+}
+
+/// A panic elsewhere leaves what is still a radio.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Site {
+    /// A base station of these cells: one at least.
+    pub fn new(cells: Vec<SharedRadio>) -> SharedSite {
+        Arc::new(Self { cells, told: Mutex::default() })
+    }
+
+    /// Its cells.
+    pub fn cells(&self) -> &[SharedRadio] {
+        &self.cells
+    }
+
+    /// Its UEs now, as agents number them.
+    pub fn ues(&self) -> Vec<UeId> {
+        let of = |radio: &SharedRadio| lock(radio).rntis().values().copied().collect::<Vec<_>>();
+        self.cells.iter().flat_map(of).map(|rnti| UeId(rnti.into())).collect()
+    }
+
+    /// What is told of the UEs of all cells.
+    pub fn reports(&self) -> Vec<UeReport> {
+        self.cells.iter().flat_map(|radio| lock(radio).cell().reports().collect::<Vec<_>>()).collect()
+    }
+
+    /// The slices that UEs asked for, by C-RNTI.
+    pub(crate) fn slices(&self) -> BTreeMap<u16, Vec<Snssai>> {
+        self.cells.iter().flat_map(|radio| lock(radio).slices()).collect()
+    }
+
+    /// The number of the cell in which the UE of this C-RNTI is.
+    pub fn cell_of(&self, rnti: u16) -> Option<u16> {
+        let cells = self.cells.iter().map(|radio| lock(radio));
+        cells.into_iter().find(|radio| radio.cell().report(rnti).is_some()).map(|radio| radio.cell_id)
+    }
+
+    /// Lets time pass in each cell until `now`, or as far as a radio makes up for at once; who moved, and in which cell,
+    /// those among them who were handed over since. A UE that is to go goes, wherever it is.
+    pub fn pass(&self, now: Time) -> Vec<(usize, Moved)> {
+        self.pass_each(|radio| radio.pass(now))
+    }
+
+    fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<Moved>) -> Vec<(usize, Moved)> {
+        let mut told = lock(&self.told);
+        let mut moved = std::mem::take(&mut told.moved);
+        let later = std::mem::take(&mut told.later);
+        told.news.extend(later);
+        drop(told);
+        let mut strays = Vec::new();
+        for (cell, radio) in self.cells.iter().enumerate() {
+            let mut radio = lock(radio);
+            moved.extend(step(&mut radio).into_iter().map(|it| (cell, it)));
+            strays.extend(radio.take_strays());
+        }
+        for ue in strays {
+            let gone = |(cell, radio): (usize, &SharedRadio)| Some((cell, lock(radio).release(ue)?));
+            moved.extend(self.cells.iter().enumerate().find_map(gone));
+        }
+        moved
+    }
+
+    /// Hands a UE over from one cell to another, named by their numbers. Agents hear of it with the next
+    /// [`pass`](Self::pass), controllers then: a release with where to, a handover with where from.
+    ///
+    /// # Errors
+    /// There is no such cell or UE, or the target has no room; then nothing has changed.
+    pub fn hand_over(&self, rnti: u16, cell_id: u16, target_cell_id: u16) -> Result<(), Refusal> {
+        let (source, target) = (self.index(cell_id)?, self.index(target_cell_id)?);
+        self.gather();
+        let handed_over = hand_over(&self.cells[source], &self.cells[target], rnti)?;
+        let mut told = lock(&self.told);
+        for at in [source, target] {
+            told.later.append(&mut lock(&self.cells[at]).news);
+        }
+        told.moved.push((source, handed_over.source));
+        told.moved.extend(handed_over.target.into_iter().map(|moved| (target, moved)));
+        Ok(())
+    }
+
+    /// Of the first cell.
+    pub(crate) fn facts(&self) -> CellFacts {
+        lock(&self.cells[0]).facts()
+    }
+
+    fn index(&self, cell_id: u16) -> Result<usize, Refusal> {
+        let ids: Vec<u16> = self.cells.iter().map(|radio| lock(radio).cell_id).collect();
+        ids.iter().position(|id| *id == cell_id).ok_or_else(|| {
+            let ids: Vec<_> = ids.iter().map(u16::to_string).collect();
+            let what =
+                format!("there is no cell {cell_id} at this base station; cells are {}", ids.join(", "));
+            Refusal::new(Reason::Invalid, what)
+        })
+    }
+
+    /// Fetches what RRC did in the cells.
+    fn gather(&self) {
+        let mut told = lock(&self.told);
+        for radio in &self.cells {
+            told.news.append(&mut lock(radio).news);
+        }
+        let beyond = told.news.len().saturating_sub(ranlab_model::user_plane::EVENTS_MAX);
+        told.news.drain(..beyond);
+    }
+
+    /// RRC over all cells.
+    pub(crate) fn rrc(self: &Arc<Self>) -> Box<dyn RanFunction> {
+        rrc::function(Rrc(Arc::clone(self)))
+    }
+}
+
+/// Lets a base station's time pass as ours does, for ever; `told` hears after each step who moved, and in which cell.
+pub async fn drive(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        told(site.pass_each(|radio| {
+            let begin = Instant::now();
+            let moved = radio.pass(ranlab_sdk::now());
+            radio.was_busy(begin.elapsed());
+            moved
+        }));
+    }
+}
+
+struct Rrc(SharedSite);
+
+impl RrcSource for Rrc {
+    fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
+        let of = |radio: &SharedRadio| {
+            let radio = lock(radio);
+            let there = radio.rntis.iter().map(|(ue, rnti)| radio.event(RrcKind::Attach, *rnti, *ue));
+            there.map(|event| RrcEvent { change: RrcChange::Connected, ..event }).collect::<Vec<_>>()
+        };
+        self.0.cells.iter().flat_map(of).collect()
+    }
+
+    fn events(&mut self, _: Time) -> Vec<RrcEvent> {
+        self.0.gather();
+        std::mem::take(&mut lock(&self.0.told).news)
+    }
+
+    fn hand_over(&mut self, _: Time, it: &RrcHandover) -> Result<Progress, Refusal> {
+        self.0.hand_over(it.rnti, it.cell_id, it.target_cell_id).map(|()| Progress::Done)
+    }
+
+    fn tstamp_us(&self, now: Time) -> u64 {
+        self.0.cells.first().map_or(0, |radio| lock(radio).tstamp_us(now))
+    }
+}
+
+impl Radio {
+    /// UEs that were to go and are not here, since this was last asked.
+    fn take_strays(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.strays)
+    }
+
+    /// Lets a UE go, if it is here.
+    pub(super) fn release(&mut self, number: u32) -> Option<Moved> {
+        let rnti = *self.rntis.get(&number)?;
+        self.meter.leave(&self.cell, number, rnti);
+        self.cell.release(rnti);
+        self.forget(number, rnti);
+        self.hear(|_| {});
+        Some(Moved::Went { ue: number, rnti })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RadioConfig, Stay};
+    use super::*;
+    use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::e2ap::Plmn;
+    use std::time::Duration;
+
+    /// Two cells of two UEs each: those of the second are number 1025 and 1026.
+    fn site(stays: Vec<Stay>) -> SharedSite {
+        let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
+        let plmn = Plmn::new(1, 1, 2);
+        let radio = |cell_id| Radio::new(&config, (cell_id, 1), plmn, 0, 0).unwrap();
+        Site::new([0, 1].map(|cell_id| Arc::new(Mutex::new(radio(cell_id)))).into())
+    }
+
+    fn pass(site: &Site, ms: std::ops::Range<u64>) -> Vec<(usize, Moved)> {
+        ms.flat_map(|ms| site.pass(Time::from_nanos(ms * 1_000_000))).collect()
+    }
+
+    #[test]
+    fn agents_hear_of_a_handover_before_controllers_do_and_a_refusal_is_no_news() {
+        let site = site(Vec::new());
+        let mut rrc = Rrc(Arc::clone(&site));
+        assert_eq!(pass(&site, 0..10).len(), 4);
+        assert_eq!(rrc.events(Time::ZERO).len(), 4);
+        for (rnti, from, to, why) in [
+            (1, 0, 2, "cells are 0, 1"),
+            (1, 7, 1, "no cell 7"),
+            (1, 1, 1, "in that cell"),
+            (9, 0, 1, "no UE 9"),
+        ] {
+            let refused = site.hand_over(rnti, from, to).unwrap_err();
+            assert!(refused.detail.contains(why), "{refused:?}");
+        }
+        assert_eq!((pass(&site, 10..11), rrc.events(Time::ZERO)), (vec![], vec![]));
+        site.hand_over(2, 1, 0).unwrap();
+        assert_eq!(rrc.events(Time::ZERO), [], "the agents do not know yet");
+        let (went, came) = (Moved::Went { ue: 1026, rnti: 2 }, Moved::Came { ue: 1026, rnti: 3 });
+        assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);
+        let told: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
+        assert_eq!(told, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
+        assert_eq!((rrc.connected(Time::ZERO).len(), site.ues().len()), (4, 4));
+        assert_eq!((site.cell_of(3), site.reports().len()), (Some(0), 4));
+    }
+
+    #[test]
+    fn a_ue_that_is_to_go_goes_wherever_it_is() {
+        let until = Some(Duration::from_millis(20));
+        let site = site(vec![Stay { ues: 1..=1, from: Duration::ZERO, until }]);
+        pass(&site, 0..10);
+        site.hand_over(1, 0, 1).unwrap();
+        let moved = pass(&site, 10..30);
+        // The second cell's own first UE goes as well.
+        assert!(moved.contains(&(1, Moved::Went { ue: 1, rnti: 3 })), "{moved:?}");
+        assert_eq!((moved.len(), site.ues().len()), (4, 2), "{moved:?}");
+    }
+}

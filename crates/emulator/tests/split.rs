@@ -1,0 +1,147 @@
+//! A base station of CU-CP, CU-UP and two DUs over E2: each agent against messages of a controller, in virtual time.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[allow(dead_code, reason = "no test uses all of it")]
+#[path = "../../e2/tests/agent/bench.rs"]
+mod bench;
+mod station;
+
+use bench::{ACK, Bench, C0, control, request_id};
+use ranlab_e2::Time;
+use ranlab_e2::agent::UeId;
+use ranlab_emulator::node::{NodeKind, NodeTemplate};
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedSite, What};
+use ranlab_model::user_plane::Carrier;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rrc::{RrcCell, RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger};
+use ranlab_wire::e2sm::{Encoding, Octets, by_oid, mac, pdcp, rrc};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+/// Parts in their order.
+const CU_CP: usize = 0;
+const CU_UP: usize = 1;
+const DU_1: usize = 2;
+const DU_2: usize = 3;
+
+struct World {
+    template: NodeTemplate,
+    site: SharedSite,
+    parts: Vec<Bench>,
+}
+
+impl World {
+    fn new() -> Self {
+        let flows = vec![FlowPlan::new(What::Udp(1_000, None))];
+        let radio = RadioConfig { dus: 2, flows, ..RadioConfig::new(Carrier::lte(25), 4) };
+        let template = NodeTemplate { own_functions: true, ..station::template(NodeKind::Split, radio) };
+        let told = template.cell(0, Time::ZERO).unwrap();
+        let parts = (0..4).map(|part| Bench::up(template.agent_over(part, &told), Version::V2_03));
+        let parts = parts.collect();
+        Self { site: told.site().unwrap(), parts, template }
+    }
+
+    fn pass(&mut self, ms: u32) {
+        for _ in 0..ms {
+            let moved = self.site.pass(self.parts[0].now + MS);
+            for (part, bench) in (0..).zip(&mut self.parts) {
+                let its = moved.iter().filter(|(cell, _)| self.template.has_cell(part, *cell));
+                its.for_each(|(_, it)| it.tell(&mut bench.agent));
+                bench.pass(MS);
+            }
+        }
+    }
+
+    fn subscribe(&mut self, part: usize, function_id: RanFunctionId, event_trigger: bytes::Bytes) {
+        let details = RicSubscriptionDetails { event_trigger, actions: vec![ActionToBeSetup::report(0)] };
+        let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
+            request_id: request_id(function_id),
+            function_id,
+            details,
+            start_time: None,
+            end_time: None,
+        });
+        let answer = self.parts[part].ask(C0, &request);
+        assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{part}: {answer:?}");
+        // What it says at once is looked at by who asks for it.
+        self.parts[part].sent.entry(C0).or_default().extend(answer.into_iter().skip(1));
+    }
+
+    /// UEs in the last report of a statistics model.
+    fn reported(&mut self, part: usize, oid: &str) -> BTreeSet<u32> {
+        let sent = self.parts[part].take(C0);
+        let Some(Message::RicIndication(last)) = sent.last() else { panic!("{part}: {sent:?}") };
+        let model = by_oid(oid).unwrap();
+        let table = model.table(model.encoding(), &last.header, &last.message).unwrap();
+        table.rows().filter_map(|(key, _)| key.ue()).collect()
+    }
+
+    /// Whether a part's agent counts a UE among its own.
+    fn has(&mut self, part: usize, rnti: u64) -> bool {
+        self.parts[part].agent.associate_ue(UeId(rnti), C0).is_ok()
+    }
+
+    fn hand_over(&mut self, rnti: u16, cell_id: u16, target_cell_id: u16) -> Result<(), Refusal> {
+        let command = RrcCommand::Handover(RrcHandover { rnti, cell_id, target_cell_id });
+        let octets = command.to_octets(Encoding::Per).unwrap();
+        let answer = self.parts[CU_CP].ask(C0, &control(rrc::DEFAULT_FUNCTION_ID, &octets, ACK));
+        match &answer[..] {
+            [Message::RicControlAcknowledge(_)] => Ok(()),
+            [Message::RicControlFailure(failure)] => {
+                Err(Refusal::decode_as(Encoding::Per, failure.outcome.as_ref().unwrap()).unwrap())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn told(&mut self) -> Vec<(RrcChange, u16, u16, Option<RrcCell>)> {
+        let sent = self.parts[CU_CP].take(C0).into_iter();
+        let events = sent.flat_map(|message| match message {
+            Message::RicIndication(it) => {
+                RrcIndication::decode_as(Encoding::Per, &it.message).unwrap().events
+            }
+            other => panic!("{other:?}"),
+        });
+        events.map(|it| (it.change, it.cell_id, it.rnti, it.other)).collect()
+    }
+}
+
+#[test]
+fn a_controller_at_the_cu_moves_a_ue_from_du_to_du_and_every_part_follows() {
+    let mut world = World::new();
+    let each = |ms: u32| bytes::Bytes::copy_from_slice(&ms.to_le_bytes());
+    world.subscribe(CU_UP, pdcp::DEFAULT_FUNCTION_ID, each(10));
+    for du in [DU_1, DU_2] {
+        world.subscribe(du, mac::DEFAULT_FUNCTION_ID, each(10));
+    }
+    let events = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
+    world.subscribe(CU_CP, rrc::DEFAULT_FUNCTION_ID, events);
+    world.pass(1_000);
+    // UEs attached in turn: the CU has all of them, a DU its own.
+    assert_eq!(world.told().len(), 4);
+    assert_eq!(world.reported(CU_UP, pdcp::OID), [1, 2, 8_001, 8_002].into());
+    assert_eq!(world.reported(DU_1, mac::OID), [1, 2].into());
+    assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002].into());
+
+    for (rnti, from, to, why) in [(1, 0, 2, Reason::Invalid), (1, 1, 0, Reason::UnknownUe)] {
+        assert_eq!(world.hand_over(rnti, from, to).unwrap_err().reason, why);
+    }
+    world.pass(20);
+    assert_eq!(world.told(), []);
+    world.hand_over(1, 0, 1).unwrap();
+    world.pass(1_000);
+    let cell = |cell_id, rnti| Some(RrcCell { cell_id, rnti });
+    let release = (RrcChange::Release, 0, 1, cell(1, 8_003));
+    assert_eq!(world.told(), [release, (RrcChange::Handover, 1, 8_003, cell(0, 1))]);
+    assert_eq!(world.reported(CU_UP, pdcp::OID), [2, 8_001, 8_002, 8_003].into());
+    assert_eq!(world.reported(DU_1, mac::OID), [2].into());
+    assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002, 8_003].into());
+    let has = [CU_CP, CU_UP, DU_1, DU_2].map(|part| (world.has(part, 1), world.has(part, 8_003)));
+    assert_eq!(has, [(false, true), (false, true), (false, false), (false, true)]);
+    // Its flow goes on there.
+    let meter = world.site.cells()[1].lock().unwrap().meter();
+    let flow = meter.flows.iter().find(|flow| flow.ue == 1).unwrap();
+    assert!(flow.bytes > 100_000 && flow.dropped == 0, "{flow:?}");
+}

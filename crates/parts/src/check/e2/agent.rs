@@ -1,0 +1,228 @@
+//! A base station's agent is checked: we are its RIC, it connects to us.
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ranlab_sdk::transport::{Address, Listener, SocketOptions};
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm;
+use ranlab_wire::per::ShortBits;
+use tokio::runtime::Runtime;
+
+use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, run};
+use super::agent_cases::CASES;
+use super::ends::{same_run, transaction};
+use super::link::{Heard, Link, Trace};
+use crate::config;
+use crate::environment;
+use crate::worker::Trouble;
+
+config! {
+    /// How an agent is checked.
+    pub struct AgentCheck {
+        /// how long the agent may take to connect, at first and after each connection that a check ends
+        arrival: Duration = Duration::from_secs(20);
+        /// how long an answer may take
+        patience: Duration = Duration::from_millis(1_000);
+        /// the period of the reports that are subscribed to
+        period: Duration = Duration::from_millis(100);
+        /// checks with one of these in their names, as: setup,reset; without it, all
+        only: Vec<String> = Vec::new();
+        /// also try what has ended agents: cut and random octets, by the hundred
+        hostile: bool = false;
+        /// folder for a capture of each failure
+        captures: PathBuf = PathBuf::from("."), local();
+    }
+}
+
+/// Tries the agent that connects to `address`, where we listen, clause by clause; `listening` hears where that is, `told`
+/// of each verdict at once.
+///
+/// # Errors
+/// One cannot listen there, no agent comes, no check has such a name, or what `told` returned.
+pub fn check_agent<E: From<Trouble>>(
+    address: &Address,
+    config: &AgentCheck,
+    listening: impl FnOnce(&Address) -> Result<(), E>,
+    told: impl FnMut(&Verdict) -> Result<(), E>,
+) -> Result<Vec<Verdict>, E> {
+    let cases = chosen(CASES, &config.only)?;
+    folder(&config.captures)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(environment)?;
+    let bound = runtime.block_on(Listener::bind(address, &SocketOptions::default()));
+    let listener = bound.map_err(environment)?;
+    listening(listener.address())?;
+    let rig = Rc::new(AgentRun {
+        listener,
+        config: config.clone(),
+        runtime: Rc::new(runtime),
+        connections: Cell::new(0),
+        held: RefCell::default(),
+        lost: Cell::new(false),
+    });
+    run(&rig, cases, &config.captures, told)
+}
+
+pub(super) struct AgentRun {
+    listener: Listener,
+    pub(super) config: AgentCheck,
+    runtime: Rc<Runtime>,
+    /// So far; each has a number in captures.
+    connections: Cell<u16>,
+    /// A connection that is set up and was left in order, for the next check.
+    held: RefCell<Option<(Link, E2SetupRequest)>>,
+    /// The agent came once and comes no more.
+    lost: Cell<bool>,
+}
+
+impl Rig for Rc<AgentRun> {
+    type Peer = Controller;
+    const CAPTURE: (&'static str, &'static str) = ("check-agent", "pcapng");
+
+    fn ended(&self) -> Option<&'static str> {
+        self.lost.get().then_some("the agent does not come back")
+    }
+
+    fn peer(&self, _number: usize) -> Result<Controller, Trouble> {
+        Ok(Controller { run: Self::clone(self), trace: Trace::default() })
+    }
+
+    fn leave(&self, _peer: &mut Controller) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn capture(&self, peer: &Controller, file: &Path) -> io::Result<()> {
+        peer.trace.write(file)
+    }
+}
+
+/// A RIC that says what it is told.
+pub(super) struct Controller {
+    pub(super) run: Rc<AgentRun>,
+    trace: Trace,
+}
+
+impl Controller {
+    /// A new connection of the agent, and its setup: not answered yet.
+    pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), Fault> {
+        let run = &self.run;
+        // A connection that was kept ends: the agent has to come again.
+        drop(run.held.take());
+        let came = run
+            .runtime
+            .block_on(async { tokio::time::timeout(run.config.arrival, run.listener.accept()).await });
+        let Ok(came) = came else {
+            if run.connections.get() > 0 {
+                run.lost.set(true);
+                return fails("the agent does not come back");
+            }
+            let (at, arrival) = (run.listener.address(), run.config.arrival);
+            return Err(Fault::Trouble(environment(format!("no agent connects to {at} within {arrival:?}"))));
+        };
+        let (stream, _) = came.map_err(|error| Fault::Trouble(environment(error)))?;
+        let number = run.connections.get().wrapping_add(1);
+        run.connections.set(number);
+        let settings = (run.config.patience, Version::V2_03);
+        let mut link = Link::new(&run.runtime, stream, &self.trace, number, settings);
+        let setup = self.setup_of(&mut link)?;
+        Ok((link, setup))
+    }
+
+    /// The setup request that comes, in the version in which it comes.
+    pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, Fault> {
+        let until = Instant::now() + link.patience.max(Duration::from_secs(5));
+        match link.hear_pdu(until) {
+            None => fails("the agent connects and says nothing"),
+            Some(Err(why)) => fails(format!("before its setup: {why}")),
+            Some(Ok(pdu)) => {
+                link.version = Version::of_setup(&pdu).unwrap_or(link.version);
+                match decode(&pdu, link.version) {
+                    Ok(Decoded { message: Message::E2SetupRequest(m), .. }) => Ok(m),
+                    Ok(other) => fails(format!("its first message is {}", other.message.name())),
+                    Err(why) => fails(format!("its setup is no message of {}: {why}", link.version.name())),
+                }
+            }
+        }
+    }
+
+    /// What accepts a setup.
+    pub(super) fn acceptance(link: &Link, setup: &E2SetupRequest) -> Message {
+        let functions = setup.functions.iter().flatten();
+        let accepted = functions.map(|f| RanFunctionIdItem { id: f.id, revision: f.revision }).collect();
+        let ack = ComponentAck { outcome: UpdateOutcome::Success, cause: None };
+        let components = setup.components.iter().flatten();
+        let components =
+            components.map(|c| ComponentAckItem { interface: c.interface, id: c.id.clone(), ack }).collect();
+        Message::E2SetupResponse(E2SetupResponse {
+            transaction_id: setup.transaction_id,
+            ric_id: GlobalRicId { plmn: Plmn::new(1, 1, 2), ric_id: ShortBits::new(77, 20) },
+            accepted: Some(accepted),
+            rejected: None,
+            components_v1: None,
+            components: (link.version != Version::V1_01).then_some(components),
+        })
+    }
+
+    /// A connection on which the agent is set up: the one of the check before, if it can be used.
+    pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), Fault> {
+        if let Some((mut link, setup)) = self.run.held.take() {
+            // What has come meanwhile belongs to nobody; it may be the end.
+            while let Some(heard) = link.hear(Instant::now()) {
+                if let Heard::End(_) = heard {
+                    break;
+                }
+            }
+            if !link.over {
+                link.traced_by(&self.trace);
+                return Ok((link, setup));
+            }
+        }
+        let (mut link, setup) = self.fresh()?;
+        link.say(&Self::acceptance(&link, &setup))?;
+        self.serves(&mut link)?;
+        Ok((link, setup))
+    }
+
+    /// Keeps a connection for the next check.
+    pub(super) fn keep(&self, link: Link, setup: E2SetupRequest) {
+        if !link.over {
+            *self.run.held.borrow_mut() = Some((link, setup));
+        }
+    }
+
+    /// Whether the agent still answers: a reset, which also ends all subscriptions.
+    pub(super) fn serves(&self, link: &mut Link) -> Outcome {
+        let (number, cause) = (201, Cause::Misc(CauseMisc::OmIntervention));
+        let transaction_id = transaction(link, number);
+        link.say(&Message::ResetRequest(ResetRequest { transaction_id, cause }))?;
+        let told = link.expect("a reset afterwards", |_, message| match message {
+            Message::ResetResponse(m) => Some(m.transaction_id),
+            _ => None,
+        })?;
+        same_run(link, "a reset afterwards", number, told)
+    }
+
+    /// Whether the agent comes again, or is still there, after what may have ended its connection.
+    pub(super) fn comes_again(&self, mut link: Link, setup: E2SetupRequest) -> Outcome {
+        if !link.over && self.serves(&mut link).is_ok() {
+            self.keep(link, setup);
+            return Ok(());
+        }
+        drop(link);
+        let (link, setup) = self.set_up()?;
+        self.keep(link, setup);
+        Ok(())
+    }
+
+    /// A function that reports at intervals, and the event trigger that asks for it.
+    pub(super) fn reporting(&self, setup: &E2SetupRequest) -> Result<(RanFunctionId, Bytes), Fault> {
+        let known = setup.functions.iter().flatten().find_map(|function| {
+            let model = e2sm::by_oid(function.oid.as_deref()?)?;
+            Some((function.id, model.periodic(model.encoding(), self.run.config.period).ok()?))
+        });
+        known.ok_or(Fault::Skipped("the agent offers no function of a known model that reports at intervals"))
+    }
+}

@@ -1,0 +1,554 @@
+//! What an agent must do with E2AP. Clauses are those of O-RAN.WG3.E2AP; clause 10 counts as TS 36.423's.
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::per::{BitString, ShortBits};
+
+use super::super::harness::{Case, Fault, Outcome, fails};
+use super::agent::Controller;
+use super::ends::*;
+use super::link::{Heard, Link};
+use super::spoil;
+
+/// In the order in which they are told.
+pub(super) const CASES: &[Case<Controller>] = &[
+    ("setup: who it is and what it offers", "E2AP 8.3.1", setup),
+    ("a refused setup is tried again, not before its time", "E2AP 8.3.1", refused_setup),
+    ("another run's answer is not the setup's", "E2AP 8.3.1", other_answer),
+    ("subscription: the actions are admitted", "E2AP 8.2.1", subscription),
+    ("indications are the subscription's, numbered", "E2AP 8.2.3", indications),
+    ("subscription delete: no indication afterwards", "E2AP 8.2.2", subscription_delete),
+    ("a subscription said twice is answered twice", "E2AP 8.2.1", same_subscription),
+    ("subscription to an unknown function: RAN function ID invalid", "E2AP 8.2.1", unknown_function),
+    ("subscription with an action twice: duplicate action", "E2AP 8.2.1", duplicate_action),
+    ("subscription with an event trigger of no sense fails", "E2AP 8.2.1", senseless_trigger),
+    ("deletion of an unknown request: request ID unknown", "E2AP 8.2.2", unknown_request),
+    ("control of an unknown function: RAN function ID invalid", "E2AP 8.2.4", unknown_control),
+    ("control of no sense fails", "E2AP 8.2.4", senseless_control),
+    ("reset ends the subscriptions", "E2AP 8.3, Reset", reset),
+    ("a service query is answered by an update", "E2AP 8.3, RIC Service Query", service_query),
+    ("a connection update is answered", "E2AP 8.3, E2 Connection Update", connection_update),
+    ("a query: of 3.01 answered, before unknown", "E2AP 8.2 (3.01), 10.3.4.1", query),
+    ("an error indication ends nothing", "E2AP 8.3, Error Indication", error_indication),
+    ("an answer to an unknown run ends nothing", "E2AP 10.4", unknown_answer),
+    ("an unknown procedure, critical: abstract syntax error (reject)", "E2AP 10.3.4.1", unknown_critical),
+    ("an unknown procedure, to be ignored, is", "E2AP 10.3.4.1", unknown_ignored),
+    ("an unknown element, critical: abstract syntax error (reject)", "E2AP 10.3.4.2", unknown_element),
+    ("an unknown element, to be ignored, is", "E2AP 10.3.4.2", ignored_element),
+    ("a mandatory element missing: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
+    ("an element twice: falsely constructed message", "E2AP 10.3.6", element_twice),
+    ("octets that are no message: transfer syntax error", "E2AP 10.2", malformed),
+    ("cut messages", "E2AP 10.2", cut),
+    ("a frame of 4 GiB is no reason to wait", "the framing of TCP and Unix sockets", oversized),
+    // The last ones, since they may be the end.
+    ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
+    ("removal by the RIC", "E2AP 8.3, E2 Removal", removal),
+];
+
+fn setup(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.fresh()?;
+    let v1 = link.version == Version::V1_01;
+    let functions = setup.functions.as_deref().unwrap_or_default();
+    let doubled = |(at, f): (usize, &RanFunctionItem)| functions[..at].iter().any(|other| other.id == f.id);
+    if functions.is_empty() && !v1 {
+        return fails("it offers no function");
+    }
+    if functions.iter().enumerate().any(doubled) {
+        return fails("two functions have the same number");
+    }
+    if setup.components.as_ref().is_none_or(Vec::is_empty) && !v1 {
+        return fails("it names no component");
+    }
+    link.say(&Controller::acceptance(&link, &setup))?;
+    it.serves(&mut link)?;
+    it.keep(link, setup);
+    Ok(())
+}
+
+fn refused_setup(it: &mut Controller) -> Outcome {
+    // As the wire says it; an agent may count from when it has read that.
+    const WAIT: (TimeToWait, Duration) = (TimeToWait::V1s, Duration::from_millis(950));
+    let (mut link, setup) = it.fresh()?;
+    let refused = Instant::now();
+    link.say(&Message::E2SetupFailure(E2SetupFailure {
+        transaction_id: setup.transaction_id,
+        cause: Cause::Misc(CauseMisc::ControlProcessingOverload),
+        time_to_wait: Some(WAIT.0),
+        diagnostics: None,
+        tnl: None,
+    }))?;
+    link.patience = it.run.config.arrival;
+    let again = link.expect("a refused setup", |_, message| match message {
+        Message::E2SetupRequest(m) => Some(m),
+        _ => None,
+    });
+    // Who comes on another connection comes, too.
+    let (mut link, again) = match again {
+        Ok(again) => (link, again),
+        Err(Fault::Fails(_)) if link.over => it.fresh()?,
+        Err(other) => return Err(other),
+    };
+    let waited = refused.elapsed();
+    link.patience = it.run.config.patience;
+    link.say(&Controller::acceptance(&link, &again))?;
+    it.serves(&mut link)?;
+    it.keep(link, again);
+    if waited < WAIT.1 { fails(format!("it waits {waited:?} instead of 1 s")) } else { Ok(()) }
+}
+
+fn other_answer(it: &mut Controller) -> Outcome {
+    let (mut link, mut setup) = it.fresh()?;
+    let Some(run) = setup.transaction_id else {
+        return Err(Fault::Skipped("1.01 has no numbers of runs"));
+    };
+    setup.transaction_id = Some((run + 1) % 256);
+    link.say(&Controller::acceptance(&link, &setup))?;
+    let (function_id, request_id) = (4_095, RicRequestId { requestor: 9, instance: 9 });
+    // Who takes that for its answer is set up, and answers.
+    link.say(&Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest {
+        request_id,
+        function_id,
+    }))?;
+    let taken = link
+        .expect("", |_, message| matches!(message, Message::RicSubscriptionDeleteFailure(_)).then_some(()));
+    drop(link);
+    let (link, setup) = it.set_up()?;
+    it.keep(link, setup);
+    if taken.is_ok() { fails("the answer to another run is taken for the setup's") } else { Ok(()) }
+}
+
+const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 21 };
+
+fn report(id: u8) -> ActionToBeSetup {
+    let kind = RicActionType::Report;
+    ActionToBeSetup { id, kind, definition: None, subsequent: None, execution_order: None }
+}
+
+fn asking(function_id: u16, event_trigger: Bytes, actions: Vec<ActionToBeSetup>) -> Message {
+    let details = RicSubscriptionDetails { event_trigger, actions };
+    let (start_time, end_time) = (None, None);
+    Message::RicSubscriptionRequest(RicSubscriptionRequest {
+        request_id: REQUEST,
+        function_id,
+        details,
+        start_time,
+        end_time,
+    })
+}
+
+/// A subscription that is admitted.
+fn admitted(link: &mut Link, request: &Message) -> Outcome {
+    link.say(request)?;
+    let answer = link.expect("a subscription", |_, message| match message {
+        Message::RicSubscriptionResponse(m) if m.request_id == REQUEST => Some(Ok(m.admitted)),
+        Message::RicSubscriptionFailure(m) => Some(Err(m.cause)),
+        _ => None,
+    })?;
+    match answer {
+        Ok(actions) if actions == [1] => Ok(()),
+        Ok(actions) => fails(format!("actions {actions:?} are admitted, not 1")),
+        Err(Some(cause)) => fails(format!("it is refused: {cause}")),
+        Err(None) => fails("it is refused"),
+    }
+}
+
+/// A subscription to reports, of a function that has them.
+fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), Fault> {
+    let (mut link, setup) = it.set_up()?;
+    let found = it.reporting(&setup);
+    let (function, trigger) = match found {
+        Ok(found) => found,
+        Err(none) => {
+            it.keep(link, setup);
+            return Err(none);
+        }
+    };
+    admitted(&mut link, &asking(function, trigger, vec![report(1)]))?;
+    Ok((link, setup, function))
+}
+
+/// Ends the subscriptions of a check.
+fn tidy(it: &Controller, mut link: Link, setup: E2SetupRequest) -> Outcome {
+    it.serves(&mut link)?;
+    it.keep(link, setup);
+    Ok(())
+}
+
+fn subscription(it: &mut Controller) -> Outcome {
+    let (link, setup, _) = subscribed(it)?;
+    tidy(it, link, setup)
+}
+
+fn indications(it: &mut Controller) -> Outcome {
+    let (mut link, setup, function) = subscribed(it)?;
+    link.patience = it.run.config.patience + it.run.config.period * 4;
+    let mut numbers = Vec::new();
+    for _ in 0..3 {
+        let (of, number) = link.expect("a subscription to reports", |_, message| match message {
+            Message::RicIndication(m) => Some(((m.request_id, m.function_id, m.action_id), m.sn)),
+            _ => None,
+        })?;
+        if of != (REQUEST, function, 1) {
+            return fails(format!("an indication is of {of:?}, which nobody has asked for"));
+        }
+        numbers.extend(number);
+    }
+    link.patience = it.run.config.patience;
+    if numbers.windows(2).any(|pair| pair[1] != pair[0].wrapping_add(1)) {
+        return fails(format!("the indications' numbers are {numbers:?}"));
+    }
+    tidy(it, link, setup)
+}
+
+/// No indication comes within some periods.
+fn quiet(it: &Controller, link: &mut Link, after: &str) -> Outcome {
+    let until = Instant::now() + it.run.config.period * 4;
+    while let Some(heard) = link.hear(until) {
+        match heard {
+            Heard::Said(said) if matches!(said.message, Message::RicIndication(_)) => {
+                return fails(format!("indications go on after {after}"));
+            }
+            Heard::End(why) => return fails(why),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn subscription_delete(it: &mut Controller) -> Outcome {
+    let (mut link, setup, function_id) = subscribed(it)?;
+    link.say(&Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest {
+        request_id: REQUEST,
+        function_id,
+    }))?;
+    link.expect("a deletion", |_, message| {
+        matches!(message, Message::RicSubscriptionDeleteResponse(m) if m.request_id == REQUEST).then_some(())
+    })?;
+    quiet(it, &mut link, "the deletion's response")?;
+    tidy(it, link, setup)
+}
+
+fn same_subscription(it: &mut Controller) -> Outcome {
+    let (mut link, setup, function) = subscribed(it)?;
+    let (_, trigger) = it.reporting(&setup)?;
+    link.say(&asking(function, trigger, vec![report(1)]))?;
+    link.expect("the subscription's repetition", |_, message| match message {
+        Message::RicSubscriptionResponse(_) | Message::RicSubscriptionFailure(_) => Some(()),
+        _ => None,
+    })?;
+    tidy(it, link, setup)
+}
+
+/// A request that is refused for one of these causes, on a connection that stays.
+fn refused(it: &Controller, what: &str, message: &Message, wanted: &[Cause]) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    link.say(message)?;
+    objected(&mut link, what, wanted)?;
+    tidy(it, link, setup)
+}
+
+/// A function number that the agent does not offer.
+fn absent(setup: &E2SetupRequest) -> u16 {
+    let taken = |id: &u16| setup.functions.iter().flatten().any(|function| function.id == *id);
+    (0..4_096).rev().find(|id| !taken(id)).unwrap_or(4_095)
+}
+
+/// What an agent offers, for a request to be made of.
+fn offered(it: &Controller) -> Result<E2SetupRequest, Fault> {
+    let (link, setup) = it.set_up()?;
+    it.keep(link, setup.clone());
+    Ok(setup)
+}
+
+fn unknown_function(it: &mut Controller) -> Outcome {
+    let function = absent(&offered(it)?);
+    let request = asking(function, Bytes::from_static(&[0, 0, 3, 232]), vec![report(1)]);
+    refused(it, "a subscription to nothing", &request, &[NO_FUNCTION])
+}
+
+fn duplicate_action(it: &mut Controller) -> Outcome {
+    let (function, trigger) = it.reporting(&offered(it)?)?;
+    let request = asking(function, trigger, vec![report(1), report(1)]);
+    let wanted = [Cause::RicRequest(CauseRicRequest::DuplicateAction)];
+    refused(it, "an action twice", &request, &wanted)
+}
+
+/// What a function may call octets that it does not understand.
+const SENSELESS: [Cause; 6] = [
+    Cause::RicRequest(CauseRicRequest::ControlMessageInvalid),
+    Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported),
+    Cause::RicRequest(CauseRicRequest::ActionNotSupported),
+    Cause::RicRequest(CauseRicRequest::Unspecified),
+    Cause::RicRequest(CauseRicRequest::ControlFailedToExecute),
+    Cause::Protocol(CauseProtocol::SemanticError),
+];
+
+fn senseless_trigger(it: &mut Controller) -> Outcome {
+    let (function, _) = it.reporting(&offered(it)?)?;
+    let request = asking(function, Bytes::from_static(&[0xff; 33]), vec![report(1)]);
+    let wanted = [&SENSELESS[..], &[TRANSFER_SYNTAX, Cause::Misc(CauseMisc::Unspecified)]].concat();
+    refused(it, "an event trigger of no sense", &request, &wanted)
+}
+
+fn unknown_request(it: &mut Controller) -> Outcome {
+    let setup = offered(it)?;
+    let function_id = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
+    let request_id = RicRequestId { requestor: 6, instance: 99 };
+    let request = RicSubscriptionDeleteRequest { request_id, function_id };
+    refused(it, "a deletion of nothing", &Message::RicSubscriptionDeleteRequest(request), &[NO_REQUEST])
+}
+
+fn controlling(function_id: u16) -> Message {
+    Message::RicControlRequest(RicControlRequest {
+        request_id: REQUEST,
+        function_id,
+        call_process_id: None,
+        header: Bytes::from_static(&[0xff; 5]),
+        message: Bytes::from_static(&[0xff; 9]),
+        ack_request: Some(RicControlAckRequest::Ack),
+    })
+}
+
+fn unknown_control(it: &mut Controller) -> Outcome {
+    let function = absent(&offered(it)?);
+    refused(it, "a control of nothing", &controlling(function), &[NO_FUNCTION])
+}
+
+fn senseless_control(it: &mut Controller) -> Outcome {
+    let setup = offered(it)?;
+    let Some(function) = setup.functions.iter().flatten().next().map(|function| function.id) else {
+        return Err(Fault::Skipped("the agent offers no function"));
+    };
+    let wanted =
+        [&SENSELESS[..], &[TRANSFER_SYNTAX, NO_FUNCTION, Cause::Misc(CauseMisc::Unspecified)]].concat();
+    refused(it, "a control of no sense", &controlling(function), &wanted)
+}
+
+fn reset(it: &mut Controller) -> Outcome {
+    let (mut link, setup, _) = subscribed(it)?;
+    it.serves(&mut link)?;
+    quiet(it, &mut link, "the reset's response")?;
+    it.keep(link, setup);
+    Ok(())
+}
+
+fn service_query(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    // We say that we know of nothing: everything is news.
+    link.say(&Message::RicServiceQuery(RicServiceQuery {
+        transaction_id: transaction(&link, 31),
+        accepted: None,
+    }))?;
+    let update = link.expect("a service query", |_, message| match message {
+        Message::RicServiceUpdate(m) => Some(m),
+        _ => None,
+    })?;
+    let named = update.added.iter().flatten().chain(update.modified.iter().flatten());
+    let accepted = named.map(|f| RanFunctionIdItem { id: f.id, revision: f.revision }).collect::<Vec<_>>();
+    let all = setup.functions.iter().flatten().all(|f| accepted.iter().any(|named| named.id == f.id));
+    link.say(&Message::RicServiceUpdateAcknowledge(RicServiceUpdateAcknowledge {
+        transaction_id: update.transaction_id,
+        accepted: Some(accepted).filter(|list| !list.is_empty()),
+        rejected: None,
+    }))?;
+    tidy(it, link, setup)?;
+    if all { Ok(()) } else { fails("the update lacks functions of the setup, of which the query knew none") }
+}
+
+fn connection_update(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    // Nobody is at TEST-NET-1's first address (RFC 5737); an agent need not have tried when it answers.
+    let address = BitString::from_octets(&[192, 0, 2, 1]);
+    let tnl = TnlInformation { address, port: Some(ShortBits::new(36_421, 16)) };
+    let add = Some(vec![E2ConnectionUpdateItem { tnl: tnl.clone(), usage: TnlUsage::Both }]);
+    let transaction_id = transaction(&link, 32);
+    let request = E2ConnectionUpdate { transaction_id, add, remove: None, modify: None };
+    link.say(&Message::E2ConnectionUpdate(request))?;
+    let (run, added) = link.expect("a connection update", |_, message| match message {
+        Message::E2ConnectionUpdateAcknowledge(m) => Some((m.transaction_id, m.setup.is_some())),
+        Message::E2ConnectionUpdateFailure(m) => Some((m.transaction_id, false)),
+        _ => None,
+    })?;
+    same_run(&link, "the connection update's answer", 32, run)?;
+    if added {
+        let remove = Some(vec![E2ConnectionRemoveItem { tnl }]);
+        let transaction_id = transaction(&link, 33);
+        let request = E2ConnectionUpdate { transaction_id, add: None, remove, modify: None };
+        link.say(&Message::E2ConnectionUpdate(request))?;
+    }
+    tidy(it, link, setup)
+}
+
+fn query(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    let spoken = std::mem::replace(&mut link.version, Version::V3_01);
+    let said = link.say(&Message::RicQueryRequest(RicQueryRequest {
+        request_id: REQUEST,
+        function_id: absent(&setup),
+        header: Bytes::from_static(&[0]),
+        definition: Bytes::from_static(&[0]),
+    }));
+    said?;
+    let wanted = [NO_FUNCTION, NOT_UNDERSTOOD];
+    objected(&mut link, "a query of nothing", &wanted)?;
+    link.version = spoken;
+    tidy(it, link, setup)
+}
+
+fn error_indication(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    link.say(&Message::ErrorIndication(ErrorIndication {
+        transaction_id: transaction(&link, 99),
+        request_id: Some(RicRequestId { requestor: 7, instance: 7 }),
+        function_id: None,
+        cause: Some(NO_REQUEST),
+        diagnostics: None,
+    }))?;
+    silently(&mut link, "an error indication")?;
+    tidy(it, link, setup)
+}
+
+fn unknown_answer(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    let transaction_id = transaction(&link, 98);
+    link.say(&Message::ResetResponse(ResetResponse { transaction_id, diagnostics: None }))?;
+    link.say(&Message::RicServiceUpdateAcknowledge(RicServiceUpdateAcknowledge {
+        transaction_id,
+        accepted: None,
+        rejected: None,
+    }))?;
+    tidy(it, link, setup)
+}
+
+fn unknown_critical(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    link.say_pdu(&spoil::unknown_procedure(0));
+    objected(&mut link, "an unknown procedure", &[NOT_UNDERSTOOD])?;
+    tidy(it, link, setup)
+}
+
+fn unknown_ignored(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    link.say_pdu(&spoil::unknown_procedure(1));
+    silently(&mut link, "an unknown procedure that may be ignored")?;
+    tidy(it, link, setup)
+}
+
+/// A deletion of nothing.
+fn deletion() -> Message {
+    let request_id = RicRequestId { requestor: 8, instance: 1 };
+    Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest { request_id, function_id: 2 })
+}
+
+fn wrong_deletion(
+    it: &Controller,
+    what: &str,
+    wanted: &[Cause],
+    spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    let pdu = spoiled(&link, &deletion(), spoil)?;
+    link.say_pdu(&pdu);
+    objected(&mut link, what, wanted)?;
+    tidy(it, link, setup)
+}
+
+fn unknown_element(it: &mut Controller) -> Outcome {
+    wrong_deletion(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| spoil::with_unknown(pdu, 0))
+}
+
+fn ignored_element(it: &mut Controller) -> Outcome {
+    // What is left is a deletion of nothing.
+    let wanted = [NO_REQUEST, NO_FUNCTION];
+    wrong_deletion(it, "an unknown element that may be ignored", &wanted, |pdu| spoil::with_unknown(pdu, 1))
+}
+
+fn missing_element(it: &mut Controller) -> Outcome {
+    let spoil = |pdu: &[u8]| spoil::without(pdu, ids::RAN_FUNCTION_ID);
+    wrong_deletion(it, "a deletion without its function", &[NOT_UNDERSTOOD], spoil)
+}
+
+fn element_twice(it: &mut Controller) -> Outcome {
+    let spoil = |pdu: &[u8]| spoil::twice(pdu, ids::RAN_FUNCTION_ID);
+    wrong_deletion(it, "an element twice", &[FALSELY_CONSTRUCTED], spoil)
+}
+
+fn malformed(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    // A choice that the envelope does not have.
+    link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
+    objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
+    tidy(it, link, setup)
+}
+
+fn cut(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    let (function, trigger) = match it.reporting(&setup) {
+        Ok(found) => found,
+        Err(_) => (2, Bytes::from_static(&[0; 8])),
+    };
+    let whole = spoiled(&link, &asking(function, trigger, vec![report(1)]), |pdu| Some(pdu.to_vec()))?;
+    for len in 1..whole.len() {
+        link.say_pdu(&whole[..len]);
+    }
+    let until = Instant::now() + link.patience;
+    while let Some(heard) = link.hear(until) {
+        match heard {
+            Heard::Said(said) if matches!(said.message, Message::RicSubscriptionResponse(_)) => {
+                return fails("a part of a subscription is admitted");
+            }
+            Heard::End(_) => break,
+            _ => {}
+        }
+    }
+    it.comes_again(link, setup)
+}
+
+fn oversized(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    if !link.is_stream() {
+        it.keep(link, setup);
+        return Err(Fault::Skipped("this transport keeps messages apart by itself"));
+    }
+    link.say_octets(&OVERSIZED);
+    let until = Instant::now() + link.patience;
+    while let Some(heard) = link.hear(until) {
+        if let Heard::End(_) = heard {
+            return it.comes_again(link, setup);
+        }
+    }
+    fails("the agent waits for 4 GiB instead of closing the connection")
+}
+
+fn random(it: &mut Controller) -> Outcome {
+    if !it.run.config.hostile {
+        return Err(Fault::Skipped("it has ended agents: --hostile tries it"));
+    }
+    let (mut link, mut setup) = it.set_up()?;
+    let whole = spoiled(&link, &controlling(2), |pdu| Some(pdu.to_vec()))?;
+    for octets in hostile(&whole, 300) {
+        link.say_pdu(&octets);
+        if link.over || matches!(link.hear(Instant::now()), Some(Heard::End(_))) {
+            drop(link);
+            (link, setup) = it.set_up()?;
+        }
+    }
+    it.comes_again(link, setup)
+}
+
+fn removal(it: &mut Controller) -> Outcome {
+    let (mut link, setup) = it.set_up()?;
+    if link.version == Version::V1_01 {
+        it.keep(link, setup);
+        return Err(Fault::Skipped("1.01 has no removal"));
+    }
+    let transaction_id = transaction(&link, 40);
+    link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id }))?;
+    let run = link.expect("a removal", |_, message| match message {
+        Message::E2RemovalResponse(m) => Some(m.transaction_id),
+        Message::E2RemovalFailure(m) => Some(m.transaction_id),
+        _ => None,
+    })?;
+    same_run(&link, "the removal's answer", 40, run)
+}

@@ -1,0 +1,107 @@
+//! What both ends have in common: what is objected to, and how, and what they are asked alike.
+use std::time::Instant;
+
+use ranlab_wire::e2ap::*;
+
+use super::super::harness::{Fault, Outcome, fails};
+use super::link::{Heard, Link};
+
+/// Octets that announce a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
+pub(super) const OVERSIZED: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0];
+
+/// The causes of a message that refuses something.
+fn refusal(message: &Message) -> Option<Option<Cause>> {
+    Some(match message {
+        Message::ErrorIndication(m) => m.cause,
+        Message::E2SetupFailure(m) => Some(m.cause),
+        Message::RicSubscriptionFailure(m) => {
+            m.cause.or_else(|| m.not_admitted.as_ref()?.first().map(|action| action.cause))
+        }
+        Message::RicSubscriptionDeleteFailure(m) => Some(m.cause),
+        Message::RicControlFailure(m) => Some(m.cause),
+        Message::RicServiceUpdateFailure(m) => m.cause,
+        Message::E2NodeConfigurationUpdateFailure(m) => Some(m.cause),
+        Message::E2ConnectionUpdateFailure(m) => m.cause,
+        Message::RicQueryFailure(m) => Some(m.cause),
+        _ => return None,
+    })
+}
+
+/// An error indication or a failure with one of these causes.
+pub(super) fn objected(link: &mut Link, what: &str, wanted: &[Cause]) -> Outcome {
+    let cause = link.expect(what, |_, message| refusal(&message))?;
+    match cause {
+        Some(cause) if wanted.contains(&cause) => Ok(()),
+        Some(cause) => fails(format!("{what}: cause {cause} instead of {}", names(wanted))),
+        None => fails(format!("{what}: no cause instead of {}", names(wanted))),
+    }
+}
+
+fn names(causes: &[Cause]) -> String {
+    causes.iter().map(Cause::name).collect::<Vec<_>>().join(" or ")
+}
+
+/// Nothing is objected to, and nothing ends, for as long as the patience lasts.
+pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
+    let until = Instant::now() + link.patience;
+    while let Some(heard) = link.hear(until) {
+        match heard {
+            Heard::Said(said) => {
+                if let Some(cause) = refusal(&said.message) {
+                    let cause = cause.map_or_else(|| "no cause".to_owned(), |cause| cause.name());
+                    return fails(format!("{what}: {} with {cause}", said.message.name()));
+                }
+            }
+            Heard::Odd(rejection) => {
+                return fails(format!("{what}: octets that are no message: {rejection}"));
+            }
+            Heard::End(why) => return fails(format!("{what}: {why}")),
+        }
+    }
+    Ok(())
+}
+
+/// A number for a procedure's run, where the version has one.
+pub(super) fn transaction(link: &Link, number: u16) -> Option<TransactionId> {
+    (link.version != Version::V1_01).then_some(number)
+}
+
+/// An answer belongs to the run that was asked for.
+pub(super) fn same_run(link: &Link, what: &str, asked: u16, told: Option<TransactionId>) -> Outcome {
+    match told {
+        told if told == transaction(link, asked) => Ok(()),
+        told => fails(format!("{what}: transaction {told:?} instead of {asked}")),
+    }
+}
+
+/// A request with one element wrong.
+pub(super) fn spoiled(
+    link: &Link,
+    message: &Message,
+    spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Result<Vec<u8>, Fault> {
+    let pdu = encode(message, link.version).map_err(|error| Fault::Fails(error.to_string()))?;
+    spoil(&pdu).ok_or(Fault::Skipped("the message has no such element in this version"))
+}
+
+pub(super) const TRANSFER_SYNTAX: Cause = Cause::Protocol(CauseProtocol::TransferSyntaxError);
+pub(super) const NOT_UNDERSTOOD: Cause = Cause::Protocol(CauseProtocol::AbstractSyntaxErrorReject);
+pub(super) const FALSELY_CONSTRUCTED: Cause = Cause::Protocol(CauseProtocol::FalselyConstructedMessage);
+pub(super) const WRONG_STATE: Cause = Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState);
+pub(super) const NO_FUNCTION: Cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
+pub(super) const NO_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
+
+/// Octets that are cut off, changed or made up, from a seed.
+pub(super) fn hostile(whole: &[u8], count: u64) -> impl Iterator<Item = Vec<u8>> {
+    let mut random = ranlab_wire::pfcp::Random::new(1);
+    let whole = whole.to_vec();
+    (0..count).map(move |n| {
+        let mut draw = |below: usize| random.below(below.max(1) as u64) as usize;
+        let mut octets = whole[..1 + draw(whole.len() - 1)].to_vec();
+        for _ in 0..n % 8 {
+            let at = draw(octets.len());
+            octets[at] = draw(256) as u8;
+        }
+        octets
+    })
+}

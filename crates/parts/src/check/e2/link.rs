@@ -1,0 +1,214 @@
+//! One connection that says what it is told, right or wrong, and keeps what passed.
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, IoSlice};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use ranlab_capture::{E2_PORT, Endpoint, Flow, Recorder, Side, Transport};
+use ranlab_sdk::transport::{Address, Frame, FrameReader, FrameWriter, MAX_PDU_BYTES, ReadOutcome, Stream};
+use ranlab_wire::e2ap::{Decoded, Message, Rejection, Version, decode_upgrading, encode};
+use tokio::runtime::Runtime;
+
+use super::super::harness::{Fault, fails};
+
+/// PDUs that are kept of one check: a peer that reports without end does not fill the machine.
+const TRACED_MAX: usize = 100_000;
+
+/// What passed, on all connections of a check.
+#[derive(Clone, Default)]
+pub(super) struct Trace(Rc<RefCell<Vec<(u64, Flow, Bytes)>>>);
+
+impl Trace {
+    fn note(&self, flow: Flow, pdu: &[u8]) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut all = self.0.borrow_mut();
+        if all.len() < TRACED_MAX {
+            all.push((at.as_nanos() as u64, flow, Bytes::copy_from_slice(pdu)));
+        }
+    }
+
+    /// Writes it as PDUs without packets around them, which Wireshark and `ranlab pcap` read.
+    pub(super) fn write(&self, file: &Path) -> io::Result<()> {
+        let mut out = Recorder::new(BufWriter::new(File::create(file)?))?;
+        for (at_ns, flow, pdu) in &*self.0.borrow() {
+            out.write(Side::E2, *at_ns, flow, pdu)?;
+        }
+        out.flush()
+    }
+}
+
+/// What a peer says.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// A message, as it came.
+    Said(Box<Decoded>),
+    /// Octets that are none.
+    Odd(Box<Rejection>),
+    /// Nothing any more: why.
+    End(String),
+}
+
+/// A connection to the peer that is checked.
+pub(super) struct Link {
+    runtime: Rc<Runtime>,
+    stream: Stream,
+    reader: FrameReader,
+    trace: Trace,
+    /// From us to the peer.
+    flow: Flow,
+    pub(super) patience: Duration,
+    pub(super) version: Version,
+    /// Whether it has ended.
+    pub(super) over: bool,
+}
+
+impl Link {
+    pub(super) fn new(
+        runtime: &Rc<Runtime>,
+        stream: Stream,
+        trace: &Trace,
+        number: u16,
+        settings: (Duration, Version),
+    ) -> Self {
+        let near = Endpoint { address: Some([127, 0, 0, 1].into()), port: number };
+        let there = stream.peer_address().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], E2_PORT)));
+        let far = Endpoint { address: Some(there.ip()), port: there.port() };
+        let transport = if stream.framer().is_one_per_write() { Transport::Sctp } else { Transport::Tcp };
+        let flow = Flow { transport, source: near, destination: far };
+        let reader = FrameReader::with_framer(MAX_PDU_BYTES, stream.framer());
+        let (patience, version) = settings;
+        let (runtime, trace) = (Rc::clone(runtime), trace.clone());
+        Self { runtime, stream, reader, trace, flow, patience, version, over: false }
+    }
+
+    /// What passes from now on belongs to another check.
+    pub(super) fn traced_by(&mut self, trace: &Trace) {
+        self.trace = trace.clone();
+    }
+
+    /// Whether messages are kept apart by lengths in front of them.
+    pub(super) fn is_stream(&self) -> bool {
+        self.flow.transport == Transport::Tcp
+    }
+
+    /// Sends a message. That the peer has gone is seen when it is listened to.
+    pub(super) fn say(&mut self, message: &Message) -> Result<(), Fault> {
+        let pdu = encode(message, self.version).map_err(|error| Fault::Fails(error.to_string()))?;
+        self.say_pdu(&pdu);
+        Ok(())
+    }
+
+    /// Sends octets as one PDU.
+    pub(super) fn say_pdu(&mut self, pdu: &[u8]) {
+        self.trace.note(self.flow, pdu);
+        let body = Bytes::copy_from_slice(pdu);
+        let (stream, patience) = (&self.stream, self.patience);
+        let write = async {
+            let mut writer = FrameWriter::with_framer(MAX_PDU_BYTES, stream.framer());
+            let mut frames = &[Frame { head: &[], body: &body }][..];
+            while !frames.is_empty() || writer.rest_bytes() > 0 {
+                let outcome = writer.write(stream, frames).map_err(io::Error::other)?;
+                frames = &frames[outcome.taken..];
+                if outcome.blocked {
+                    stream.writable().await?;
+                }
+            }
+            Ok::<_, io::Error>(())
+        };
+        let written = self.runtime.block_on(async { tokio::time::timeout(patience, write).await });
+        self.over |= !matches!(written, Ok(Ok(())));
+    }
+
+    /// Sends octets with nothing around them.
+    pub(super) fn say_octets(&mut self, octets: &[u8]) {
+        self.trace.note(self.flow, octets);
+        self.over |= self.stream.try_write_vectored(&[IoSlice::new(octets)]).is_err();
+    }
+
+    /// What the peer says next, if it says something in time.
+    pub(super) fn hear(&mut self, until: Instant) -> Option<Heard> {
+        let pdu = match self.hear_pdu(until)? {
+            Ok(pdu) => pdu,
+            Err(why) => return Some(Heard::End(why)),
+        };
+        Some(match decode_upgrading(&pdu, self.version) {
+            Ok((decoded, _)) => Heard::Said(Box::new(decoded)),
+            Err(rejection) => Heard::Odd(Box::new(rejection)),
+        })
+    }
+
+    /// The octets of what it says next, or why it says nothing any more.
+    pub(super) fn hear_pdu(&mut self, until: Instant) -> Option<Result<Bytes, String>> {
+        let pdu = self.next_pdu(until)?;
+        let back = Flow { source: self.flow.destination, destination: self.flow.source, ..self.flow };
+        match &pdu {
+            Ok(pdu) => self.trace.note(back, pdu),
+            Err(_) => self.over = true,
+        }
+        Some(pdu)
+    }
+
+    fn next_pdu(&mut self, until: Instant) -> Option<Result<Bytes, String>> {
+        let (stream, reader) = (&self.stream, &mut self.reader);
+        let next = async {
+            loop {
+                match reader.next() {
+                    Ok(Some(pdu)) => return Ok(pdu),
+                    Ok(None) => {}
+                    Err(error) => return Err(error.to_string()),
+                }
+                match reader.fill(stream) {
+                    Ok(ReadOutcome::Bytes(_)) => {}
+                    Ok(ReadOutcome::Closed) => return Err("it closed the connection".to_owned()),
+                    Ok(ReadOutcome::WouldBlock) => {
+                        stream.readable().await.map_err(|error| error.to_string())?;
+                    }
+                    Err(error) => return Err(format!("it ended the connection: {error}")),
+                }
+            }
+        };
+        self.runtime.block_on(async { tokio::time::timeout_at(until.into(), next).await.ok() })
+    }
+
+    /// The first message within the patience that `wanted` takes; others pass. What else there was is the reason.
+    pub(super) fn expect<T>(
+        &mut self,
+        what: &str,
+        mut wanted: impl FnMut(&mut Self, Message) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let until = Instant::now() + self.patience;
+        let mut other = None;
+        loop {
+            match self.hear(until) {
+                Some(Heard::Said(said)) => {
+                    let name = said.message.name();
+                    if let Some(found) = wanted(self, said.message) {
+                        return Ok(found);
+                    }
+                    if name != "RICindication" {
+                        other = Some(name);
+                    }
+                }
+                Some(Heard::Odd(rejection)) => {
+                    return fails(format!("{what}: octets came that are no message: {rejection}"));
+                }
+                Some(Heard::End(why)) => return fails(format!("{what}: {why}")),
+                None => {
+                    return fails(match other {
+                        Some(name) => format!("{what} goes unanswered; {name} came"),
+                        None => format!("{what} goes unanswered"),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Where the peer is, in words.
+pub(super) fn unreachable(address: &Address, error: &dyn std::fmt::Display) -> String {
+    format!("{address}: {error}")
+}

@@ -1,0 +1,293 @@
+//! A RIC is checked: we are base stations, and, where it speaks E42, an xApp beside them.
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ranlab_sdk::transport::{Address, SocketOptions, connect};
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm;
+use ranlab_wire::e42;
+use tokio::runtime::Runtime;
+
+use super::super::harness::{Fault, Outcome, Rig, fails};
+use super::ends::{same_run, transaction};
+use super::link::{Heard, Link, Trace, unreachable};
+use crate::settings::Listen;
+use crate::worker::Trouble;
+use crate::{config, environment};
+
+config! {
+    /// How a RIC is checked.
+    pub struct RicCheck {
+        /// the RIC's listener for xApps, if it speaks E42: subscriptions and controls are asked for there
+        e42: Option<Listen> = None, wiring();
+        /// version of E2AP that our base stations speak; each setup is tried in all
+        e2ap: Version = Version::V2_03;
+        /// number of the first of our base stations, gnb 001.01 NUMBER; each check is another one
+        first: u32 = 900_000;
+        /// how long an answer may take
+        patience: Duration = Duration::from_millis(1_000);
+        /// checks with one of these in their names, as: setup,reset; without it, all
+        only: Vec<String> = Vec::new();
+        /// also try what has ended RICs: cut and random octets, by the hundred
+        hostile: bool = false;
+        /// folder for a capture of each failure
+        captures: PathBuf = PathBuf::from("."), local();
+    }
+}
+
+pub(super) struct RicRun {
+    address: Address,
+    pub(super) config: RicCheck,
+    runtime: Rc<Runtime>,
+    /// So far; each has a number in captures.
+    connections: Cell<u16>,
+    /// Whether the RIC has answered once: if nobody is there, before that is no fault of its own.
+    met: Cell<bool>,
+}
+
+impl RicRun {
+    /// For the RIC whose base stations connect to `address`.
+    ///
+    /// # Errors
+    /// The machine gives no more.
+    pub(super) fn new(address: &Address, config: &RicCheck) -> Result<Rc<Self>, Trouble> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(environment)?;
+        Ok(Rc::new(Self {
+            address: address.clone(),
+            config: config.clone(),
+            runtime: Rc::new(runtime),
+            connections: Cell::new(0),
+            met: Cell::new(false),
+        }))
+    }
+}
+
+impl Rig for Rc<RicRun> {
+    type Peer = Stations;
+    const CAPTURE: (&'static str, &'static str) = ("check-ric", "pcapng");
+
+    fn ended(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn peer(&self, number: usize) -> Result<Stations, Trouble> {
+        let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), self.config.first + number as u32, 22);
+        Ok(Stations { run: Self::clone(self), node, trace: Trace::default(), links: Vec::new() })
+    }
+
+    fn leave(&self, peer: &mut Stations) -> Result<(), Trouble> {
+        peer.leave();
+        Ok(())
+    }
+
+    fn capture(&self, peer: &Stations, file: &Path) -> io::Result<()> {
+        peer.trace.write(file)
+    }
+}
+
+/// Base stations that say what they are told.
+pub(super) struct Stations {
+    pub(super) run: Rc<RicRun>,
+    pub(super) node: GlobalE2NodeId,
+    trace: Trace,
+    /// Those that were set up, to part from.
+    links: Vec<Link>,
+}
+
+impl Stations {
+    /// A new connection.
+    pub(super) fn connect(&self) -> Result<Link, Fault> {
+        self.link(&self.run.address)
+    }
+
+    fn link(&self, address: &Address) -> Result<Link, Fault> {
+        let run = &self.run;
+        let made = run.runtime.block_on(connect(address, &SocketOptions::default()));
+        let number = run.connections.get().wrapping_add(1);
+        run.connections.set(number);
+        match made {
+            Ok(stream) => {
+                run.met.set(true);
+                let settings = (run.config.patience, run.config.e2ap);
+                Ok(Link::new(&run.runtime, stream, &self.trace, number, settings))
+            }
+            Err(error) if run.met.get() => fails(unreachable(address, &error)),
+            Err(error) => Err(Fault::Trouble(environment(error))),
+        }
+    }
+
+    /// The functions that our base stations have: those that all controllers know.
+    pub(super) fn functions() -> Vec<RanFunctionItem> {
+        let item = |model: &dyn e2sm::Model| RanFunctionItem {
+            id: model.default_function_id(),
+            definition: Bytes::from_static(model.definition()),
+            revision: model.revision(),
+            oid: Some(model.oid().to_owned()),
+        };
+        e2sm::customary().map(item).collect()
+    }
+
+    /// The setup of our base station in a link's version.
+    pub(super) fn setup_request(&self, link: &Link, number: u16) -> Message {
+        let v1 = link.version == Version::V1_01;
+        Message::E2SetupRequest(E2SetupRequest {
+            transaction_id: transaction(link, number),
+            node_id: self.node,
+            functions: Some(Self::functions()),
+            components_v1: None,
+            components: (!v1).then(|| vec![component("amf-1")]),
+        })
+    }
+
+    /// A connection that the RIC has accepted.
+    pub(super) fn set_up(&self) -> Result<Link, Fault> {
+        let mut link = self.connect()?;
+        self.set_up_on(&mut link, 1)?;
+        Ok(link)
+    }
+
+    /// The answer to our setup.
+    pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, Fault> {
+        let request = self.setup_request(link, number);
+        link.say(&request)?;
+        let answer = link.expect("the setup", |_, message| match message {
+            Message::E2SetupResponse(m) => Some(Ok(m)),
+            Message::E2SetupFailure(m) => Some(Err(m.cause)),
+            _ => None,
+        })?;
+        let answer = answer.or_else(|cause| fails(format!("the setup is refused: {cause}")))?;
+        same_run(link, "the setup's answer", number, answer.transaction_id)?;
+        Ok(answer)
+    }
+
+    /// Where the RIC's SCTP is, if that is what it is met over.
+    pub(super) fn sctp(&self) -> Option<SocketAddr> {
+        match &self.run.address {
+            Address::Sctp { host, port } => {
+                Some(SocketAddr::new(host.split(',').next()?.parse().ok()?, *port))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the RIC still serves: on this connection, or if that may have ended, on another.
+    pub(super) fn serves(&self, link: &mut Link, may_end: bool) -> Outcome {
+        let until = Instant::now() + Duration::from_millis(50);
+        while let Some(heard) = link.hear(until) {
+            if let Heard::End(why) = heard {
+                return if may_end { self.set_up().map(drop) } else { fails(why) };
+            }
+        }
+        let number = 200;
+        link.say(&reset(link, number))?;
+        let answer = link.expect("a reset afterwards", |_, message| match message {
+            Message::ResetResponse(m) => Some(m.transaction_id),
+            _ => None,
+        });
+        match answer {
+            Err(Fault::Fails(_)) if may_end && link.over => self.set_up().map(drop),
+            other => other.and_then(|told| same_run(link, "a reset afterwards", number, told)),
+        }
+    }
+
+    /// Parts from the RIC when the check is over.
+    pub(super) fn keep(&mut self, link: Link) {
+        self.links.push(link);
+    }
+
+    fn leave(&mut self) {
+        for mut link in self.links.drain(..) {
+            if link.version != Version::V1_01 && !link.over {
+                let request = E2RemovalRequest { transaction_id: transaction(&link, 250) };
+                let parted = link.say(&Message::E2RemovalRequest(request)).and_then(|()| {
+                    link.expect("", |_, message| {
+                        matches!(message, Message::E2RemovalResponse(_)).then_some(())
+                    })
+                });
+                // How that is answered is not what was checked.
+                drop(parted);
+            }
+        }
+    }
+
+    /// An xApp beside the base station.
+    pub(super) fn xapp(&self) -> Result<Xapp, Fault> {
+        const NONE: Fault = Fault::Skipped("nothing asks the RIC for it: name its listener for xApps, --e42");
+        let Some(Listen::At(address)) = &self.run.config.e42 else { return Err(NONE) };
+        let mut link = self.link(address)?;
+        let request = e42::SetupRequest { functions: Self::functions(), wants_node_events: false };
+        let pdu = e42::encode(&e42::Message::SetupRequest(request), link.version);
+        link.say_pdu(&pdu.map_err(|error| Fault::Fails(error.to_string()))?);
+        let until = Instant::now() + link.patience;
+        while let Some(Ok(pdu)) = link.hear_pdu(until) {
+            if let Ok(Decoded { message: e42::Message::SetupResponse(m), .. }) =
+                e42::decode(&pdu, link.version)
+            {
+                return Ok(Xapp { id: m.xapp_id, link, node: self.node });
+            }
+        }
+        fails("the xApp's setup goes unanswered")
+    }
+}
+
+/// Asks the RIC for what it then asks the base station for.
+pub(super) struct Xapp {
+    id: e42::XappId,
+    pub(super) link: Link,
+    node: GlobalE2NodeId,
+}
+
+impl Xapp {
+    const REQUEST: RicRequestId = RicRequestId { requestor: 1, instance: 77 };
+
+    fn say(&mut self, message: &e42::Message) -> Outcome {
+        let pdu = e42::encode(message, self.link.version);
+        self.link.say_pdu(&pdu.map_err(|error| Fault::Fails(error.to_string()))?);
+        Ok(())
+    }
+
+    pub(super) fn subscribe(&mut self, details: RicSubscriptionDetails, function_id: u16) -> Outcome {
+        let (xapp_id, node_id, request_id) = (self.id, self.node, Self::REQUEST);
+        let request = e42::SubscriptionRequest { xapp_id, node_id, request_id, function_id, details };
+        self.say(&e42::Message::SubscriptionRequest(request))
+    }
+
+    pub(super) fn delete(&mut self, request_id: RicRequestId, function_id: u16) -> Outcome {
+        let request = e42::SubscriptionDeleteRequest { xapp_id: self.id, request_id, function_id };
+        self.say(&e42::Message::SubscriptionDeleteRequest(request))
+    }
+
+    pub(super) fn control(&mut self, function_id: u16, header: Bytes, message: Bytes) -> Outcome {
+        self.say(&e42::Message::ControlRequest(e42::ControlRequest {
+            xapp_id: self.id,
+            node_id: self.node,
+            request_id: Self::REQUEST,
+            function_id,
+            call_process_id: None,
+            header,
+            message,
+            ack_request: Some(RicControlAckRequest::Ack),
+        }))
+    }
+}
+
+/// A component of its own.
+pub(super) fn component(amf: &str) -> ComponentConfigItem {
+    let configuration = ComponentConfiguration {
+        request_part: Bytes::from_static(b"request"),
+        response_part: Bytes::from_static(b"response"),
+    };
+    let id = ComponentId::Ng(InterfaceNg { amf_name: amf.to_owned() });
+    ComponentConfigItem { interface: ComponentInterfaceType::Ng, id, configuration }
+}
+
+pub(super) fn reset(link: &Link, number: u16) -> Message {
+    let cause = Cause::Misc(CauseMisc::OmIntervention);
+    Message::ResetRequest(ResetRequest { transaction_id: transaction(link, number), cause })
+}

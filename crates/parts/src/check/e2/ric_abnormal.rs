@@ -1,0 +1,260 @@
+//! What a RIC must bear with: the unknown, the wrong, the cut and the endless.
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ranlab_net::sctp;
+use ranlab_wire::e2ap::*;
+
+use super::super::harness::{Fault, Outcome, fails};
+use super::ends::*;
+use super::link::{Heard, Link};
+use super::ric::{Stations, reset};
+use super::spoil;
+
+/// The first function, and what is asked of it.
+pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
+    let action = ActionToBeSetup {
+        id: 3,
+        kind: RicActionType::Report,
+        definition: None,
+        subsequent: None,
+        execution_order: None,
+    };
+    let details =
+        RicSubscriptionDetails { event_trigger: Bytes::from_static(&[0, 0, 3, 232]), actions: vec![action] };
+    (Stations::functions()[0].id, details)
+}
+
+/// An indication of that function.
+pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'static [u8]) -> Outcome {
+    link.say(&Message::RicIndication(RicIndication {
+        request_id,
+        function_id: wanted().0,
+        action_id: 3,
+        sn: Some(1),
+        kind: RicIndicationType::Report,
+        header: Bytes::from_static(b"header"),
+        message: Bytes::from_static(message),
+        call_process_id: None,
+    }))
+}
+
+const NOBODYS: RicRequestId = RicRequestId { requestor: 4_001, instance: 17 };
+
+pub(super) fn unknown_indication(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    indicated(&mut link, NOBODYS, b"unasked")?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+pub(super) fn unknown_answer(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let function_id = wanted().0;
+    let response =
+        RicSubscriptionResponse { request_id: NOBODYS, function_id, admitted: vec![1], not_admitted: None };
+    link.say(&Message::RicSubscriptionResponse(response))?;
+    let deleted = RicSubscriptionDeleteResponse { request_id: NOBODYS, function_id };
+    link.say(&Message::RicSubscriptionDeleteResponse(deleted))?;
+    link.say(&Message::ResetResponse(ResetResponse {
+        transaction_id: transaction(&link, 77),
+        diagnostics: None,
+    }))?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+pub(super) fn before_setup(it: &mut Stations) -> Outcome {
+    let mut link = it.connect()?;
+    link.say(&reset(&link, 18))?;
+    objected(&mut link, "a reset before the setup", &[WRONG_STATE])?;
+    it.serves(&mut it.connect()?, true).or_else(|_| it.set_up().map(drop))
+}
+
+pub(super) fn unknown_critical(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    link.say_pdu(&spoil::unknown_procedure(0));
+    objected(&mut link, "an unknown procedure", &[NOT_UNDERSTOOD])?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+pub(super) fn unknown_ignored(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    link.say_pdu(&spoil::unknown_procedure(1));
+    silently(&mut link, "an unknown procedure that may be ignored")?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+/// A reset with a fault, on a connection that is set up.
+fn wrong_reset(
+    it: &mut Stations,
+    what: &str,
+    wanted: &[Cause],
+    spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
+) -> Outcome {
+    let mut link = it.set_up()?;
+    let pdu = spoiled(&link, &reset(&link, 19), spoil)?;
+    link.say_pdu(&pdu);
+    objected(&mut link, what, wanted)?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+pub(super) fn unknown_element(it: &mut Stations) -> Outcome {
+    wrong_reset(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| spoil::with_unknown(pdu, 0))
+}
+
+pub(super) fn ignored_element(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let pdu = spoiled(&link, &reset(&link, 20), |pdu| spoil::with_unknown(pdu, 1))?;
+    link.say_pdu(&pdu);
+    let told = link.expect("a reset with an unknown element", |_, message| match message {
+        Message::ResetResponse(m) => Some(m.transaction_id),
+        _ => None,
+    })?;
+    it.keep(link);
+    let link = it.connect()?;
+    same_run(&link, "the reset's answer", 20, told)
+}
+
+pub(super) fn missing_element(it: &mut Stations) -> Outcome {
+    let mut link = it.connect()?;
+    let request = it.setup_request(&link, 21);
+    let pdu = spoiled(&link, &request, |pdu| spoil::without(pdu, ids::GLOBAL_E2_NODE_ID))?;
+    link.say_pdu(&pdu);
+    objected(&mut link, "a setup without the base station's name", &[NOT_UNDERSTOOD])
+}
+
+pub(super) fn element_twice(it: &mut Stations) -> Outcome {
+    wrong_reset(it, "an element twice", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
+}
+
+pub(super) fn malformed(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    // A choice that the envelope does not have.
+    link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
+    objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+/// A base station that behaves, beside what does not.
+fn beside(it: &mut Stations, harm: impl FnOnce(&Stations) -> Outcome) -> Outcome {
+    let mut good = it.set_up()?;
+    it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
+    let done = harm(it);
+    let alive = it.serves(&mut good, false).map_err(|fault| match fault {
+        Fault::Fails(why) => Fault::Fails(format!("the other base station: {why}")),
+        other => other,
+    });
+    it.keep(good);
+    done.and(alive)
+}
+
+pub(super) fn cut(it: &mut Stations) -> Outcome {
+    beside(it, |it| {
+        let whole = {
+            let link = it.connect()?;
+            spoiled(&link, &it.setup_request(&link, 22), |pdu| Some(pdu.to_vec()))?
+        };
+        for len in (1..whole.len()).step_by(whole.len() / 16 + 1) {
+            let mut link = it.connect()?;
+            link.say_pdu(&whole[..len]);
+            let until = Instant::now() + Duration::from_millis(20);
+            if let Some(Heard::Said(said)) = link.hear(until)
+                && matches!(said.message, Message::E2SetupResponse(_))
+            {
+                return fails(format!("{len} of {} octets are accepted as a setup", whole.len()));
+            }
+        }
+        it.set_up().map(drop)
+    })
+}
+
+const NO_FRAMES: Fault = Fault::Skipped("this transport keeps messages apart by itself");
+
+pub(super) fn oversized(it: &mut Stations) -> Outcome {
+    beside(it, |it| {
+        let mut link = it.set_up()?;
+        if !link.is_stream() {
+            return Err(NO_FRAMES);
+        }
+        link.say_octets(&OVERSIZED);
+        let until = Instant::now() + link.patience;
+        while let Some(heard) = link.hear(until) {
+            if let Heard::End(_) = heard {
+                return Ok(());
+            }
+        }
+        fails("the RIC waits for 4 GiB instead of closing the connection")
+    })
+}
+
+pub(super) fn half(it: &mut Stations) -> Outcome {
+    beside(it, |it| {
+        let mut link = it.connect()?;
+        if !link.is_stream() {
+            return Err(NO_FRAMES);
+        }
+        link.say_octets(&[0, 0, 1]);
+        it.set_up().map(drop)
+    })
+}
+
+pub(super) fn identifiers(it: &mut Stations) -> Outcome {
+    let place = it.sctp().ok_or(Fault::Skipped("the address is no sctp://"))?;
+    for ppid in [0, 70, 71] {
+        let link = it.connect()?;
+        let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;
+        drop(link);
+        if !set_up_as(place, ppid, &pdu, it.run.config.patience) {
+            return fails(format!("a setup with identifier {ppid} goes unanswered"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a setup is accepted that goes out under a payload protocol identifier.
+fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bool {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let Ok(link) = sctp::Association::connect(&[place]) else { return false };
+    let until = Instant::now() + patience;
+    let mut buffer = vec![0; 1 << 16];
+    let mut said = false;
+    while Instant::now() < until {
+        said = said || link.send(pdu, sctp::MessageInfo { stream: 0, ppid }).is_ok();
+        match link.receive(&mut buffer) {
+            // A successful outcome of the procedure E2 setup.
+            Ok(came) if came.notification.is_none() => return buffer[..came.bytes].starts_with(&[0x20, 1]),
+            _ => std::thread::sleep(PAUSE),
+        }
+    }
+    false
+}
+
+pub(super) fn random(it: &mut Stations) -> Outcome {
+    if !it.run.config.hostile {
+        return Err(Fault::Skipped("it has ended RICs: --hostile tries it"));
+    }
+    let whole = {
+        let link = it.connect()?;
+        spoiled(&link, &it.setup_request(&link, 24), |pdu| Some(pdu.to_vec()))?
+    };
+    let mut link = it.set_up()?;
+    for octets in hostile(&whole, 300) {
+        link.say_pdu(&octets);
+        if link.over || matches!(link.hear(Instant::now()), Some(Heard::End(_))) {
+            link = it.connect()?;
+        }
+    }
+    it.set_up().map(drop)
+}

@@ -1,0 +1,403 @@
+//! What a RIC must do with E2AP. Clauses are those of O-RAN.WG3.E2AP; clause 10 counts as TS 36.423's.
+use bytes::Bytes;
+use ranlab_wire::e2ap::*;
+
+use super::super::harness::{Case, Fault, Outcome, Verdict, chosen, fails, folder, run};
+use super::ends::*;
+use super::link::Link;
+use super::ric::{RicCheck, RicRun, Stations, component, reset};
+use super::ric_abnormal::*;
+use crate::worker::Trouble;
+use ranlab_sdk::transport::Address;
+
+/// Tries the RIC whose base stations connect to `address`, clause by clause; `told` hears of each verdict at once.
+///
+/// # Errors
+/// Nobody listens there, no check has such a name, or what `told` returned.
+pub fn check_ric<E: From<Trouble>>(
+    address: &Address,
+    config: &RicCheck,
+    told: impl FnMut(&Verdict) -> Result<(), E>,
+) -> Result<Vec<Verdict>, E> {
+    let cases = chosen(CASES, &config.only)?;
+    folder(&config.captures)?;
+    run(&RicRun::new(address, config)?, cases, &config.captures, told)
+}
+
+/// In the order in which they are told.
+const CASES: &[Case<Stations>] = &[
+    ("setup in 1.01", "E2AP 8.3.1", |it| setup_in(it, Version::V1_01)),
+    ("setup in 2.03", "E2AP 8.3.1", |it| setup_in(it, Version::V2_03)),
+    ("setup in 3.01", "E2AP 8.3.1", |it| setup_in(it, Version::V3_01)),
+    ("setup answers each component", "E2AP 8.3.1", setup_components),
+    ("a second setup on a connection is answered", "E2AP 8.3.1", second_setup),
+    ("reset by the base station", "E2AP 8.3, Reset", reset_by_node),
+    ("service update: a function more", "E2AP 8.3, RIC Service Update", service_update),
+    ("service update: an unknown function deleted", "E2AP 8.3, RIC Service Update", unknown_service),
+    ("configuration update: a component more", "E2AP 8.3, E2 Node Configuration Update", configuration),
+    (
+        "configuration update: an unknown component removed",
+        "E2AP 8.3, E2 Node Configuration Update",
+        unknown_component,
+    ),
+    (
+        "a transaction used twice is answered twice",
+        "E2AP 8.3, E2 Node Configuration Update",
+        same_transaction,
+    ),
+    ("removal by the base station", "E2AP 8.3, E2 Removal", removal),
+    ("an error indication ends nothing", "E2AP 8.3, Error Indication", error_indication),
+    ("subscription and its response", "E2AP 8.2.1", subscription),
+    ("subscription failure is passed on", "E2AP 8.2.1", subscription_failure),
+    ("indication is passed on", "E2AP 8.2.3", indication),
+    ("subscription delete", "E2AP 8.2.2", subscription_delete),
+    ("control and its acknowledgement", "E2AP 8.2.4", control),
+    ("control failure is passed on", "E2AP 8.2.4", control_failure),
+    ("an indication of an unknown request ends nothing", "E2AP 10.4", unknown_indication),
+    ("an answer to an unknown request ends nothing", "E2AP 10.4", unknown_answer),
+    ("a message before the setup", "E2AP 10.4", before_setup),
+    ("an unknown procedure, critical: abstract syntax error (reject)", "E2AP 10.3.4.1", unknown_critical),
+    ("an unknown procedure, to be ignored, is", "E2AP 10.3.4.1", unknown_ignored),
+    ("an unknown element, critical: abstract syntax error (reject)", "E2AP 10.3.4.2", unknown_element),
+    ("an unknown element, to be ignored, is", "E2AP 10.3.4.2", ignored_element),
+    ("a mandatory element missing: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
+    ("an element twice: falsely constructed message", "E2AP 10.3.6", element_twice),
+    ("octets that are no message: transfer syntax error", "E2AP 10.2", malformed),
+    ("cut messages harm no other base station", "E2AP 10.2", cut),
+    ("a frame of 4 GiB harms no other base station", "the framing of TCP and Unix sockets", oversized),
+    ("half a frame harms no other base station", "the framing of TCP and Unix sockets", half),
+    ("payload protocol identifiers 0, 70 and 71", "E2AP 8, TS 36.422's for SCTP", identifiers),
+    // Last, since it may be the end.
+    ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
+];
+
+fn setup_in(it: &mut Stations, version: Version) -> Outcome {
+    let mut link = it.connect()?;
+    link.version = version;
+    let answer = it.set_up_on(&mut link, 7)?;
+    let offered = Stations::functions();
+    let taken = answer.accepted.iter().flatten().map(|function| function.id);
+    let refused = answer.rejected.iter().flatten().map(|function| function.id);
+    // A RIC of this project takes what it was not offered, to show itself: only to one that shows itself.
+    if let Some(odd) = taken.chain(refused).find(|id| !offered.iter().any(|function| function.id == *id)) {
+        return fails(format!("function {odd} was never offered"));
+    }
+    it.keep(link);
+    Ok(())
+}
+
+fn setup_components(it: &mut Stations) -> Outcome {
+    let mut link = it.connect()?;
+    if link.version == Version::V1_01 {
+        return Err(Fault::Skipped("1.01 has no such list"));
+    }
+    let answer = it.set_up_on(&mut link, 8)?;
+    let told: Vec<_> = answer.components.iter().flatten().map(|component| &component.id).collect();
+    let wanted = component("amf-1").id;
+    it.keep(link);
+    if told == [&wanted] {
+        Ok(())
+    } else {
+        fails(format!("{} components are answered, not the one", told.len()))
+    }
+}
+
+fn second_setup(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    it.set_up_on(&mut link, 9)?;
+    it.serves(&mut link, false)
+}
+
+fn reset_by_node(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    link.say(&reset(&link, 10))?;
+    let told = link.expect("a reset", |_, message| match message {
+        Message::ResetResponse(m) => Some(m.transaction_id),
+        _ => None,
+    })?;
+    same_run(&link, "the reset's answer", 10, told)?;
+    it.keep(link);
+    Ok(())
+}
+
+/// The answer to a service update: the run it belongs to, the functions taken and refused.
+fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), Fault> {
+    link.say(&Message::RicServiceUpdate(update))?;
+    link.expect("a service update", |_, message| match message {
+        Message::RicServiceUpdateAcknowledge(m) => {
+            let taken = m.accepted.iter().flatten().map(|function| function.id);
+            let refused = m.rejected.iter().flatten().map(|function| function.id);
+            Some((m.transaction_id, taken.chain(refused).collect(), true))
+        }
+        Message::RicServiceUpdateFailure(m) => Some((m.transaction_id, Vec::new(), false)),
+        _ => None,
+    })
+}
+
+fn service_update(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let mut function = Stations::functions().swap_remove(0);
+    function.id = 901;
+    let update = RicServiceUpdate {
+        transaction_id: transaction(&link, 11),
+        added: Some(vec![function]),
+        modified: None,
+        deleted: None,
+    };
+    let (run, named, acknowledged) = updated(&mut link, update)?;
+    same_run(&link, "the update's answer", 11, run)?;
+    it.keep(link);
+    match (acknowledged, named.as_slice()) {
+        (true, [901]) => Ok(()),
+        (true, others) => fails(format!("of the new function nothing is said, of {others:?} it is")),
+        (false, _) => fails("the update is refused"),
+    }
+}
+
+fn unknown_service(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let deleted = Some(vec![RanFunctionIdItem { id: 999, revision: 1 }]);
+    let update =
+        RicServiceUpdate { transaction_id: transaction(&link, 12), added: None, modified: None, deleted };
+    let (run, ..) = updated(&mut link, update)?;
+    same_run(&link, "the update's answer", 12, run)?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+fn configure(
+    link: &mut Link,
+    number: u16,
+    added: Option<ComponentConfigItem>,
+    removed: Option<ComponentRemovalItem>,
+) -> Result<Result<E2NodeConfigurationUpdateAcknowledge, Cause>, Fault> {
+    if link.version == Version::V1_01 {
+        return Err(Fault::Skipped("1.01 has other lists of components"));
+    }
+    link.say(&Message::E2NodeConfigurationUpdate(E2NodeConfigurationUpdate {
+        transaction_id: transaction(link, number),
+        node_id: None,
+        added: added.map(|one| vec![one]),
+        updated: None,
+        removed: removed.map(|one| vec![one]),
+        tnl_removed: None,
+    }))?;
+    let (run, answer) = link.expect("a configuration update", |_, message| match message {
+        Message::E2NodeConfigurationUpdateAcknowledge(m) => Some((m.transaction_id, Ok(m))),
+        Message::E2NodeConfigurationUpdateFailure(m) => Some((m.transaction_id, Err(m.cause))),
+        _ => None,
+    })?;
+    same_run(link, "the update's answer", number, run)?;
+    Ok(answer)
+}
+
+fn configuration(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let answer = configure(&mut link, 13, Some(component("amf-2")), None)?;
+    it.keep(link);
+    match answer {
+        Ok(m) if m.added.iter().flatten().map(|ack| &ack.id).eq([&component("amf-2").id]) => Ok(()),
+        Ok(_) => fails("it is acknowledged, and nothing said of the new component"),
+        Err(cause) => fails(format!("it is refused: {cause}")),
+    }
+}
+
+fn unknown_component(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let ComponentConfigItem { interface, id, .. } = component("nobody");
+    let answer = configure(&mut link, 14, None, Some(ComponentRemovalItem { interface, id }))?;
+    it.keep(link);
+    let outcomes = |m: &E2NodeConfigurationUpdateAcknowledge| {
+        m.removed.iter().flatten().all(|ack| ack.ack.outcome == UpdateOutcome::Failure)
+    };
+    match answer {
+        Err(_) => Ok(()),
+        Ok(m) if outcomes(&m) && m.removed.is_some() => Ok(()),
+        Ok(_) => fails("the removal of what is not there succeeds"),
+    }
+}
+
+fn same_transaction(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    for _ in 0..2 {
+        if let Err(cause) = configure(&mut link, 15, Some(component("amf-3")), None)? {
+            return fails(format!("the same update, said twice, is refused: {cause}"));
+        }
+    }
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+fn removal(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    if link.version == Version::V1_01 {
+        return Err(Fault::Skipped("1.01 has no removal"));
+    }
+    link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id: transaction(&link, 16) }))?;
+    let told = link.expect("a removal", |_, message| match message {
+        Message::E2RemovalResponse(m) => Some(m.transaction_id),
+        _ => None,
+    })?;
+    same_run(&link, "the removal's answer", 16, told)?;
+    // Who has parted may come again.
+    let again = it.set_up()?;
+    it.keep(again);
+    Ok(())
+}
+
+fn error_indication(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    link.say(&Message::ErrorIndication(ErrorIndication {
+        transaction_id: transaction(&link, 99),
+        request_id: Some(RicRequestId { requestor: 4_000, instance: 4_000 }),
+        function_id: Some(2),
+        cause: Some(NO_REQUEST),
+        diagnostics: None,
+    }))?;
+    silently(&mut link, "an error indication")?;
+    it.serves(&mut link, false)?;
+    it.keep(link);
+    Ok(())
+}
+
+/// What the RIC asks the base station for when an xApp asks it.
+fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, Fault> {
+    let (function, details) = wanted();
+    link.expect("the xApp's subscription", |_, message| match message {
+        Message::RicSubscriptionRequest(m) if m.function_id == function && m.details == details => Some(m),
+        _ => None,
+    })
+}
+
+/// A base station, an xApp and a subscription between them; the numbers it has at either end.
+fn subscribed(it: &Stations) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), Fault> {
+    let mut link = it.set_up()?;
+    let mut xapp = it.xapp()?;
+    let (function, details) = wanted();
+    xapp.subscribe(details, function)?;
+    let request = asked(&mut link)?;
+    link.say(&Message::RicSubscriptionResponse(RicSubscriptionResponse {
+        request_id: request.request_id,
+        function_id: function,
+        admitted: vec![3],
+        not_admitted: Some(Vec::new()),
+    }))?;
+    let told = xapp.link.expect("the subscription's response", |_, message| match message {
+        Message::RicSubscriptionResponse(m) if m.admitted == [3] => Some(m.request_id),
+        _ => None,
+    })?;
+    Ok((link, xapp, request.request_id, told))
+}
+
+fn subscription(it: &mut Stations) -> Outcome {
+    let (link, ..) = subscribed(it)?;
+    it.keep(link);
+    Ok(())
+}
+
+fn subscription_failure(it: &mut Stations) -> Outcome {
+    let mut link = it.set_up()?;
+    let mut xapp = it.xapp()?;
+    let (function, details) = wanted();
+    xapp.subscribe(details, function)?;
+    let request = asked(&mut link)?;
+    let v1 = link.version == Version::V1_01;
+    let cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
+    link.say(&Message::RicSubscriptionFailure(RicSubscriptionFailure {
+        request_id: request.request_id,
+        function_id: function,
+        not_admitted: v1.then(|| vec![ActionFailed { id: 3, cause }]),
+        cause: (!v1).then_some(cause),
+        diagnostics: None,
+    }))?;
+    objected(&mut xapp.link, "the subscription's failure", &[cause])?;
+    it.keep(link);
+    Ok(())
+}
+
+fn indication(it: &mut Stations) -> Outcome {
+    let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
+    indicated(&mut link, at_node, b"as it was")?;
+    let (request, header, body) = xapp.link.expect("the indication", |_, message| match message {
+        Message::RicIndication(m) => Some((m.request_id, m.header, m.message)),
+        _ => None,
+    })?;
+    it.keep(link);
+    match (request == at_xapp, &header[..], &body[..]) {
+        (true, b"header", b"as it was") => Ok(()),
+        (false, ..) => fails("the indication has another request's number"),
+        _ => fails("the indication's octets are others"),
+    }
+}
+
+fn subscription_delete(it: &mut Stations) -> Outcome {
+    let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
+    let function_id = wanted().0;
+    xapp.delete(at_xapp, function_id)?;
+    let asked = link.expect("the xApp's end of its subscription", |_, message| match message {
+        Message::RicSubscriptionDeleteRequest(m) => Some(m.request_id),
+        _ => None,
+    })?;
+    if asked != at_node {
+        return fails("another subscription is deleted");
+    }
+    let answer = RicSubscriptionDeleteResponse { request_id: at_node, function_id };
+    link.say(&Message::RicSubscriptionDeleteResponse(answer))?;
+    let told = xapp.link.expect("the deletion's response", |_, message| match message {
+        Message::RicSubscriptionDeleteResponse(m) => Some(m.request_id),
+        _ => None,
+    })?;
+    it.keep(link);
+    if told == at_xapp { Ok(()) } else { fails("the response is another request's") }
+}
+
+/// A control on its way from an xApp; what the base station sees of it.
+fn controlled(it: &Stations) -> Result<(Link, super::ric::Xapp, RicControlRequest), Fault> {
+    let mut link = it.set_up()?;
+    let mut xapp = it.xapp()?;
+    xapp.control(wanted().0, Bytes::from_static(b"head"), Bytes::from_static(b"do it"))?;
+    let request = link.expect("the xApp's control", |_, message| match message {
+        Message::RicControlRequest(m) => Some(m),
+        _ => None,
+    })?;
+    if (&request.header[..], &request.message[..]) != (b"head", b"do it") {
+        return fails("the control's octets are others");
+    }
+    Ok((link, xapp, request))
+}
+
+fn control(it: &mut Stations) -> Outcome {
+    let (mut link, mut xapp, request) = controlled(it)?;
+    let v1 = link.version == Version::V1_01;
+    link.say(&Message::RicControlAcknowledge(RicControlAcknowledge {
+        request_id: request.request_id,
+        function_id: request.function_id,
+        call_process_id: None,
+        status: v1.then_some(RicControlStatus::Success),
+        outcome: Some(Bytes::from_static(b"done")),
+    }))?;
+    let outcome = xapp.link.expect("the acknowledgement", |_, message| match message {
+        Message::RicControlAcknowledge(m) => Some(m.outcome),
+        _ => None,
+    })?;
+    it.keep(link);
+    if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the outcome's octets are others") }
+}
+
+fn control_failure(it: &mut Stations) -> Outcome {
+    let (mut link, mut xapp, request) = controlled(it)?;
+    let cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+    link.say(&Message::RicControlFailure(RicControlFailure {
+        request_id: request.request_id,
+        function_id: request.function_id,
+        call_process_id: None,
+        cause,
+        outcome: None,
+        diagnostics: None,
+    }))?;
+    objected(&mut xapp.link, "the control's failure", &[cause])?;
+    it.keep(link);
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! What all checks have in common: named cases with their clauses, a verdict on each, a capture of each failure.
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::rig;
+use crate::worker::Trouble;
+
+/// What came of one check.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// What was tried.
+    pub name: &'static str,
+    /// By which clause.
+    pub clause: &'static str,
+    /// `passed`, `failed` or `skipped`.
+    pub verdict: &'static str,
+    /// What the peer did, or why it was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The messages of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<PathBuf>,
+}
+
+pub(super) enum Fault {
+    /// The peer did otherwise.
+    Fails(String),
+    /// It cannot be tried here.
+    Skipped(&'static str),
+    /// Nothing can be tried here.
+    Trouble(Trouble),
+}
+
+pub(super) type Outcome = Result<(), Fault>;
+
+pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Fails(why.into()))
+}
+
+/// Name, clause, and what is tried.
+pub(super) type Case<P> = (&'static str, &'static str, fn(&mut P) -> Outcome);
+
+/// What is checked, and how a case gets at it.
+pub(super) trait Rig {
+    /// What a case speaks with.
+    type Peer;
+    /// Beginning and ending of a capture's name.
+    const CAPTURE: (&'static str, &'static str);
+    /// Why nothing can be tried any more, once that is so.
+    fn ended(&self) -> Option<&'static str>;
+    /// What the case of this number speaks with.
+    fn peer(&self, number: usize) -> Result<Self::Peer, Trouble>;
+    /// Leaves the peer as it was found.
+    fn leave(&self, peer: &mut Self::Peer) -> Result<(), Trouble>;
+    /// Writes what passed.
+    fn capture(&self, peer: &Self::Peer, file: &Path) -> io::Result<()>;
+}
+
+/// The cases that are asked for, with their numbers among all.
+pub(super) fn chosen<'c, P>(
+    cases: &'c [Case<P>],
+    only: &[String],
+) -> Result<Vec<(usize, &'c Case<P>)>, Trouble> {
+    let named = |case: &Case<P>, part: &String| case.0.to_lowercase().contains(&part.to_lowercase());
+    if let Some(nobody) = only.iter().find(|part| !cases.iter().any(|case| named(case, part))) {
+        let names: Vec<_> = cases.iter().map(|case| case.0).collect();
+        return Err(rig(format!("no check has \"{nobody}\" in its name; there are: {}", names.join("; "))));
+    }
+    let wanted = |case: &Case<P>| only.is_empty() || only.iter().any(|part| named(case, part));
+    Ok(cases.iter().enumerate().filter(|(_, case)| wanted(case)).collect())
+}
+
+/// Makes the folder of captures.
+pub(super) fn folder(captures: &Path) -> Result<(), Trouble> {
+    std::fs::create_dir_all(captures).map_err(|error| unwritable(captures, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Trouble {
+    rig(format!("{}: {error}", path.display()))
+}
+
+/// Tries the cases one by one; `told` hears of each verdict at once.
+pub(super) fn run<R: Rig, E: From<Trouble>>(
+    rig: &R,
+    cases: Vec<(usize, &Case<R::Peer>)>,
+    captures: &Path,
+    mut told: impl FnMut(&Verdict) -> Result<(), E>,
+) -> Result<Vec<Verdict>, E> {
+    let mut verdicts = Vec::new();
+    for (number, case) in cases {
+        let verdict = verdict(rig, number, case, captures)?;
+        told(&verdict)?;
+        verdicts.push(verdict);
+    }
+    Ok(verdicts)
+}
+
+fn verdict<R: Rig>(
+    rig: &R,
+    number: usize,
+    &(name, clause, case): &Case<R::Peer>,
+    captures: &Path,
+) -> Result<Verdict, Trouble> {
+    let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
+    if let Some(why) = rig.ended() {
+        (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned()));
+        return Ok(verdict);
+    }
+    let mut peer = rig.peer(number)?;
+    let mut outcome = case(&mut peer);
+    if rig.ended().is_none() {
+        rig.leave(&mut peer)?;
+    }
+    if let (Some(ended), false) = (rig.ended(), matches!(outcome, Err(Fault::Trouble(_)))) {
+        let then = match outcome {
+            Err(Fault::Fails(why)) if why != ended => format!(": {why}"),
+            _ => String::new(),
+        };
+        outcome = fails(format!("{ended}{then}"));
+    }
+    match outcome {
+        Ok(()) => {}
+        Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
+        Err(Fault::Trouble(trouble)) => return Err(trouble),
+        Err(Fault::Fails(why)) => {
+            (verdict.verdict, verdict.why) = ("failed", Some(why));
+            let (begin, end) = R::CAPTURE;
+            let file = captures.join(format!("{begin}-{:02}.{end}", number + 1));
+            rig.capture(&peer, &file).map_err(|error| unwritable(&file, &error))?;
+            verdict.capture = Some(file);
+        }
+    }
+    Ok(verdict)
+}
+
+/// The verdicts as JUnit's XML, which CI services show.
+#[must_use]
+pub fn junit(suite: &str, verdicts: &[Verdict]) -> String {
+    let count = |kind: &str| verdicts.iter().filter(|verdict| verdict.verdict == kind).count();
+    let (failed, skipped) = (count("failed"), count("skipped"));
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let total = verdicts.len();
+    let suite = escaped(suite);
+    out += &format!(
+        "<testsuite name=\"{suite}\" tests=\"{total}\" failures=\"{failed}\" skipped=\"{skipped}\">\n"
+    );
+    for verdict in verdicts {
+        let (name, clause) = (escaped(verdict.name), escaped(verdict.clause));
+        out += &format!("  <testcase classname=\"{suite}\" name=\"{name} ({clause})\"");
+        let why = escaped(verdict.why.as_deref().unwrap_or_default());
+        let capture = verdict.capture.as_ref().map(|file| escaped(&file.display().to_string()));
+        out += &match verdict.verdict {
+            "failed" => {
+                format!("><failure message=\"{why}\">{}</failure></testcase>\n", capture.unwrap_or_default())
+            }
+            "skipped" => format!("><skipped message=\"{why}\"/></testcase>\n"),
+            _ => "/>\n".to_owned(),
+        };
+    }
+    out + "</testsuite>\n"
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            // XML has no other control characters.
+            control if control.is_control() && !matches!(control, '\n' | '\t') => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn junit_says_who_failed_and_survives_what_peers_say() {
+        let verdict = |verdict, why: Option<&str>| Verdict {
+            name: "an <odd> name",
+            clause: "1.2",
+            verdict,
+            why: why.map(str::to_owned),
+            capture: None,
+        };
+        let verdicts = [
+            verdict("passed", None),
+            verdict("failed", Some("\"a\" & b\u{1}")),
+            verdict("skipped", Some("no need")),
+        ];
+        let text = junit("check ric", &verdicts);
+        assert!(text.contains("tests=\"3\" failures=\"1\" skipped=\"1\""), "{text}");
+        assert!(text.contains("<failure message=\"&quot;a&quot; &amp; b \">"), "{text}");
+        assert!(text.contains("name=\"an &lt;odd&gt; name (1.2)\"/>"), "{text}");
+        assert!(text.contains("<skipped message=\"no need\"/>"), "{text}");
+    }
+}

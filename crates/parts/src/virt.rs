@@ -1,0 +1,248 @@
+//! The virtualization controller, as a part: a RIC below, an agent for each base station and operator above.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ranlab_campaign::schema::Kind;
+use ranlab_controllers::rest::Resources;
+use ranlab_controllers::virt::{self, Desk, Errand, FaceId, Tenant, Virt};
+use ranlab_sdk::AgentHandle;
+use ranlab_sdk::e2::ric::IAppId;
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::Version;
+use tokio::sync::Notify;
+
+use crate::ric::Door;
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{
+    Allowed, E2_PORT, Listen, Ric, RicPart, Running, Spell, Spelled, Task, config, loopback, rig,
+    setting_by_text,
+};
+
+/// Where the virtualization controller answers unless told otherwise.
+pub const VIRT_PORT: u16 = 8094;
+
+setting_by_text!(Spelled<TenantPlan>);
+
+config! {
+    /// The virtualization controller.
+    pub struct VirtPart {
+        /// listen for base stations; repeatable
+        e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
+        /// serve /v1/tenants, /v1/nodes and /openapi.json here
+        http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], VIRT_PORT)), wiring();
+        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
+        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
+        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        allow: Vec<Allowed> = Vec::new(), wiring();
+        /// version of E2AP towards base stations: 3.01 takes every node of v2 and later for one of v3
+        e2ap: Version = Version::V2_03;
+        /// an operator: NAME:SHARE:SUBSCRIBERS@ADDRESS, its share of every carrier, the networks and slices whose UEs are its own, and its controller, e.g. A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431; repeatable
+        tenant: Vec<Spelled<TenantPlan>> = Vec::new();
+        /// whether what an operator does not use goes to the others, or is wasted
+        sharing: bool = true, kind(Kind::Bool);
+        /// slice ids of each operator, 0 to one less; more where an operator has operators of its own
+        ids: u16 = 10, range(1, 30_000);
+        /// how often base stations are asked for statistics, and so how old operators' are at most
+        period: Duration = Duration::from_millis(100);
+    }
+}
+
+/// An operator as people write it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TenantPlan {
+    /// For people.
+    pub name: String,
+    /// Of every carrier, 0 to 1.
+    pub share: f64,
+    /// Networks and slices whose UEs are its own.
+    pub subscribers: Vec<String>,
+    /// Its controller; in virtual time a name.
+    pub controller: String,
+}
+
+impl Spell for TenantPlan {
+    const ALLOWED: &'static str =
+        "NAME:SHARE:SUBSCRIBERS@ADDRESS, e.g. A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (agreed, controller) = text.split_once('@').unwrap_or((text, ""));
+        let mut words = agreed.split(':');
+        let (name, share, subscribers, None) = (words.next()?, words.next()?, words.next()?, words.next())
+        else {
+            return None;
+        };
+        let subscribers = subscribers.split('+').map(str::to_owned).collect();
+        let (name, controller) = (name.to_owned(), controller.to_owned());
+        Some(Self { name, share: share.parse().ok()?, subscribers, controller })
+            .filter(|it| !it.name.is_empty())
+    }
+}
+
+impl VirtPart {
+    /// The RIC that it is in.
+    pub(crate) fn ric(&self) -> RicPart {
+        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    }
+
+    /// What it decides by, and where that meets the operators' agents.
+    ///
+    /// # Errors
+    /// Operators cannot share so.
+    pub(crate) fn iapp(&self) -> Result<(Virt, Desk), Trouble> {
+        let tenant = |plan: &Spelled<TenantPlan>| {
+            let TenantPlan { name, share, subscribers, .. } = &plan.value;
+            let subscribers: Vec<_> = subscribers.iter().map(String::as_str).collect();
+            Tenant::new(name, *share, &subscribers)
+        };
+        let tenants = self.tenant.iter().map(tenant).collect::<Result<Vec<_>, _>>().map_err(rig)?;
+        Virt::new(&tenants, self.sharing, self.ids, self.period).map_err(rig)
+    }
+
+    /// Where the operators' controllers are, in the order of the operators.
+    pub(crate) fn controllers(&self) -> Vec<String> {
+        self.tenant.iter().map(|plan| plan.value.controller.clone()).collect()
+    }
+
+    /// Listens, serves and connects to the operators; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    ///
+    /// # Errors
+    /// It cannot listen there, operators cannot share so, or one's address is none.
+    pub async fn start(&self) -> Result<Shared, Trouble> {
+        let address = |plan: &Spelled<TenantPlan>| {
+            let wrong = |error| rig(format!("`tenant` {}: its controller: {error}", plan.value.name));
+            plan.value.controller.parse::<Address>().map_err(wrong)
+        };
+        let operators = self.tenant.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+        let (iapp, desk) = self.iapp()?;
+        let mut ric = Ric::start(&self.ric()).await?;
+        let iapp = ric.handle.add_iapp(Box::new(iapp));
+        let resources = Resources { iapp: virt::NAME, openapi: virt::OPENAPI, events: None };
+        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        ric.serve("http", door, Some(resources)).await?;
+        let faces = Rc::<RefCell<BTreeMap<_, _>>>::default();
+        let runner = Runner { desk, operators, faces: Rc::clone(&faces), ric: ric.handle.clone(), iapp };
+        let task = Task::spawn(runner.run());
+        Ok(Shared { ric, faces, _task: task })
+    }
+}
+
+/// The agents of an operator's base stations.
+type Faces = Rc<RefCell<BTreeMap<FaceId, AgentHandle>>>;
+
+/// A virtualization controller that runs.
+pub struct Shared {
+    /// Its RIC, with the base stations.
+    pub ric: Ric,
+    faces: Faces,
+    _task: Task,
+}
+
+/// Does what the controller wants done.
+struct Runner {
+    desk: Desk,
+    operators: Vec<Address>,
+    faces: Faces,
+    ric: ranlab_sdk::RicHandle,
+    iapp: IAppId,
+}
+
+impl Runner {
+    async fn run(self) {
+        let called = Arc::new(Notify::new());
+        let call = Arc::clone(&called);
+        self.desk.on_errand(move || call.notify_one());
+        loop {
+            while let Some(errand) = self.desk.next_errand() {
+                self.run_errand(errand);
+            }
+            called.notified().await;
+        }
+    }
+
+    fn run_errand(&self, errand: Errand) {
+        match errand {
+            Errand::Open(face) => {
+                let known = self.faces.borrow().get(&face).cloned();
+                let agent = known.or_else(|| {
+                    let agent = AgentHandle::start(self.desk.agent(face)?, SocketOptions::default());
+                    self.faces.borrow_mut().insert(face, agent.clone());
+                    Some(agent)
+                });
+                let operator = self.desk.face(face).and_then(|(_, tenant)| self.operators.get(tenant));
+                if let (Some(agent), Some(operator)) = (agent, operator) {
+                    // It has no other, and none twice.
+                    let _ = agent.add_controller(operator);
+                }
+            }
+            Errand::Close(face) => {
+                let Some(agent) = self.faces.borrow().get(&face).cloned() else { return };
+                let all: Vec<_> = agent.read(|agent| agent.controllers().map(|(id, _)| id).collect());
+                for id in all {
+                    let _ = agent.remove_controller(id);
+                }
+            }
+            Errand::Tend(face) => {
+                let agent = self.faces.borrow().get(&face).cloned();
+                agent.into_iter().for_each(|it| it.with(|agent, now| self.desk.tend(face, agent, now)));
+            }
+            Errand::Rouse => self.ric.with(|ric, now| ric.rouse(now, self.iapp)),
+        }
+    }
+}
+
+impl Running for Shared {
+    fn addresses(&self) -> BTreeMap<String, String> {
+        self.ric.addresses()
+    }
+
+    fn look(&mut self) -> Numbers {
+        let mut numbers = self.ric.look();
+        let up = |agent: &AgentHandle| agent.read(|it| it.controllers().any(|(id, _)| it.is_up(id)));
+        let faces = self.faces.borrow().values().filter(|agent| up(agent)).count();
+        numbers.insert("faces".to_owned(), faces as f64);
+        numbers
+    }
+
+    fn begin(&mut self) {
+        self.ric.begin();
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        self.ric.end(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_read_and_everything_else_is_refused() {
+        let plan = TenantPlan::spell("A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431").unwrap();
+        assert_eq!((plan.name.as_str(), plan.share), ("A", 0.5));
+        assert_eq!(plan.subscribers, ["001.01", "1-0000ff"]);
+        assert_eq!(plan.controller, "tcp://127.0.0.1:36431");
+        for text in ["", "A", "A:0.5", ":0.5:001.01", "A:half:001.01", "A:0.5:001.01:x"] {
+            assert_eq!(TenantPlan::spell(text), None, "{text}");
+        }
+        for (tenants, why) in [
+            (vec![], "1 to 15 operators"),
+            (vec!["A:0.5:001.01", "A:0.5:001.02"], "two operators A"),
+            (vec!["A:0.6:001.01", "B:0.5:001.02"], "more than 1"),
+            (vec!["A:0:001.01"], "above 0"),
+            (vec!["A:1:everybody"], "write a network"),
+        ] {
+            let tenant = tenants.iter().map(|text| text.parse().unwrap()).collect();
+            let refused = VirtPart { tenant, ..VirtPart::default() }.iapp().err().unwrap();
+            assert!(refused.what.contains(why), "{}", refused.what);
+        }
+    }
+}

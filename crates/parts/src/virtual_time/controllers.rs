@@ -1,0 +1,171 @@
+//! RICs and what is in them; a virtualization controller's agents towards its operators.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use ranlab_controllers::bus::Bus;
+use ranlab_controllers::virt::{Desk, Errand, FaceId, Virt};
+use ranlab_controllers::xapps::Registry;
+use ranlab_sdk::e2::agent::{Agent, AgentConfig};
+use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
+use ranlab_sim::{PartyId, World};
+
+use super::refused;
+use crate::worker::Trouble;
+use crate::{BusUrl, Part, VirtPart, rig};
+
+/// The controller's messages, until the network carries them on.
+#[derive(Clone, Default)]
+pub(super) struct Post(Arc<Mutex<Vec<Bytes>>>);
+
+impl Post {
+    pub(super) fn take(&self) -> Vec<Bytes> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Bus for Post {
+    fn publish(&mut self, _: &str, message: Bytes) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    }
+}
+
+/// The RIC's config and what is in it, made anew for each of its lives.
+fn brain(
+    controller: &Part,
+    post: &Post,
+    desk: Option<&Desk>,
+) -> Result<(RicConfig, Option<Box<dyn IApp>>), Trouble> {
+    Ok(match controller {
+        Part::Virt(part) => match desk {
+            Some(desk) => {
+                (part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?)))
+            }
+            None => return Err(refused(controller, "controller", "one with a desk")),
+        },
+        Part::Slicing(part) => (part.ric().machine()?, Some(Box::new(part.iapp()?))),
+        Part::Traffic(part) if part.bus != BusUrl::Local => {
+            return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
+        }
+        Part::Traffic(part) => (part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))),
+        Part::Ric(part) if part.iapp.is_empty() => (part.machine()?, None),
+        other => {
+            return Err(refused(other, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps"));
+        }
+    })
+}
+
+/// A RIC and what is in it.
+pub(super) struct Controller {
+    pub(super) name: String,
+    pub(super) ric: PartyId,
+    /// What answers over REST, in its present life.
+    pub(super) iapp: Rc<Cell<Option<IAppId>>>,
+    pub(super) post: Post,
+    shared: Option<Shared>,
+}
+
+/// What a virtualization controller has besides.
+struct Shared {
+    desk: Desk,
+    /// The names of the operators' RICs.
+    operators: Vec<String>,
+    faces: BTreeMap<FaceId, PartyId>,
+}
+
+impl Shared {
+    fn new(part: &VirtPart) -> Result<Self, Trouble> {
+        let (_, desk) = part.iapp()?;
+        Ok(Self { desk, operators: part.controllers(), faces: BTreeMap::new() })
+    }
+
+    /// Starts the agent of a face, whose lives are as many as its controller's.
+    fn start(&self, world: &mut World, name: &str, face: FaceId) -> Option<PartyId> {
+        let (id, tenant) = self.desk.face(face)?;
+        let operator = self.operators.get(tenant)?.clone();
+        let name = format!("{name} of {id} towards {operator}");
+        let (desk, first) = (self.desk.clone(), self.desk.agent(face)?);
+        let first = Cell::new(Some(first));
+        let make = move |now, _| {
+            let born = first.take().or_else(|| desk.agent(face));
+            // A face stays for ever, so there is one.
+            let mut agent = born.unwrap_or_else(|| Agent::new(AgentConfig::new(id, Vec::new())));
+            desk.tend(face, &mut agent, now);
+            if desk.is_open(face) {
+                let added = agent.add_controller(now, operator.clone());
+                debug_assert!(added.is_ok(), "{added:?}");
+            }
+            agent
+        };
+        Some(world.node(&name, id, make))
+    }
+}
+
+impl Controller {
+    /// Starts it, under its name.
+    pub(super) fn new(world: &mut World, name: &str, part: &Part) -> Result<Self, Trouble> {
+        let (post, iapp) = (Post::default(), Rc::new(Cell::new(None)));
+        let shared = if let Part::Virt(part) = part { Some(Shared::new(part)?) } else { None };
+        let desk = shared.as_ref().map(|shared| shared.desk.clone());
+        // What cannot be is told here; in later lives it is as it was.
+        brain(part, &post, desk.as_ref())?;
+        let (part, letters, hosted) = (part.clone(), post.clone(), iapp.clone());
+        let ric = world.ric(name, move |life| {
+            let (mut config, iapp) = brain(&part, &letters, desk.as_ref()).unwrap_or_default();
+            config.first_instance = u16::try_from(life).unwrap_or(u16::MAX);
+            let mut ric = Ric::new(config);
+            ric.add_iapp(Box::new(Registry::new().0));
+            hosted.set(iapp.map(|iapp| ric.add_iapp(iapp)));
+            ric
+        });
+        Ok(Self { name: name.to_owned(), ric, iapp, post, shared })
+    }
+
+    /// Its agents towards operators of base stations that are there; `None` if it has no operators.
+    pub(super) fn faces(&self) -> Option<impl ExactSizeIterator<Item = PartyId> + use<>> {
+        let shared = self.shared.as_ref()?;
+        let open = shared.faces.iter().filter(|(face, _)| shared.desk.is_open(**face));
+        Some(open.map(|(_, party)| *party).collect::<Vec<_>>().into_iter())
+    }
+
+    /// Does what it wants done.
+    pub(super) fn run_errands(&mut self, world: &mut World) {
+        let Some(shared) = &mut self.shared else { return };
+        while let Some(errand) = shared.desk.next_errand() {
+            match errand {
+                Errand::Open(face) => match shared.faces.get(&face) {
+                    Some(party) => {
+                        let operator = shared.desk.face(face).and_then(|(_, it)| shared.operators.get(it));
+                        let operator = operator.cloned().unwrap_or_default();
+                        // One that began anew has it already.
+                        world.with_agent(*party, |agent, now| drop(agent.add_controller(now, operator)));
+                    }
+                    None => {
+                        let party = shared.start(world, &self.name, face);
+                        shared.faces.extend(party.map(|party| (face, party)));
+                    }
+                },
+                Errand::Close(face) => {
+                    let Some(party) = shared.faces.get(&face) else { continue };
+                    world.with_agent(*party, |agent, now| {
+                        for id in agent.controllers().map(|(id, _)| id).collect::<Vec<_>>() {
+                            let _ = agent.remove_controller(now, id);
+                        }
+                    });
+                }
+                Errand::Tend(face) => {
+                    let Some(party) = shared.faces.get(&face) else { continue };
+                    world.with_agent(*party, |agent, now| shared.desk.tend(face, agent, now));
+                }
+                Errand::Rouse => {
+                    if let Some(iapp) = self.iapp.get() {
+                        world.with_ric(self.ric, |ric, now| ric.rouse(now, iapp));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `tls://`: TCP under TLS in which each side shows a certificate (mutual TLS), our framing inside.
+mod identity;
+mod stream;
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, ServerConnection};
+use tokio::sync::mpsc;
+
+use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, SocketOptions, Stream, tcp};
+pub use identity::{Identity, IdentityError, identify};
+use stream::{Secured, refusal};
+
+/// How long a newcomer may take to show who it is.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Rest after the system has refused a newcomer.
+const REST: Duration = Duration::from_millis(100);
+/// Newcomers that are being asked at once; further ones wait in the kernel.
+const HANDSHAKES: usize = 64;
+
+pub(super) async fn connect(
+    address: &Address,
+    place: (&str, u16),
+    options: &SocketOptions,
+) -> Result<Stream, ConnectError> {
+    let trouble = |source| ConnectError::Io { address: address.clone(), source };
+    let identity = identity::own().map_err(|why| ConnectError::unsupported(address, why))?;
+    let name = ServerName::try_from(place.0.to_owned()).map_err(|error| trouble(refusal(&error)))?;
+    let Stream::Tcp(socket) = tcp::connect(address, place, options).await? else {
+        return Err(trouble(std::io::ErrorKind::Unsupported.into()));
+    };
+    let session = ClientConnection::new(identity.client.clone(), name);
+    let session = session.map_err(|error| trouble(refusal(&error)))?;
+    let secured = Secured::new(socket, session.into());
+    secured.shake_hands(true).await.map_err(trouble)?;
+    Ok(Stream::Other(Box::new(secured)))
+}
+
+pub(super) async fn listen(
+    address: &Address,
+    place: (&str, u16),
+    options: &SocketOptions,
+) -> Result<Listener, BindError> {
+    let identity = identity::own().map_err(|why| BindError::unsupported(address, why))?;
+    let listener = tcp::listen(address, place, options).await?;
+    let port = match listener.address() {
+        Address::Tcp { port, .. } => *port,
+        _ => place.1,
+    };
+    let (done, shown) = mpsc::channel(HANDSHAKES);
+    let bound = Address::Tls { host: place.0.to_owned(), port };
+    let listener = Arc::new(Mutex::new(Some(listener)));
+    tokio::spawn(ask(Arc::clone(&listener), identity, done));
+    Ok(Listener::new(bound, Arrivals { listener, shown: Mutex::new(shown) }))
+}
+
+type Newcomer = Result<(Stream, String), AcceptError>;
+
+/// Newcomers that have shown a certificate.
+#[derive(Debug)]
+struct Arrivals {
+    /// The TCP listener: taken out when this goes, so that the place is free at once.
+    listener: Arc<Mutex<Option<Listener>>>,
+    shown: Mutex<mpsc::Receiver<Newcomer>>,
+}
+
+impl Accept for Arrivals {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Newcomer> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.poll_recv(cx).map(|newcomer| {
+            let ended = || Err(AcceptError::Io(std::io::ErrorKind::ConnectionAborted.into()));
+            newcomer.unwrap_or_else(ended)
+        })
+    }
+}
+
+impl Drop for Arrivals {
+    fn drop(&mut self) {
+        drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Asks all who connect for their certificates, some at a time, for as long as the listener is wanted.
+async fn ask(listener: Arc<Mutex<Option<Listener>>>, identity: Identity, done: mpsc::Sender<Newcomer>) {
+    // A place among the handshakes under way is one in the queue of those that are done.
+    while let Ok(permit) = done.clone().reserve_owned().await {
+        let accepted = poll_fn(|cx| match &*listener.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(listener) => listener.arrivals().poll_accept(cx).map(Some),
+            None => Poll::Ready(None),
+        });
+        let accepted = tokio::select! {
+            accepted = accepted => accepted,
+            () = done.closed() => None,
+        };
+        match accepted {
+            None => return,
+            Some(Err(error)) => {
+                permit.send(Err(error));
+                tokio::time::sleep(REST).await;
+            }
+            Some(Ok((Stream::Tcp(socket), peer))) => {
+                let Ok(session) = ServerConnection::new(Arc::clone(&identity.server)) else { return };
+                tokio::spawn(let_in(Secured::new(socket, session.into()), peer, permit));
+            }
+            Some(Ok(_)) => {}
+        }
+    }
+}
+
+async fn let_in(secured: Secured, peer: String, permit: mpsc::OwnedPermit<Newcomer>) {
+    let peer = peer.replacen("tcp://", "tls://", 1);
+    match tokio::time::timeout(HANDSHAKE, secured.shake_hands(false)).await {
+        Ok(Ok(())) => {
+            let name = secured.peer_name().map_or_else(String::new, |name| format!(" as {name}"));
+            permit.send(Ok((Stream::Other(Box::new(secured)), format!("{peer}{name}"))));
+        }
+        Ok(Err(error)) => tracing::warn!(peer, %error, "refused"),
+        Err(_) => tracing::warn!(peer, "refused: it takes too long to show a certificate"),
+    }
+}

@@ -1,0 +1,300 @@
+//! A connection under TLS: plain octets on our side, records on the socket's.
+use std::fmt;
+use std::io::{self, IoSlice, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use rustls::{CertificateError, Connection as Session, Error};
+use tokio::net::TcpStream;
+
+use super::super::Connection;
+
+/// Plain octets that are taken at once; their records may wait for the socket.
+const AHEAD_BYTES: usize = 64 << 10;
+/// How long records that wait may take to leave when the connection is let go.
+const LINGER: Duration = Duration::from_secs(5);
+/// How long a server may take to say that it believes us, once we have said all (TLS 1.3 has no other word for that).
+const BELIEVED: Duration = Duration::from_secs(2);
+
+/// Plain octets on one side, a socket on the other.
+#[derive(Debug)]
+pub(super) struct Secured(Arc<Inner>);
+
+struct Inner {
+    socket: TcpStream,
+    state: Mutex<State>,
+}
+
+struct State {
+    session: Session,
+    /// Plain octets are there to be read.
+    readable: bool,
+    /// A task writes what the socket did not take.
+    flushing: bool,
+    /// Who waits until all of it is written.
+    writer: Option<Waker>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secured").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+/// A socket as rustls reads and writes it.
+struct Records<'a>(&'a TcpStream);
+
+impl Read for Records<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.try_read(buffer)
+    }
+}
+
+impl Write for Records<'_> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0.try_write(buffer)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why there is no connection under TLS, in a sentence.
+pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
+    let what = match error.downcast_ref::<Error>() {
+        Some(Error::InvalidCertificate(why)) => match why {
+            CertificateError::UnknownIssuer => {
+                "the peer's certificate is of an authority that we do not know"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the peer's certificate has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the peer's certificate is not valid yet"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the peer's certificate is for another name than the address has"
+            }
+            other => return told(format!("the peer's certificate is refused: {other}")),
+        },
+        Some(Error::NoCertificatesPresented) => "the peer shows no certificate",
+        Some(Error::AlertReceived(alert)) => {
+            use rustls::AlertDescription as Alert;
+            match alert {
+                Alert::UnknownCA => "the peer does not know the authority of our certificate",
+                Alert::CertificateExpired => "the peer calls our certificate expired",
+                Alert::CertificateRequired => "the peer wants a certificate of us",
+                other => return told(format!("the peer refuses us: {other:?}")),
+            }
+        }
+        Some(Error::InvalidMessage(_)) => "the peer does not speak TLS",
+        _ => return told(format!("no TLS: {error}")),
+    };
+    told(what.to_owned())
+}
+
+fn told(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes records; whether some are left that the socket does not take now.
+    fn flush(&self, state: &mut State) -> io::Result<bool> {
+        while state.session.wants_write() {
+            match state.session.write_tls(&mut Records(&self.socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads records, one read of the socket.
+    fn fill(&self, state: &mut State) -> io::Result<usize> {
+        let read = state.session.read_tls(&mut Records(&self.socket))?;
+        match state.session.process_new_packets() {
+            Ok(_) => Ok(read),
+            Err(error) => {
+                // The peer is told why, if it still listens.
+                let _ = self.flush(state);
+                Err(refusal(&error))
+            }
+        }
+    }
+
+    /// Has a task write what is left, which nobody else would come back for.
+    fn flush_later(self: &Arc<Self>, state: &mut State) {
+        if std::mem::replace(&mut state.flushing, true) {
+            return;
+        }
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            loop {
+                let writable = inner.socket.writable().await;
+                let mut state = inner.state();
+                if writable.is_ok() && matches!(inner.flush(&mut state), Ok(true)) {
+                    continue;
+                }
+                state.flushing = false;
+                if let Some(waker) = state.writer.take() {
+                    waker.wake();
+                }
+                return;
+            }
+        });
+    }
+}
+
+impl Secured {
+    pub(super) fn new(socket: TcpStream, mut session: Session) -> Self {
+        session.set_buffer_limit(Some(AHEAD_BYTES));
+        let state = State { session, readable: false, flushing: false, writer: None };
+        Self(Arc::new(Inner { socket, state: Mutex::new(state) }))
+    }
+
+    /// Each side shows its certificate. `as_client`: until the server has said that it believes ours, if it does say so.
+    pub(super) async fn shake_hands(&self, as_client: bool) -> io::Result<()> {
+        let inner = &self.0;
+        loop {
+            let (blocked, shaking) = {
+                let mut state = inner.state();
+                (inner.flush(&mut state)?, state.session.is_handshaking())
+            };
+            if blocked {
+                inner.socket.writable().await?;
+                continue;
+            }
+            if !shaking {
+                break;
+            }
+            inner.socket.readable().await?;
+            self.take(as_client)?;
+        }
+        if !as_client {
+            return Ok(());
+        }
+        let believed = async {
+            loop {
+                if matches!(&inner.state().session, Session::Client(client) if client.tls13_tickets_received() > 0)
+                {
+                    return Ok(());
+                }
+                inner.socket.readable().await?;
+                self.take(true)?;
+            }
+        };
+        tokio::time::timeout(BELIEVED, believed).await.unwrap_or(Ok(()))
+    }
+
+    /// Takes what has come of a handshake.
+    fn take(&self, as_client: bool) -> io::Result<()> {
+        let mut state = self.0.state();
+        match self.0.fill(&mut state) {
+            Ok(0) if as_client => {
+                Err(told("the peer ends the connection instead of speaking TLS".to_owned()))
+            }
+            Ok(0) => Err(told("the peer ends the connection before it has shown a certificate".to_owned())),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => {
+                state.readable = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// The first name in the certificate that the peer has shown.
+    pub(super) fn peer_name(&self) -> Option<String> {
+        let state = self.0.state();
+        let certificate = state.session.peer_certificates()?.first()?;
+        let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
+        certificate.valid_dns_names().next().map(str::to_owned)
+    }
+}
+
+impl Connection for Secured {
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.0.state().readable {
+            return Poll::Ready(Ok(()));
+        }
+        self.0.socket.poll_read_ready(cx)
+    }
+
+    fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.0.state();
+        if state.flushing {
+            state.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        drop(state);
+        self.0.socket.poll_write_ready(cx)
+    }
+
+    fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
+        let mut state = self.0.state();
+        loop {
+            let room = buf.capacity() - buf.len();
+            let begin = buf.len();
+            buf.resize(begin + room, 0);
+            let read = state.session.reader().read(&mut buf[begin..]);
+            buf.truncate(begin + read.as_ref().map_or(0, |read| *read));
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::ConnectionReset,
+                        "the peer left without a word",
+                    ));
+                }
+                other => {
+                    state.readable = true;
+                    return other;
+                }
+            }
+            state.readable = false;
+            let filled = self.0.fill(&mut state);
+            if self.0.flush(&mut state)? {
+                self.0.flush_later(&mut state);
+            }
+            filled?;
+        }
+    }
+
+    fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut state = self.0.state();
+        if state.flushing || self.0.flush(&mut state)? {
+            self.0.flush_later(&mut state);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let taken = state.session.writer().write_vectored(slices)?;
+        if self.0.flush(&mut state)? {
+            self.0.flush_later(&mut state);
+        }
+        Ok(taken)
+    }
+}
+
+impl Drop for Secured {
+    /// Says goodbye after what was written.
+    fn drop(&mut self) {
+        let inner = &self.0;
+        let mut state = inner.state();
+        state.session.send_close_notify();
+        if !matches!(inner.flush(&mut state), Ok(true)) || tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        // The task that flushes holds the socket; this one bounds its time.
+        inner.flush_later(&mut state);
+        let inner = Arc::clone(inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(LINGER).await;
+            let _ = socket2::SockRef::from(&inner.socket).shutdown(std::net::Shutdown::Both);
+        });
+    }
+}

@@ -1,0 +1,285 @@
+//! What only a kernel does to an association: identifiers, several paths, an abort, a restart, silence. Runs where the kernel
+//! has SCTP; `make test-sctp` brings one. The far end lives in the network namespace that `RANLAB_FAR` names, at the other
+//! end of two wires: 10.1.0.1 to 10.1.0.2 (far1), 10.2.0.1 to 10.2.0.2 (far2).
+#![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ranlab_net::sctp::{Association, MessageInfo};
+use ranlab_net::stamped::enter_namespace;
+use ranlab_sdk::transport::*;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+/// Longer than a path's loss is noticed, shorter than a test may take.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// A retransmission on the other path: two attempts, the first after a second.
+const FAILOVER: Duration = Duration::from_secs(20);
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("a test hangs") })
+}
+
+/// Whether the kernel can; what it cannot is told.
+fn kernel() -> bool {
+    let support = ranlab_net::sctp_support();
+    if let Err(why) = &support {
+        println!("skipped: SCTP of a kernel: {why}");
+    }
+    support.is_ok()
+}
+
+/// The namespace of the far end.
+fn far() -> Option<PathBuf> {
+    let far = std::env::var_os("RANLAB_FAR").map(PathBuf::from).filter(|_| kernel());
+    if far.is_none() {
+        println!("skipped: SCTP between two namespaces: RANLAB_FAR names none (make test-sctp)");
+    }
+    far
+}
+
+/// What happens at the far end.
+fn over_there<T: Send + 'static>(
+    far: &Path,
+    what: impl FnOnce() -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let far = far.to_owned();
+    thread::spawn(move || {
+        enter_namespace(&far).unwrap();
+        what()
+    })
+}
+
+/// Cuts or mends a wire; to be called over there.
+fn wire(number: u8, state: &str) {
+    let cut = Command::new("ip").args(["link", "set", &format!("far{number}"), state]).status().unwrap();
+    assert!(cut.success());
+}
+
+async fn listener(address: &str) -> Listener {
+    Listener::bind(&address.parse().unwrap(), &SocketOptions::default()).await.unwrap()
+}
+
+/// The next PDU, `None` at the end.
+async fn next(stream: &Stream) -> io::Result<Option<Bytes>> {
+    let mut reader = FrameReader::with_framer(MAX_PDU_BYTES, stream.framer());
+    loop {
+        match reader.fill(stream)? {
+            ReadOutcome::WouldBlock => stream.readable().await?,
+            ReadOutcome::Closed => return Ok(None),
+            ReadOutcome::Bytes(_) => match reader.next().unwrap() {
+                Some(pdu) => return Ok(Some(pdu)),
+                None => continue,
+            },
+        }
+    }
+}
+
+async fn send(stream: &Stream, pdu: &'static [u8]) {
+    let frames = [Frame { head: &[], body: &Bytes::from_static(pdu) }];
+    let mut writer = FrameWriter::with_framer(MAX_PDU_BYTES, stream.framer());
+    while writer.write(stream, &frames).unwrap().taken == 0 {
+        stream.writable().await.unwrap();
+    }
+}
+
+/// A peer as programs in C have it: blocking, with a port of its own.
+fn stock(own: SocketAddr) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SockAddr::from(own)).unwrap();
+    socket
+}
+
+fn abort(socket: Socket) {
+    socket.set_linger(Some(Duration::ZERO)).unwrap();
+    drop(socket);
+}
+
+/// Sends, however long it takes until the association is up.
+fn send_as(association: &Association, ppid: u32, pdu: &[u8]) {
+    let begun = Instant::now();
+    while let Err(error) = association.send(pdu, MessageInfo { stream: 1, ppid }) {
+        assert!(begun.elapsed() < FAILOVER, "{error}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn receive(association: &Association) -> (Vec<u8>, MessageInfo) {
+    let begun = Instant::now();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match association.receive(&mut buffer) {
+            Ok(came) if came.notification.is_none() => {
+                assert!(came.whole);
+                return (buffer[..came.bytes].to_vec(), came.info.unwrap());
+            }
+            Ok(_) => {}
+            Err(error) => assert!(begun.elapsed() < FAILOVER, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// FlexRIC calls its messages 0 and E2AP 70; whatever a peer says, it gets.
+#[test]
+fn a_peer_gets_the_identifier_that_it_uses() {
+    if !kernel() {
+        return;
+    }
+    block_on(async {
+        let listener = listener("sctp://127.0.0.1:0").await;
+        let Address::Sctp { port, .. } = *listener.address() else { unreachable!() };
+        for ppid in [0, 70, 71] {
+            let peer = thread::spawn(move || {
+                let peer = Association::connect(&[SocketAddr::from(([127, 0, 0, 1], port))]).unwrap();
+                // Before it has said anything it is told E2AP's.
+                let unasked = receive(&peer).1.ppid;
+                send_as(&peer, ppid, b"from a stranger");
+                (unasked, receive(&peer))
+            });
+            let (stream, _) = listener.accept().await.unwrap();
+            send(&stream, b"first").await;
+            assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"from a stranger"[..]));
+            send(&stream, b"answer").await;
+            let (unasked, (answer, info)) = peer.join().unwrap();
+            assert_eq!((unasked, answer.as_slice(), info.ppid), (70, &b"answer"[..], ppid));
+        }
+    });
+}
+
+#[test]
+fn an_abort_is_an_error_and_not_an_end() {
+    if !kernel() {
+        return;
+    }
+    block_on(async {
+        let listener = listener("sctp://127.0.0.1:0").await;
+        let Address::Sctp { port, .. } = *listener.address() else { unreachable!() };
+        let peer = thread::spawn(move || {
+            let peer = stock(SocketAddr::from(([127, 0, 0, 1], 0)));
+            peer.connect(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], port)))).unwrap();
+            // What is aborted before it was accepted has only ended.
+            assert_eq!(io::Read::read(&mut &peer, &mut [0; 16]).unwrap(), 5);
+            abort(peer);
+        });
+        let (stream, _) = listener.accept().await.unwrap();
+        send(&stream, b"there").await;
+        peer.join().unwrap();
+        assert_eq!(next(&stream).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    });
+}
+
+/// What the listener has of an association whose peer has begun anew: the old one's end, and a newcomer.
+#[test]
+fn a_restarted_peer_is_a_newcomer() {
+    let Some(far) = far() else { return };
+    block_on(async {
+        let listener = listener("sctp://0.0.0.0:36431").await;
+        let peer = over_there(&far, || {
+            let place = |text: &str| text.parse::<SocketAddr>().unwrap();
+            let (own, ric) = (place("10.1.0.2:40000"), place("10.1.0.1:36431"));
+            let before = stock(own);
+            before.connect(&SockAddr::from(ric)).unwrap();
+            before.send(b"before").unwrap();
+            thread::sleep(Duration::from_secs(1));
+            // Its last words are lost: the power is.
+            wire(1, "down");
+            wire(2, "down");
+            abort(before);
+            wire(1, "up");
+            wire(2, "up");
+            let after = stock(own);
+            after.connect(&SockAddr::from(ric)).unwrap();
+            after.send(b"after").unwrap();
+            let mut answer = [0; 16];
+            let read = io::Read::read(&mut &after, &mut answer).unwrap();
+            answer[..read].to_vec()
+        });
+        let (before, name) = listener.accept().await.unwrap();
+        assert_eq!(next(&before).await.unwrap().as_deref(), Some(&b"before"[..]));
+        assert_eq!(next(&before).await.unwrap(), None, "the association that was has ended");
+        let (after, again) = listener.accept().await.unwrap();
+        assert_eq!(again, name);
+        assert!(before.try_write_vectored(&[io::IoSlice::new(b"to nobody")]).is_err());
+        assert_eq!(next(&after).await.unwrap().as_deref(), Some(&b"after"[..]));
+        // Whoever lets go of the old one leaves the new one alone.
+        drop(before);
+        send(&after, b"to the new one").await;
+        assert_eq!(peer.join().unwrap(), b"to the new one");
+    });
+}
+
+/// Both ends have two addresses, named or not: what is sent while a wire is cut takes the other.
+#[test]
+fn a_cut_path_loses_nothing() {
+    let Some(far) = far() else { return };
+    for (at, to) in [
+        ("sctp://10.1.0.1,10.2.0.1:36432", "sctp://10.1.0.1,10.2.0.1:36432"),
+        ("sctp://0.0.0.0:36433", "sctp://10.1.0.1:36433"),
+    ] {
+        block_on(async {
+            let listener = listener(at).await;
+            let peer = over_there(&far, move || {
+                block_on(async {
+                    let stream = connect(&to.parse().unwrap(), &SocketOptions::default()).await.unwrap();
+                    send(&stream, b"over the first").await;
+                    assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the first, too"[..]));
+                    // Unconfirmed paths carry nothing: a heartbeat has to come back on them.
+                    tokio::time::sleep(Duration::from_secs(3)).await;
+                    wire(1, "down");
+                    let begun = Instant::now();
+                    send(&stream, b"over the second").await;
+                    assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the second, too"[..]));
+                    let took = begun.elapsed();
+                    wire(1, "up");
+                    took
+                })
+            });
+            let (stream, _) = listener.accept().await.unwrap();
+            assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the first"[..]));
+            send(&stream, b"over the first, too").await;
+            assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the second"[..]));
+            send(&stream, b"over the second, too").await;
+            let took = peer.join().unwrap();
+            println!("{at}: there and back by the other path within {took:?}");
+            assert!(took < FAILOVER, "{took:?}");
+        });
+    }
+}
+
+/// An idle association whose peer is no more: nobody says so, and it is noticed.
+#[test]
+fn silence_is_noticed() {
+    let Some(far) = far() else { return };
+    block_on(async {
+        let listener = listener("sctp://10.1.0.1:36434").await;
+        let peer = over_there(&far, || {
+            block_on(async {
+                let address = "sctp://10.1.0.1:36434".parse().unwrap();
+                let stream = connect(&address, &SocketOptions::default()).await.unwrap();
+                send(&stream, b"there").await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                wire(1, "down");
+                wire(2, "down");
+            });
+        });
+        let (stream, _) = listener.accept().await.unwrap();
+        assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"there"[..]));
+        let begun = Instant::now();
+        let gone = next(&stream).await.unwrap_err();
+        println!("silence is noticed within {:?}: {gone}", begun.elapsed());
+        assert_eq!(gone.kind(), io::ErrorKind::TimedOut);
+        peer.join().unwrap();
+        over_there(&far, || {
+            wire(1, "up");
+            wire(2, "up");
+        });
+    });
+}

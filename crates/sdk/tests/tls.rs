@@ -1,0 +1,151 @@
+//! TCP under mutual TLS: what every transport keeps, and who is refused with which words. One test: an identity is the process's.
+#![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ranlab_sdk::transport::*;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+
+/// An authority and its file.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    file: PathBuf,
+    folder: PathBuf,
+}
+
+impl Authority {
+    fn new(folder: &Path, name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let file = folder.join(format!("{name}.pem"));
+        fs::write(&file, params.self_signed(&key).unwrap().pem()).unwrap();
+        Self { issuer: Issuer::new(params, key), file, folder: folder.to_owned() }
+    }
+
+    /// Somebody with a certificate of this authority for these names, who believes `believed`.
+    fn somebody(&self, names: &[&str], expired: bool, believed: &Self) -> Identity {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names.clone()).unwrap();
+        if expired {
+            (params.not_before, params.not_after) = (date_time_ymd(2019, 1, 1), date_time_ymd(2020, 1, 1));
+        }
+        let key = KeyPair::generate().unwrap();
+        let stem = self.folder.join(format!("{}-{expired}", names.join("-")));
+        let (certificate, secret) = (stem.with_extension("crt"), stem.with_extension("key"));
+        fs::write(&certificate, params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
+        fs::write(&secret, key.serialize_pem()).unwrap();
+        Identity::read(&certificate, &secret, &believed.file).unwrap()
+    }
+}
+
+/// What a client hears that connects as `client` to `address`: at once, or with the first read.
+async fn heard(client: Identity, address: &Address) -> Result<(), String> {
+    identify(client);
+    let stream = connect(address, &SocketOptions::default()).await.map_err(|error| error.to_string())?;
+    let mut reader = FrameReader::default();
+    let read = async {
+        loop {
+            match reader.fill(&stream).map_err(|error| error.to_string())? {
+                ReadOutcome::WouldBlock => stream.readable().await.map_err(|error| error.to_string())?,
+                _ => return Ok(()),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_millis(300), read).await.unwrap_or(Ok(()))
+}
+
+#[test]
+fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
+    let folder = std::env::temp_dir().join(format!("ranlab-tls-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (ours, others) = (Authority::new(&folder, "ours"), Authority::new(&folder, "others"));
+    let ric = ours.somebody(&["127.0.0.1", "ric.lab"], false, &ours);
+    let node = || ours.somebody(&["gnb-1.lab"], false, &ours);
+    let address: Address = "tls://127.0.0.1:0".parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // Without an identity nobody listens or connects.
+        let options = SocketOptions::default();
+        let error = Listener::bind(&address, &options).await.unwrap_err().to_string();
+        assert!(error.contains("needs a certificate"), "{error}");
+
+        identify(ric.clone());
+        assert_eq!(suite::check(&address).await, Ok(()));
+
+        let listener = Listener::bind(&address, &options).await.unwrap();
+        let bound = listener.address().clone();
+        // Who is let in is named by its certificate.
+        let ((), arrived) = tokio::join!(async { heard(node(), &bound).await.unwrap() }, listener.accept());
+        let (_stream, peer) = arrived.unwrap();
+        assert!(peer.starts_with("tls://127.0.0.1:") && peer.ends_with(" as gnb-1.lab"), "{peer}");
+
+        let refused = async {
+            let told = |client, words: &'static str| {
+                let bound = &bound;
+                async move {
+                    let heard = heard(client, bound).await.unwrap_err();
+                    assert!(heard.contains(words), "{heard}");
+                }
+            };
+            told(ours.somebody(&["late.lab"], true, &ours), "calls our certificate expired").await;
+            told(others.somebody(&["gnb-2.lab"], false, &ours), "does not know the authority").await;
+            told(ours.somebody(&["gnb-3.lab"], false, &others), "an authority that we do not know").await;
+            // Nobody speaks TLS at all: a certificate is asked for in vain, the listener goes on.
+            let Address::Tls { port, .. } = bound else { unreachable!() };
+            let plain: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();
+            let plain = connect(&plain, &options).await.unwrap();
+            plain.try_write_vectored(&[std::io::IoSlice::new(&[0, 0, 0, 1, 7])]).unwrap();
+            bare(port).await;
+            heard(node(), &bound).await.unwrap();
+        };
+        let arrival = async {
+            let (_stream, peer) = listener.accept().await.unwrap();
+            assert!(peer.ends_with(" as gnb-1.lab"), "{peer} was let in");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        };
+        tokio::join!(refused, arrival);
+
+        // The listener's certificate has to be for the address's name, and valid.
+        for (wrong, words) in [
+            (ours.somebody(&["elsewhere.lab"], false, &ours), "for another name"),
+            (ours.somebody(&["127.0.0.1"], true, &ours), "certificate has expired"),
+        ] {
+            identify(wrong);
+            let listener = Listener::bind(&address, &options).await.unwrap();
+            let bound = listener.address().clone();
+            let told = async { heard(node(), &bound).await.unwrap_err() };
+            let told = tokio::select! {
+                told = told => told,
+                _ = listener.accept() => panic!("a client has taken a wrong certificate"),
+            };
+            assert!(told.contains(words) && told.contains("tls://127.0.0.1"), "{told}");
+        }
+    });
+    let error = Identity::read(&folder.join("nobody"), &folder.join("nobody"), &ours.file).unwrap_err();
+    assert!(error.to_string().contains("nobody"), "{error}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A client that shows no certificate.
+async fn bare(port: u16) {
+    use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
+    let folder = std::env::temp_dir().join(format!("ranlab-tls-{}", std::process::id()));
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(folder.join("ours.pem")).unwrap()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.unwrap().with_root_certificates(roots).with_no_client_auth();
+    let heard = tokio::task::spawn_blocking(move || {
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let mut session = rustls::ClientConnection::new(std::sync::Arc::new(config), name).unwrap();
+        let mut socket = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut stream = rustls::Stream::new(&mut session, &mut socket);
+        std::io::Read::read(&mut stream, &mut [0; 1]).unwrap_err().to_string()
+    });
+    let heard = heard.await.unwrap();
+    assert!(heard.contains("CertificateRequired"), "{heard}");
+}

@@ -1,0 +1,65 @@
+//! Cells and base stations.
+use crate::e2ap::{EnbId, Plmn, PlmnCodec, sole_alternative};
+use crate::per::{BitNumber, Bits, Own, ShortBits};
+use crate::{choice, sequence};
+
+sequence! {
+    /// A cell of NR.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    NrCgi "NR-CGI" {
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        cell: u64 [BitNumber<36>] "nRCellIdentity", "Its identity there, 36 bits: those of the gNB first.",
+    }
+    /// A cell of LTE.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    EutraCgi "EUTRA-CGI" {
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Its identity there, 28 bits: those of the eNB first.",
+    }
+}
+choice! {
+    /// A cell.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    Cgi "CGI" {
+        Nr(NrCgi) [Own] "nR-CGI", "Of NR.",
+        Eutra(EutraCgi) [Own] "eUTRA-CGI", "Of LTE.",
+    }
+    /// Identity of an ng-eNB within its network.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    NgEnbNumber "NgENB-ID" {
+        Macro(ShortBits) [Bits<20, 20>] "macroNgENB-ID", "20 bits.",
+        ShortMacro(ShortBits) [Bits<18, 18>] "shortMacroNgENB-ID", "18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "longMacroNgENB-ID", "21 bits.",
+    }
+}
+
+sole_alternative!(GnbNumber "gNB-ID" ShortBits [Bits<22, 32>]);
+
+sequence! {
+    /// A gNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalGnb "GlobalGNB-ID" {
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        gnb: ShortBits [GnbNumber] "gNB-ID", "22 to 32 bits.",
+    }
+    /// An ng-eNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalNgEnb "GlobalNgENB-ID" {
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        ng_enb: NgEnbNumber [Own] "ngENB-ID", "Its identity there.",
+    }
+    /// An eNB.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalEnb "GlobalENB-ID" {
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        enb: EnbId [Own] "eNB-ID", "Its identity there.",
+    }
+}
+choice! {
+    /// A node of the NG-RAN.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    GlobalNgRanNode "GlobalNGRANNodeID" {
+        Gnb(GlobalGnb) [Own] "gNB", "A gNB.",
+        NgEnb(GlobalNgEnb) [Own] "ng-eNB", "An ng-eNB.",
+    }
+}

@@ -1,0 +1,173 @@
+//! What the service models of O-RAN share (E2SM common, clause 6.2 of E2SM v2 and later): cells, base stations, UEs of every node type,
+//! slices, the name of a RAN function; and how their octets are settled.
+//!
+//! All in aligned PER, each octet string one value to its end. Builds of FlexRIC before 2025 were made from texts whose
+//! extension marks stood behind the additions: their octets are recognised, and refused as such ([`SmError::Merged`]),
+//! because some of them mean something else in the standard form.
+
+mod cell;
+mod ue;
+
+use bytes::Bytes;
+
+use super::SmError;
+use super::octets::Code;
+use super::per::{by_names, decode, decode_merged, encode};
+use crate::per::{
+    Codec, DecodeError, EncodeError, Fixed, Form, Free, Notation, Opt, Per, Source, Str, Writer,
+};
+use crate::sequence;
+
+pub use super::rrc::{NotAnSnssai, Snssai};
+pub use cell::*;
+pub use ue::*;
+
+/// Characters of a name in a RAN function definition, at most.
+pub const NAME_MAX: u64 = 150;
+/// Codec of such a name.
+pub type Name = Str<1, NAME_MAX>;
+
+sequence! {
+    /// Who a RAN function is.
+    #[derive(Eq, Hash)]
+    FunctionName "RANfunction-Name" {
+        short_name: String [Name] "ranFunction-ShortName", "E.g. `ORAN-E2SM-KPM`.",
+        oid: String [Str<1, 1_000>] "ranFunction-E2SM-OID", "Object identifier of the service model, as text.",
+        description: String [Name] "ranFunction-Description", "For people.",
+        instance: Option<i64> [Opt<Free>] "ranFunction-Instance", "Which one, where a node has several.",
+    }
+}
+
+/// Codec of [`Snssai`] (`S-NSSAI`): SST and SD as octet strings.
+#[derive(Debug)]
+pub struct SnssaiCodec;
+
+impl Codec<Snssai> for SnssaiCodec {
+    fn encode(value: &Snssai, w: &mut Writer) -> Result<(), EncodeError> {
+        w.bit(false);
+        w.bit(value.sd.is_some());
+        <Fixed as Codec<[u8; 1]>>::encode(&[value.sst], w)?;
+        value.sd.map_or(Ok(()), |sd| match sd.to_be_bytes() {
+            [0, high, mid, low] => <Fixed as Codec<[u8; 3]>>::encode(&[high, mid, low], w),
+            _ => Err(EncodeError::OutOfRange { what: "sD", value: sd.into(), low: 0, high: 0xff_ffff }),
+        })
+    }
+
+    fn decode<S: Source>(r: &mut S) -> Result<Snssai, DecodeError> {
+        let (extended, has_sd) = (r.begin()?, r.presence("sD")?);
+        r.component("sST");
+        let [sst] = <Fixed as Codec<[u8; 1]>>::decode(r)?;
+        r.component("sD");
+        let sd = if has_sd { Some(<Fixed as Codec<[u8; 3]>>::decode(r)?) } else { None };
+        if extended {
+            r.named_additions(&[], |_, _| Ok(()))?;
+        }
+        r.finish()?;
+        Ok(Snssai { sst, sd: sd.map(|[high, mid, low]| u32::from_be_bytes([0, high, mid, low])) })
+    }
+
+    fn show(value: &Snssai, n: &mut Notation) {
+        n.braces(|n| {
+            n.field("sST", |n| n.octets(&[value.sst]));
+            if let Some(sd) = value.sd {
+                n.field("sD", |n| n.octets(&sd.to_be_bytes()[1..]));
+            }
+        });
+    }
+}
+
+/// An extensible SEQUENCE of one component: the component itself in Rust.
+macro_rules! sole_component {
+    ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
+        #[doc = concat!("SEQUENCE with the sole component `", $asn, "`.")]
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl $crate::per::Codec<$t> for $name {
+            fn encode(value: &$t, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
+                w.bit(false);
+                <$c as $crate::per::Codec<$t>>::encode(value, w)
+            }
+            fn decode<S: $crate::per::Source>(r: &mut S) -> Result<$t, $crate::per::DecodeError> {
+                let extended = r.begin()?;
+                r.component($asn);
+                let value = <$c as $crate::per::Codec<$t>>::decode(r).map_err(|e| e.within($asn))?;
+                if extended {
+                    r.named_additions(&[], |_, _| Ok(()))?;
+                }
+                r.finish()?;
+                Ok(value)
+            }
+            fn show(value: &$t, n: &mut $crate::per::Notation) {
+                n.braces(|n| n.field($asn, |n| <$c as $crate::per::Codec<$t>>::show(value, n)));
+            }
+        }
+    )+ };
+}
+pub(super) use sole_component;
+
+/// Aligned PER of O-RAN's texts: as [`Aligned`](super::per::Aligned), and what only the merged form explains is named.
+#[derive(Debug)]
+pub(super) struct Oran;
+
+impl<T: Per> Code<T> for Oran {
+    fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError> {
+        Ok(encode(value, out)?)
+    }
+
+    fn decode(octets: &Bytes) -> Result<T, SmError> {
+        decode(octets.clone()).map_err(|fault| match decode_merged::<T>(octets.clone()) {
+            Ok(_) => SmError::Merged,
+            Err(_) => fault.into(),
+        })
+    }
+
+    fn from_form(form: Form) -> Result<T, SmError> {
+        by_names(form)
+    }
+
+    fn to_form(value: &T) -> Result<Form, SmError> {
+        Ok(Notation::form(|n| value.show(n)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2sm::per::sample;
+
+    /// A value of a codec alone.
+    fn alone<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, EncodeError> {
+        let mut w = Writer::new(Vec::new(), crate::e2ap::Version::V2_03);
+        C::encode(value, &mut w).map(|()| w.into_vec())
+    }
+
+    #[test]
+    fn a_slice_is_octets_of_its_own_and_comes_back() {
+        for (slice, octets) in [
+            (Snssai { sst: 1, sd: None }, &[0x00, 0x40][..]),
+            (Snssai { sst: 1, sd: Some(0x10203) }, &[0x40, 0x40, 1, 2, 3][..]),
+        ] {
+            assert_eq!(alone::<_, SnssaiCodec>(&slice).unwrap(), octets);
+            let mut reader = crate::e2sm::per::reader(Bytes::copy_from_slice(octets));
+            assert_eq!(<SnssaiCodec as Codec<Snssai>>::decode(&mut reader), Ok(slice));
+        }
+        assert!(alone::<_, SnssaiCodec>(&Snssai { sst: 1, sd: Some(1 << 24) }).is_err());
+    }
+
+    #[test]
+    fn every_identity_of_a_ue_and_a_cell_comes_back() {
+        fn comes_back<T: Per + PartialEq + std::fmt::Debug>() {
+            for seed in 0..300 {
+                let value: T = sample(seed).unwrap();
+                let mut out = Vec::new();
+                encode(&value, &mut out).unwrap();
+                assert_eq!(decode::<T>(out.into()).as_ref(), Ok(&value));
+            }
+        }
+        comes_back::<UeId>();
+        comes_back::<Cgi>();
+        comes_back::<FunctionName>();
+        comes_back::<GlobalNgRanNode>();
+    }
+}

@@ -1,0 +1,114 @@
+//! What a controller asks for (E2SM-KPM clauses 8.2.1.1 and 8.2.1.2).
+use super::measure::*;
+use crate::e2ap::sole_alternative;
+use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
+use crate::e2sm::octets::octets;
+use crate::per::{Free, Int, List, Opt, Own, True};
+use crate::{choice, sequence};
+
+/// Codec of periods, milliseconds.
+pub(super) type PeriodMs = Int<1, 4_294_967_295>;
+
+octets! {
+    EventTrigger: Per => Oran;
+    ActionDefinition: Per => Oran;
+}
+
+sequence! {
+    /// When to report: periodically, the one form that there is.
+    #[derive(Copy, Eq, Hash)]
+    EventTrigger "E2SM-KPM-EventTriggerDefinition" {
+        period_ms: u32 [TriggerFormat] "eventDefinition-formats", "Between two reports, milliseconds.",
+    }
+}
+sole_alternative!(TriggerFormat "eventDefinition-Format1" u32 [ReportingPeriod]);
+sole_component! {
+    ReportingPeriod "reportingPeriod" u32 [PeriodMs];
+}
+
+sequence! {
+    /// What to report. The style is the number of the format, at every node that was met.
+    ActionDefinition "E2SM-KPM-ActionDefinition" {
+        style: i64 [Free] "ric-Style-Type", "The report style.",
+        format: ActionFormat [Own] "actionDefinition-formats", "What.",
+    }
+    /// Measurements, each so often.
+    Measurements "E2SM-KPM-ActionDefinition-Format1" {
+        infos: Vec<MeasurementInfo> [List<1, LIST_MAX>] "measInfoList", "Which, and under which labels.",
+        granularity_ms: u32 [PeriodMs] "granulPeriod", "A value for each so many milliseconds.",
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Of this cell alone.";
+        bins: Vec<MeasurementBins> [List<1, LIST_MAX>] "distMeasBinRangeInfo", "Bins of distributions.",
+    }
+    /// Measurements of one UE.
+    UeMeasurements "E2SM-KPM-ActionDefinition-Format2" {
+        ue: UeId [Own] "ueID", "Whose.",
+        measurements: Measurements [Own] "subscriptInfo", "Which.",
+    }
+    /// Measurements of the UEs that fulfil conditions, each with its own.
+    ConditionalMeasurements "E2SM-KPM-ActionDefinition-Format3" {
+        measurements: Vec<ConditionalMeasurement> [List<1, LIST_MAX>] "measCondList", "Which, and of whom.",
+        granularity_ms: u32 [PeriodMs] "granulPeriod", "A value for each so many milliseconds.",
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Of this cell alone.",
+    }
+    /// One of the conditions on UEs.
+    UeMatching "MatchingUeCondPerSubItem" {
+        test: Test [Own] "testCondInfo", "The condition.";
+        or: () [True] "logicalOR", "Whether this or the next one is enough.",
+    }
+    /// Measurements of each UE that fulfils conditions.
+    MatchingUeMeasurements "E2SM-KPM-ActionDefinition-Format4" {
+        conditions: Vec<UeMatching> [List<1, CONDITIONS_MAX>] "matchingUeCondList", "Of whom.",
+        measurements: Measurements [Own] "subscriptionInfo", "Which.",
+    }
+    /// Measurements of several UEs.
+    UesMeasurements "E2SM-KPM-ActionDefinition-Format5" {
+        ues: Vec<UeId> [List<2, LIST_MAX, UePerSubscription>] "matchingUEidList", "Whose; two at least.",
+        measurements: Measurements [Own] "subscriptionInfo", "Which.",
+    }
+}
+sole_component! {
+    UePerSubscription "ueID" UeId [Own];
+}
+choice! {
+    /// What to report.
+    ActionFormat "actionDefinition-formats" {
+        Node(Measurements) [Own] "actionDefinition-Format1", "Of the node or a cell (style 1).",
+        Ue(UeMeasurements) [Own] "actionDefinition-Format2", "Of one UE (style 2).",
+        Conditional(ConditionalMeasurements) [Own] "actionDefinition-Format3", "By measurement, of the UEs that fulfil its conditions (style 3).";
+        MatchingUes(MatchingUeMeasurements) [Own] "actionDefinition-Format4", "Of each UE that fulfils conditions (style 4).",
+        Ues(UesMeasurements) [Own] "actionDefinition-Format5", "Of each of several UEs (style 5).",
+    }
+}
+
+impl ActionFormat {
+    /// The format's number, which is the report style's.
+    pub const fn number(&self) -> i64 {
+        match self {
+            Self::Node(_) => 1,
+            Self::Ue(_) => 2,
+            Self::Conditional(_) => 3,
+            Self::MatchingUes(_) => 4,
+            Self::Ues(_) => 5,
+        }
+    }
+
+    /// Measurements of each UE of a slice.
+    pub fn of_slice(slice: crate::e2sm::common::Snssai, measurements: Measurements) -> Self {
+        let conditions = vec![UeMatching { test: Test::slice(slice), or: None }];
+        Self::MatchingUes(MatchingUeMeasurements { conditions, measurements })
+    }
+}
+
+impl From<ActionFormat> for ActionDefinition {
+    fn from(format: ActionFormat) -> Self {
+        Self { style: format.number(), format }
+    }
+}
+
+impl Measurements {
+    /// Measurements without labels.
+    pub fn plain<'a>(names: impl IntoIterator<Item = &'a str>, granularity_ms: u32) -> Self {
+        let infos = names.into_iter().map(MeasurementInfo::plain).collect();
+        Self { infos, granularity_ms, cell: None, bins: None }
+    }
+}

@@ -1,0 +1,180 @@
+//! Messages as rows: one for each value, with its measurement and its label.
+use std::fmt;
+
+use super::measure::{Label, Measurement, MeasurementInfo};
+use super::message::{ConditionalReport, IndicationMessage, Measured, MessageFormat, Report};
+use super::names::unit;
+use crate::e2sm::common::UeId;
+use crate::e2sm::table::Row;
+use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
+
+/// A value and what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasurementRow {
+    /// Whose; `None` for the node's or cell's.
+    pub ue: Option<UeId>,
+    /// The measurement's name; its number after a `#` where it has none.
+    pub measurement: String,
+    /// The label, as [`Label`] is shown.
+    pub label: String,
+    /// The value, NaN if there is none.
+    pub value: f64,
+    /// Whether its period was cut short.
+    pub incomplete: bool,
+}
+
+impl Row for MeasurementRow {
+    fn columns() -> Vec<Column> {
+        let column = |name: &'static str, kind, of, headline| Column {
+            name: name.into(),
+            unit: "",
+            kind,
+            of,
+            headline,
+        };
+        vec![
+            column("of", Kind::Label, Type::Text, true),
+            column("measurement", Kind::Label, Type::Text, true),
+            column("label", Kind::Label, Type::Text, true),
+            column("value", Kind::Gauge, Type::Float, true),
+            column("value_unit", Kind::Label, Type::Text, true),
+            column("incomplete", Kind::Label, Type::Unsigned, false),
+        ]
+    }
+
+    fn key(&self) -> RowKey {
+        self.ue.as_ref().map_or(RowKey::Node, |ue| RowKey::Ue { rnti: ue.number() })
+    }
+
+    fn values(&self, out: &mut Vec<Value>) {
+        let of = self.ue.as_ref().map_or_else(|| "node".to_owned(), UeId::to_string);
+        out.extend([
+            Value::Text(of.into()),
+            Value::Text(self.measurement.clone().into()),
+            Value::Text(self.label.clone().into()),
+            Value::Double(self.value),
+            Value::Text(unit(&self.measurement).into()),
+            Value::Unsigned(self.incomplete.into()),
+        ]);
+    }
+}
+
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Id(id) => write!(f, "#{id}"),
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    /// What is set, in the order of the wire: `slice=1-0000ff 5qi=9`; nothing for no label.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |name, value: Option<u16>| value.map(|value| format!("{name}={value}"));
+        let octet = |name, value: Option<u8>| number(name, value.map(u16::from));
+        let flag = |name: &str, set: bool| set.then(|| name.to_owned());
+        let parts = [
+            self.plmn.map(|plmn| format!("plmn={plmn}")),
+            self.slice.map(|slice| format!("slice={slice}")),
+            octet("5qi", self.five_qi),
+            octet("qfi", self.qfi),
+            octet("qci", self.qci),
+            octet("qci-max", self.qci_max),
+            octet("qci-min", self.qci_min),
+            octet("arp-max", self.arp_max),
+            octet("arp-min", self.arp_min),
+            number("bitrate", self.bitrate_range),
+            number("layer", self.mu_mimo_layer),
+            flag("sum", self.sum),
+            number("x", self.bin_x),
+            number("y", self.bin_y),
+            number("z", self.bin_z),
+            flag("override", self.override_before),
+            self.start_end.map(|end| end.name().to_owned()),
+            flag("min", self.min),
+            flag("max", self.max),
+            flag("avg", self.avg),
+            number("ssb", self.ssb),
+            number("beamforming", self.beamforming),
+            octet("mimo", self.mimo),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// Appends the values of a message. A record with more or fewer values than there are labels (senders drop some) is left
+/// out: nobody knows which value is which.
+pub(super) fn push(message: &IndicationMessage, table: &mut Table) {
+    match &message.format {
+        MessageFormat::Node(report) => push_report(None, report, table),
+        MessageFormat::Ues(ues) => {
+            ues.iter().for_each(|ue| push_report(Some(&ue.ue), &ue.report, table));
+        }
+        MessageFormat::Conditional(report) => push_conditional(report, table),
+    }
+}
+
+fn push_report(ue: Option<&UeId>, report: &Report, table: &mut Table) {
+    for record in &report.records {
+        let names = names(report.infos.as_deref(), record.values.len());
+        if names.len() != record.values.len() {
+            continue;
+        }
+        for ((measurement, label), value) in names.into_iter().zip(&record.values) {
+            let value = value.number().unwrap_or(f64::NAN);
+            let incomplete = record.incomplete;
+            table.push(&MeasurementRow { ue: ue.cloned(), measurement, label, value, incomplete });
+        }
+    }
+}
+
+/// Measurement and label of each value; where the subscription says them, its place.
+fn names(infos: Option<&[MeasurementInfo]>, values: usize) -> Vec<(String, String)> {
+    match infos {
+        None => (1..=values).map(|place| (format!("value {place}"), String::new())).collect(),
+        Some(infos) => infos.iter().flat_map(labelled).collect(),
+    }
+}
+
+fn labelled(info: &MeasurementInfo) -> impl Iterator<Item = (String, String)> {
+    info.labels.iter().map(|label| (info.measurement.to_string(), label.to_string()))
+}
+
+fn push_conditional(report: &ConditionalReport, table: &mut Table) {
+    let of = |it: &super::MatchedMeasurement| -> Vec<_> {
+        it.ues.iter().flatten().map(|ue| (it.measurement.to_string(), ue.clone())).collect()
+    };
+    let names: Vec<_> = report.measurements.iter().flat_map(of).collect();
+    for record in report.records.iter().filter(|record| record.values.len() == names.len()) {
+        for ((measurement, ue), value) in names.iter().zip(&record.values) {
+            table.push(&MeasurementRow {
+                ue: Some(ue.clone()),
+                measurement: measurement.clone(),
+                label: String::new(),
+                value: value.number().unwrap_or(f64::NAN),
+                incomplete: record.incomplete,
+            });
+        }
+    }
+}
+
+/// A random message with as many values in each record as its lists say.
+pub(super) fn consistent(mut message: IndicationMessage) -> IndicationMessage {
+    let fit = |report: &mut Report| {
+        let Some(infos) = &report.infos else { return };
+        let values = infos.iter().map(|info| info.labels.len()).sum();
+        report.records.iter_mut().for_each(|it| it.values.resize(values, Measured::Integer(7)));
+    };
+    match &mut message.format {
+        MessageFormat::Node(report) => fit(report),
+        MessageFormat::Ues(ues) => ues.iter_mut().for_each(|ue| fit(&mut ue.report)),
+        MessageFormat::Conditional(report) => {
+            let ues = |it: &super::MatchedMeasurement| it.ues.as_ref().map_or(0, Vec::len);
+            // A record without a value has no octets.
+            let values = report.measurements.iter().map(ues).sum::<usize>().max(1);
+            report.records.iter_mut().for_each(|it| it.values.resize(values, Measured::Integer(7)));
+        }
+    }
+    message
+}

@@ -1,0 +1,240 @@
+//! A message read where it lies: no text is copied, and what is told of one UE after the other is read once.
+//!
+//! Seven tenths of a report by UE are the names of the measurements, the same for each UE: a list that has the octets of
+//! the one before is stepped over.
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::action::PeriodMs;
+use super::measure::{LIST_MAX, Label, LabelItem, RECORD_MAX};
+use super::message::{ConditionalReport, IndicationMessage, Measured};
+use crate::e2sm::SmError;
+use crate::e2sm::common::UeId;
+use crate::e2sm::per::{self, decode_merged};
+use crate::per::{Codec, Component, DecodeError, DecodeFault, IntExt, Opt, Per, Reader, Source, True};
+
+/// A measurement; its name shares the memory of the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MeasurementRef {
+    /// By name, in ASCII.
+    Name(Bytes),
+    /// By a number that the RAN function definition gave.
+    Id(u32),
+}
+
+impl MeasurementRef {
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => std::str::from_utf8(name).ok(),
+            Self::Id(_) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Info {
+    measurement: MeasurementRef,
+    labels: Range<usize>,
+}
+
+#[derive(Debug)]
+struct Record {
+    values: Range<usize>,
+    incomplete: bool,
+}
+
+#[derive(Debug)]
+struct Report {
+    ue: Option<UeId>,
+    records: Range<usize>,
+    infos: Option<Range<usize>>,
+    granularity_ms: Option<u32>,
+}
+
+/// A measurement list that was read, and where it lies, in bits.
+type Known = (Range<usize>, Range<usize>);
+
+/// A message of format 1 or 3, read.
+#[derive(Debug, Default)]
+pub struct ReportsView {
+    reports: Vec<Report>,
+    records: Vec<Record>,
+    values: Vec<Measured>,
+    infos: Vec<Info>,
+    labels: Vec<Label>,
+}
+
+/// A message of any format.
+#[derive(Debug)]
+pub enum MessageView {
+    /// Of the node, a cell or one UE (format 1), or by UE (format 3).
+    Reports(ReportsView),
+    /// By measurement (format 2): as a value of its own.
+    Conditional(ConditionalReport),
+}
+
+impl MessageView {
+    /// Reads a message that fills `octets` exactly.
+    ///
+    /// # Errors
+    /// As decoding an [`IndicationMessage`].
+    pub fn read(octets: &Bytes) -> Result<Self, SmError> {
+        Self::whole(octets).map_err(|fault| match decode_merged::<IndicationMessage>(octets.clone()) {
+            Ok(_) => SmError::Merged,
+            Err(_) => fault.into(),
+        })
+    }
+
+    fn whole(octets: &Bytes) -> Result<Self, DecodeError> {
+        let mut r = per::reader(octets.clone());
+        let extended = r.extended()?;
+        let view = match r.index(2, 1, true)? {
+            (false, 0) => {
+                let mut view = ReportsView::default();
+                view.report(&mut r, None, &mut None)?;
+                Self::Reports(view)
+            }
+            (false, _) => Self::Conditional(ConditionalReport::decode(&mut r)?),
+            (true, _) => Self::Reports(r.open(ReportsView::by_ue)?),
+        };
+        skip_additions(&mut r, extended)?;
+        if r.remaining() > 0 {
+            return Err(r.fault(DecodeFault::InvalidLength));
+        }
+        Ok(view)
+    }
+}
+
+fn skip_additions(r: &mut Reader, extended: bool) -> Result<(), DecodeError> {
+    if extended { r.additions(0, |_, _| Ok(())) } else { Ok(()) }
+}
+
+impl ReportsView {
+    fn by_ue(r: &mut Reader) -> Result<Self, DecodeError> {
+        let mut view = Self::default();
+        let extended = r.extended()?;
+        let (ues, _) = r.list_len(1, LIST_MAX)?;
+        let mut known = None;
+        for _ in 0..ues {
+            let extended = r.extended()?;
+            let ue = UeId::decode(r)?;
+            view.report(r, Some(ue), &mut known)?;
+            skip_additions(r, extended)?;
+        }
+        skip_additions(r, extended)?;
+        Ok(view)
+    }
+
+    fn report(
+        &mut self,
+        r: &mut Reader,
+        ue: Option<UeId>,
+        known: &mut Option<Known>,
+    ) -> Result<(), DecodeError> {
+        let (extended, has_infos, has_granularity) = (r.extended()?, r.flag()?, r.flag()?);
+        let first = self.records.len();
+        let (records, _) = r.list_len(1, LIST_MAX)?;
+        for _ in 0..records {
+            self.record(r)?;
+        }
+        let infos = match known {
+            _ if !has_infos => None,
+            Some((bits, infos)) if r.repeats(bits) => Some(infos.clone()),
+            _ => {
+                let from = r.position().next_multiple_of(8);
+                let infos = self.list(r)?;
+                *known = Some((from..r.position(), infos.clone()));
+                Some(infos)
+            }
+        };
+        let granularity_ms = <Opt<PeriodMs> as Component<_>>::decode(r, has_granularity)?;
+        skip_additions(r, extended)?;
+        self.reports.push(Report { ue, records: first..self.records.len(), infos, granularity_ms });
+        Ok(())
+    }
+
+    fn record(&mut self, r: &mut Reader) -> Result<(), DecodeError> {
+        let (extended, is_incomplete) = (r.extended()?, r.flag()?);
+        let first = self.values.len();
+        loop {
+            let (values, more) = r.list_len(1, RECORD_MAX)?;
+            for _ in 0..values {
+                self.values.push(Measured::decode(r)?);
+            }
+            if !more {
+                break;
+            }
+        }
+        let incomplete = <True as Component<bool>>::decode(r, is_incomplete)?;
+        skip_additions(r, extended)?;
+        self.records.push(Record { values: first..self.values.len(), incomplete });
+        Ok(())
+    }
+
+    fn list(&mut self, r: &mut Reader) -> Result<Range<usize>, DecodeError> {
+        let first = self.infos.len();
+        let (infos, _) = r.list_len(1, LIST_MAX)?;
+        for _ in 0..infos {
+            let extended = r.extended()?;
+            let measurement = match r.index(2, 0, true)? {
+                (_, 0) => MeasurementRef::Name(r.text(1, 150, true)?),
+                _ => MeasurementRef::Id(<IntExt<1, 65_536> as Codec<u32>>::decode(r)?),
+            };
+            let from = self.labels.len();
+            loop {
+                let (labels, more) = r.list_len(1, RECORD_MAX)?;
+                for _ in 0..labels {
+                    self.labels.push(<LabelItem as Codec<Label>>::decode(r)?);
+                }
+                if !more {
+                    break;
+                }
+            }
+            skip_additions(r, extended)?;
+            self.infos.push(Info { measurement, labels: from..self.labels.len() });
+        }
+        Ok(first..self.infos.len())
+    }
+
+    /// What was told, of each UE or of the node.
+    pub fn reports(&self) -> impl ExactSizeIterator<Item = ReportView<'_>> {
+        self.reports.iter().map(|report| ReportView { view: self, report })
+    }
+}
+
+/// What was told of a UE, or of the node.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportView<'a> {
+    view: &'a ReportsView,
+    report: &'a Report,
+}
+
+impl<'a> ReportView<'a> {
+    /// Of whom; `None` for the node, its cell, or the one UE of the subscription.
+    pub fn ue(&self) -> Option<&'a UeId> {
+        self.report.ue.as_ref()
+    }
+
+    /// The granularity period, milliseconds, if it is said.
+    pub fn granularity_ms(&self) -> Option<u32> {
+        self.report.granularity_ms
+    }
+
+    /// The values of each granularity period, and whether it was cut short.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = (&'a [Measured], bool)> + use<'a> {
+        let view = self.view;
+        let records = &view.records[self.report.records.clone()];
+        records.iter().map(move |record| (&view.values[record.values.clone()], record.incomplete))
+    }
+
+    /// What the values are, in their order: measurement and label; `None` if the subscription says it.
+    pub fn measurements(&self) -> Option<impl Iterator<Item = (&'a MeasurementRef, &'a Label)> + use<'a>> {
+        let view = self.view;
+        let infos = &view.infos[self.report.infos.clone()?];
+        Some(infos.iter().flat_map(move |info| {
+            view.labels[info.labels.clone()].iter().map(move |label| (&info.measurement, label))
+        }))
+    }
+}

@@ -1,0 +1,119 @@
+//! What a controller orders, and what comes of it (E2SM-RC clauses 8.2.1.5 to 8.2.1.8).
+use super::parameter::*;
+use super::{LIST_MAX, STYLES_MAX};
+use crate::e2ap::sole_alternative;
+use crate::e2sm::common::{Oran, UeId, sole_component};
+use crate::e2sm::octets::octets;
+use crate::per::{Free, IntExt, List, Opt, Own};
+use crate::{choice, enumerated, sequence};
+
+octets! {
+    ControlHeader: Per => Oran;
+    ControlMessage: Per => Oran;
+    ControlOutcome: Per => Oran;
+    CallProcessId: Per => Oran;
+}
+
+enumerated! {
+    /// What is decided of a call process that waits.
+    Decision "ric-ControlDecision" {
+        Accept "accept", "It goes on.",
+        Reject "reject", "It does not.",
+    }
+}
+sequence! {
+    /// Of whom, and what is ordered.
+    ControlHeader "E2SM-RC-ControlHeader" {
+        format: HeaderFormat [Own] "ric-controlHeader-formats", "In one of two forms.",
+    }
+    /// One action.
+    ActionHeader "E2SM-RC-ControlHeader-Format1" {
+        ue: UeId [Own] "ueID", "Of whom.",
+        style: i64 [Free] "ric-Style-Type", "The control style.",
+        action: u16 [Number] "ric-ControlAction-ID", "The action of that style.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "What is decided, if it answers an insert.",
+    }
+    /// Several actions, which the message names.
+    ActionsHeader "E2SM-RC-ControlHeader-Format2" {
+        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "What is decided, if it answers an insert.",
+    }
+    /// The parameters of what is ordered.
+    ControlMessage "E2SM-RC-ControlMessage" {
+        format: ControlFormat [Own] "ric-controlMessage-formats", "In one of two forms.",
+    }
+    /// The actions of a style.
+    StyleActions "E2SM-RC-ControlMessage-Format2-Style-Item" {
+        style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
+        actions: Vec<Action> [List<1, STYLES_MAX>] "ric-ControlAction-List", "Its actions.",
+    }
+    /// An action with its parameters.
+    Action "E2SM-RC-ControlMessage-Format2-ControlAction-Item" {
+        action: u16 [Number] "ric-ControlAction-ID", "Which.",
+        parameters: Vec<Parameter> [Parameters] "ranP-List", "How.",
+    }
+    /// What came of it.
+    ControlOutcome "E2SM-RC-ControlOutcome" {
+        format: OutcomeFormat [Own] "ric-controlOutcome-formats", "In one of three forms.",
+    }
+    /// An element of an outcome.
+    OutcomeValue "E2SM-RC-ControlOutcome-Format1-Item" {
+        id: u32 [ParameterId] "ranParameter-ID", "Its number.",
+        value: Value [Own] "ranParameter-value", "What it is.",
+    }
+    /// What came of a style's actions.
+    StyleOutcomes "E2SM-RC-ControlOutcome-Format2-Style-Item" {
+        style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
+        outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Of its actions.",
+    }
+    /// What came of an action.
+    ActionOutcome "E2SM-RC-ControlOutcome-Format2-ControlOutcome-Item" {
+        action: u16 [Number] "ric-ControlAction-ID", "Which.",
+        values: Vec<OutcomeValue> [List<1, LIST_MAX>] "ranP-List", "What.",
+    }
+    /// A process that waits for a decision.
+    #[derive(Copy, Eq, Hash)]
+    CallProcessId "E2SM-RC-CallProcessID" {
+        id: u32 [CallProcessFormat] "ric-callProcessID-formats", "Its number.",
+    }
+}
+choice! {
+    /// Of whom, and what is ordered.
+    HeaderFormat "ric-controlHeader-formats" {
+        Action(ActionHeader) [Own] "controlHeader-Format1", "One action.";
+        Actions(ActionsHeader) [Own] "controlHeader-Format2", "Several actions.",
+    }
+    /// The parameters of what is ordered.
+    ControlFormat "ric-controlMessage-formats" {
+        Action(Vec<Parameter>) [Parameters] "controlMessage-Format1", "Of the header's action.";
+        Actions(Vec<StyleActions>) [Styles] "controlMessage-Format2", "Of several.",
+    }
+    /// What came of it.
+    OutcomeFormat "ric-controlOutcome-formats" {
+        Values(Vec<OutcomeValue>) [OutcomeValues] "controlOutcome-Format1", "Of the action.";
+        Styles(Vec<StyleOutcomes>) [OutcomeStyles] "controlOutcome-Format2", "Of several.",
+        Parameters(Vec<Parameter>) [OutcomeParameters] "controlOutcome-Format3", "Of the action, as trees.",
+    }
+}
+sole_alternative!(CallProcessFormat "callProcessID-Format1" u32 [CallProcess]);
+sole_component! {
+    Parameters "ranP-List" Vec<Parameter> [List<0, LIST_MAX>];
+    Styles "ric-ControlStyle-List" Vec<StyleActions> [List<1, STYLES_MAX>];
+    OutcomeValues "ranP-List" Vec<OutcomeValue> [List<0, 255>];
+    OutcomeStyles "ric-ControlStyle-List" Vec<StyleOutcomes> [List<1, STYLES_MAX>];
+    OutcomeParameters "ranP-List" Vec<Parameter> [List<0, 255>];
+    CallProcess "ric-callProcess-ID" u32 [IntExt<1, 4_294_967_295>];
+}
+
+impl ControlHeader {
+    /// One action, which answers no insert.
+    pub const fn action(ue: UeId, style: i64, action: u16) -> Self {
+        Self { format: HeaderFormat::Action(ActionHeader { ue, style, action, decision: None }) }
+    }
+}
+
+impl From<Vec<Parameter>> for ControlMessage {
+    fn from(parameters: Vec<Parameter>) -> Self {
+        Self { format: ControlFormat::Action(parameters) }
+    }
+}

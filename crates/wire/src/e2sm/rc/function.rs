@@ -1,0 +1,155 @@
+//! What a node can do: the RAN function definition (E2SM-RC clause 8.2.2.1).
+use super::parameter::*;
+use super::{LIST_MAX, OID, STYLES_MAX};
+use crate::e2sm::common::{FunctionName, Name, Oran, sole_component};
+use crate::e2sm::octets::octets;
+use crate::per::{Free, List, Opt, Own};
+use crate::sequence;
+
+octets! {
+    FunctionDefinition: Per => Oran;
+}
+
+/// Codec of a list of parameters that may be absent.
+type Known = Opt<List<1, LIST_MAX>>;
+
+sequence! {
+    /// What a node can do.
+    FunctionDefinition "E2SM-RC-RANFunctionDefinition" {
+        name: FunctionName [Own] "ranFunction-Name", "Who it is.",
+        triggers: Option<Triggers> [Opt] "ranFunctionDefinition-EventTrigger", "When it can report.",
+        reports: Option<Vec<ReportStyle>> [Opt<Reports>] "ranFunctionDefinition-Report", "What it can report.",
+        inserts: Option<Vec<InsertStyle>> [Opt<Inserts>] "ranFunctionDefinition-Insert", "What it can ask.",
+        controls: Option<Vec<ControlStyle>> [Opt<Controls>] "ranFunctionDefinition-Control", "What it can be ordered.",
+        policies: Option<Vec<PolicyStyle>> [Opt<PolicyStyles>] "ranFunctionDefinition-Policy", "What it can be told to do by itself.",
+    }
+    /// When a node can report.
+    Triggers "RANFunctionDefinition-EventTrigger" {
+        styles: Vec<TriggerStyle> [List<1, STYLES_MAX>] "ric-EventTriggerStyle-List", "Ways to say when.",
+        l2: Option<Vec<KnownParameter>> [Known] "ran-L2Parameters-List", "Parameters of layer 2.",
+        processes: Option<Vec<Process>> [Opt<List<1, LIST_MAX>>] "ran-CallProcessTypes-List", "Processes.",
+        ues: Option<Vec<KnownParameter>> [Known] "ran-UEIdentificationParameters-List", "Parameters by which UEs are chosen.",
+        cells: Option<Vec<KnownParameter>> [Known] "ran-CellIdentificationParameters-List", "Parameters by which cells are chosen.",
+    }
+    /// A way to say when.
+    #[derive(Eq, Hash)]
+    TriggerStyle "RANFunctionDefinition-EventTrigger-Style-Item" {
+        style: i64 [Free] "ric-EventTriggerStyle-Type", "Its number.",
+        name: String [Name] "ric-EventTriggerStyle-Name", "For people.",
+        format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
+    }
+    /// A process.
+    Process "RANFunctionDefinition-EventTrigger-CallProcess-Item" {
+        id: u16 [Number] "callProcessType-ID", "Its number.",
+        name: String [Name] "callProcessType-Name", "For people.",
+        breakpoints: Vec<Breakpoint> [List<1, LIST_MAX>] "callProcessBreakpoints-List", "Where it can be stopped.",
+    }
+    /// A point of a process.
+    Breakpoint "RANFunctionDefinition-EventTrigger-Breakpoint-Item" {
+        id: u16 [Number] "callProcessBreakpoint-ID", "Its number.",
+        name: String [Name] "callProcessBreakpoint-Name", "For people.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-CallProcessBreakpointParameters-List", "What is known there.",
+    }
+    /// A way to report.
+    ReportStyle "RANFunctionDefinition-Report-Item" {
+        style: i64 [Free] "ric-ReportStyle-Type", "Its number.",
+        name: String [Name] "ric-ReportStyle-Name", "For people.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
+        action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
+        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-ReportParameters-List", "What can be reported.",
+    }
+    /// A way to ask.
+    InsertStyle "RANFunctionDefinition-Insert-Item" {
+        style: i64 [Free] "ric-InsertStyle-Type", "Its number.",
+        name: String [Name] "ric-InsertStyle-Name", "For people.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
+        action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
+        indications: Option<Vec<KnownInsert>> [Opt<List<1, LIST_MAX>>] "ric-InsertIndication-List", "What can be asked.",
+        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+    }
+    /// Something that can be asked.
+    KnownInsert "RANFunctionDefinition-Insert-Indication-Item" {
+        id: u16 [Number] "ric-InsertIndication-ID", "Its number.",
+        name: String [Name] "ric-InsertIndication-Name", "For people.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-InsertIndicationParameters-List", "What is told.",
+    }
+    /// A way to order.
+    ControlStyle "RANFunctionDefinition-Control-Item" {
+        style: i64 [Free] "ric-ControlStyle-Type", "Its number.",
+        name: String [Name] "ric-ControlStyle-Name", "For people.",
+        actions: Option<Vec<KnownControl>> [Opt<List<1, LIST_MAX>>] "ric-ControlAction-List", "What can be ordered.",
+        header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
+        message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
+        call_process_format: Option<i64> [Opt<Free>] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
+        outcome: Option<Vec<KnownParameter>> [Opt<List<1, 255>>] "ran-ControlOutcomeParameters-List", "What an outcome tells.",
+    }
+    /// Something that can be ordered.
+    KnownControl "RANFunctionDefinition-Control-Action-Item" {
+        id: u16 [Number] "ric-ControlAction-ID", "Its number.",
+        name: String [Name] "ric-ControlAction-Name", "For people.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-ControlActionParameters-List", "Its parameters.",
+    }
+    /// A way to tell what to do.
+    PolicyStyle "RANFunctionDefinition-Policy-Item" {
+        style: i64 [Free] "ric-PolicyStyle-Type", "Its number.",
+        name: String [Name] "ric-PolicyStyle-Name", "For people.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
+        actions: Option<Vec<KnownPolicy>> [Opt<List<1, LIST_MAX>>] "ric-PolicyAction-List", "What can be done.",
+    }
+    /// Something that a policy can do.
+    KnownPolicy "RANFunctionDefinition-Policy-Action-Item" {
+        id: u16 [Number] "ric-PolicyAction-ID", "Its number.",
+        name: String [Name] "ric-PolicyAction-Name", "For people.",
+        action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-PolicyActionParameters-List", "Its parameters.",
+        conditions: Option<Vec<KnownParameter>> [Known] "ran-PolicyConditionParameters-List", "What conditions may look at.",
+    }
+}
+sole_component! {
+    Reports "ric-ReportStyle-List" Vec<ReportStyle> [List<1, STYLES_MAX>];
+    Inserts "ric-InsertStyle-List" Vec<InsertStyle> [List<1, STYLES_MAX>];
+    Controls "ric-ControlStyle-List" Vec<ControlStyle> [List<1, STYLES_MAX>];
+    PolicyStyles "ric-PolicyStyle-List" Vec<PolicyStyle> [List<1, STYLES_MAX>];
+}
+
+/// A control: number and name of its style, number and name of its action, numbers and names of its parameters.
+pub type Offered<'a> = (i64, &'a str, u16, &'a str, &'a [(u32, &'a str)]);
+
+impl FunctionDefinition {
+    /// The customary name, and nothing but these controls.
+    pub fn of_controls(styles: &[Offered<'_>]) -> Self {
+        let known =
+            |(id, name): &(u32, &str)| KnownParameter { id: *id, name: (*name).to_owned(), definition: None };
+        let style = |(style, name, id, action, parameters): &Offered<'_>| {
+            let parameters = Some(parameters.iter().map(known).collect());
+            ControlStyle {
+                style: *style,
+                name: (*name).to_owned(),
+                actions: Some(vec![KnownControl { id: *id, name: (*action).to_owned(), parameters }]),
+                header_format: 1,
+                message_format: 1,
+                call_process_format: None,
+                outcome_format: 1,
+                outcome: None,
+            }
+        };
+        Self {
+            name: FunctionName {
+                short_name: "ORAN-E2SM-RC".to_owned(),
+                oid: OID.to_owned(),
+                description: "RAN Control".to_owned(),
+                instance: None,
+            },
+            triggers: None,
+            reports: None,
+            inserts: None,
+            controls: Some(styles.iter().map(style).collect()),
+            policies: None,
+        }
+    }
+}

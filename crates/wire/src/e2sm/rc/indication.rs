@@ -1,0 +1,106 @@
+//! What a node reports and asks (E2SM-RC clauses 8.2.1.3 and 8.2.1.4).
+use bytes::Bytes;
+
+use super::neighbours::NeighbourRelations;
+use super::parameter::*;
+use super::{LIST_MAX, STYLES_MAX};
+use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
+use crate::e2sm::octets::octets;
+use crate::per::{Free, List, Opt, Own};
+use crate::{choice, sequence};
+
+octets! {
+    IndicationHeader: Per => Oran;
+    IndicationMessage: Per => Oran;
+}
+
+sequence! {
+    /// Why there is an indication.
+    IndicationHeader "E2SM-RC-IndicationHeader" {
+        format: IndicationHeaderFormat [Own] "ric-indicationHeader-formats", "In one of three forms.",
+    }
+    /// Of a report.
+    #[derive(Copy, Eq, Hash)]
+    ReportHeader "E2SM-RC-IndicationHeader-Format1" {
+        condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "Which condition of the event trigger holds.",
+    }
+    /// Of an insert of one indication.
+    InsertHeader "E2SM-RC-IndicationHeader-Format2" {
+        ue: UeId [Own] "ueID", "Of whom.",
+        style: i64 [Free] "ric-InsertStyle-Type", "The insert style.",
+        indication: u16 [Number] "ric-InsertIndication-ID", "The indication of that style.",
+    }
+    /// Of an insert of several.
+    InsertsHeader "E2SM-RC-IndicationHeader-Format3" {
+        condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "The condition of the event trigger.",
+        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+    }
+    /// What is reported or asked.
+    IndicationMessage "E2SM-RC-IndicationMessage" {
+        format: IndicationFormat [Own] "ric-indicationMessage-formats", "In one of six forms.",
+    }
+    /// A UE and its parameters.
+    UeParameters "E2SM-RC-IndicationMessage-Format2-Item" {
+        ue: UeId [Own] "ueID", "Whose.",
+        parameters: Vec<Parameter> [List<1, LIST_MAX>] "ranP-List", "Which.",
+    }
+    /// A cell that changed.
+    CellChange "E2SM-RC-IndicationMessage-Format3-Item" {
+        cell: Cgi [Own] "cellGlobal-ID", "Which.",
+        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "What is known of it.",
+        deleted: Option<bool> [Opt<Free>] "cellDeleted", "Whether it is no more.",
+        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
+    }
+    /// A UE, on demand.
+    UeContext "E2SM-RC-IndicationMessage-Format4-ItemUE" {
+        ue: UeId [Own] "ueID", "Which.",
+        context: Option<Bytes> [Opt<Free>] "ueContextInfo", "What is known of it.",
+        cell: Cgi [Own] "cellGlobal-ID", "Where it is.",
+    }
+    /// A cell, on demand.
+    CellContext "E2SM-RC-IndicationMessage-Format4-ItemCell" {
+        cell: Cgi [Own] "cellGlobal-ID", "Which.",
+        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "What is known of it.",
+        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
+    }
+    /// What is there, on demand.
+    OnDemandReport "E2SM-RC-IndicationMessage-Format4" {
+        ues: Vec<UeContext> [List<0, LIST_MAX>] "ueInfo-List", "UEs.",
+        cells: Vec<CellContext> [List<0, LIST_MAX>] "cellInfo-List", "Cells.",
+    }
+    /// The indications of an insert style.
+    StyleInserts "E2SM-RC-IndicationMessage-Format6-Style-Item" {
+        style: i64 [Free] "indicated-Insert-Style-Type", "The insert style.",
+        indications: Vec<Insert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Its indications.",
+    }
+    /// An indication of an insert style.
+    Insert "E2SM-RC-IndicationMessage-Format6-Indication-Item" {
+        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
+        parameters: Vec<Parameter> [List<0, LIST_MAX>] "ranP-InsertIndication-List", "How.",
+    }
+}
+choice! {
+    /// Why there is an indication.
+    IndicationHeaderFormat "ric-indicationHeader-formats" {
+        Report(ReportHeader) [Own] "indicationHeader-Format1", "A condition of the event trigger holds.",
+        Insert(InsertHeader) [Own] "indicationHeader-Format2", "The node waits for a decision.";
+        Inserts(InsertsHeader) [Own] "indicationHeader-Format3", "It waits for several.",
+    }
+    /// What is reported or asked.
+    IndicationFormat "ric-indicationMessage-formats" {
+        Parameters(Vec<Parameter>) [Reported] "indicationMessage-Format1", "Parameters (report style 1).",
+        Ues(Vec<UeParameters>) [ByUe] "indicationMessage-Format2", "Parameters by UE (report styles 2 and 4).",
+        Cells(Vec<CellChange>) [ByCell] "indicationMessage-Format3", "Cells that changed (report style 3).",
+        OnDemand(OnDemandReport) [Own] "indicationMessage-Format4", "UEs and cells (report style 5).",
+        Insert(Vec<Parameter>) [Requested] "indicationMessage-Format5", "What an insert is about.";
+        Inserts(Vec<StyleInserts>) [InsertStyles] "indicationMessage-Format6", "What several are about.",
+    }
+}
+
+sole_component! {
+    Reported "ranP-Reported-List" Vec<Parameter> [List<1, LIST_MAX>];
+    ByUe "ueParameter-List" Vec<UeParameters> [List<1, LIST_MAX>];
+    ByCell "cellInfo-List" Vec<CellChange> [List<1, LIST_MAX>];
+    Requested "ranP-Requested-List" Vec<Parameter> [List<0, LIST_MAX>];
+    InsertStyles "ric-InsertStyle-List" Vec<StyleInserts> [List<1, STYLES_MAX>];
+}

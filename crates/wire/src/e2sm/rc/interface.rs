@@ -1,0 +1,127 @@
+//! Messages between nodes and of RRC, as triggers name them.
+use crate::e2ap::{MAX_PART_ID, Plmn, PlmnCodec, sole_alternative};
+use crate::e2sm::common::{
+    GlobalEnb, GlobalGnb, GlobalNgEnb, GlobalNgRanNode, Guami, Gummei, sole_component,
+};
+use crate::per::{Bits, Free, Int, Opt, Own, ShortBits};
+use crate::{choice, enumerated, sequence};
+
+/// Codec of the number of a part of a base station.
+type PartId = Int<0, MAX_PART_ID>;
+
+enumerated! {
+    /// An interface between nodes.
+    Interface "InterfaceType" {
+        Ng "nG", "To the core of 5G.",
+        Xn "xn", "Between nodes of the NG-RAN.",
+        F1 "f1", "Between CU and DU.",
+        E1 "e1", "Between CU-CP and CU-UP.",
+        S1 "s1", "To the core of LTE.",
+        X2 "x2", "Between eNBs.",
+        W1 "w1", "Between the CU and the DU of an ng-eNB.",
+    }
+    /// What a message is to its procedure.
+    Part "messageType" {
+        Initiating "initiatingMessage", "It begins it.",
+        Success "successfulOutcome", "It says that it succeeded.",
+        Failure "unsuccessfulOutcome", "It says that it failed.",
+    }
+    /// A logical channel of LTE, with its direction.
+    LteClass "RRCclass-LTE" {
+        BcchBch "bCCH-BCH", "Broadcast.",
+        BcchBchMbms "bCCH-BCH-MBMS", "Broadcast of multicast.",
+        BcchDlSch "bCCH-DL-SCH", "System information.",
+        BcchDlSchBr "bCCH-DL-SCH-BR", "The same for reduced bandwidth.",
+        BcchDlSchMbms "bCCH-DL-SCH-MBMS", "The same of multicast.",
+        Mcch "mCCH", "Control of multicast.",
+        Pcch "pCCH", "Paging.",
+        DlCcch "dL-CCCH", "Common, downlink.",
+        DlDcch "dL-DCCH", "Dedicated, downlink.",
+        UlCcch "uL-CCCH", "Common, uplink.",
+        UlDcch "uL-DCCH", "Dedicated, uplink.",
+        ScMcch "sC-MCCH", "Control of multicast in a cell.",
+    }
+    /// A logical channel of NR, with its direction.
+    NrClass "RRCclass-NR" {
+        BcchBch "bCCH-BCH", "Broadcast.",
+        BcchDlSch "bCCH-DL-SCH", "System information.",
+        DlCcch "dL-CCCH", "Common, downlink.",
+        DlDcch "dL-DCCH", "Dedicated, downlink.",
+        Pcch "pCCH", "Paging.",
+        UlCcch "uL-CCCH", "Common, uplink.",
+        UlCcch1 "uL-CCCH1", "Common, uplink, long identities.",
+        UlDcch "uL-DCCH", "Dedicated, uplink.",
+    }
+}
+sequence! {
+    /// A message of an interface.
+    InterfaceMessage "MessageType-Choice-NI" {
+        interface: Interface [Own] "nI-Type", "Which interface.",
+        id: Option<InterfaceId> [Opt] "nI-Identifier", "Which of them.",
+        message: Option<MessageId> [Opt] "nI-Message", "Which message.",
+    }
+    /// A message by its procedure.
+    #[derive(Copy, Eq, Hash)]
+    MessageId "Interface-MessageID" {
+        procedure: i64 [Free] "interfaceProcedureID", "Procedure code.",
+        part: Part [Own] "messageType", "What it is there.",
+    }
+    /// A message of RRC.
+    #[derive(Copy, Eq, Hash)]
+    RrcMessage "RRC-MessageID" {
+        class: RrcClass [Own] "rrcType", "Its channel.",
+        message: i64 [Free] "messageID", "Its number there.",
+    }
+    /// The interface to a CU-UP.
+    E1Id "InterfaceID-E1" {
+        gnb: GlobalGnb [Own] "globalGNB-ID", "The base station.",
+        cu_up: u64 [PartId] "gNB-CU-UP-ID", "The CU-UP.",
+    }
+    /// The interface to a DU.
+    F1Id "InterfaceID-F1" {
+        gnb: GlobalGnb [Own] "globalGNB-ID", "The base station.",
+        du: u64 [PartId] "gNB-DU-ID", "The DU.",
+    }
+    /// The interface to the DU of an ng-eNB.
+    W1Id "InterfaceID-W1" {
+        ng_enb: GlobalNgEnb [Own] "global-ng-eNB-ID", "The base station.",
+        du: u64 [PartId] "ng-eNB-DU-ID", "The DU.",
+    }
+    /// An en-gNB.
+    #[derive(Copy, Eq, Hash)]
+    GlobalEnGnb "GlobalenGNB-ID" {
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        en_gnb: ShortBits [EnGnbNumber] "en-gNB-ID", "22 to 32 bits.",
+    }
+}
+sole_alternative!(EnGnbNumber "en-gNB-ID" ShortBits [Bits<22, 32>]);
+choice! {
+    /// A logical channel.
+    #[derive(Copy, Eq, Hash)]
+    RrcClass "rrcType" {
+        Lte(LteClass) [Own] "lTE", "Of LTE.",
+        Nr(NrClass) [Own] "nR", "Of NR.",
+    }
+    /// Who is at the other end of X2.
+    #[derive(Copy, Eq, Hash)]
+    X2Id "nodeType" {
+        Enb(GlobalEnb) [Own] "global-eNB-ID", "An eNB.",
+        EnGnb(GlobalEnGnb) [Own] "global-en-gNB-ID", "An en-gNB.",
+    }
+    /// An interface, by who is at its other end.
+    InterfaceId "InterfaceIdentifier" {
+        Ng(Guami) [NgEnd] "nG", "The AMF.",
+        Xn(GlobalNgRanNode) [XnEnd] "xN", "A node of the NG-RAN.",
+        F1(F1Id) [Own] "f1", "A DU.",
+        E1(E1Id) [Own] "e1", "A CU-UP.",
+        S1(Gummei) [S1End] "s1", "The MME.",
+        X2(X2Id) [X2End] "x2", "An eNB or en-gNB.",
+        W1(W1Id) [Own] "w1", "The DU of an ng-eNB.",
+    }
+}
+sole_component! {
+    NgEnd "guami" Guami [Own];
+    XnEnd "global-NG-RAN-ID" GlobalNgRanNode [Own];
+    S1End "gUMMEI" Gummei [Own];
+    X2End "nodeType" X2Id [Own];
+}

@@ -1,0 +1,205 @@
+//! When a node reports or asks, and what (E2SM-RC clauses 8.2.1.1 and 8.2.1.2).
+use super::control::Decision;
+use super::interface::*;
+use super::parameter::*;
+use super::{LIST_MAX, STYLES_MAX};
+use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
+use crate::e2sm::octets::octets;
+use crate::per::{Free, IntExt, List, Opt, Own, True};
+use crate::{choice, enumerated, sequence};
+
+octets! {
+    EventTrigger: Per => Oran;
+    ActionDefinition: Per => Oran;
+}
+
+/// Codec of what changes are numbered by.
+type Change = IntExt<1, 512>;
+
+enumerated! {
+    /// Which way a message goes.
+    Direction "messageDirection" {
+        Incoming "incoming", "To the node.",
+        Outgoing "outgoing", "From it.",
+    }
+    /// What a UE is to the RRC of a node.
+    RrcState "RRC-State" {
+        Connected "rrc-connected", "Connected.",
+        Inactive "rrc-inactive", "Inactive.",
+        Idle "rrc-idle", "Idle.",
+        Any "any", "Any of these.",
+    }
+}
+sequence! {
+    /// When to report or to ask.
+    EventTrigger "E2SM-RC-EventTrigger" {
+        format: TriggerFormat [Own] "ric-eventTrigger-formats", "In one of five forms.",
+    }
+    /// At messages.
+    MessageTrigger "E2SM-RC-EventTrigger-Format1" {
+        messages: Vec<MessageEvent> [List<1, LIST_MAX>] "message-List", "Which.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "globalAssociatedUEInfo", "Of whom.",
+    }
+    /// A message.
+    MessageEvent "E2SM-RC-EventTrigger-Format1-Item" {
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
+        message: MessageType [Own] "messageType", "Which.",
+        direction: Option<Direction> [Opt] "messageDirection", "Which way it goes.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
+        events: Option<Vec<UeEvent>> [Opt<UeEvents>] "associatedUEEvent", "At what.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// Something that happens to a UE.
+    #[derive(Copy, Eq, Hash)]
+    UeEvent "EventTrigger-UEevent-Info-Item" {
+        event: u16 [Number] "ueEventID", "Its number.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// At a point of a process.
+    ProcessTrigger "E2SM-RC-EventTrigger-Format2" {
+        process: u16 [Number] "ric-callProcessType-ID", "Which process.",
+        breakpoint: u16 [Number] "ric-callProcessBreakpoint-ID", "Where in it.",
+        node: Option<Vec<ParameterTest>> [Opt<Tests>] "associatedE2NodeInfo", "If this holds of the node.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
+    }
+    /// At a change of the node.
+    NodeChange "E2SM-RC-EventTrigger-Format3-Item" {
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
+        change: u16 [Change] "e2NodeInfoChange-ID", "Which.",
+        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Of which cells.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// At a change of a UE.
+    UeChange "E2SM-RC-EventTrigger-Format4-Item" {
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
+        trigger: ChangeOf [Own] "triggerType", "Of what.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// At once (not in 5.00).
+    OnDemandTrigger "E2SM-RC-EventTrigger-Format5" {
+        on_demand: () [True] "onDemand", "Says so.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
+        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Of which cells.",
+    }
+    /// A state that a UE comes to.
+    #[derive(Copy, Eq, Hash)]
+    StateChange "TriggerType-Choice-RRCstate-Item" {
+        to: RrcState [Own] "stateChangedTo", "Which.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// A condition on UEs.
+    UeCondition "EventTrigger-UE-Info-Item" {
+        id: u16 [Number] "eventTriggerUEID", "Its number.",
+        ue: UeKind [Own] "ueType", "Who.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+    /// One UE.
+    OneUe "EventTrigger-UE-Info-Item-Choice-Individual" {
+        ue: UeId [Own] "ueID", "Who.",
+        test: Option<Vec<ParameterTest>> [Opt<Tests>] "ranParameterTesting", "If this holds of it.",
+    }
+    /// A condition on cells.
+    CellCondition "EventTrigger-Cell-Info-Item" {
+        id: u16 [Number] "eventTriggerCellID", "Its number.",
+        cell: CellKind [Own] "cellType", "Which.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+    }
+}
+choice! {
+    /// When to report or to ask.
+    TriggerFormat "ric-eventTrigger-formats" {
+        Messages(MessageTrigger) [Own] "eventTrigger-Format1", "At messages.",
+        Process(ProcessTrigger) [Own] "eventTrigger-Format2", "At a point of a process.",
+        Node(Vec<NodeChange>) [NodeChanges] "eventTrigger-Format3", "At changes of the node.",
+        Ues(Vec<UeChange>) [UeChanges] "eventTrigger-Format4", "At changes of UEs.",
+        OnDemand(OnDemandTrigger) [Own] "eventTrigger-Format5", "At once.",
+    }
+    /// A kind of message.
+    MessageType "MessageType-Choice" {
+        Interface(InterfaceMessage) [Own] "messageType-Choice-NI", "Of an interface between nodes.",
+        Rrc(RrcMessage) [RrcChoice] "messageType-Choice-RRC", "Of RRC.",
+    }
+    /// What of a UE changes.
+    ChangeOf "TriggerType-Choice" {
+        RrcState(Vec<StateChange>) [States] "triggerType-Choice-RRCstate", "Its state in RRC.",
+        Identity(u16) [IdentityChange] "triggerType-Choice-UEID", "Its identity.",
+        L2(Vec<ParameterTest>) [L2State] "triggerType-Choice-L2state", "Its layer 2.",
+    }
+    /// Who is meant.
+    UeKind "ueType" {
+        One(OneUe) [Own] "ueType-Choice-Individual", "One UE.",
+        Group(Vec<ParameterTest>) [Group] "ueType-Choice-Group", "Those of whom this holds.",
+    }
+    /// Which cells are meant.
+    CellKind "cellType" {
+        One(Cgi) [OneCell] "cellType-Choice-Individual", "One cell.",
+        Group(Vec<ParameterTest>) [Group] "cellType-Choice-Group", "Those of which this holds.",
+    }
+}
+sole_component! {
+    NodeChanges "e2NodeInfoChange-List" Vec<NodeChange> [List<1, LIST_MAX>];
+    UeChanges "uEInfoChange-List" Vec<UeChange> [List<1, LIST_MAX>];
+    UeConditions "ueInfo-List" Vec<UeCondition> [List<1, LIST_MAX>];
+    UeEvents "ueEvent-List" Vec<UeEvent> [List<1, LIST_MAX>];
+    CellConditions "cellInfo-List" Vec<CellCondition> [List<1, LIST_MAX>];
+    RrcChoice "rRC-Message" RrcMessage [Own];
+    States "rrcState-List" Vec<StateChange> [List<1, 8>];
+    IdentityChange "ueIDchange-ID" u16 [Change];
+    L2State "associatedL2variables" Vec<ParameterTest> [Tests];
+    Group "ranParameterTesting" Vec<ParameterTest> [Tests];
+    OneCell "cellGlobalID" Cgi [Own];
+}
+
+sequence! {
+    /// What to report, to do or to ask.
+    ActionDefinition "E2SM-RC-ActionDefinition" {
+        style: i64 [Free] "ric-Style-Type", "The style of the service.",
+        format: ActionFormat [Own] "ric-actionDefinition-formats", "What.",
+    }
+    /// A thing to do when a condition holds.
+    Policy "E2SM-RC-ActionDefinition-Format2-Item" {
+        action: PolicyAction [Own] "ric-PolicyAction", "What.",
+        condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "When.",
+    }
+    /// What a policy does.
+    PolicyAction "RIC-PolicyAction" {
+        action: u16 [Number] "ric-PolicyAction-ID", "Which.",
+        parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "ranParameters-List", "How.";
+        decision: Decision [Own] "ric-PolicyDecision", "Whether a process goes on.",
+    }
+    /// An insert of one indication.
+    InsertAction "E2SM-RC-ActionDefinition-Format3" {
+        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
+        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "With what.",
+        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+    }
+    /// An insert of several indications.
+    InsertActions "E2SM-RC-ActionDefinition-Format4" {
+        styles: Vec<StyleInsertActions> [List<1, STYLES_MAX>] "ric-InsertStyle-List", "Which.",
+        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+    }
+    /// The indications of an insert style.
+    StyleInsertActions "E2SM-RC-ActionDefinition-Format4-Style-Item" {
+        style: i64 [Free] "requested-Insert-Style-Type", "The insert style.",
+        indications: Vec<WantedInsert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Its indications.",
+    }
+    /// An indication that is wanted.
+    WantedInsert "E2SM-RC-ActionDefinition-Format4-Indication-Item" {
+        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
+        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "With what.",
+    }
+}
+choice! {
+    /// What to report, to do or to ask.
+    ActionFormat "ric-actionDefinition-formats" {
+        Report(Vec<WantedParameter>) [Wanted] "actionDefinition-Format1", "Parameters to be reported.",
+        Policy(Vec<Policy>) [Policies] "actionDefinition-Format2", "Policies.",
+        Insert(InsertAction) [Own] "actionDefinition-Format3", "An insert.";
+        Inserts(InsertActions) [Own] "actionDefinition-Format4", "Several inserts.",
+    }
+}
+sole_component! {
+    Wanted "ranP-ToBeReported-List" Vec<WantedParameter> [List<1, LIST_MAX>];
+    Policies "ric-PolicyConditions-List" Vec<Policy> [List<1, LIST_MAX>];
+}

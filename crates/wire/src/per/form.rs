@@ -1,0 +1,382 @@
+//! Values by the names of their components: what JSON and its like can say. From one declaration come octets, notation and
+//! this.
+use super::{DecodeError, DecodeFault, Source};
+use crate::e2ap::Version;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+type Result<T = ()> = std::result::Result<T, DecodeError>;
+
+/// Lists and components within each other, at most.
+const DEPTH_MAX: usize = 64;
+
+/// A value: sequences by the names of their components, choices as the one alternative's name and value, enumerated values
+/// as their names, octets as hexadecimal digits, bits as digits 0 and 1.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Form {
+    /// Nothing.
+    Null,
+    /// A BOOLEAN.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// A REAL.
+    Real(f64),
+    /// A character string, a name, octets or bits.
+    Text(String),
+    /// A SEQUENCE OF.
+    List(Vec<Self>),
+    /// A SEQUENCE, or a CHOICE with one of them.
+    Fields(Vec<(String, Self)>),
+}
+
+/// What is open around the next value.
+#[derive(Debug)]
+enum Open {
+    Fields(Vec<(String, Form)>),
+    List(VecDeque<Form>),
+}
+
+/// Reads values from a [`Form`]. The components that a sequence lacks are those that may be absent; one that it does not
+/// have is a fault.
+#[derive(Debug)]
+pub struct FormSource {
+    /// What the next primitive reads.
+    next: Option<Form>,
+    open: Vec<Open>,
+    /// Of types that contain themselves.
+    depth: usize,
+}
+
+impl FormSource {
+    /// A source of this one value.
+    pub fn new(form: Form) -> Self {
+        Self { next: Some(form), open: Vec::new(), depth: 0 }
+    }
+
+    fn wrong(&self, expected: &'static str) -> DecodeError {
+        self.fault(DecodeFault::NotA(expected))
+    }
+
+    fn take(&mut self, expected: &'static str) -> Result<Form> {
+        self.next.take().ok_or_else(|| self.fault(DecodeFault::Missing(expected)))
+    }
+
+    fn text(&mut self, expected: &'static str) -> Result<String> {
+        match self.take(expected)? {
+            Form::Text(text) => Ok(text),
+            _ => Err(self.wrong(expected)),
+        }
+    }
+
+    fn integer(&mut self) -> Result<i128> {
+        const WHAT: &str = "a whole number";
+        match self.take(WHAT)? {
+            Form::Integer(value) => Ok(value),
+            Form::Real(value) if value.fract() == 0.0 && value.abs() < 9e15 => Ok(value as i128),
+            _ => Err(self.wrong(WHAT)),
+        }
+    }
+
+    fn fields(&mut self) -> Result<Vec<(String, Form)>> {
+        const WHAT: &str = "an object";
+        match self.take(WHAT)? {
+            Form::Fields(fields) if self.open.len() < DEPTH_MAX => Ok(fields),
+            Form::Fields(_) => Err(self.fault(DecodeFault::TooDeep(DEPTH_MAX))),
+            _ => Err(self.wrong(WHAT)),
+        }
+    }
+
+    fn position(&self, name: &str, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
+        let at = |names: &[&str]| names.iter().position(|known| *known == name).map(|at| at as u64);
+        let found = at(root).map(|at| (false, at)).or_else(|| at(additions).map(|at| (true, at)));
+        found.ok_or_else(|| self.fault(DecodeFault::UnknownName(name.to_owned())))
+    }
+
+    fn pull(&mut self, name: &str) -> Option<Form> {
+        let Some(Open::Fields(fields)) = self.open.last_mut() else { return None };
+        let at = fields.iter().position(|(known, _)| known == name)?;
+        Some(fields.remove(at).1)
+    }
+
+    fn hexadecimal(&mut self) -> Result<Bytes> {
+        const WHAT: &str = "hexadecimal digits, two for each octet";
+        let text = self.text(WHAT)?;
+        let digit = |octet: u8| char::from(octet).to_digit(16);
+        let pairs = text.as_bytes().chunks(2);
+        let octets: Option<Vec<u8>> =
+            pairs.map(|pair| Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)).collect();
+        octets.map(Bytes::from).ok_or_else(|| self.wrong(WHAT))
+    }
+}
+
+impl Source for FormSource {
+    fn version(&self) -> Version {
+        Version::V2_03
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        match self.take("true or false")? {
+            Form::Bool(value) => Ok(value),
+            _ => Err(self.wrong("true or false")),
+        }
+    }
+
+    fn extended(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn constrained(&mut self, low: u64, high: u64) -> Result<u64> {
+        let value = self.integer()?;
+        let number = u64::try_from(value).ok().filter(|number| (low..=high).contains(number));
+        let shown = u64::try_from(value).unwrap_or(if value < 0 { 0 } else { u64::MAX });
+        number.ok_or_else(|| match value {
+            ..0 => self.wrong("a whole number, zero or above"),
+            _ => self.fault(DecodeFault::OutOfRange { value: shown, low, high }),
+        })
+    }
+
+    fn unconstrained(&mut self) -> Result<i64> {
+        let value = self.integer()?;
+        i64::try_from(value).map_err(|_| self.wrong("a whole number of 64 bits"))
+    }
+
+    fn index(&mut self, root: u64, additions: u64, _extensible: bool) -> Result<(bool, u64)> {
+        let at = self.constrained(0, (root + additions).saturating_sub(1))?;
+        Ok(if at < root { (false, at) } else { (true, at - root) })
+    }
+
+    fn octets(&mut self) -> Result<Bytes> {
+        self.hexadecimal()
+    }
+
+    fn octets_fixed(&mut self, n: usize) -> Result<Bytes> {
+        let octets = self.hexadecimal()?;
+        let (value, n) = (octets.len() as u64, n as u64);
+        if value == n {
+            Ok(octets)
+        } else {
+            Err(self.fault(DecodeFault::OutOfRange { value, low: n, high: n }))
+        }
+    }
+
+    fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
+        let count = match &self.next {
+            Some(Form::Text(digits)) => digits.len() as u64,
+            _ => return Err(self.wrong("digits 0 and 1")),
+        };
+        if (low..=high).contains(&count) {
+            Ok(count)
+        } else {
+            Err(self.fault(DecodeFault::OutOfRange { value: count, low, high }))
+        }
+    }
+
+    fn bits_len(&mut self) -> Result<(usize, bool)> {
+        Ok((self.bit_count(0, u64::MAX)? as usize, false))
+    }
+
+    fn bits(&mut self, n: u32, _aligned: bool) -> Result<u64> {
+        const WHAT: &str = "digits 0 and 1";
+        let text = self.text(WHAT)?;
+        let (digits, rest) = text.split_at_checked(n as usize).ok_or_else(|| self.wrong(WHAT))?;
+        if !rest.is_empty() {
+            self.next = Some(Form::Text(rest.to_owned()));
+        }
+        if digits.is_empty() { Ok(0) } else { u64::from_str_radix(digits, 2).map_err(|_| self.wrong(WHAT)) }
+    }
+
+    fn string(&mut self, low: u64, high: u64, _extensible: bool) -> Result<String> {
+        let text = self.text("a text")?;
+        let value = text.len() as u64;
+        if !text.bytes().all(|octet| (b' '..=b'~').contains(&octet)) {
+            return Err(self.fault(DecodeFault::InvalidString));
+        }
+        if (low..=high).contains(&value) {
+            Ok(text)
+        } else {
+            Err(self.fault(DecodeFault::OutOfRange { value, low, high }))
+        }
+    }
+
+    fn real(&mut self) -> Result<f64> {
+        match self.take("a number")? {
+            Form::Real(value) => Ok(value),
+            Form::Integer(value) => Ok(value as f64),
+            _ => Err(self.wrong("a number")),
+        }
+    }
+
+    fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)> {
+        let list = match self.take("a list")? {
+            Form::List(list) if self.open.len() < DEPTH_MAX => list,
+            Form::List(_) => return Err(self.fault(DecodeFault::TooDeep(DEPTH_MAX))),
+            _ => return Err(self.wrong("a list")),
+        };
+        let value = list.len() as u64;
+        if !(low..=high).contains(&value) {
+            return Err(self.fault(DecodeFault::OutOfRange { value, low, high }));
+        }
+        let len = list.len();
+        if len > 0 {
+            self.open.push(Open::List(list.into()));
+        }
+        Ok((len, false))
+    }
+
+    fn element(&mut self) {
+        let Some(Open::List(list)) = self.open.last_mut() else { return };
+        self.next = list.pop_front();
+        if list.is_empty() {
+            self.open.pop();
+        }
+    }
+
+    fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        contents(self)
+    }
+
+    fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(self.fault(DecodeFault::TooDeep(DEPTH_MAX)));
+        }
+        self.depth += 1;
+        let value = contents(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn additions(&mut self, _known: usize, _each: impl FnMut(usize, &mut Self) -> Result) -> Result {
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Result<bool> {
+        let fields = self.fields()?;
+        self.open.push(Open::Fields(fields));
+        Ok(true)
+    }
+
+    fn presence(&mut self, name: &'static str) -> Result<bool> {
+        let Some(Open::Fields(fields)) = self.open.last() else { return Ok(false) };
+        Ok(fields.iter().any(|(known, _)| known == name))
+    }
+
+    fn component(&mut self, name: &'static str) {
+        self.next = self.pull(name);
+    }
+
+    fn named_additions(
+        &mut self,
+        names: &[&'static str],
+        mut each: impl FnMut(usize, &mut Self) -> Result,
+    ) -> Result {
+        for (at, name) in names.iter().enumerate() {
+            if let Some(value) = self.pull(name) {
+                self.next = Some(value);
+                each(at, self)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result {
+        self.next = None;
+        match self.open.pop() {
+            Some(Open::Fields(fields)) => match fields.into_iter().next() {
+                Some((name, _)) => Err(self.fault(DecodeFault::UnknownName(name))),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn choose(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
+        let mut fields = self.fields()?.into_iter();
+        let (Some((name, value)), None) = (fields.next(), fields.next()) else {
+            return Err(self.wrong("an object of one member, which names the alternative"));
+        };
+        self.next = Some(value);
+        self.position(&name, root, additions)
+    }
+
+    fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
+        let name = self.text("a name")?;
+        self.position(&name, root, additions)
+    }
+
+    fn ie_header(&mut self) -> Result<(u16, u8)> {
+        Err(self.wrong("a value without information elements"))
+    }
+
+    fn fault(&self, fault: DecodeFault) -> DecodeError {
+        DecodeError { fault, octet: 0, field: "" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2sm::rrc::RrcIndication;
+    use crate::e2sm::slice::{SliceCommand, SliceIndication};
+    use crate::e2sm::traffic::TrafficCommand;
+    use crate::e2sm::{Octets, kpm, per, rc};
+
+    fn round<T: crate::per::Per + Octets + PartialEq + std::fmt::Debug>() {
+        for seed in 0..2_000 {
+            let value: T = per::sample(seed).unwrap();
+            let form = value.to_form().unwrap();
+            assert_eq!(T::from_form(form.clone()).as_ref(), Ok(&value), "{seed}: {form:?}");
+        }
+    }
+
+    #[test]
+    fn values_survive_the_way_by_names() {
+        round::<SliceCommand>();
+        round::<SliceIndication>();
+        round::<TrafficCommand>();
+        round::<RrcIndication>();
+        round::<kpm::EventTrigger>();
+        round::<kpm::ActionDefinition>();
+        round::<rc::ControlHeader>();
+        round::<rc::ControlMessage>();
+        round::<rc::ControlOutcome>();
+    }
+
+    fn fields<const N: usize>(fields: [(&str, Form); N]) -> Form {
+        Form::Fields(fields.map(|(name, form)| (name.to_owned(), form)).into())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let share = |ppm| fields([("capacity", Form::Integer(ppm))]);
+        let slice = |parameters| {
+            fields([
+                ("id", Form::Integer(1)),
+                ("label", Form::Text("white".into())),
+                ("scheduler", Form::Text("rr".into())),
+                ("parameters", parameters),
+            ])
+        };
+        let add = |slice| SliceCommand::from_form(fields([("add", slice)]));
+        assert!(add(slice(share(500_000))).is_ok());
+        let Form::Fields(whole) = slice(share(1)) else { unreachable!() };
+        let changed = |name: &str, value: Option<Form>| {
+            let mut some: Vec<_> = whole.iter().filter(|(known, _)| known != name).cloned().collect();
+            some.extend(value.map(|value| (name.to_owned(), value)));
+            Form::Fields(some)
+        };
+        for (wrong, words) in [
+            (slice(share(2_000_000)), "2000000 is outside 0..1000000 in capacity"),
+            (slice(share(-1)), "zero or above"),
+            (slice(fields([("speed", Form::Integer(1))])), "\"speed\" is no name of it in SliceParameters"),
+            (changed("scheduler", Some(Form::Text("best".into()))), "\"best\" is no name of it"),
+            (changed("label", None), "missing in label"),
+            (changed("colour", Some(Form::Null)), "\"colour\" is no name of it in Slice"),
+            (changed("id", Some(Form::Text("1".into()))), "it must be a whole number in id"),
+            (Form::Null, "an object"),
+        ] {
+            let said = add(wrong).unwrap_err().to_string();
+            assert!(said.contains(words), "{said} / {words}");
+        }
+    }
+}

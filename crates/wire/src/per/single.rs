@@ -1,0 +1,61 @@
+//! Types of one value: NULL, and the ENUMERATED that says yes by being there.
+use super::{Codec, Component, DecodeError, DecodeFault, EncodeError, Notation, Source, VersionTag, Writer};
+
+/// NULL.
+#[derive(Debug)]
+pub struct Null;
+
+impl Codec<()> for Null {
+    fn encode(_: &(), _: &mut Writer) -> Result<(), EncodeError> {
+        Ok(())
+    }
+    fn decode<S: Source>(_: &mut S) -> Result<(), DecodeError> {
+        Ok(())
+    }
+    fn show(_: &(), n: &mut Notation) {
+        n.text("NULL");
+    }
+}
+
+/// ENUMERATED {true, ...}: as the alternative of a CHOICE a value of itself, as an OPTIONAL component a `bool`.
+#[derive(Debug)]
+pub struct True;
+
+impl Codec<()> for True {
+    fn encode(_: &(), w: &mut Writer) -> Result<(), EncodeError> {
+        w.bit(false);
+        Ok(())
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<(), DecodeError> {
+        match r.enumerated(&["true"], &[])? {
+            (false, _) => Ok(()),
+            (true, i) => Err(r.fault(DecodeFault::UnknownAlternative(i))),
+        }
+    }
+    fn show(_: &(), n: &mut Notation) {
+        n.text("true");
+    }
+}
+
+impl Component<bool> for True {
+    fn has_bit<S: VersionTag>(_: &S) -> bool {
+        true
+    }
+    fn is_present(value: &bool) -> bool {
+        *value
+    }
+    fn encode(value: &bool, _: &'static str, w: &mut Writer) -> Result<(), EncodeError> {
+        if *value { <Self as Codec<()>>::encode(&(), w) } else { Ok(()) }
+    }
+    fn decode<S: Source>(r: &mut S, present: bool) -> Result<bool, DecodeError> {
+        if present {
+            <Self as Codec<()>>::decode(r)?;
+        }
+        Ok(present)
+    }
+    fn show(value: &bool, name: &str, n: &mut Notation) {
+        if *value {
+            n.field(name, |n| <Self as Codec<()>>::show(&(), n));
+        }
+    }
+}

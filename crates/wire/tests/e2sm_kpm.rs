@@ -1,0 +1,234 @@
+//! KPM against octets that another codec made, against itself, and its two decoders against each other.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use bytes::Bytes;
+use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::{Encoding, Model, Octets, SmError, per};
+use ranlab_wire::per::{Notation, Per};
+
+/// Random values of each type.
+const SEEDS: u64 = 400;
+
+fn vector(name: &str) -> Bytes {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
+    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The octets of a vector are read as its text says, and written again.
+fn agrees<T: Octets + Debug>(name: &str, show: impl Fn(&T, &mut Notation)) {
+    let octets = vector(&format!("{name}.bin"));
+    let text = vector(&format!("{name}.txt"));
+    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let shown = words(&Notation::of(|n| show(&value, n)));
+    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
+    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
+}
+
+#[test]
+fn octets_of_another_codec_mean_what_it_says() {
+    agrees::<EventTrigger>("kpm_event_trigger", Per::show);
+    for name in ["f1", "f1_cell", "f2_du", "f3", "f4", "f5"] {
+        agrees::<ActionDefinition>(&format!("kpm_v203_actdef_{name}"), Per::show);
+    }
+    for name in ["f1", "f2", "f3"] {
+        agrees::<IndicationMessage>(&format!("kpm_v203_ind_msg_{name}"), Per::show);
+    }
+    for version in ["v203", "v300"] {
+        agrees::<IndicationHeader>(&format!("kpm_{version}_ind_hdr"), IndicationHeader::show);
+    }
+    agrees::<FunctionDescription>("kpm_v203_ranfunc", Per::show);
+}
+
+#[test]
+fn the_header_says_its_version_by_its_length() {
+    let start = |name| IndicationHeader::decode_as(Encoding::Per, &vector(name)).unwrap().start;
+    assert_eq!(start("kpm_v203_ind_hdr.bin"), TimeStamp::V2(0xe8d4_a510));
+    assert_eq!(start("kpm_v300_ind_hdr.bin"), TimeStamp::V3(0xe8d4_a510 << 32));
+}
+
+#[test]
+fn flexrics_own_definition_is_read_and_written_again() {
+    let octets = vector("flexric_v2_kpm_ranfunc.bin");
+    let description = FunctionDescription::decode_as(Encoding::Per, &octets).unwrap();
+    assert_eq!(description.to_octets(Encoding::Per).unwrap(), octets);
+    assert_eq!(description.name.short_name, "ORAN-E2SM-KPM");
+    let action = Kpm.action(Encoding::Per, &octets, std::time::Duration::from_secs(1)).unwrap().unwrap();
+    let action = ActionDefinition::decode_as(Encoding::Per, &action).unwrap();
+    assert!(matches!(&action.format, ActionFormat::MatchingUes(it) if it.measurements.infos.len() > 3));
+}
+
+#[test]
+fn octets_of_the_modified_text_are_named_and_not_shown() {
+    let merged = |name, refused: SmError| assert_eq!(refused, SmError::Merged, "{name}");
+    let name = "flexric_modified_kpm_v203_actdef_f4.bin";
+    merged(name, ActionDefinition::decode_as(Encoding::Per, &vector(name)).unwrap_err());
+    for name in ["flexric_modified_kpm_v203_ind_msg_f1.bin", "flexric_modified_kpm_v203_ind_msg_f3.bin"] {
+        merged(name, IndicationMessage::decode_as(Encoding::Per, &vector(name)).unwrap_err());
+        merged(name, MessageView::read(&vector(name)).unwrap_err());
+    }
+}
+
+#[test]
+fn our_definition_is_what_it_says_and_short_enough_for_flexric() {
+    let octets =
+        FunctionDescription::of(&UE_MEASUREMENTS, &NODE_MEASUREMENTS).to_octets(Encoding::Per).unwrap();
+    if std::env::var_os("RANLAB_BLESS").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/kpm/definition.per");
+        std::fs::write(file, &octets).unwrap();
+    }
+    assert_eq!(Kpm.definition(), &octets[..], "RANLAB_BLESS=1 writes the file anew");
+    assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
+}
+
+fn comes_back<T: Per + Octets + PartialEq + Debug>() {
+    for seed in 0..SEEDS {
+        let value: T = per::sample(seed).unwrap();
+        let octets = value.to_octets(Encoding::Per).unwrap();
+        assert_eq!(T::decode_as(Encoding::Per, &octets).as_ref(), Ok(&value), "seed {seed}");
+        for end in 0..octets.len() {
+            assert!(T::decode_as(Encoding::Per, &octets.slice(..end)).is_err(), "seed {seed}, {end}");
+        }
+    }
+}
+
+#[test]
+fn every_random_value_comes_back_and_none_without_its_end() {
+    comes_back::<EventTrigger>();
+    comes_back::<ActionDefinition>();
+    comes_back::<IndicationMessage>();
+    comes_back::<FunctionDescription>();
+}
+
+/// Additions, which random values have none of.
+#[test]
+fn additions_come_back() {
+    let bin = |index| Bin { index, start: BinValue::Int(-3), end: BinValue::Real(0.5) };
+    let bins = BinRanges { x: vec![bin(1), bin(65_535)], y: None, z: Some(vec![bin(2)]) };
+    let label = Label { ssb: Some(3), mimo: Some(2), ..Label::none() };
+    let info =
+        MeasurementInfo { measurement: Measurement::Id(65_536), labels: vec![label, Label::default()] };
+    let measured = MeasurementBins { measurement: "CARR.PDSCHMCSDist".into(), bins };
+    let measurements =
+        Measurements { infos: vec![info], granularity_ms: 100, cell: None, bins: Some(vec![measured]) };
+    let or = |or| UeMatching { test: Test::slice(DEFAULT_SLICE), or };
+    let conditions = vec![or(Some(())), or(None)];
+    let format = ActionFormat::MatchingUes(MatchingUeMeasurements { conditions, measurements });
+    let action = ActionDefinition::from(format);
+    let octets = action.to_octets(Encoding::Per).unwrap();
+    assert_eq!(ActionDefinition::decode_as(Encoding::Per, &octets), Ok(action));
+}
+
+/// What the view says, put together as a message of its own.
+fn told(view: &MessageView) -> MessageFormat {
+    let view = match view {
+        MessageView::Conditional(report) => return MessageFormat::Conditional(report.clone()),
+        MessageView::Reports(view) => view,
+    };
+    let report = |view: ReportView<'_>| {
+        let record =
+            |(values, incomplete): (&[Measured], bool)| Record { values: values.to_vec(), incomplete };
+        let info = |(measurement, label): (&MeasurementRef, &Label)| MeasurementInfo {
+            measurement: match measurement {
+                MeasurementRef::Name(_) => measurement.name().unwrap().into(),
+                MeasurementRef::Id(id) => Measurement::Id(*id),
+            },
+            labels: vec![label.clone()],
+        };
+        Report {
+            records: view.records().map(record).collect(),
+            infos: view.measurements().map(|all| all.map(info).collect()),
+            granularity_ms: view.granularity_ms(),
+        }
+    };
+    let reports: Vec<_> = view.reports().collect();
+    match reports[..] {
+        [only] if only.ue().is_none() => MessageFormat::Node(report(only)),
+        _ => {
+            let of = |it: &ReportView<'_>| UeReport { ue: it.ue().unwrap().clone(), report: report(*it) };
+            MessageFormat::Ues(reports.iter().map(of).collect())
+        }
+    }
+}
+
+/// A measurement of several labels as as many of one.
+fn flat(format: MessageFormat) -> MessageFormat {
+    let one = |report: Report| {
+        let each = |info: MeasurementInfo| {
+            let MeasurementInfo { measurement, labels } = info;
+            let of = move |label| MeasurementInfo { measurement: measurement.clone(), labels: vec![label] };
+            labels.into_iter().map(of).collect::<Vec<_>>()
+        };
+        Report { infos: report.infos.map(|infos| infos.into_iter().flat_map(each).collect()), ..report }
+    };
+    match format {
+        MessageFormat::Node(report) => MessageFormat::Node(one(report)),
+        MessageFormat::Ues(ues) => {
+            MessageFormat::Ues(ues.into_iter().map(|it| UeReport { report: one(it.report), ..it }).collect())
+        }
+        other => other,
+    }
+}
+
+/// A report by UE, as long as wanted: two lists of measurements take turns, and stay for some UEs.
+fn by_ue(ues: u32) -> MessageFormat {
+    let names = ["DRB.UEThpDl", "DRB.UEThpUl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL"];
+    let report = |ue: u32| {
+        let list = &names[(ue / 3 % 2) as usize..];
+        let value = |place| match place % 3 {
+            0 => Measured::Real(f64::from(ue) + 0.1),
+            1 => Measured::Integer(ue * 1_000),
+            _ => Measured::NoValue(()),
+        };
+        let values = (0..list.len()).map(value).collect();
+        let records = vec![Record { values, incomplete: ue.is_multiple_of(2) }];
+        let infos = Some(list.iter().map(|name| MeasurementInfo::plain(name)).collect());
+        Report { records, infos, granularity_ms: (!ue.is_multiple_of(5)).then_some(100 + ue) }
+    };
+    let ue = |ue| UeReport { ue: ranlab_wire::e2sm::common::UeId::du(ue), report: report(ue) };
+    MessageFormat::Ues((0..ues).map(ue).collect())
+}
+
+#[test]
+fn both_decoders_read_the_same() {
+    let random = (0..SEEDS).map(|seed| per::sample::<IndicationMessage>(seed).unwrap().format);
+    // The last one travels in fragments.
+    for format in random.chain([1, 2, 9, 400].map(by_ue)) {
+        let message = IndicationMessage::from(format);
+        let octets = message.to_octets(Encoding::Per).unwrap();
+        let view = MessageView::read(&octets).unwrap();
+        assert_eq!(told(&view), flat(message.format));
+        for end in (0..octets.len()).step_by(1 + octets.len() / 300) {
+            assert!(MessageView::read(&octets.slice(..end)).is_err(), "{end} of {}", octets.len());
+        }
+    }
+}
+
+#[test]
+fn a_record_that_does_not_match_its_list_is_no_row() {
+    let report = |values| Report {
+        records: vec![Record { values, incomplete: false }],
+        infos: Some(vec![MeasurementInfo::plain("RRU.PrbTotDl"), MeasurementInfo::plain("DRB.UEThpDl")]),
+        granularity_ms: None,
+    };
+    let table = |values| {
+        let header = IndicationHeader::from(TimeStamp::ntp(5)).to_octets(Encoding::Per).unwrap();
+        let message = IndicationMessage::from(MessageFormat::Node(report(values)));
+        Kpm.table(Encoding::Per, &header, &message.to_octets(Encoding::Per).unwrap()).unwrap()
+    };
+    let (seven, none) = (Measured::Integer(7), Measured::NoValue(()));
+    assert!(table(vec![seven]).is_empty());
+    let whole = table(vec![seven, none]);
+    let rows: Vec<_> =
+        whole.rows().map(|(_, values)| values.iter().map(ToString::to_string).collect::<Vec<_>>()).collect();
+    assert_eq!(rows[0], ["node", "RRU.PrbTotDl", "", "7", "%", "0"]);
+    assert_eq!(rows[1], ["node", "DRB.UEThpDl", "", "NaN", "kbit/s", "0"]);
+    assert_eq!(whole.tstamp_us, Some(5));
+}

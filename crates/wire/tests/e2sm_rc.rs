@@ -1,0 +1,152 @@
+//! RC against octets that another codec made, against itself, and the orders that the field knows.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use bytes::Bytes;
+use ranlab_wire::e2ap::Plmn;
+use ranlab_wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_wire::e2sm::rc::commands::{FlowMapping, NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_wire::e2sm::rc::*;
+use ranlab_wire::e2sm::{Encoding, Octets, SmError, per};
+use ranlab_wire::per::{DecodeFault, Notation, Per};
+
+/// Random values of each type.
+const SEEDS: u64 = 300;
+
+fn vector(name: &str) -> Bytes {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
+    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn agrees<T: Octets + Per + Debug>(name: &str) {
+    let octets = vector(&format!("{name}.bin"));
+    let text = vector(&format!("{name}.txt"));
+    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let shown = words(&Notation::of(|n| value.show(n)));
+    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
+    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
+}
+
+#[test]
+fn octets_of_another_codec_mean_what_it_says() {
+    agrees::<ControlHeader>("rc_ctrl_hdr_2_6");
+    agrees::<ControlHeader>("rc_ctrl_hdr_3_1");
+    for name in ["1_2", "2_6_full", "2_6_short", "3_1"] {
+        agrees::<ControlMessage>(&format!("rc_ctrl_msg_{name}"));
+    }
+    agrees::<ControlOutcome>("rc_ctrl_outcome_f1");
+    agrees::<EventTrigger>("rc_event_trigger_f4");
+    agrees::<ActionDefinition>("rc_actdef_f1");
+    agrees::<IndicationHeader>("rc_ind_hdr_f1");
+    agrees::<IndicationMessage>("rc_ind_msg_f2");
+}
+
+#[test]
+fn flexrics_own_definition_is_read_and_written_again() {
+    let octets = vector("flexric_v2_rc_ranfunc.bin");
+    let definition = FunctionDefinition::decode_as(Encoding::Per, &octets).unwrap();
+    assert_eq!(definition.to_octets(Encoding::Per).unwrap(), octets);
+    assert_eq!(definition.name.oid, OID);
+}
+
+#[test]
+fn octets_of_the_modified_text_are_named_and_not_shown() {
+    let refused = ControlHeader::decode_as(Encoding::Per, &vector("flexric_modified_rc_ctrl_hdr_2_6.bin"));
+    assert_eq!(refused, Err(SmError::Merged));
+    let refused = IndicationHeader::decode_as(Encoding::Per, &vector("flexric_modified_rc_ind_hdr_f1.bin"));
+    assert_eq!(refused, Err(SmError::Merged));
+}
+
+fn comes_back<T: Per + Octets + PartialEq + Debug>() {
+    for seed in 0..SEEDS {
+        let value: T = per::sample(seed).unwrap();
+        let octets = value.to_octets(Encoding::Per).unwrap();
+        assert_eq!(T::decode_as(Encoding::Per, &octets).as_ref(), Ok(&value), "seed {seed}");
+        for end in (0..octets.len()).step_by(1 + octets.len() / 50) {
+            assert!(T::decode_as(Encoding::Per, &octets.slice(..end)).is_err(), "seed {seed}, {end}");
+        }
+    }
+}
+
+#[test]
+fn every_random_value_comes_back_and_none_without_its_end() {
+    comes_back::<EventTrigger>();
+    comes_back::<ActionDefinition>();
+    comes_back::<IndicationHeader>();
+    comes_back::<IndicationMessage>();
+    comes_back::<ControlHeader>();
+    comes_back::<ControlMessage>();
+    comes_back::<ControlOutcome>();
+    comes_back::<CallProcessId>();
+    comes_back::<FunctionDefinition>();
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_refused() {
+    let deep = |levels| {
+        let leaf = Parameter::key(1, Value::Bool(true));
+        let tree = (0..levels).fold(leaf, |inner, _| Parameter::structure(1, vec![inner]));
+        ControlMessage::from(vec![tree]).to_octets(Encoding::Per).unwrap()
+    };
+    assert!(ControlMessage::decode_as(Encoding::Per, &deep(10)).is_ok());
+    let refused = ControlMessage::decode_as(Encoding::Per, &deep(2_000)).unwrap_err();
+    assert!(
+        matches!(&refused, SmError::Decode(e) if matches!(e.fault, DecodeFault::TooDeep(_))),
+        "{refused}"
+    );
+}
+
+fn read(name: &str, style: i64, action: u16) -> Result<Order, NotAnOrder> {
+    let message = ControlMessage::decode_as(Encoding::Per, &vector(name)).unwrap();
+    Order::read(&ControlHeader::action(UeId::du(7), style, action), &message)
+}
+
+#[test]
+fn orders_are_read_in_each_form_of_the_field_and_written_in_one() {
+    let plmn = Plmn::new(1, 1, 2);
+    let slice = Snssai { sst: 1, sd: Some(1) };
+    let quotas = Order::SliceQuotas(vec![SliceQuota { plmn, slice, min: 10, max: 50, dedicated: 5 }]);
+    assert_eq!(read("rc_ctrl_msg_2_6_full.bin", 2, 6).as_ref(), Ok(&quotas));
+    assert_eq!(read("rc_ctrl_msg_2_6_short.bin", 2, 6).as_ref(), Ok(&quotas));
+    let handover = Order::Handover(NrCgi { plmn, cell: 0x66_c001 });
+    assert_eq!(read("rc_ctrl_msg_3_1.bin", 3, 1).as_ref(), Ok(&handover));
+    let flow = |qfi, indication| FlowMapping { qfi, indication };
+    let flows = Order::QosFlows { drb: 4, flows: vec![flow(10, 1), flow(11, 0)] };
+    assert_eq!(read("rc_ctrl_msg_1_2.bin", 1, 2).as_ref(), Ok(&flows));
+    for (order, name) in [(quotas, "2_6_full"), (handover.clone(), "3_1"), (flows, "1_2")] {
+        let octets = order.message().to_octets(Encoding::Per).unwrap();
+        assert_eq!(octets, vector(&format!("rc_ctrl_msg_{name}.bin")), "{name}");
+    }
+    // OpenAirInterface's eight octets of the same cell.
+    let octets = Bytes::from_static(&[0x00, 0xf1, 0x10, 0x00, 0x06, 0x6c, 0x00, 0x10]);
+    let short = ControlMessage::from(vec![Parameter::element(4, Value::Octets(octets))]);
+    assert_eq!(Order::read(&ControlHeader::action(UeId::du(7), 3, 1), &short), Ok(handover));
+}
+
+#[test]
+fn what_is_no_order_says_what_it_lacks() {
+    let unknown = NotAnOrder::Unknown { style: 9, action: 1 };
+    assert_eq!(read("rc_ctrl_msg_3_1.bin", 9, 1), Err(unknown));
+    assert_eq!(read("rc_ctrl_msg_3_1.bin", 2, 6), Err(NotAnOrder::Missing(1)));
+    assert_eq!(read("rc_ctrl_msg_2_6_full.bin", 3, 1), Err(NotAnOrder::Missing(4)));
+    let slice = Snssai { sst: 1, sd: None };
+    let quota = SliceQuota { plmn: Plmn::new(1, 1, 2), slice, min: 0, max: 101, dedicated: 0 };
+    let message = Order::SliceQuotas(vec![quota]).message();
+    let refused = Order::read(&ControlHeader::action(UeId::du(7), 2, 6), &message);
+    assert_eq!(refused, Err(NotAnOrder::OutOfRange { id: 12, value: 101, low: 0, high: 100 }));
+}
+
+#[test]
+fn our_definition_is_what_it_says() {
+    let octets = FunctionDefinition::of_controls(&ORDERS).to_octets(Encoding::Per).unwrap();
+    let read = FunctionDefinition::decode_as(Encoding::Per, &octets).unwrap();
+    assert_eq!(read, FunctionDefinition::of_controls(&ORDERS));
+    assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
+}

@@ -1,0 +1,133 @@
+//! An independent codec as oracle for the service models of O-RAN: pycrate reads what we write, and we read what it
+//! writes, for random values.
+//!
+//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, and `RANLAB_E2SM_TEXTS` a folder with the ASN.1 texts
+//! of E2SM common, KPM 3.00 or 4.00 and RC, one module in each file `*.asn`: they are not ours to hand on.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use bytes::Bytes;
+use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, FunctionDescription, IndicationMessage};
+use ranlab_wire::e2sm::{per, rc};
+use ranlab_wire::per::{DecodeFault, Notation, Per};
+
+/// Random values of each type.
+const SEEDS: u64 = 200;
+
+/// Value notation and octets of a value.
+type Said = (String, Vec<u8>);
+
+/// A type under its names in the texts.
+struct Kind {
+    module: &'static str,
+    name: &'static str,
+    /// Octets and value notation of a random value.
+    random: fn(u64) -> (Vec<u8>, String),
+    /// Value notation of octets, and the octets of that value; `None` if a number in it is too big for the type.
+    read: fn(Bytes) -> Result<Option<Said>, String>,
+}
+
+impl Kind {
+    const fn of<T: Per>(module: &'static str, name: &'static str) -> Self {
+        Self {
+            module,
+            name,
+            random: |seed| {
+                let value: T = per::sample(seed).unwrap();
+                (octets(&value).unwrap(), notation(&value))
+            },
+            read: |octets_read| {
+                let value: T = match per::decode(octets_read) {
+                    // An extensible integer beyond what the type holds is refused as such.
+                    Err(e) if matches!(e.fault, DecodeFault::OutOfRange { low: 0, .. }) => return Ok(None),
+                    read => read.map_err(|e| e.to_string())?,
+                };
+                Ok(Some((notation(&value), octets(&value)?)))
+            },
+        }
+    }
+}
+
+const KPM: &str = "E2SM-KPM-IEs";
+const RC: &str = "E2SM-RC-IEs";
+const KINDS: &[Kind] = &[
+    Kind::of::<EventTrigger>(KPM, "E2SM-KPM-EventTriggerDefinition"),
+    Kind::of::<ActionDefinition>(KPM, "E2SM-KPM-ActionDefinition"),
+    Kind::of::<IndicationMessage>(KPM, "E2SM-KPM-IndicationMessage"),
+    Kind::of::<FunctionDescription>(KPM, "E2SM-KPM-RANfunction-Description"),
+    // Of RC what does not contain itself: pycrate cannot encode the rest.
+    Kind::of::<rc::ControlHeader>(RC, "E2SM-RC-ControlHeader"),
+    Kind::of::<rc::IndicationHeader>(RC, "E2SM-RC-IndicationHeader"),
+    Kind::of::<rc::CallProcessId>(RC, "E2SM-RC-CallProcessID"),
+];
+
+fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    per::encode(value, &mut out).map_err(|e| e.to_string())?;
+    Ok(out)
+}
+
+fn notation<T: Per>(value: &T) -> String {
+    let shown = Notation::of(|n| value.show(n)).split_whitespace().collect::<Vec<_>>().join(" ");
+    // No bits are no bits in either notation.
+    shown.replace(" ,", ",").replace("''B", "''H")
+}
+
+fn corpus() -> String {
+    let mut lines = String::new();
+    for kind in KINDS {
+        for seed in 0..SEEDS {
+            let (octets, notation) = (kind.random)(seed);
+            let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+            writeln!(lines, "{}\t{}\t{hex}\t{notation}", kind.module, kind.name).unwrap();
+        }
+    }
+    lines
+}
+
+/// Reads a line that pycrate made: its values and its octets again; otherwise what is wrong.
+fn read_back(line: &str) -> Result<(), String> {
+    let [_, name, hex, notation] = line.split('\t').collect::<Vec<_>>()[..] else {
+        return Err(format!("not four fields: {line}"));
+    };
+    let kind = KINDS.iter().find(|kind| kind.name == name).unwrap();
+    let octet = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let octets: Bytes = (0..hex.len()).step_by(2).map(octet).collect();
+    let what = |fault: String| format!("{name}: {fault}\n{hex}\n{notation}");
+    let Some((values, again)) = (kind.read)(octets.clone()).map_err(what)? else { return Ok(()) };
+    if values != notation {
+        return Err(what(format!("read as {values}")));
+    }
+    if again == octets { Ok(()) } else { Err(what(format!("encoded as {again:02x?}"))) }
+}
+
+#[test]
+fn pycrate_agrees_on_random_values_of_service_models() {
+    let set = |name| std::env::var_os(name);
+    let (Some(python), Some(texts)) = (set("RANLAB_PYTHON"), set("RANLAB_E2SM_TEXTS")) else {
+        println!("not asked to: RANLAB_PYTHON or RANLAB_E2SM_TEXTS is not set");
+        return;
+    };
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (ours, theirs) = (dir.join("e2sm_ours.tsv"), dir.join("e2sm_theirs.tsv"));
+    std::fs::write(&ours, corpus()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_e2sm.py");
+    let output = Command::new(python).arg(script).arg(texts).args([&ours, &theirs]).output().unwrap();
+    let (said, objections) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{objections}");
+    print!("{said}");
+    let made = std::fs::read_to_string(&theirs).unwrap();
+    let faults: Vec<_> = made.lines().filter_map(|line| read_back(line).err()).collect();
+    assert!(
+        faults.is_empty(),
+        "{} of {}: {:#?}",
+        faults.len(),
+        made.lines().count(),
+        &faults[..faults.len().min(5)]
+    );
+    assert!(made.lines().count() > KINDS.len() * SEEDS as usize / 2, "made {}", made.lines().count());
+}

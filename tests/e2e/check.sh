@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# ranlab check ric and check agent: our own RIC and agent hold every clause, over TCP and Unix sockets; the same ones behind a
+# model that swallows or spoils one kind of message fail the cases that are about it, and no others.
+set -euo pipefail
+source "$(dirname "$0")/started.sh"
+
+cat >model.py <<'P'
+# A peer with one fault: passes frames between the check and a sound peer, and spoils what the sound one says.
+import socket, sys, threading
+fault, listen, connect = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def exactly(s, n):
+    data = b""
+    while len(data) < n:
+        more = s.recv(n - len(data))
+        if not more: raise EOFError
+        data += more
+    return data
+
+def spoiled(pdu, last):
+    kind = pdu[:2]
+    if fault == "deaf" and kind == b"\x00\x02": return []              # no error indication
+    if fault == "mute" and kind == b"\x20\x0a": return []              # no answer to a configuration update
+    if fault == "other-run" and kind == b"\x20\x03":                   # a reset's answer is another run's
+        at = pdu.index(b"\x00\x31\x00\x02\x00") + 5
+        return [pdu[:at] + bytes([pdu[at] ^ 1]) + pdu[at + 1:]]
+    if fault == "endless" and kind == b"\x20\x09": return [pdu, last]  # reports go on after their end
+    return [pdu]
+
+def carry(a, b, sound):
+    last = b""
+    try:
+        while True:
+            size = exactly(a, 4)
+            if int.from_bytes(size, "big") > 1 << 24:
+                b.sendall(size); continue
+            pdu = exactly(a, int.from_bytes(size, "big"))
+            if pdu[:2] == b"\x00\x05": last = pdu
+            for one in spoiled(pdu, last) if sound else [pdu]:
+                b.sendall(len(one).to_bytes(4, "big") + one)
+    except (EOFError, OSError):
+        pass
+    for s in (a, b):
+        try: s.shutdown(socket.SHUT_RDWR)
+        except OSError: pass
+
+server = socket.create_server(("127.0.0.1", listen), backlog=200)
+print('{"listening":"model","address":"%d"}' % server.getsockname()[1], flush=True)
+# Who connects is the check for a RIC, the sound agent for an agent.
+agent = sys.argv[4:] == ["agent"]
+while True:
+    near, _ = server.accept()
+    try:
+        far = socket.create_connection(("127.0.0.1", connect))
+    except OSError:
+        near.close(); continue
+    for s in (near, far): s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    threading.Thread(target=carry, args=(near, far, agent), daemon=True).start()
+    threading.Thread(target=carry, args=(far, near, not agent), daemon=True).start()
+P
+
+# The names of the cases that failed.
+failures() { python3 -c 'import json,sys; print("\n".join(c["name"] for c in json.load(open(sys.argv[1]))["checks"] if c["verdict"] == "failed"))' "$1"; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+"$RANLAB" ric --e2 tcp://127.0.0.1:0 --e2 "unix://$PWD/e2" --e42 tcp://127.0.0.1:0 --duration 300s --format ndjson >ric.txt 2>ric.err &
+started+=($!)
+e2=$(address ric.txt e2)
+e42=$(address ric.txt e42)
+[[ -n $e2 && -n $e42 ]] || { cat ric.txt ric.err; exit 1; }
+# The first of two listeners is meant.
+e2=$(head -n 1 <<<"$e2")
+
+"$RANLAB" check ric "$e2" --e42 "$e42" --hostile --junit ric.xml --captures sound --format json >ric.json
+python3 - <<'P'
+import json, xml.etree.ElementTree as tree
+told = json.load(open("ric.json"))
+assert told["failed"] == 0 and told["passed"] >= 33 and told["skipped"] == 1, told
+suite = tree.parse("ric.xml").getroot()
+assert int(suite.get("tests")) == len(told["checks"]) == len(suite) and suite.get("failures") == "0"
+P
+[[ -z $(ls sound) ]]
+# Nobody to ask for subscriptions: what needs them says so.
+"$RANLAB" check ric "unix://$PWD/e2" --first 800000 --e2ap 3.01 --format json >unix.json
+python3 -c 'import json; told = json.load(open("unix.json")); assert told["failed"] == 0 and told["skipped"] == 8, told'
+
+# The same RIC with a fault: the named cases fail, and their captures are read.
+wrong_ric() {
+    local fault=$1 expected=$2 at
+    python3 model.py "$fault" 0 "${e2##*:}" >"$fault.txt" &
+    started+=($!)
+    at=$(address "$fault.txt" model)
+    if "$RANLAB" check ric "tcp://127.0.0.1:$at" --first 700000 --patience 300ms --captures "$fault" --format json >"$fault.json" \
+        2>/dev/null; then return 1; fi
+    diff <(failures "$fault.json") <(printf '%s' "$expected")
+    [[ $(find "$fault" -name '*.pcapng' | wc -l) == $(failures "$fault.json" | wc -l) ]]
+    # It names what cannot be decoded, and that is what was sent.
+    "$RANLAB" pcap decode "$(find "$fault" -name '*.pcapng' | sort | tail -n 1)" >decoded.txt 2>&1 || true
+    grep -q E2setupRequest decoded.txt
+}
+wrong_ric deaf "a message before the setup
+an unknown procedure, critical: abstract syntax error (reject)
+an unknown element, critical: abstract syntax error (reject)
+a mandatory element missing: abstract syntax error (reject)
+an element twice: falsely constructed message
+octets that are no message: transfer syntax error
+"
+wrong_ric mute "configuration update: a component more
+a transaction used twice is answered twice
+"
+
+agent() {
+    "$RANLAB" emulate --connect "tcp://127.0.0.1:$1" --ues 3 --duration 200s >>emulate.txt 2>&1 &
+    started+=($!)
+}
+port=$(free_port)
+agent "$port"
+"$RANLAB" check agent "tcp://127.0.0.1:$port" --hostile --junit agent.xml --format json >agent.json 2>agent.err
+python3 -c 'import json; told = json.load(open("agent.json")); assert (told["failed"], told["skipped"]) == (0, 0), told'
+grep -q "tests=\"$(grep -c '<testcase' agent.xml)\"" agent.xml
+
+wrong_agent() {
+    local fault=$1 expected=$2 port at
+    port=$(free_port)
+    python3 model.py "$fault" 0 "$port" agent >"agent-$fault.txt" &
+    started+=($!)
+    at=$(address "agent-$fault.txt" model)
+    agent "$at"
+    if "$RANLAB" check agent "tcp://127.0.0.1:$port" --patience 300ms --captures "agent-$fault" --only "$3" --format json \
+        >"agent-$fault.json" 2>/dev/null; then return 1; fi
+    diff <(failures "agent-$fault.json") <(printf '%s' "$expected")
+}
+wrong_agent endless "subscription delete: no indication afterwards
+" "setup:,subscription,indications,reset ends"
+wrong_agent other-run "setup: who it is and what it offers
+reset ends the subscriptions
+" "setup: who,reset ends"
+wrong_agent deaf "an unknown procedure, critical: abstract syntax error (reject)
+octets that are no message: transfer syntax error
+" "setup: who,unknown procedure,octets that are,deletion of an"
+
+# Nobody there is no verdict.
+if "$RANLAB" check ric "tcp://127.0.0.1:$(free_port)" >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
+grep -q 'nobody listens' nobody.txt
+if "$RANLAB" check agent tcp://127.0.0.1:0 --arrival 1s >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
+grep -q 'no agent connects' nobody.txt

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# tls://: a RIC, base stations and an xApp that show each other certificates; who shows another or none is refused in a sentence,
+# and so is a base station that is not on the list, or not with the certificate that the list names.
+set -euo pipefail
+source "$(dirname "$0")/started.sh"
+command -v openssl >/dev/null || { echo "there is no openssl to make certificates"; exit 77; }
+"$RANLAB" ric --help | grep -q -- --tls-key || { echo "this program was built without the feature tls"; exit 77; }
+
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -out "$1.pem" -days 2 -subj "/CN=$1" 2>/dev/null
+}
+# A certificate: certificate AUTHORITY FILE NAMES
+certificate() {
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$2.key" -out "$2.csr" -subj "/CN=$2" 2>/dev/null
+    openssl x509 -req -in "$2.csr" -CA "$1.pem" -CAkey "$1.key" -CAcreateserial -days 1 -out "$2.pem" \
+        -extfile <(echo "subjectAltName=$3") 2>/dev/null
+}
+authority lab
+authority others
+certificate lab ric IP:127.0.0.1
+certificate lab gnb-1 DNS:gnb-1.lab
+certificate lab xapp DNS:xapp.lab
+certificate others stranger DNS:gnb-1.lab
+as() { local who=$1; shift; "$RANLAB" "$@" --tls-certificate "$who.pem" --tls-key "$who.key" --tls-authority "${authority:-lab}.pem"; }
+
+as ric ric --e2 tls://127.0.0.1:0 --e42 tls://127.0.0.1:0 --admit "gnb 505.01 1@gnb-1.lab,gnb 505.01 2@gnb-2.lab" --duration 90s --format ndjson \
+    >ric.txt 2>ric.err &
+started+=($!)
+e2=$(address ric.txt e2)
+e42=$(address ric.txt e42)
+[[ $e2 == tls://127.0.0.1:* ]] || { cat ric.txt ric.err; exit 1; }
+
+as gnb-1 emulate --connect "$e2" --ues 3 --duration 90s --format ndjson >emulate.txt 2>&1 &
+started+=($!)
+for _ in $(seq 200); do grep -q '"alive":1' emulate.txt && break; sleep 0.05; done
+grep -q '+ gnb 505.01 1 from tls://127.0.0.1:[0-9]* as gnb-1.lab' ric.txt
+as xapp xapp ping --connect "$e42" --count 200 --format json >ping.json
+python3 -c 'import json; told = json.load(open("ping.json")); assert told["received"] == 200, told'
+
+# The second is on the list, with another certificate; the third is not.
+for index in 2 3; do
+    as gnb-1 emulate --connect "$e2" --first $((index - 1)) --ues 3 --duration 2s >"refused$index.txt" 2>&1 || true
+    grep -q "gnb 505.01 $index is not on the list" ric.txt
+done
+[[ $(grep -c '"+ gnb' ric.txt) == 1 ]]
+
+refused() {
+    local words=$1; shift
+    if "$@" >refused.txt 2>&1; then cat refused.txt; exit 1; fi
+    grep -q "$words" refused.txt || { cat refused.txt; exit 1; }
+}
+refused "does not know the authority of our certificate" as stranger xapp ping --connect "$e42" --count 1
+authority=others refused "of an authority that we do not know" as xapp xapp ping --connect "$e42" --count 1
+refused "for another name than the address has" as xapp xapp ping --connect "tls://localhost:${e42##*:}" --count 1
+refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
+refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key xapp.key
+refused "nobody.pem" as nobody xapp ping --connect "$e42" --count 1
+# The others did not notice.
+as xapp xapp ping --connect "$e42" --count 50 --format json >ping.json
