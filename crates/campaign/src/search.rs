@@ -4,6 +4,8 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub mod mlr;
+
 /// One trial that a search asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {

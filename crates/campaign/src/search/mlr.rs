@@ -1,0 +1,323 @@
+//! MLRsearch (draft-ietf-bmwg-mlrsearch): the largest loads of several loss goals in one search, from many trials.
+//!
+//! A single trial says little about a system whose losses come and go: plain bisection believes it, and ends wherever the
+//! first unlucky second led. Here a load is a bound only when the trials at it, taken together, would keep their verdict
+//! whatever the missing ones gave; coarse and short targets come before fine and long ones, and goals share their trials.
+
+use std::collections::BTreeMap;
+
+use super::Trial;
+
+/// The most goals of one search.
+pub const GOALS_MAX: usize = 4;
+/// The most trials of one search, whatever its budget of time.
+pub const TRIALS_MAX: u32 = 10_000;
+/// Coarser targets before a goal's own; each is twice as wide as the next.
+const PRECEDING: u32 = 2;
+/// How much farther the next step outwards goes.
+const EXPANSION: usize = 2;
+
+/// What a load has to do to count as the goal's lower bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Goal loss ratio: a trial that lost at most this share is a low-loss one.
+    pub loss_ratio: f64,
+    /// Goal exceed ratio: the share of the time at a load that may be of high loss; 0.5 asks for the median.
+    pub exceed_ratio: f64,
+    /// Goal duration sum, in full trials: how much time at one load suffices for a verdict.
+    pub sum: f64,
+}
+
+/// What a trial gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reply {
+    /// The share that was lost.
+    Loss(f64),
+    /// The load was not sent: nothing is known of the system, and no larger load is tried.
+    Unsent,
+}
+
+/// What is known of a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounds {
+    /// Relevant lower bound: the largest load of that class below the upper one.
+    pub lower: Option<f64>,
+    /// Relevant upper bound: the smallest load of that class; `None` beside a lower one: even the largest load is a lower bound.
+    pub upper: Option<f64>,
+    /// Conditional throughput: what goes through at the relevant lower bound, at the exceed ratio's quantile of the loss.
+    pub throughput: Option<f64>,
+    /// Whether the bounds are as close as was asked for.
+    pub precise: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Lower,
+    Upper,
+    Open,
+}
+
+/// A step of the way to a goal.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    goal: Goal,
+    /// Share of the full duration of its trials.
+    share: f64,
+    /// How far its bounds may be apart, in steps of the grid.
+    width: usize,
+}
+
+/// The search: asks for trials and is told their loss.
+#[derive(Debug, Clone)]
+pub struct MlrSearch {
+    /// Loads that may be tried, rising: neighbours are as far apart as the answer may be wide.
+    loads: Vec<f64>,
+    /// Index of the largest load that can be sent.
+    top: usize,
+    unsent: Option<f64>,
+    /// For each goal its targets, the goal itself last.
+    goals: Vec<Vec<Target>>,
+    /// Share of the full duration and loss of every trial, by load.
+    seen: BTreeMap<usize, Vec<(f64, f64)>>,
+    /// What is left, in full trials.
+    budget: f64,
+    spent: f64,
+    trials: u32,
+    asked: Option<(usize, f64)>,
+}
+
+impl MlrSearch {
+    /// Between `min` and `max` (above 0), to a width of `precision` relative to the load; `whole`: of whole numbers. At
+    /// most [`GOALS_MAX`] goals count. The first trials take `initial` of the full duration (above 0, at most 1), and all
+    /// trials together at most `budget` full durations.
+    pub fn new(
+        range: (f64, f64),
+        precision: f64,
+        whole: bool,
+        goals: &[Goal],
+        initial: f64,
+        budget: f64,
+    ) -> Self {
+        let loads = grid(range, precision, whole);
+        let goals = goals.iter().take(GOALS_MAX).map(|goal| chain(*goal, initial)).collect();
+        let (top, seen) = (loads.len().saturating_sub(1), BTreeMap::new());
+        Self { loads, top, unsent: None, goals, seen, budget, spent: 0.0, trials: 0, asked: None }
+    }
+
+    /// The next trial; `None`: the search is over.
+    pub fn next_trial(&mut self) -> Option<Trial> {
+        if self.trials >= TRIALS_MAX || self.loads.is_empty() {
+            return None;
+        }
+        let (index, share) = self.wanted()?;
+        if self.spent + share > self.budget * (1.0 + 1e-9) {
+            return None;
+        }
+        self.asked = Some((index, share));
+        Some(Trial { load: self.loads[index], duration_share: share })
+    }
+
+    /// What the trial gave.
+    pub fn report(&mut self, reply: Reply) {
+        let Some((index, share)) = self.asked.take() else { return };
+        self.trials += 1;
+        self.spent += share;
+        match reply {
+            Reply::Loss(loss) => self.seen.entry(index).or_default().push((share, loss)),
+            Reply::Unsent => {
+                self.unsent = Some(self.loads[index]);
+                self.seen.split_off(&index);
+                self.loads.truncate(index);
+                self.top = index.saturating_sub(1);
+            }
+        }
+    }
+
+    /// How many trials were made.
+    pub fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    /// Time of all trials, in full durations.
+    pub fn spent(&self) -> f64 {
+        self.spent
+    }
+
+    /// The smallest load that the generator could not send, if there was one.
+    pub fn unsent(&self) -> Option<f64> {
+        self.unsent
+    }
+
+    /// What is known of each goal, in the order in which they were given.
+    pub fn found(&self) -> Vec<Bounds> {
+        self.goals.iter().filter_map(|chain| Some(self.bounds_of(chain.last()?))).collect()
+    }
+
+    fn bounds_of(&self, target: &Target) -> Bounds {
+        let (lower, upper) = self.bounds(target);
+        let throughput = lower.map(|lower| self.loads[lower] * (1.0 - self.quantile(lower, target)));
+        let load = |index: Option<usize>| index.map(|index| self.loads[index]);
+        let precise = self.done(target) && (upper.is_some() || self.unsent.is_none());
+        Bounds { lower: load(lower), upper: load(upper), throughput, precise }
+    }
+
+    /// Coarse targets of all goals first: what they learn serves every goal.
+    fn wanted(&self) -> Option<(usize, f64)> {
+        let depths = self.goals.iter().map(Vec::len).max()?;
+        (0..depths).find_map(|depth| {
+            self.goals.iter().find_map(|chain| {
+                let (target, finer) = (chain.get(depth)?, &chain[depth..]);
+                // What a finer target has settled needs no coarser one any more.
+                if finer.iter().any(|target| self.done(target)) {
+                    return None;
+                }
+                let before =
+                    depth.checked_sub(1).map(|before| self.bounds(&chain[before])).unwrap_or_default();
+                Some((self.candidate(target, before), target.share))
+            })
+        })
+    }
+
+    fn done(&self, target: &Target) -> bool {
+        match self.bounds(target) {
+            (Some(lower), Some(upper)) => upper - lower <= target.width,
+            (Some(lower), None) => lower >= self.top,
+            (None, Some(upper)) => upper == 0,
+            (None, None) => self.loads.is_empty(),
+        }
+    }
+
+    /// Indices of the relevant lower and the relevant upper bound.
+    fn bounds(&self, target: &Target) -> (Option<usize>, Option<usize>) {
+        let of = |class| move |&index: &usize| self.class(index, target) == class;
+        let upper = self.seen.keys().copied().find(of(Class::Upper));
+        let below = self.seen.range(..upper.unwrap_or(usize::MAX)).map(|(index, _)| *index);
+        (below.rev().find(of(Class::Lower)), upper)
+    }
+
+    /// The load whose trial brings the target on. It stays the same until its class is known.
+    fn candidate(&self, target: &Target, before: (Option<usize>, Option<usize>)) -> usize {
+        let open = |index: &usize| *index <= self.top && self.class(*index, target) == Class::Open;
+        let (lower, upper) = self.bounds(target);
+        let within = |index: &usize| {
+            lower.is_none_or(|lower| *index > lower)
+                && upper.is_none_or(|upper| *index < upper)
+                && open(index)
+        };
+        // The bounds of the coarser target first: they need but a longer look.
+        if let Some(index) = [before.0, before.1].into_iter().flatten().find(within) {
+            return index;
+        }
+        match (lower, upper) {
+            (None, None) => self.top,
+            (Some(lower), Some(upper)) => usize::midpoint(lower, upper),
+            (Some(lower), None) => {
+                let last = self.of_class(target, Class::Lower, lower, false);
+                lower.saturating_add(stride(target, last)).min(self.top)
+            }
+            (None, Some(upper)) => {
+                let forwarded = self.forwarded().filter(|_| upper == self.top).filter(within);
+                let last = self.of_class(target, Class::Upper, upper, true);
+                forwarded.unwrap_or_else(|| upper.saturating_sub(stride(target, last)))
+            }
+        }
+    }
+
+    /// How far it is from a bound to the next load of its class beyond it: the last step outwards.
+    fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
+        let is = |index: &&usize| self.class(**index, target) == class;
+        if above {
+            self.seen.range(from + 1..).map(|(index, _)| index).find(is).map(|next| next - from)
+        } else {
+            self.seen.range(..from).map(|(index, _)| index).rev().find(is).map(|next| from - next)
+        }
+    }
+
+    /// The load that got through when the largest was offered: the best first guess.
+    fn forwarded(&self) -> Option<usize> {
+        let (top, trials) = self.seen.last_key_value()?;
+        let load = self.loads[*top] * (1.0 - trials.first()?.1);
+        Some(self.loads.partition_point(|own| *own <= load).saturating_sub(1))
+    }
+
+    /// Section 5 of the draft: the verdict that holds whether the missing time turns out good or bad.
+    fn class(&self, index: usize, target: &Target) -> Class {
+        let Goal { loss_ratio, exceed_ratio, sum } = target.goal;
+        let (mut good, mut bad, mut good_short, mut bad_short) = (0.0, 0.0, 0.0, 0.0);
+        for (share, loss) in self.seen.get(&index).into_iter().flatten() {
+            let of = match (*share >= target.share * (1.0 - 1e-9), *loss <= loss_ratio) {
+                (true, true) => &mut good,
+                (true, false) => &mut bad,
+                (false, true) => &mut good_short,
+                (false, false) => &mut bad_short,
+            };
+            *of += share;
+        }
+        // Short trials of high loss count only beyond what those of low loss excuse.
+        bad += f64::max(0.0, bad_short - good_short * exceed_ratio / (1.0 - exceed_ratio));
+        let whole = f64::max(good + bad, sum);
+        let allowed = exceed_ratio * whole * (1.0 + 1e-9);
+        match (bad <= allowed, whole - good <= allowed + whole * 1e-12) {
+            (true, true) => Class::Lower,
+            (false, false) => Class::Upper,
+            _ => Class::Open,
+        }
+    }
+
+    /// Loss of the full trials at a load, at the goal's quantile.
+    fn quantile(&self, index: usize, target: &Target) -> f64 {
+        let trials = self.seen.get(&index).into_iter().flatten();
+        let mut full: Vec<(f64, f64)> =
+            trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
+        full.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut left = full.iter().map(|(share, _)| share).sum::<f64>() * (1.0 - target.goal.exceed_ratio);
+        full.iter()
+            .find(|(share, _)| {
+                left -= share;
+                left <= 1e-9
+            })
+            .or(full.last())
+            .map_or(0.0, |(_, loss)| *loss)
+    }
+}
+
+fn stride(target: &Target, last: Option<usize>) -> usize {
+    last.map_or(target.width, |last| last.saturating_mul(EXPANSION)).max(target.width)
+}
+
+/// The targets of a goal: durations, sums and widths go from coarse to its own in equal ratios.
+fn chain(goal: Goal, initial: f64) -> Vec<Target> {
+    let initial = initial.clamp(1e-3, 1.0);
+    (0..=PRECEDING)
+        .map(|step| {
+            let way = f64::from(step) / f64::from(PRECEDING);
+            let sum = initial * (goal.sum.max(1.0) / initial).powf(way);
+            Target {
+                goal: Goal { sum, exceed_ratio: goal.exceed_ratio.clamp(0.0, 0.99), ..goal },
+                share: initial.powf(1.0 - way),
+                width: EXPANSION.pow(PRECEDING - step),
+            }
+        })
+        .collect()
+}
+
+/// Loads from `max` downwards, each by `precision` smaller than the one above it; `min` is the last.
+fn grid((min, max): (f64, f64), precision: f64, whole: bool) -> Vec<f64> {
+    let precision = precision.clamp(1e-4, 0.5);
+    let (min, max) = if whole { (min.ceil(), max.floor()) } else { (min, max) };
+    let mut loads = Vec::new();
+    let mut load = max;
+    while load > min && load > 0.0 {
+        loads.push(load);
+        let next = load * (1.0 - precision);
+        load = if whole { next.ceil().min(load - 1.0) } else { next };
+    }
+    if min > 0.0 && min <= max {
+        loads.push(min);
+    }
+    loads.reverse();
+    loads
+}
+
+#[cfg(test)]
+mod tests;

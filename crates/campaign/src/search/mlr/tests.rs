@@ -1,0 +1,213 @@
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+
+use super::*;
+use crate::search::{Gave, RateSearch};
+
+const RANGE: (f64, f64) = (9e3, 14.88e6);
+const CAPACITY: f64 = 5e6;
+const WIDTH: f64 = 0.005;
+
+fn usual(loss_ratio: f64) -> Goal {
+    Goal { loss_ratio, exceed_ratio: 0.5, sum: 21.0 }
+}
+
+fn run(mut search: MlrSearch, mut loss: impl FnMut(Trial) -> f64) -> MlrSearch {
+    while let Some(trial) = search.next_trial() {
+        let loss = loss(trial);
+        search.report(Reply::Loss(loss));
+    }
+    search
+}
+
+/// A device whose capacity wavers from second to second, as a busy host's does.
+struct Device {
+    rng: ChaCha8Rng,
+    capacity: Normal<f64>,
+}
+
+impl Device {
+    fn new(seed: u64, deviation: f64) -> Self {
+        let capacity = Normal::new(CAPACITY, CAPACITY * deviation).unwrap();
+        Self { rng: ChaCha8Rng::seed_from_u64(seed), capacity }
+    }
+
+    /// Loss ratio of so many seconds.
+    fn loss(&mut self, load: f64, seconds: u32) -> f64 {
+        let of = |_| f64::max(0.0, 1.0 - self.capacity.sample(&mut self.rng) / load);
+        (0..seconds).map(of).sum::<f64>() / f64::from(seconds)
+    }
+}
+
+/// The median second loses nothing up to the capacity, and half a per cent at the capacity by 0.995.
+const GOALS: [(f64, f64); 2] = [(0.0, CAPACITY), (0.005, CAPACITY / 0.995)];
+
+fn near(found: Option<f64>, truth: f64) -> usize {
+    usize::from(found.is_some_and(|found| (found / truth - 1.0).abs() <= WIDTH))
+}
+
+/// How many of a hundred seeds come near each goal, and the seconds that both take.
+fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
+    let (mut hits, mut spent) = ([0; 2], 0.0);
+    for seed in 0..100 {
+        let mut device = Device::new(seed, deviation);
+        let search = MlrSearch::new(RANGE, WIDTH, false, &[usual(0.0), usual(0.005)], 1.0, 1200.0);
+        let search = run(search, |trial| device.loss(trial.load, 1));
+        spent += search.spent() / 100.0;
+        for ((hits, found), (_, truth)) in hits.iter_mut().zip(search.found()).zip(GOALS) {
+            assert!(found.precise, "{found:?}");
+            *hits += near(found.lower, truth);
+        }
+    }
+    (hits, spent)
+}
+
+/// The same of plain bisection, which believes a single trial of so many seconds.
+fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
+    let mut spent = 0.0;
+    let hits = GOALS.map(|(loss_ratio, truth)| {
+        let of_seed = |seed| {
+            let mut device = Device::new(seed, deviation);
+            let (mut low, mut high) = RANGE;
+            while high - low > WIDTH * high {
+                let load = f64::midpoint(low, high);
+                *(if device.loss(load, seconds) <= loss_ratio { &mut low } else { &mut high }) = load;
+                spent += f64::from(seconds) / 100.0;
+            }
+            near(Some(low), truth)
+        };
+        (0..100).map(of_seed).sum()
+    });
+    (hits, spent)
+}
+
+/// The promise in SPECIFICATION: `cargo test -p ranlab-campaign mlr -- --nocapture` prints the table.
+#[test]
+fn ndr_and_pdr_of_a_wavering_device_are_found_where_plain_bisection_is_led_astray() {
+    for deviation in [0.0025, 0.005, 0.01] {
+        let (found, spent) = mlrsearch(deviation);
+        println!("capacity +- {deviation}: MLRsearch NDR, PDR of 100: {found:?}, both in {spent:.0} s");
+        for seconds in [1, 21] {
+            let (plain, spent) = bisection(deviation, seconds);
+            println!("    bisection by trials of {seconds} s: {plain:?}, both in {spent:.0} s");
+            assert!(plain.iter().min() < found.iter().min(), "trials of {seconds} s");
+        }
+        // Where the capacity wavers by the width that is asked for, 21 seconds a load may err by a step.
+        assert!(deviation >= WIDTH || found.iter().all(|found| *found >= 95), "{found:?}");
+    }
+}
+
+#[test]
+fn a_steady_device_takes_an_rfc_2544_goal_a_few_trials() {
+    let goal = Goal { loss_ratio: 0.0, exceed_ratio: 0.0, sum: 1.0 };
+    for capacity in [9.5e3, 1.234e6, 14.7e6] {
+        let search = MlrSearch::new(RANGE, WIDTH, false, &[goal], 1.0 / 60.0, 1200.0);
+        let search = run(search, |trial| f64::max(0.0, 1.0 - capacity / trial.load));
+        let found = search.found()[0];
+        let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+        assert!(lower <= capacity && capacity < upper && upper - lower <= WIDTH * upper * 1.001, "{found:?}");
+        assert_eq!((found.precise, found.throughput), (true, Some(lower)));
+        assert!(search.trials() <= 20 && search.spent() < 4.0, "{} {}", search.trials(), search.spent());
+    }
+}
+
+#[test]
+fn a_load_is_a_bound_once_the_missing_time_cannot_change_that() {
+    let mut search = MlrSearch::new((1.0, 100.0), 0.01, false, &[usual(0.0)], 1.0, 1e3);
+    let target = search.goals[0][2];
+    let top = search.top;
+    for second in 1..=21 {
+        let class = search.class(top, &target);
+        assert_eq!(class, if second <= 11 { Class::Open } else { Class::Lower }, "after {} s", second - 1);
+        search.seen.entry(top).or_default().push((1.0, 0.0));
+    }
+    // Half of the time of high loss is still a lower bound; a second more is not.
+    search.seen.insert(top, (0..42).map(|second| (1.0, f64::from(second % 2))).collect());
+    assert_eq!(search.class(top, &target), Class::Lower);
+    search.seen.entry(top).or_default().push((1.0, 1.0));
+    assert_eq!(search.class(top, &target), Class::Upper);
+    // Short trials: high loss beyond what low loss excuses counts, low loss alone does not.
+    search.seen.insert(top, vec![(0.5, 0.0); 100]);
+    assert_eq!(search.class(top, &target), Class::Open);
+    search.seen.insert(top, vec![(0.5, 0.1); 22]);
+    assert_eq!(search.class(top, &target), Class::Upper);
+}
+
+#[test]
+fn a_lucky_higher_load_does_not_count() {
+    // Passes by chance between 60 and 65 and fails from 50 on.
+    let search = MlrSearch::new(
+        (1.0, 100.0),
+        0.01,
+        false,
+        &[Goal { loss_ratio: 0.0, exceed_ratio: 0.0, sum: 1.0 }],
+        1.0,
+        1e3,
+    );
+    let search =
+        run(search, |trial| if trial.load < 50.0 || (60.0..65.0).contains(&trial.load) { 0.0 } else { 0.01 });
+    let found = search.found()[0];
+    let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+    assert!(lower < upper && upper <= 65.7, "{found:?}");
+}
+
+#[test]
+fn beyond_either_end_and_beyond_the_generator_it_says_so() {
+    let goals = [usual(0.0), usual(0.1)];
+    let new = || MlrSearch::new((10.0, 100.0), 0.01, true, &goals, 1.0, 1e4);
+    let above = run(new(), |_| 0.0);
+    assert!(
+        above
+            .found()
+            .iter()
+            .all(|found| (found.lower, found.upper, found.precise) == (Some(100.0), None, true))
+    );
+    let below = run(new(), |_| 0.05);
+    let [none, all] = below.found()[..] else { panic!("two goals") };
+    assert_eq!((none.lower, none.upper, none.precise), (None, Some(10.0), true));
+    assert_eq!((all.lower, all.throughput, all.precise), (Some(100.0), Some(95.0), true));
+    let mut search = new();
+    while let Some(trial) = search.next_trial() {
+        search.report(if trial.load > 40.0 { Reply::Unsent } else { Reply::Loss(0.0) });
+    }
+    assert_eq!(search.unsent(), Some(41.0));
+    assert!(
+        search.found().iter().all(|found| (found.lower, found.precise) == (Some(40.0), false)),
+        "{:?}",
+        search.found()
+    );
+    let mut search = new();
+    while search.next_trial().is_some() {
+        search.report(Reply::Unsent);
+    }
+    assert_eq!(
+        (search.unsent(), search.found()[0]),
+        (Some(10.0), Bounds { precise: false, ..search.found()[0] })
+    );
+}
+
+#[test]
+fn the_budget_of_time_is_kept_and_whole_loads_are_whole() {
+    let search = MlrSearch::new((1.0, 40.0), 0.001, true, &[usual(0.0)], 0.25, 7.0);
+    let search = run(search, |trial| {
+        assert_eq!(trial.load, trial.load.round());
+        f64::max(0.0, 1.0 - 13.0 / trial.load)
+    });
+    assert!(search.spent() <= 7.0 && !search.found()[0].precise, "{}", search.spent());
+    let search = MlrSearch::new((1.0, 40.0), 0.001, true, &[usual(0.0)], 0.25, 700.0);
+    let found = run(search, |trial| f64::max(0.0, 1.0 - 13.0 / trial.load)).found()[0];
+    assert_eq!((found.lower, found.upper, found.precise), (Some(13.0), Some(14.0), true));
+}
+
+/// A fast bisection of our own beside it, so that a change of either is seen.
+#[test]
+fn both_searches_agree_on_a_steady_device() {
+    let mut plain = RateSearch::new(1.0, 1000.0, 0.01, 60);
+    while let Some(trial) = plain.next_trial() {
+        plain.report(if trial.load <= 423.7 { Gave::Pass } else { Gave::Fail });
+    }
+    let search = MlrSearch::new((1.0, 1000.0), 0.01, false, &[usual(0.0)], 1.0, 1e3);
+    let found = run(search, |trial| f64::max(0.0, 1.0 - 423.7 / trial.load)).found()[0];
+    assert!((found.lower.unwrap() / plain.found().lower.unwrap() - 1.0).abs() <= 0.02);
+}
