@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::description::RigDescription;
-use crate::scenario::{Scenario, Search, SweepMode, applies};
+use crate::scenario::{Load, Scenario, Search, SweepMode, applies};
 use crate::schema::Presence;
 use crate::value::Value;
 
@@ -35,12 +35,19 @@ impl Plan {
             })
             .collect();
         let measure = &scenario.measure;
+        let (warm_up, recorded) = measure.windows();
+        // The most that all trials of a search may take together, where that is a time of its own.
+        let mut most = Duration::ZERO;
         let trials = match &scenario.search {
+            Some(Search::Mlr { loss_ratios, sum, budget, .. }) => {
+                most = *budget;
+                let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
+                // Both bounds of every goal are looked at until they are settled; about ten trials lead there.
+                (2 * loss_ratios.len() as u32 * sum + 10).min((each as u32).max(1))
+            }
             // A bisection needs about this many halvings; its bound is the scenario's.
-            Some(
-                Search::Rate { min, max, precision, trials, .. }
-                | Search::Knee { min, max, precision, trials, .. },
-            ) => {
+            Some(Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. }) => {
+                let Load { min, max, precision, .. } = *load;
                 let halvings =
                     ((max - min).max(0.0) / (min.max(max / 10.0) * precision)).max(2.0).log2().ceil();
                 (halvings as u32 + 2).min(*trials)
@@ -48,9 +55,9 @@ impl Plan {
             Some(Search::Tune { trials, .. }) => *trials,
             None => 1,
         };
-        let (warm_up, recorded) = measure.windows();
         let repeat_expected = rig.set_up + (warm_up + recorded) * trials;
-        let repeat_timeout = measure.timeout.unwrap_or(repeat_expected * 3 + Duration::from_secs(60));
+        let longest = repeat_expected.max(most) * 3 + Duration::from_secs(60);
+        let repeat_timeout = measure.timeout.unwrap_or(longest);
         Self { points, repeat_expected, repeat_timeout, repeats: measure.repeats }
     }
 

@@ -238,12 +238,10 @@ fn summary(results: &Results) -> String {
             }
         })
         .collect();
-    let searched = match &scenario.search {
-        Some(Search::Rate { axis, min, max, .. } | Search::Knee { axis, min, max, .. }) => {
-            Some(format!("{axis} searched between {} and {}", short(*min), short(*max)))
-        }
-        _ => None,
-    };
+    let searched =
+        scenario.search.as_ref().and_then(Search::load).map(|load| {
+            format!("{} searched between {} and {}", load.axis, short(load.min), short(load.max))
+        });
     let varied: Vec<String> = axes.into_iter().chain(searched).collect();
     let varied = if varied.is_empty() { "nothing varied".to_owned() } else { varied.join("; ") };
     let times = match scenario.measure.repeats {

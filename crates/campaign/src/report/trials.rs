@@ -4,6 +4,7 @@ use crate::expect::{short, with_interval};
 use crate::export::Table;
 use crate::results::{PointResult, Results};
 use crate::scenario::Search;
+use crate::scenario::search::metric;
 use crate::search::Gave;
 use crate::stats::{Summary, summarise};
 use crate::tried::{self, TRIED, Tried};
@@ -16,47 +17,46 @@ const POINTS_MAX: usize = 4;
 /// Above so many times its bound an objective is drawn on a logarithmic axis: the bound would lie on the ground.
 const LINEAR_MAX: f64 = 20.0;
 
-/// The search's answer at each point, in words; nothing if there is no search.
+/// The search's answers at each point, in words; nothing if there is no search.
 pub(super) fn answers(results: &Results) -> Vec<String> {
     let Some(search) = &results.scenario.search else { return Vec::new() };
     let measured = results.points.iter().filter(|point| !point.runs.is_empty());
     let alone = results.points.len() == 1;
     let place =
         |point: &PointResult| if alone { String::new() } else { format!("At {}: ", point.point.label()) };
+    let goals = goals(results, search);
     measured
-        .map(|point| {
-            capital(&format!("{}{} {}.", place(point), goal(results, search), found(results, point)))
+        .flat_map(|point| {
+            goals.iter().enumerate().map(move |(at, goal)| {
+                capital(&format!("{}{goal} {}.", place(point), found(results, point, at)))
+            })
         })
         .collect()
 }
 
 /// What is looked for.
-fn goal(results: &Results, search: &Search) -> String {
-    match (search, search.objective()) {
-        (Search::Rate { axis, .. } | Search::Knee { axis, .. }, Some((metric, at_most))) => {
-            format!("largest {} with {metric} ≤ {}:", quantity(results, axis), short(at_most))
-        }
-        (Search::Tune { metric, .. }, _) => format!("best {}:", quantity(results, metric)),
-        _ => String::new(),
+fn goals(results: &Results, search: &Search) -> Vec<String> {
+    if let Search::Tune { metric, .. } = search {
+        return vec![format!("best {}:", quantity(results, metric))];
     }
+    let axis = search.load().map_or(String::new(), |load| quantity(results, &load.axis));
+    let goals = search.goals().into_iter();
+    goals.map(|(metric, at_most)| format!("largest {axis} with {metric} ≤ {}:", short(at_most))).collect()
 }
 
-fn summary(results: &Results, point: &PointResult) -> Option<Summary> {
-    let name = if matches!(results.scenario.search, Some(Search::Tune { .. })) {
-        "search.best"
-    } else {
-        "search.load"
-    };
-    summarise(&point.values(name), results.scenario.measure.confidence)
+fn summary(results: &Results, point: &PointResult, goal: usize) -> Option<Summary> {
+    let tune = matches!(results.scenario.search, Some(Search::Tune { .. }));
+    let name = metric(goal, if tune { "best" } else { "load" });
+    summarise(&point.values(&name), results.scenario.measure.confidence)
 }
 
 /// `5034 ± 120 (95 % interval over 5 searches)`, or why there is none.
-fn found(results: &Results, point: &PointResult) -> String {
-    let Some(own) = summary(results, point) else {
+fn found(results: &Results, point: &PointResult, goal: usize) -> String {
+    let Some(own) = summary(results, point, goal) else {
         return format!("not found ({})", why_nothing(&[point]));
     };
     let (runs, tune) = (point.runs.len(), matches!(results.scenario.search, Some(Search::Tune { .. })));
-    let uppers = summarise(&point.values("search.upper"), results.scenario.measure.confidence);
+    let uppers = summarise(&point.values(&metric(goal, "upper")), results.scenario.measure.confidence);
     let mut text = match (own.half_width, uppers) {
         (Some(_), _) => format!(
             "{} ({} % interval over {} searches)",
@@ -96,7 +96,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
         .take(POINTS_MAX)
         .map(|point| match search {
             Search::Tune { metric, .. } => tuned(results, point, metric),
-            Search::Rate { axis, .. } | Search::Knee { axis, .. } => rated(results, point, search, axis),
+            _ => rated(results, point, search),
         })
         .collect();
     if let (Some(last), true) = (figures.last_mut(), left_out > 0) {
@@ -125,8 +125,10 @@ fn empty(title: String, results: &Results, point: &PointResult) -> Figure {
     }
 }
 
-fn rated(results: &Results, point: &PointResult, search: &Search, axis: &str) -> Figure {
-    let (metric, at_most) = search.objective().unwrap_or_default();
+fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
+    let goals = search.goals();
+    let (metric, at_most) = goals.first().copied().unwrap_or_default();
+    let axis = search.load().map_or("", |load| &load.axis);
     let title =
         format!("{} of each trial against {}", capital(&quantity(results, metric)), quantity(results, axis));
     let mut figure = empty(title, results, point);
@@ -151,9 +153,12 @@ fn rated(results: &Results, point: &PointResult, search: &Search, axis: &str) ->
             }
         }
     }
-    let name = format!("allowed: {metric} ≤ {}", short(at_most));
-    figure.bounds.push(Bound { y: at_most, color: None, name });
-    figure.answer = summary(results, point).map(|own| answer(results, &own, &point.values("search.upper")));
+    for (metric, at_most) in &goals {
+        let name = format!("allowed: {metric} ≤ {}", short(*at_most));
+        figure.bounds.push(Bound { y: *at_most, color: None, name });
+    }
+    figure.answer =
+        summary(results, point, 0).map(|own| answer(results, &own, &point.values("search.upper")));
     let searches = if point.runs.len() == 1 {
         "one search".to_owned()
     } else {
@@ -163,10 +168,11 @@ fn rated(results: &Results, point: &PointResult, search: &Search, axis: &str) ->
         1 => " The line is the answer, the stripe goes to the smallest load that failed.",
         _ => " The line is the answer, the stripe its interval over the searches.",
     });
-    figure.caption = format!(
-        "{} trials of {searches}. Only those of the full time bound the answer; shortened ones narrow it down first.{span}",
-        all.len()
-    );
+    let way = match goals.len() {
+        0 | 1 => "Only those of the full time bound the answer; shortened ones narrow it down first.",
+        _ => "A load is settled by all trials at it together; marks and answer are those of the first goal.",
+    };
+    figure.caption = format!("{} trials of {searches}. {way}{span}", all.len());
     figure
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::plan::Point;
 use crate::record::{Recorder, Recording};
 use crate::rig::{Better, Outcome, Rig, RigDescription, RigError, Run, Stop, UNSENT_AT_MOST};
-use crate::scenario::{Axis, Scenario, Search};
-use crate::search::{Found, Gave, RateSearch, TuneSearch};
+use crate::scenario::{Axis, Load, Scenario, Search};
+use crate::schema::Key;
+use crate::search::{Found, Gave, RateSearch, Trial, TuneSearch};
 use crate::tried::{self, Tried};
 use crate::value::{Value, short};
 
@@ -15,6 +16,8 @@ use super::seed_of;
 
 /// How often a trial is tried again that failed through the tool's own fault.
 const INVALID_RETRIES: u32 = 2;
+
+mod mlr;
 
 type Measured = (Outcome, String, Recording);
 
@@ -47,7 +50,10 @@ pub(super) fn measure(
             Ok((seen.outcome, seen.reason, seen.recording))
         }
         Some(Search::Tune { metric, knobs, trials: budget }) => trials.tune(metric, knobs, *budget),
-        Some(search) => trials.rate(search),
+        Some(
+            search @ (Search::Rate { load, trials: budget, .. } | Search::Knee { load, trials: budget, .. }),
+        ) => trials.rate(search, load, *budget),
+        Some(search @ Search::Mlr { load, .. }) => trials.mlr(search, load),
     }
 }
 
@@ -112,52 +118,64 @@ impl Trials<'_, '_> {
         self.one(overrides, share)
     }
 
-    fn rate(&mut self, search: &Search) -> Result<Measured, RigError> {
-        let (Search::Rate { axis, min, max, precision, trials, .. }
-        | Search::Knee { axis, min, max, precision, trials, .. }) = search
-        else {
-            return Err(RigError::Rig("this search has no load axis".to_owned()));
-        };
+    /// Everything up, with the largest load that will be asked for. Whether loads are whole numbers.
+    fn start(&mut self, load: &Load) -> Result<bool, RigError> {
+        let Load { axis, max, .. } = load;
+        let kind = |key: &Key| key.path == *axis && key.kind.accept(&Value::Int(1)) == Ok(Value::Int(1));
         let whole = matches!(self.run.point.settings.get(axis), Some(Value::Int(_)))
-            || self
-                .rig
-                .describe()
-                .keys
-                .iter()
-                .any(|key| key.path == *axis && key.kind.accept(&Value::Int(1)) == Ok(Value::Int(1)));
-        let as_value = |load: f64| if whole { Value::Int(load.round() as i64) } else { Value::Float(load) };
-        self.run.overrides = BTreeMap::from([(axis.clone(), as_value(*max))]);
+            || self.rig.describe().keys.iter().any(kind);
+        self.run.overrides = offered(axis, *max, whole);
         self.rig.prepare(&self.run)?;
         self.rig.warm_up(&self.run)?;
-        let machine = RateSearch::new(*min, *max, *precision, *trials);
+        Ok(whole)
+    }
+
+    /// A trial of a search over load, with the objective's value; `Err`: a repeat that ends here, without an answer.
+    fn at(
+        &mut self,
+        search: &Search,
+        (axis, whole): (&str, bool),
+        trial: Trial,
+        tried: &mut Vec<Tried>,
+    ) -> Result<Result<(Seen, Tried), Measured>, RigError> {
+        if self.run.stop.now() {
+            return Err(RigError::Stopped);
+        }
+        let Trial { load, duration_share: share } = trial;
+        let mut seen = self.tried(offered(axis, load, whole), share, INVALID_RETRIES)?;
+        if !seen.outcome.counts() && !seen.unsent {
+            let reason = format!("at {axis} = {load}: {}", seen.reason);
+            tried::keep(&mut seen.recording, tried);
+            return Ok(Err((seen.outcome, reason, seen.recording)));
+        }
+        let (value, gave) = match passes(search, &seen.recording) {
+            found if seen.unsent => (found.map_or(0.0, |(value, _)| value), Gave::Unsent),
+            found => found.map(|(value, pass)| (value, if pass { Gave::Pass } else { Gave::Fail }))?,
+        };
+        let this = Tried { load, value, share, gave };
+        tried.push(this);
+        Ok(Ok((seen, this)))
+    }
+
+    fn rate(&mut self, search: &Search, load: &Load, trials: u32) -> Result<Measured, RigError> {
+        let whole = self.start(load)?;
+        let Load { axis, min, max, precision } = load;
+        let machine = RateSearch::new(*min, *max, *precision, trials);
         let mut machine = if whole { machine.whole() } else { machine };
         let mut best: Option<Measured> = None;
         let mut unsent = String::new();
         let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
-            if self.run.stop.now() {
-                return Err(RigError::Stopped);
-            }
-            let overrides = BTreeMap::from([(axis.clone(), as_value(trial.load))]);
-            let mut seen = self.tried(overrides, trial.duration_share, INVALID_RETRIES)?;
-            if !seen.outcome.counts() && !seen.unsent {
-                let reason = format!("at {axis} = {}: {}", trial.load, seen.reason);
-                tried::keep(&mut seen.recording, &tried);
-                return Ok((seen.outcome, reason, seen.recording));
-            }
-            let (value, gave) = match passes(search, &seen.recording) {
-                found if seen.unsent => (found.map_or(0.0, |(value, _)| value), Gave::Unsent),
-                found => found.map(|(value, pass)| (value, if pass { Gave::Pass } else { Gave::Fail }))?,
+            let (seen, this) = match self.at(search, (axis, whole), trial, &mut tried)? {
+                Ok(seen) => seen,
+                Err(ended) => return Ok(ended),
             };
-            tried.push(Tried { load: trial.load, value, share: trial.duration_share, gave });
-            match gave {
+            match this.gave {
                 Gave::Unsent => unsent = seen.reason,
-                Gave::Pass if trial.duration_share >= 1.0 => {
-                    best = Some((seen.outcome, seen.reason, seen.recording));
-                }
+                Gave::Pass if this.full() => best = Some((seen.outcome, seen.reason, seen.recording)),
                 _ => {}
             }
-            machine.report(gave);
+            machine.report(this.gave);
         }
         let found = machine.found();
         let Some(((outcome, why, mut recording), lower)) = best.zip(found.lower) else {
@@ -170,14 +188,7 @@ impl Trials<'_, '_> {
             metrics.extend(load.map(|load| (name.to_owned(), load)));
         }
         tried::keep(&mut recording, &tried);
-        let reason = match (found.upper, found.unsent, found.precise) {
-            (_, Some(load), _) => format!(
-                "the true value is {lower} or above: the load generator, not the system, gave up at {load} ({unsent})"
-            ),
-            (None, ..) => format!("the largest load, {max}, passed: the true value is above"),
-            (.., false) => format!("{trials} trials did not reach the precision"),
-            _ => why,
-        };
+        let reason = open(&found, *max, &unsent, &format!("{trials} trials")).unwrap_or(why);
         Ok((outcome, reason, recording))
     }
 
@@ -233,6 +244,25 @@ impl Trials<'_, '_> {
     }
 }
 
+/// The load in the rig's words.
+fn offered(axis: &str, load: f64, whole: bool) -> BTreeMap<String, Value> {
+    let load = if whole { Value::Int(load.round() as i64) } else { Value::Float(load) };
+    BTreeMap::from([(axis.to_owned(), load)])
+}
+
+/// Why a load that was found is not the last word; `None`: it is. `budget`: what the search might use.
+fn open(found: &Found, max: f64, unsent: &str, budget: &str) -> Option<String> {
+    match (found.upper, found.unsent, found.precise) {
+        (_, Some(load), _) => Some(format!(
+            "the true value is {} or above: the load generator, not the system, gave up at {load} ({unsent})",
+            found.lower?
+        )),
+        (None, _, true) => Some(format!("the largest load, {max}, passed: the true value is above")),
+        (.., false) => Some(format!("{budget} did not reach the precision")),
+        _ => None,
+    }
+}
+
 /// Why a repeat whose load was not sent is none.
 fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     let shares = rig.metrics.iter().filter(|metric| metric.unsent_share);
@@ -256,7 +286,8 @@ fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Mea
         return (Outcome::Invalid, reason, recording);
     }
     let upper = found.upper.map_or(String::new(), |upper| format!(" up from {upper}"));
-    let last = search.objective().zip(tried.last()).filter(|(_, trial)| trial.gave == Gave::Fail);
+    let last =
+        search.goals().first().copied().zip(tried.last()).filter(|(_, trial)| trial.gave == Gave::Fail);
     let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
         let (load, value) = (short(trial.load), short(trial.value));
         format!(": at {load} {metric} is {value}, more than {}", short(at_most))
@@ -266,7 +297,7 @@ fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Mea
 
 /// The objective's metric, and whether it was kept.
 fn passes(search: &Search, recording: &Recording) -> Result<(f64, bool), RigError> {
-    let Some((metric, at_most)) = search.objective() else { return Ok((0.0, true)) };
+    let Some((metric, at_most)) = search.goals().first().copied() else { return Ok((0.0, true)) };
     match recording.metrics.get(metric) {
         Some(value) => Ok((*value, *value <= at_most)),
         None => Err(RigError::Rig(format!("the rig recorded no `{metric}`, which the search needs"))),

@@ -115,6 +115,55 @@ fn a_rate_search_finds_the_capacity_of_each_point() {
     }
 }
 
+/// A capacity of 1,000 a second that varies by 1 % from trial to trial: half of the trials lose nothing at 1,000, and at
+/// most 1 % at 1,010.
+#[test]
+fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() {
+    let sut = "[sut]\nnoise = 0.01\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 1\n";
+    let search =
+        "[search]\ntype = \"mlr\"\naxis = \"load.rate\"\nmin = 100.0\nmax = 4000.0\nprecision = 0.002\n";
+    let (results, ..) = run_all(&format!(
+        "{sut}[measure]\nduration = \"1s\"\nrepeats = 10\n{search}loss_ratios = [0, 0.01]\nsum = 41"
+    ));
+    let point = &results.points[0];
+    for (name, truth) in [("search.load", 1000.0), ("search.goal_2.load", 1010.0)] {
+        let found = point.summary(name, 0.95).unwrap();
+        assert_eq!(found.n, 10);
+        assert!((found.mean / truth - 1.0).abs() < 0.004, "{name}: {found:?}");
+    }
+    let (uppers, loads) = (point.values("search.goal_2.upper"), point.values("search.goal_2.load"));
+    assert!(uppers.iter().zip(&loads).all(|(upper, load)| upper > load && upper - load < 0.0021 * upper));
+    assert!(point.values("search.throughput").iter().all(|rate| (980.0..=1010.0).contains(rate)));
+    let trials = point.values("search.trials");
+    assert!(trials.iter().all(|trials| (82.0..400.0).contains(trials)), "{trials:?}");
+    // What the generator cannot send ends the search as it does a bisection; too small a budget is said.
+    let most = format!("{sut}most = 800.0\n[measure]\nrepeats = 1\n{search}");
+    let (results, ..) = run_all(&most);
+    let reason = results.points[0].reason();
+    assert!(reason.contains("the load generator, not the system, gave up at"), "{reason}");
+    for (budget, says) in [
+        ("18min", "loss_ratio ≤ 0.005: trials of 18min in all did not reach the precision"),
+        ("4min", "trials of 4min in all settled no load: `search.budget` is too small for 21 of 10s each"),
+    ] {
+        let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 1\n{search}budget = \"{budget}\""));
+        assert_eq!(results.points[0].reason(), says);
+    }
+}
+
+#[test]
+fn goals_of_a_search_are_few_and_different() {
+    let rigs = [MockRig::default().describe()];
+    for ratios in ["[]", "[0, 0.0]", "[0, 0.1, 0.2, 0.3, 0.4]"] {
+        let text = format!(
+            "title = \"t\"\nrig = \"mock\"\n[search]\ntype = \"mlr\"\naxis = \"load.rate\"\nmin = 1\nmax = 2\n\
+             loss_ratios = {ratios}"
+        );
+        let errors = Scenario::parse(&text, "t.toml", &Overrides::default(), &rigs).unwrap_err().to_string();
+        let sentence = "`search.loss_ratios` must be 1 to 4 different ratios, such as [0, 0.005]";
+        assert!(errors.contains("t.toml:8") && errors.contains(sentence), "{errors}");
+    }
+}
+
 /// 4 workers carry 4,000 a second, of which the generator sends 1,500 at most.
 #[test]
 fn load_that_was_not_sent_is_no_result_and_a_search_says_where_it_ended() {

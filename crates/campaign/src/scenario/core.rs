@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::keys;
 use crate::schema::{Key, Kind};
+use crate::value::Value;
 
 use super::{PlotKind, Shape, SweepMode};
 
@@ -43,18 +44,25 @@ pub(super) fn sweep() -> Vec<Key> {
 
 /// `[search]` without its knobs.
 pub(super) fn search() -> Vec<Key> {
-    let rate: &[&str] = &["ndr", "pdr", "knee"];
+    let rate: &[&str] = &["ndr", "pdr", "mlr", "knee"];
+    let mlr: &[&str] = &["mlr"];
     let number = Kind::positive;
+    let ratios = Value::List(vec![Value::Float(0.0), Value::Float(0.005)]);
     keys! {
-        ("search.type", Kind::choice(&["ndr", "pdr", "knee", "tune"]), "ndr: no loss; pdr: some loss; knee: an objective; tune: the best of some knobs");
+        ("search.type", Kind::choice(&["ndr", "pdr", "mlr", "knee", "tune"]), "ndr: no loss; pdr: some loss; mlr: several of them, each from many trials; knee: an objective; tune: the best of some knobs");
         ("search.axis", Kind::Text, "the setting that is the load").when("search.type", rate);
         ("search.min", number(), "smallest load").when("search.type", rate);
         ("search.max", number(), "largest load").when("search.type", rate);
         ("search.loss_ratio", Kind::share(), "lost by sent that is allowed").or(0.005).when("search.type", &["pdr"]);
+        ("search.loss_ratios", Kind::List(Box::new(Kind::share())), "lost by sent that each goal allows").or(ratios).when("search.type", mlr);
+        ("search.exceed_ratio", Kind::Float { min: 0.0, max: 0.99 }, "share of the time at a load that may lose more").or(0.5).when("search.type", mlr);
+        ("search.sum", Kind::Int { min: 1, max: 1000 }, "full trials at one load that settle it").or(21).when("search.type", mlr);
+        ("search.initial", Kind::Float { min: 0.01, max: 1.0 }, "length of the first trials, as a share of the full ones").or(1.0).when("search.type", mlr);
+        ("search.budget", Kind::Span, "the most time of all trials of a repeat").or(Duration::from_secs(1200)).when("search.type", mlr);
         ("search.metric", Kind::Text, "metric of the objective").when("search.type", &["knee", "tune"]);
         ("search.at_most", Kind::any_number(), "what the metric must not exceed").when("search.type", &["knee"]);
         ("search.precision", Kind::Float { min: 1e-4, max: 0.5 }, "width of the result, relative").or(0.01).when("search.type", rate);
-        ("search.trials", Kind::Int { min: 2, max: 1000 }, "the most trials in one repeat").or(30);
+        ("search.trials", Kind::Int { min: 2, max: 1000 }, "the most trials in one repeat").or(30).when("search.type", &["ndr", "pdr", "knee", "tune"]);
     }
 }
 

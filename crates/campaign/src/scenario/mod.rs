@@ -3,6 +3,7 @@
 mod core;
 mod json_schema;
 mod read;
+pub mod search;
 mod template;
 mod tree;
 
@@ -20,6 +21,7 @@ use crate::value::Value;
 
 pub use json_schema::json_schema;
 pub(crate) use read::applies;
+pub use search::{Load, Search};
 pub use template::{starter, template};
 
 /// The most points that a plan may have; a slip in an axis must not run for a year.
@@ -177,64 +179,6 @@ pub enum Order {
     Random,
     /// As the axes say.
     Given,
-}
-
-/// A search within each point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Search {
-    /// The largest load with at most a ratio of loss: NDR with 0, PDR with more.
-    Rate {
-        /// Setting that is the load.
-        axis: String,
-        /// Smallest load tried.
-        min: f64,
-        /// Largest load tried.
-        max: f64,
-        /// Lost by sent that is allowed.
-        loss_ratio: f64,
-        /// Width of the result relative to itself at which the search ends.
-        precision: f64,
-        /// The most trials.
-        trials: u32,
-    },
-    /// The largest load at which a metric keeps an objective.
-    Knee {
-        /// Setting that is the load.
-        axis: String,
-        /// Smallest load tried.
-        min: f64,
-        /// Largest load tried.
-        max: f64,
-        /// Metric of the objective.
-        metric: String,
-        /// What it must not exceed.
-        at_most: f64,
-        /// Width of the result relative to itself at which the search ends.
-        precision: f64,
-        /// The most trials.
-        trials: u32,
-    },
-    /// The best setting of declared knobs under a budget.
-    Tune {
-        /// Metric to improve, in the direction that the rig says is better.
-        metric: String,
-        /// Knobs and their allowed values.
-        knobs: Vec<Axis>,
-        /// The most trials.
-        trials: u32,
-    },
-}
-
-impl Search {
-    /// The metric that a load must keep and the most that it may be; `None`: knobs are tuned.
-    pub fn objective(&self) -> Option<(&str, f64)> {
-        match self {
-            Self::Rate { loss_ratio, .. } => Some(("loss_ratio", *loss_ratio)),
-            Self::Knee { metric, at_most, .. } => Some((metric, *at_most)),
-            Self::Tune { .. } => None,
-        }
-    }
 }
 
 /// A figure.
@@ -432,10 +376,10 @@ pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let Some(search) = &scenario.search else { return metrics };
     let load = scenario.searched.as_ref().map_or("", |axis| &axis.unit);
     let best = if let Search::Tune { metric, .. } = search { rig.metric(metric) } else { None };
-    for mut metric in read::search_metrics() {
-        match metric.name.as_str() {
-            "search.load" | "search.upper" => load.clone_into(&mut metric.unit),
-            "search.best" => best.map_or("", |best| &best.unit).clone_into(&mut metric.unit),
+    for mut metric in search::metrics(search.mlr_goals()) {
+        match metric.name.rsplit('.').next() {
+            Some("load" | "upper" | "throughput" | "unsent") => load.clone_into(&mut metric.unit),
+            Some("best") => best.map_or("", |best| &best.unit).clone_into(&mut metric.unit),
             _ => {}
         }
         metrics.push(metric);

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::description::RigDescription;
-use crate::metric::Metric;
-use crate::metrics;
 use crate::schema::{Key, Presence, nearest};
+use crate::search::mlr::GOALS_MAX;
 use crate::value::Value;
 
 use super::tree::{self, Node, Tree};
 use super::{
     Axis, Expect, Law, Measure, Order, Overrides, POINTS_MAX, Paper, Scenario, ScenarioError, ScenarioErrors,
-    Search, Sweep, SweepMode, core,
+    Sweep, SweepMode, core,
 };
 
 /// The most offences that are listed; more help nobody.
@@ -27,8 +26,10 @@ pub(super) fn finish(
         tree::set(&mut root, set)?;
     }
     let mut rig = find_rig(&root, rigs)?.clone();
-    if root.child("search").is_some() {
-        rig.metrics.extend(search_metrics());
+    if let Some(search) = root.child("search") {
+        let kind = search.child("type").and_then(Node::value);
+        let goals = if kind.as_ref().and_then(Value::text) == Some("mlr") { GOALS_MAX } else { 0 };
+        rig.metrics.extend(super::search::metrics(goals));
     }
     // What the command line sets is not swept as well.
     let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
@@ -43,18 +44,6 @@ pub(super) fn finish(
             Ok(scenario)
         }
         _ => Err(ScenarioErrors(reader.errors)),
-    }
-}
-
-/// What a search adds to the metrics of a rig.
-pub(crate) fn search_metrics() -> Vec<Metric> {
-    metrics! {
-        Scalar Higher "search.load" "" "the largest load that passed a full trial";
-        Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
-        Scalar Higher "search.unsent" "" "the smallest load that the generator could not send, if it ended the search";
-        Scalar Higher "search.best" "" "the metric at the best setting of the knobs";
-        Scalar Lower "search.trials" "" "trials that the search took";
-        Series Neither "search.tried" "" "what was tried, trial by trial";
     }
 }
 
@@ -81,6 +70,7 @@ fn quoted(names: &[&str]) -> String {
 }
 
 mod refer;
+mod search;
 
 type Values = BTreeMap<String, Value>;
 
@@ -110,7 +100,7 @@ impl Reader<'_> {
         let top = self.check(root, &top, &core::top(), &[]);
         let sweep = self.sweep(root);
         let search = self.search(root);
-        let swept: Vec<String> = swept_paths(sweep.as_ref(), search.as_ref());
+        let swept: Vec<String> = search::swept_paths(sweep.as_ref(), search.as_ref());
         let keys = self.rig.keys.clone();
         let settings = self.check(root, &own, &keys, &swept);
         let measure = self.measure(root);
@@ -129,7 +119,7 @@ impl Reader<'_> {
             rig: text("rig")?,
             settings,
             sweep: sweep?,
-            searched: searched(self.rig, search.as_ref()),
+            searched: search::searched(self.rig, search.as_ref()),
             search,
             measure: measure?,
             plots,
@@ -242,62 +232,6 @@ impl Reader<'_> {
         }
         let (unit, about) = (key.unit.clone(), key.comment.clone());
         Some(Axis { path: path.to_owned(), values, unit, about })
-    }
-
-    fn search(&mut self, root: &Node) -> Option<Search> {
-        let node = root.child("search")?;
-        let before = self.errors.len();
-        let values = self.section_but(root, "search", &core::search(), "knobs");
-        let kind = text(&values, "search.type")?;
-        let trials = whole(&values, "search.trials")?;
-        if kind == "tune" {
-            let mut entries = Vec::new();
-            if let Some(knobs) = node.child("knobs") {
-                knobs.flatten("", &mut entries);
-            }
-            let knobs: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
-            if knobs.is_empty() && self.errors.len() == before {
-                self.errors
-                    .push(node.error("a search of type \"tune\" needs [search.knobs] with lists of values"));
-            }
-            let metric = self.metric(node, "metric", text(&values, "search.metric")?)?;
-            return Some(Search::Tune { metric, knobs, trials });
-        }
-        let axis = text(&values, "search.axis")?.to_owned();
-        if let Some(key) = self.rig.keys.iter().find(|key| key.path == axis) {
-            if key.kind.accept(&Value::Float(1.0)).is_err() && key.kind.accept(&Value::Int(1)).is_err() {
-                self.errors
-                    .push(node.error(format!("`search.axis`: `{axis}` is no number, so it is no load")));
-            }
-        } else {
-            let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
-            self.errors.push(node.child("axis").unwrap_or(node).error(unknown(&axis, &known)));
-        }
-        let number = |key: &str| values.get(key).and_then(Value::number);
-        let (min, max) = (number("search.min")?, number("search.max")?);
-        if min >= max || min <= 0.0 {
-            self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
-        }
-        let precision = number("search.precision")?;
-        if kind == "knee" {
-            let metric = self.metric(node, "metric", text(&values, "search.metric")?)?;
-            return Some(Search::Knee {
-                axis,
-                min,
-                max,
-                metric,
-                at_most: number("search.at_most")?,
-                precision,
-                trials,
-            });
-        }
-        let loss_ratio = if kind == "ndr" { 0.0 } else { number("search.loss_ratio")? };
-        if self.rig.metric("loss_ratio").is_none() {
-            let sentence =
-                format!("rig \"{}\" measures no `loss_ratio`, which a rate search needs", self.rig.name);
-            self.errors.push(node.error(sentence));
-        }
-        Some(Search::Rate { axis, min, max, loss_ratio, precision, trials })
     }
 
     fn list<'n>(&mut self, root: &'n Node, key: &str) -> &'n [Node] {
@@ -439,25 +373,6 @@ fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
     if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
 }
 
-/// The load of a rate search as an axis without values.
-fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<Axis> {
-    let (Search::Rate { axis, .. } | Search::Knee { axis, .. }) = search? else { return None };
-    let key = rig.keys.iter().find(|key| key.path == *axis)?;
-    let (unit, about) = (key.unit.clone(), key.comment.clone());
-    Some(Axis { path: axis.clone(), values: Vec::new(), unit, about })
-}
-
-fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec<String> {
-    let mut paths: Vec<String> =
-        sweep.iter().flat_map(|sweep| sweep.axes.iter().map(|axis| axis.path.clone())).collect();
-    match search {
-        Some(Search::Rate { axis, .. } | Search::Knee { axis, .. }) => paths.push(axis.clone()),
-        Some(Search::Tune { knobs, .. }) => paths.extend(knobs.iter().map(|knob| knob.path.clone())),
-        None => {}
-    }
-    paths
-}
-
 /// A smoke run: a second a point, one repeat, the ends of each axis and what required expectations need.
 fn shrink(scenario: &mut Scenario) {
     scenario.quick = true;
@@ -491,12 +406,7 @@ fn shrink(scenario: &mut Scenario) {
             .collect();
         axis.values = kept;
     }
-    match &mut scenario.search {
-        Some(Search::Rate { trials, precision, .. } | Search::Knee { trials, precision, .. }) => {
-            *trials = (*trials).min(6);
-            *precision = precision.max(0.1);
-        }
-        Some(Search::Tune { trials, .. }) => *trials = (*trials).min(4),
-        None => {}
+    if let Some(search) = &mut scenario.search {
+        search::shrink(search);
     }
 }

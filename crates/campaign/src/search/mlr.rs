@@ -209,8 +209,16 @@ impl MlrSearch {
             return index;
         }
         match (lower, upper) {
-            (None, None) => self.top,
+            // What cannot be sent says nothing of the way down to what can: by halves, from the smallest load.
+            (None, None) => {
+                if self.unsent.is_some() {
+                    0
+                } else {
+                    self.top
+                }
+            }
             (Some(lower), Some(upper)) => usize::midpoint(lower, upper),
+            (Some(lower), None) if self.unsent.is_some() => (lower + self.top).div_ceil(2),
             (Some(lower), None) => {
                 let last = self.of_class(target, Class::Lower, lower, false);
                 lower.saturating_add(stride(target, last)).min(self.top)
@@ -276,7 +284,7 @@ impl MlrSearch {
                 left -= share;
                 left <= 1e-9
             })
-            .or(full.last())
+            .or_else(|| full.last())
             .map_or(0.0, |(_, loss)| *loss)
     }
 }

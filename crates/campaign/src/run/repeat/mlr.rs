@@ -1,0 +1,92 @@
+//! MLRsearch over a rig's trials.
+
+use crate::record::Recording;
+use crate::rig::{Outcome, RigError};
+use crate::scenario::search::metric;
+use crate::scenario::{Load, Search};
+use crate::search::mlr::{Bounds, Goal, MlrSearch, Reply};
+use crate::search::{Found, Gave};
+use crate::tried;
+use crate::value::format_span;
+
+use super::{Measured, Trials, open, seed_of, unfound};
+
+impl Trials<'_, '_> {
+    pub(super) fn mlr(&mut self, search: &Search, load: &Load) -> Result<Measured, RigError> {
+        let Search::Mlr { loss_ratios, exceed_ratio, sum, initial, budget, .. } = search else {
+            return Err(RigError::Rig("this search has no goals".to_owned()));
+        };
+        let whole = self.start(load)?;
+        let goal = |loss_ratio: &f64| Goal {
+            loss_ratio: *loss_ratio,
+            exceed_ratio: *exceed_ratio,
+            sum: f64::from(*sum),
+        };
+        let goals: Vec<Goal> = loss_ratios.iter().map(goal).collect();
+        let full_trials = budget.as_secs_f64() / self.run.duration.as_secs_f64().max(1e-3);
+        let range = (load.min, load.max);
+        let mut machine = MlrSearch::new(range, load.precision, whole, &goals, *initial, full_trials);
+        let seed = self.run.seed;
+        // The last full trial at each load; a search tries a few dozen loads.
+        let mut last: Vec<(f64, Measured)> = Vec::new();
+        let (mut unsent, mut tried) = (String::new(), Vec::new());
+        while let Some(trial) = machine.next_trial() {
+            // Trials at one load differ as repeats do: a simulated system would otherwise lose the same each time.
+            self.run.seed = seed_of(seed, tried.len(), 0);
+            let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
+                Ok(seen) => seen,
+                Err(ended) => return Ok(ended),
+            };
+            if this.gave == Gave::Unsent {
+                unsent = seen.reason;
+                machine.report(Reply::Unsent);
+                continue;
+            }
+            if this.full() {
+                last.retain(|(load, _)| *load != this.load);
+                last.push((this.load, (seen.outcome, seen.reason, seen.recording)));
+            }
+            machine.report(Reply::Loss(this.value));
+        }
+        let bounds = machine.found();
+        let first = bounds.first().copied().unwrap_or_default();
+        let found = |own: Bounds| Found {
+            lower: own.lower,
+            upper: own.upper,
+            unsent: machine.unsent(),
+            precise: own.precise,
+            trials: machine.trials(),
+        };
+        let within = format!("trials of {} in all", format_span(*budget));
+        if bounds.iter().all(|own| own.lower.or(own.upper).is_none()) && machine.unsent().is_none() {
+            let full = format_span(self.run.duration);
+            let reason =
+                format!("{within} settled no load: `search.budget` is too small for {sum} of {full} each");
+            let mut recording = Recording::default();
+            tried::keep(&mut recording, &tried);
+            return Ok((Outcome::Invalid, reason, recording));
+        }
+        // What is shown of the system itself is a trial at the answer to the first goal that has one.
+        let answer = bounds.iter().find_map(|own| own.lower);
+        let shown = last.into_iter().find(|(load, _)| Some(*load) == answer);
+        let Some((_, (outcome, why, mut recording))) = shown else {
+            return Ok(unfound(search, &found(first), &unsent, &tried));
+        };
+        for (goal, own) in bounds.iter().enumerate() {
+            for (what, value) in [("load", own.lower), ("upper", own.upper), ("throughput", own.throughput)] {
+                recording.metrics.extend(value.map(|value| (metric(goal, what), value)));
+            }
+        }
+        recording.metrics.extend(machine.unsent().map(|load| ("search.unsent".to_owned(), load)));
+        recording.metrics.insert("search.trials".to_owned(), f64::from(machine.trials()));
+        tried::keep(&mut recording, &tried);
+        let reason = bounds.iter().enumerate().find_map(|(goal, own)| {
+            let ratio = loss_ratios.get(goal)?;
+            if own.lower.is_none() {
+                return Some(format!("no load keeps loss_ratio ≤ {ratio}"));
+            }
+            open(&found(*own), load.max, &unsent, &within).map(|why| format!("loss_ratio ≤ {ratio}: {why}"))
+        });
+        Ok((outcome, reason.unwrap_or(why), recording))
+    }
+}

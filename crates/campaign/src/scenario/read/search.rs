@@ -1,0 +1,122 @@
+//! `[search]`.
+
+use crate::description::RigDescription;
+use crate::search::mlr::GOALS_MAX;
+use crate::value::Value;
+
+use super::super::search::{Load, Search};
+use super::super::{Axis, Sweep, core};
+use super::{Node, Reader, Values, text, unknown, whole};
+
+impl Reader<'_> {
+    pub(super) fn search(&mut self, root: &Node) -> Option<Search> {
+        let node = root.child("search")?;
+        let values = self.section_but(root, "search", &core::search(), "knobs");
+        let kind = text(&values, "search.type")?;
+        let trials = whole(&values, "search.trials");
+        if kind == "tune" {
+            return self.tune(node, &values, trials?);
+        }
+        let load = self.load(node, &values)?;
+        let number = |key: &str| values.get(key).and_then(Value::number);
+        if kind == "knee" {
+            let metric = self.metric(node, "metric", text(&values, "search.metric")?)?;
+            return Some(Search::Knee { load, metric, at_most: number("search.at_most")?, trials: trials? });
+        }
+        if self.rig.metric("loss_ratio").is_none() {
+            let sentence =
+                format!("rig \"{}\" measures no `loss_ratio`, which a rate search needs", self.rig.name);
+            self.errors.push(node.error(sentence));
+        }
+        if kind == "mlr" {
+            return Some(Search::Mlr {
+                load,
+                loss_ratios: self.loss_ratios(node, &values)?,
+                exceed_ratio: number("search.exceed_ratio")?,
+                sum: whole(&values, "search.sum")?,
+                initial: number("search.initial")?,
+                budget: values.get("search.budget").and_then(Value::span)?,
+            });
+        }
+        let loss_ratio = if kind == "ndr" { 0.0 } else { number("search.loss_ratio")? };
+        Some(Search::Rate { load, loss_ratio, trials: trials? })
+    }
+
+    fn tune(&mut self, node: &Node, values: &Values, trials: u32) -> Option<Search> {
+        let before = self.errors.len();
+        let mut entries = Vec::new();
+        if let Some(knobs) = node.child("knobs") {
+            knobs.flatten("", &mut entries);
+        }
+        let knobs: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
+        if knobs.is_empty() && self.errors.len() == before {
+            self.errors
+                .push(node.error("a search of type \"tune\" needs [search.knobs] with lists of values"));
+        }
+        let metric = self.metric(node, "metric", text(values, "search.metric")?)?;
+        Some(Search::Tune { metric, knobs, trials })
+    }
+
+    fn load(&mut self, node: &Node, values: &Values) -> Option<Load> {
+        let axis = text(values, "search.axis")?.to_owned();
+        if let Some(key) = self.rig.keys.iter().find(|key| key.path == axis) {
+            if key.kind.accept(&Value::Float(1.0)).is_err() && key.kind.accept(&Value::Int(1)).is_err() {
+                self.errors
+                    .push(node.error(format!("`search.axis`: `{axis}` is no number, so it is no load")));
+            }
+        } else {
+            let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
+            self.errors.push(node.child("axis").unwrap_or(node).error(unknown(&axis, &known)));
+        }
+        let number = |key: &str| values.get(key).and_then(Value::number);
+        let (min, max) = (number("search.min")?, number("search.max")?);
+        if min >= max || min <= 0.0 {
+            self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
+        }
+        Some(Load { axis, min, max, precision: number("search.precision")? })
+    }
+
+    fn loss_ratios(&mut self, node: &Node, values: &Values) -> Option<Vec<f64>> {
+        let Some(Value::List(list)) = values.get("search.loss_ratios") else { return None };
+        let ratios: Vec<f64> = list.iter().filter_map(Value::number).collect();
+        let twice = ratios.iter().enumerate().any(|(at, ratio)| ratios[..at].contains(ratio));
+        if ratios.is_empty() || ratios.len() > GOALS_MAX || twice {
+            self.errors.push(node.child("loss_ratios").unwrap_or(node).error(format!(
+                "`search.loss_ratios` must be 1 to {GOALS_MAX} different ratios, such as [0, 0.005]"
+            )));
+        }
+        Some(ratios)
+    }
+}
+
+/// The load of a rate search as an axis without values.
+pub(super) fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<Axis> {
+    let load = search?.load()?;
+    let key = rig.keys.iter().find(|key| key.path == load.axis)?;
+    let (unit, about) = (key.unit.clone(), key.comment.clone());
+    Some(Axis { path: load.axis.clone(), values: Vec::new(), unit, about })
+}
+
+pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec<String> {
+    let knobs = match search {
+        Some(Search::Tune { knobs, .. }) => knobs.as_slice(),
+        _ => &[],
+    };
+    let axes = sweep.iter().flat_map(|sweep| &sweep.axes).chain(knobs).map(|axis| &axis.path);
+    axes.chain(search.and_then(Search::load).map(|load| &load.axis)).cloned().collect()
+}
+
+/// As little as a smoke run needs.
+pub(super) fn shrink(search: &mut Search) {
+    match search {
+        Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. } => {
+            *trials = (*trials).min(6);
+            load.precision = load.precision.max(0.1);
+        }
+        Search::Mlr { load, sum, .. } => {
+            *sum = (*sum).min(3);
+            load.precision = load.precision.max(0.1);
+        }
+        Search::Tune { trials, .. } => *trials = (*trials).min(4),
+    }
+}

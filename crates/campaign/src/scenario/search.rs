@@ -1,0 +1,133 @@
+//! Searches that a scenario may ask for, and what they add to the metrics of a rig.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{Better, Metric, MetricKind};
+use crate::metrics;
+
+use super::Axis;
+
+/// The setting that a search moves, and between what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// Setting that is the load.
+    pub axis: String,
+    /// Smallest load tried.
+    pub min: f64,
+    /// Largest load tried.
+    pub max: f64,
+    /// Width of the result relative to itself at which the search ends.
+    pub precision: f64,
+}
+
+/// A search within each point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Search {
+    /// The largest load with at most a ratio of loss: NDR with 0, PDR with more.
+    Rate {
+        /// What is moved.
+        #[serde(flatten)]
+        load: Load,
+        /// Lost by sent that is allowed.
+        loss_ratio: f64,
+        /// The most trials.
+        trials: u32,
+    },
+    /// The largest loads of several ratios of loss in one search, from many trials each (MLRsearch).
+    Mlr {
+        /// What is moved.
+        #[serde(flatten)]
+        load: Load,
+        /// Lost by sent that each goal allows.
+        loss_ratios: Vec<f64>,
+        /// Share of the time at a load that may lose more.
+        exceed_ratio: f64,
+        /// Full trials at one load that settle it.
+        sum: u32,
+        /// Length of the first trials, as a share of the full ones.
+        initial: f64,
+        /// The most time of all trials.
+        budget: Duration,
+    },
+    /// The largest load at which a metric keeps an objective.
+    Knee {
+        /// What is moved.
+        #[serde(flatten)]
+        load: Load,
+        /// Metric of the objective.
+        metric: String,
+        /// What it must not exceed.
+        at_most: f64,
+        /// The most trials.
+        trials: u32,
+    },
+    /// The best setting of declared knobs under a budget.
+    Tune {
+        /// Metric to improve, in the direction that the rig says is better.
+        metric: String,
+        /// Knobs and their allowed values.
+        knobs: Vec<Axis>,
+        /// The most trials.
+        trials: u32,
+    },
+}
+
+impl Search {
+    /// The load that is moved; `None`: knobs are tuned.
+    pub fn load(&self) -> Option<&Load> {
+        match self {
+            Self::Rate { load, .. } | Self::Mlr { load, .. } | Self::Knee { load, .. } => Some(load),
+            Self::Tune { .. } => None,
+        }
+    }
+
+    /// How many goals an MLRsearch has; 0: it is another search.
+    pub(crate) fn mlr_goals(&self) -> usize {
+        if let Self::Mlr { loss_ratios, .. } = self { loss_ratios.len() } else { 0 }
+    }
+
+    /// Each metric that a load must keep and the most that it may be, the first goal first; none: knobs are tuned.
+    pub fn goals(&self) -> Vec<(&str, f64)> {
+        match self {
+            Self::Rate { loss_ratio, .. } => vec![("loss_ratio", *loss_ratio)],
+            Self::Mlr { loss_ratios, .. } => loss_ratios.iter().map(|ratio| ("loss_ratio", *ratio)).collect(),
+            Self::Knee { metric, at_most, .. } => vec![(metric, *at_most)],
+            Self::Tune { .. } => Vec::new(),
+        }
+    }
+}
+
+/// Name of what was found (`load`, `upper`, `throughput`) for a goal, from 0.
+pub fn metric(goal: usize, what: &str) -> String {
+    match goal {
+        0 => format!("search.{what}"),
+        _ => format!("search.goal_{}.{what}", goal + 1),
+    }
+}
+
+/// What a search adds to the metrics of a rig; `goals`: of an MLRsearch, otherwise 0.
+pub(crate) fn metrics(goals: usize) -> Vec<Metric> {
+    let mut all = metrics! {
+        Scalar Higher "search.load" "" "the largest load that passed a full trial";
+        Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
+        Scalar Higher "search.unsent" "" "the smallest load that the generator could not send, if it ended the search";
+        Scalar Higher "search.best" "" "the metric at the best setting of the knobs";
+        Scalar Lower "search.trials" "" "trials that the search took";
+        Series Neither "search.tried" "" "what was tried, trial by trial";
+    };
+    for goal in 0..goals {
+        let comments = [
+            ("load", "the largest load that keeps the goal"),
+            ("upper", "the smallest load that does not"),
+            ("throughput", "what goes through at the largest load that keeps the goal"),
+        ];
+        for (what, comment) in comments.into_iter().skip(if goal == 0 { 2 } else { 0 }) {
+            let comment = format!("{comment} (goal {})", goal + 1);
+            all.push(Metric::new(&metric(goal, what), "", MetricKind::Scalar, Better::Higher, &comment));
+        }
+    }
+    all
+}
