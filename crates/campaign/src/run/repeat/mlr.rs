@@ -72,13 +72,7 @@ impl Trials<'_, '_> {
         let Some((_, (outcome, why, mut recording))) = shown else {
             return Ok(unfound(search, &found(first), &unsent, &tried));
         };
-        for (goal, own) in bounds.iter().enumerate() {
-            for (what, value) in [("load", own.lower), ("upper", own.upper), ("throughput", own.throughput)] {
-                recording.metrics.extend(value.map(|value| (metric(goal, what), value)));
-            }
-        }
-        recording.metrics.extend(machine.unsent().map(|load| ("search.unsent".to_owned(), load)));
-        recording.metrics.insert("search.trials".to_owned(), f64::from(machine.trials()));
+        put(&mut recording, &bounds, &machine);
         tried::keep(&mut recording, &tried);
         let reason = bounds.iter().enumerate().find_map(|(goal, own)| {
             let ratio = loss_ratios.get(goal)?;
@@ -89,4 +83,16 @@ impl Trials<'_, '_> {
         });
         Ok((outcome, reason.unwrap_or(why), recording))
     }
+}
+
+/// Each goal's bounds, and what bounds them all.
+fn put(recording: &mut Recording, bounds: &[Bounds], machine: &MlrSearch) {
+    let metrics = &mut recording.metrics;
+    for (goal, own) in bounds.iter().enumerate() {
+        for (what, value) in [("load", own.lower), ("upper", own.upper), ("throughput", own.throughput)] {
+            metrics.extend(value.map(|value| (metric(goal, what), value)));
+        }
+    }
+    metrics.extend(machine.unsent().map(|load| ("search.unsent".to_owned(), load)));
+    metrics.insert("search.trials".to_owned(), f64::from(machine.trials()));
 }
