@@ -16,6 +16,8 @@ pub(crate) enum Peer {
     Flexric,
     /// ns-O-RAN's simulated base stations
     NsOran,
+    /// O-RAN SC's xApps, srsRAN's among them
+    OranSc,
 }
 
 /// What each reads: `{ip}` and `{port}` are the RIC's, `#` or `//` begins what is for people.
@@ -81,8 +83,25 @@ const NS_ORAN: &str = "\
 # listens for base stations at {port}: --ns3::MmWaveHelper::E2Port={port}, or ranlab ric with --e2 at 36422 and --e42 elsewhere.
 ";
 
+const ORAN_SC: &str = "\
+# This RIC for xApps on this machine; for others add --trust THEIR-ADDRESS, and take an address of this machine's for 127.0.0.1:
+#   ranlab ric --http 127.0.0.1:8088 --rmr 127.0.0.1:4560
+# The xApp: subscriptions go to http://127.0.0.1:8088/ric/v1, E2 manager's /v1/nodeb/states is there as well (srsRAN's xAppBase has
+# 10.0.2.13:8088 and itself, 10.0.2.20, in its source). Only controls need a route, in a file of these lines:
+newrt|start
+rte|12040|127.0.0.1:4560
+newrt|end
+# Its environment; where its libraries are, librmr_si.so and libriclibe2ap.so, which no Python package has:
+export RMR_SEED_RT=THAT-FILE RMR_RTG_SVC=-1 RMR_SRC_ID=THE-XAPPS-ADDRESS LD_LIBRARY_PATH=THEIR-FOLDER
+# Nodes are called by their inventory_name (curl -s http://127.0.0.1:8088/v1/nodeb/states). A second xApp on one machine needs another
+# RMR port, and another RMR_CTL_PORT than 4561.
+";
+
 /// The configuration to paste, for a RIC that listens at these places.
 pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
+    if peer == Peer::OranSc {
+        return ORAN_SC.to_owned();
+    }
     let (ip, port) = reached(e2);
     let open = matches!(ip.as_str(), "0.0.0.0" | "::");
     let told = if open { "THIS-MACHINE'S-ADDRESS".to_owned() } else { ip.clone() };
@@ -93,7 +112,7 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
         Peer::Srsran => (SRSRAN, "#"),
         Peer::Ocudu => (OCUDU, "#"),
         Peer::Flexric => (FLEXRIC, "#"),
-        Peer::NsOran => (NS_ORAN, "#"),
+        Peer::NsOran | Peer::OranSc => (NS_ORAN, "#"),
     };
     let head = format!(
         "{comment} It speaks SCTP: ranlab ric --e2 sctp://{ip}:{port}, where the kernel has SCTP (ranlab doctor tells); else\n\
@@ -130,7 +149,8 @@ mod tests {
 
     #[test]
     fn every_peer_gets_the_rics_address_and_nothing_is_left_open() {
-        for peer in Peer::value_variants() {
+        assert!(text(Peer::OranSc, &[]).contains("rte|12040|127.0.0.1:4560"));
+        for peer in Peer::value_variants().iter().filter(|peer| **peer != Peer::OranSc) {
             let text = text(*peer, &at("tcp://10.1.2.3:36499"));
             assert!(
                 text.contains("10.1.2.3") && !text.contains(['\u{7b}', '\u{7d}']) || *peer == Peer::Oai,

@@ -34,6 +34,8 @@ pub mod redis;
 #[cfg(feature = "serve")]
 pub mod rest;
 #[cfg(feature = "serve")]
+pub mod rmr;
+#[cfg(feature = "serve")]
 mod server;
 pub mod slicing;
 pub mod southbound;

@@ -7,6 +7,7 @@
 //! | `/v1/nodes` | base stations; the iApp's, if it has some: then the RIC's are at `/v1/ric/nodes` alone |
 //! | `/v1/subscriptions`, `/v1/control`, `/v1/indications` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
+//! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
 //! | `/v1/iapps/NAME/…` | any iApp |
 //! | `/v1/…`, `/v1/events` | the iApp beside it |
 //!
@@ -19,7 +20,7 @@ use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
 use crate::guard::{check_host, problem};
 use crate::stream;
-use crate::token::Token;
+use crate::token::{Token, Trust};
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
@@ -54,8 +55,10 @@ pub struct RestConfig {
     pub address: SocketAddr,
     /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
     pub hosts: Vec<String>,
-    /// What whoever asks has to know; needed beyond loopback.
+    /// What whoever asks has to know.
     pub token: Option<Token>,
+    /// Who need not know it. Beyond loopback one of the two is needed.
+    pub trust: Option<Trust>,
     /// An iApp whose resources are served beside the console's.
     pub iapp: Option<Resources>,
     /// The RIC's console: [`mod@console`].
@@ -96,8 +99,8 @@ struct Served {
 /// It cannot listen there; or others than this machine could ask, and there is no token.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
-    if !address.ip().is_loopback() && config.token.is_none() {
-        let why = "others than this machine could ask there: it takes a token (--http-token-file)";
+    if !address.ip().is_loopback() && config.token.is_none() && config.trust.is_none() {
+        let why = "others than this machine could ask there: it takes a token (--http-token-file), or a list of who may (--trust)";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let openapi = config.iapp.as_ref().map(|own| own.openapi);
@@ -130,7 +133,7 @@ async fn respond(
 ) -> Result<Response, Response> {
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
-    if uri.path() != "/healthz" && config.token.as_ref().is_some_and(|token| !token.is_borne(headers)) {
+    if uri.path() != "/healthz" && !may_ask(config, peer, headers) {
         return Err(unauthorized());
     }
     let wanted = match *method {
@@ -166,6 +169,17 @@ async fn respond(
     }
 }
 
+/// Whether somebody is heard: by the token, by address, or because nobody else could come here.
+fn may_ask(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
+    match (&config.token, &config.trust) {
+        (None, None) => true,
+        (None, trust) => Trust::holds(trust.as_ref(), peer),
+        (Some(token), trust) => {
+            token.is_borne(headers) || trust.as_ref().is_some_and(|trust| trust.lists(peer))
+        }
+    }
+}
+
 /// What is read without asking an iApp; `None` if the path is none of these.
 async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<Option<Response>, Response> {
     let nodes =
@@ -178,7 +192,8 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
         }
         "/openapi.json" => json(served.description.clone()),
         "/metrics" => {
-            let text = metrics::text(&snapshot(served).await?, &served.config.console.feed.counts());
+            let console = &served.config.console;
+            let text = metrics::text(&snapshot(served).await?, &console.feed.counts(), &console.rmr.counts());
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
         }
         "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),
@@ -193,12 +208,24 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
                 .ask(|ric| ric.read(|ric| console::nodes::nodes(&ric.snapshot(), ranlab_sdk::now())));
             json(told.await?.to_string())
         }
-        _ => return Ok(None),
+        path => match path.strip_prefix("/v1/nodeb/") {
+            Some(name) => nodeb(&snapshot(served).await?, name)?,
+            None => return Ok(None),
+        },
     }))
 }
 
 async fn snapshot(served: &Served) -> Result<RicSnapshot, Response> {
     served.desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
+}
+
+/// Base stations as O-RAN SC's E2 manager shows them: all, or one by its name.
+fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
+    if name == "states" {
+        return Ok(json(console::nodes::states(snapshot).to_string()));
+    }
+    let unknown = || problem(StatusCode::NOT_FOUND, "no node is called so; /v1/nodeb/states says which are");
+    console::nodes::nodeb(snapshot, name).map(|found| json(found.to_string())).ok_or_else(unknown)
 }
 
 /// Which iApp answers, and what it is asked for.

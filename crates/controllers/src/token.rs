@@ -1,7 +1,9 @@
 //! A secret that whoever asks over HTTP has to know (RFC 6750).
 use axum::http::{HeaderMap, header};
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Octets of the shortest token.
 const TOKEN_MIN: usize = 16;
@@ -15,6 +17,33 @@ pub struct Token(String);
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
+    }
+}
+
+/// Addresses beyond this machine that are heard without a secret.
+#[derive(Clone)]
+pub struct Trust(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trust")
+    }
+}
+
+impl Trust {
+    /// Those of which `holds` says so.
+    pub fn new(holds: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(holds))
+    }
+
+    /// Whether an address is one of them.
+    pub(crate) fn lists(&self, address: IpAddr) -> bool {
+        (self.0)(address.to_canonical())
+    }
+
+    /// Whether it is, or this machine's loopback.
+    pub(crate) fn holds(trust: Option<&Self>, address: IpAddr) -> bool {
+        address.to_canonical().is_loopback() || trust.is_some_and(|trust| trust.lists(address))
     }
 }
 

@@ -5,9 +5,13 @@ mod lab;
 use lab::Lab;
 use ranlab_controllers::console::{Console, ConsoleHandle, Filter, Line, Listener, Notification};
 use ranlab_e2::ric::Method;
-use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_wire::e2ap::{
+    GlobalE2NodeId, Message as E2ap, Plmn, RicControlAckRequest, RicControlRequest, RicRequestId, Version,
+    decode, encode, fast,
+};
 use ranlab_wire::e2sm::slice::SliceModel;
-use ranlab_wire::e2sm::{Model, slice};
+use ranlab_wire::e2sm::{Form, Model, slice};
+use ranlab_wire::rmr::{INDICATION, Message};
 use serde_json::{Value as Json, json};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -118,10 +122,8 @@ fn a_command_by_names_or_in_octets_is_acknowledged_or_refused_in_the_base_statio
         json!({ "add": { "id": 3, "label": "", "scheduler": "pf", "parameters": { "capacity": 1 } } });
     let (status, refused) = post(&mut lab, "control", &control(third));
     assert_eq!((status, &refused["outcome"]["reason"]), (409, &json!("overcommitted")), "{refused}");
-    let by_names =
-        ranlab_wire::e2sm::Form::Fields(vec![("delete".into(), ranlab_wire::e2sm::Form::Integer(2))]);
-    let (_, octets) =
-        SliceModel.control(SliceModel.encoding(), ranlab_wire::e2sm::Form::Null, by_names).unwrap();
+    let by_names = Form::Fields(vec![("delete".into(), Form::Integer(2))]);
+    let (_, octets) = SliceModel.control(SliceModel.encoding(), Form::Null, by_names).unwrap();
     let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let (status, _) = post(&mut lab, "control", &control(digits.into()));
     assert_eq!((status, lab.stations[0].cell.state().set.slices.len()), (200, 1));
@@ -267,4 +269,81 @@ fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
     lab.pass(Duration::from_secs(8));
     let (status, said) = lab.ended();
     assert_eq!(status, 504, "{said}");
+}
+
+fn oran_xapp(lab: &mut Lab, rmr_port: u16) {
+    let mut body = oran(8_091, &trigger());
+    body["ClientEndpoint"]["RMRPort"] = rmr_port.into();
+    let (status, made) = post(lab, "oran/subscriptions/127.0.0.1", &body);
+    assert_eq!(status, 201, "{made}");
+}
+
+fn sent(handle: &ConsoleHandle, port: u16) -> Option<Message> {
+    let to = ([127, 0, 0, 1], port).into();
+    match handle.rmr.poll_next(to, &mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(octets) => Some(Message::decode(&octets).unwrap().unwrap().0),
+        Poll::Pending => None,
+    }
+}
+
+/// As O-RAN SC's E2 termination sends them: the subscription's number is the request's instance.
+#[test]
+fn who_subscribed_in_o_ran_scs_form_is_sent_indications_over_rmr() {
+    let (mut lab, handle) = lab();
+    oran_xapp(&mut lab, 4_561);
+    lab.pass(300 * MS);
+    assert_eq!(sent(&handle, 4_561), None, "nobody carries messages yet");
+    handle.rmr.open("127.0.0.1:4560".to_owned());
+    lab.pass(300 * MS);
+    let fresh = handle.rmr.poll_fresh(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(fresh, Poll::Ready(([127, 0, 0, 1], 4_561).into()));
+    let told = notified(&handle).unwrap().body;
+    let ours = &told["SubscriptionInstances"][0]["E2EventInstanceId"];
+    let message = sent(&handle, 4_561).unwrap();
+    assert_eq!((message.kind, json!(message.subscription), message.call), (INDICATION, ours.clone(), 0));
+    assert_eq!((&*message.meid, &*message.source), ("gnb_505_001_00000005", "127.0.0.1:4560"));
+    let indication = fast::Indication::decode(&message.payload).unwrap();
+    assert_eq!((indication.request_id.requestor, json!(indication.request_id.instance)), (123, ours.clone()));
+    assert!(SliceModel.check(SliceModel.encoding(), indication.header, indication.message).is_ok());
+    // One that does not read misses the oldest, and that is counted; one whose connection ends, what waited for it.
+    let queued = std::iter::from_fn(|| sent(&handle, 4_561)).count() as u64;
+    assert!(queued >= 1);
+    lab.pass(Duration::from_secs(150));
+    let dropped = handle.rmr.counts().dropped;
+    assert!(dropped > 100, "{dropped}");
+    handle.rmr.close(([127, 0, 0, 1], 4_561).into(), 1);
+    assert_eq!(handle.rmr.counts().dropped, dropped + 1_024 + 1);
+}
+
+#[test]
+fn a_control_over_rmr_is_answered_with_the_askers_own_request_id() {
+    let (mut lab, _) = lab();
+    let form: Json = serde_json::from_str(HALVES).unwrap();
+    let (status, _) = post(&mut lab, "control", &control(form));
+    assert_eq!(status, 200);
+    let delete = |slice: i128| {
+        let by_names = Form::Fields(vec![("delete".into(), Form::Integer(slice))]);
+        SliceModel.control(SliceModel.encoding(), Form::Null, by_names).unwrap()
+    };
+    let mut ask = |meid: &str, function_id, slice| {
+        let ((header, message), call_process_id) = (delete(slice), None);
+        let request_id = RicRequestId { requestor: 7, instance: 0 };
+        let ack_request = Some(RicControlAckRequest::Ack);
+        let request =
+            RicControlRequest { request_id, function_id, call_process_id, header, message, ack_request };
+        let pdu = encode(&E2ap::RicControlRequest(request), Version::V2_03).unwrap();
+        lab.ask_octets((0, 0), Method::Post, &format!("rmr/{meid}"), pdu.into())
+    };
+    let answer = |body| decode(&body, Version::V2_03).unwrap().message;
+    let slices = slice::DEFAULT_FUNCTION_ID;
+    let (status, body) = ask("gnb_505_001_00000005", slices, 2);
+    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("no acknowledgement") };
+    assert_eq!((status, done.request_id), (200, RicRequestId { requestor: 7, instance: 0 }));
+    for (function, slice, outcome) in [(slices, 9, true), (4_000, 1, false)] {
+        let (status, body) = ask("gnb_505_001_00000005", function, slice);
+        let E2ap::RicControlFailure(failure) = answer(body) else { panic!("no failure") };
+        assert_eq!((status, failure.request_id.requestor, failure.outcome.is_some()), (409, 7, outcome));
+    }
+    assert_eq!(ask("gnb_505_001_00000009", slices, 1).0, 404);
+    assert_eq!(lab.ask_octets((0, 0), Method::Post, "rmr/gnb_505_001_00000005", vec![0; 9].into()).0, 400);
 }

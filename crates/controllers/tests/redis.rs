@@ -1,6 +1,6 @@
 //! The bus over a real Redis server, where `REDIS_SERVER` names one or the path has `redis-server`.
 #![cfg(feature = "redis")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::redis::{RedisBus, listen};

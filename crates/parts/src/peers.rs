@@ -40,7 +40,8 @@ impl Allowed {
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
     }
 
-    fn holds(&self, ip: IpAddr) -> bool {
+    /// Whether an address lies within.
+    pub fn holds(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         match (self.network, ip) {
             (IpAddr::V4(network), IpAddr::V4(ip)) => {

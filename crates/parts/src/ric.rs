@@ -9,7 +9,8 @@ use ranlab_campaign::schema::Kind;
 use ranlab_controllers::console::ConsoleHandle;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
-use ranlab_controllers::token::Token;
+use ranlab_controllers::rmr::{self, RmrConfig};
+use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, Side};
@@ -48,6 +49,10 @@ config! {
         http: Option<SocketAddr> = None, wiring();
         /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
         http_token_file: Option<PathBuf> = None, local();
+        /// exchange RMR messages with O-RAN SC's xApps here: indications to who subscribed over HTTP, controls from them
+        rmr: Option<SocketAddr> = None, wiring();
+        /// who may ask over HTTP without the token, and speak RMR, besides this machine; repeatable
+        trust: Vec<Allowed> = Vec::new(), wiring();
         /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP, TLS or SCTP; repeatable [default: all that can reach the listener]
@@ -120,7 +125,7 @@ pub struct RicReport {
 pub struct Ric {
     /// What the SDK offers of it.
     pub handle: RicHandle,
-    /// Where it listens, by name (`e2`, `e42`, `http`), in that order.
+    /// Where it listens, by name (`e2`, `e42`, `http`, `rmr`), in that order.
     pub bound: Vec<(&'static str, String)>,
     inside: Vec<Inside>,
     at_begin: RicReport,
@@ -157,7 +162,14 @@ impl Ric {
         let mut ric =
             Self { handle, bound, inside, at_begin: RicReport::default(), console: None, _folder: folder };
         if let Some(address) = part.http {
-            ric.serve("http", Door::new(address, &part.host, part.http_token_file.as_deref())?, None).await?;
+            let door = Door::new(address, &part.host, part.http_token_file.as_deref())?;
+            ric.serve("http", door.trusting(trust(&part.trust)), None).await?;
+        }
+        if let Some(address) = part.rmr {
+            if part.http.is_none() {
+                return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
+            }
+            ric.serve_rmr(address, trust(&part.trust)).await?;
         }
         Ok(ric)
     }
@@ -172,13 +184,21 @@ impl Ric {
         door: Door,
         iapp: Option<Resources>,
     ) -> Result<(), Trouble> {
-        let Door { address, hosts, token } = door;
+        let Door { address, hosts, token, trust } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let config = RestConfig { address, hosts, token, iapp, console };
+        let config = RestConfig { address, hosts, token, trust, iapp, console };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
             served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
         self.bound.push((name, format!("http://{served}")));
+        Ok(())
+    }
+
+    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<(), Trouble> {
+        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
+        let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;
+        let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));
+        self.bound.push(("rmr", served.map_err(cannot)?.to_string()));
         Ok(())
     }
 
@@ -210,13 +230,26 @@ pub(crate) struct Door {
     address: SocketAddr,
     hosts: Vec<String>,
     token: Option<Token>,
+    trust: Option<Trust>,
+}
+
+/// A list of who is trusted; nobody if it is empty.
+fn trust(list: &[Allowed]) -> Option<Trust> {
+    let list = list.to_vec();
+    (!list.is_empty()).then(|| Trust::new(move |peer| list.iter().any(|allowed| allowed.holds(peer))))
 }
 
 impl Door {
     /// # Errors
     /// The file holds no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
-        Ok(Self { address, hosts: hosts.to_vec(), token: token.map(Token::read).transpose().map_err(rig)? })
+        let token = token.map(Token::read).transpose().map_err(rig)?;
+        Ok(Self { address, hosts: hosts.to_vec(), token, trust: None })
+    }
+
+    /// These need not know the token.
+    fn trusting(self, trust: Option<Trust>) -> Self {
+        Self { trust, ..self }
     }
 }
 

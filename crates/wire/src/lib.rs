@@ -12,6 +12,7 @@
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
+//! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
 //! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
 #![deny(missing_docs)]
 
@@ -36,6 +37,7 @@ pub mod if4p5;
 pub mod packet;
 pub mod per;
 pub mod pfcp;
+pub mod rmr;
 mod time;
 
 pub use bytes::Bytes;

@@ -1,5 +1,5 @@
 //! What a RIC counts, in Prometheus' text format 0.0.4.
-use super::FeedCounts;
+use super::{FeedCounts, RmrCounts};
 use ranlab_e2::ric::{NodeSnapshot, RicCounters, RicSnapshot, Side};
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use std::fmt::Write;
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All that is counted.
-pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts) -> String {
+pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts, rmr: &RmrCounts) -> String {
     let mut out = Text(String::new());
     states(&mut out, snapshot);
     for (name, help, value) in counted(&snapshot.counters) {
@@ -27,6 +27,16 @@ pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts) -> String {
     out.metric("ranlab_feed_lines_dropped_total", help, "counter", one(feed.dropped));
     let help = "Listeners let go because they did not read at all.";
     out.metric("ranlab_feed_listeners_let_go_total", help, "counter", one(feed.let_go));
+    let RmrCounts { sent, dropped, received, ignored, refused } = *rmr;
+    for (name, help, value) in [
+        ("sent", "RMR messages that xApps' sockets took.", sent),
+        ("dropped", "RMR messages that xApps did not read in time, or that found none.", dropped),
+        ("received", "RMR messages received.", received),
+        ("ignored", "RMR messages received that nobody here answers.", ignored),
+        ("refused", "RMR connections refused, or ended for what they sent.", refused),
+    ] {
+        out.metric(&format!("ranlab_rmr_{name}_total"), help, "counter", one(value));
+    }
     out.0
 }
 
@@ -197,9 +207,14 @@ mod tests {
     #[test]
     fn every_metric_has_help_and_type_and_counters_end_in_total() {
         let ric = Ric::new(RicConfig::default());
-        let text = text(&ric.snapshot(), &FeedCounts { listeners: 1, lines: 2, dropped: 3, let_go: 4 });
+        let text = text(
+            &ric.snapshot(),
+            &FeedCounts { listeners: 1, lines: 2, dropped: 3, let_go: 4 },
+            &RmrCounts { sent: 5, ..RmrCounts::default() },
+        );
         lint(&text);
         assert!(text.contains("\nranlab_feed_lines_dropped_total 3\n"), "{text}");
+        assert!(text.contains("\nranlab_rmr_sent_total 5\n"), "{text}");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
 //! | `oran/subscriptions/ADDRESS` | | makes several for who asks from there | |
 //! | `oran/subscriptions/ID` | | | ends them |
+//! | `rmr/MEID` | | commands a base station: the body is a PDU, and so is the answer's | |
 //!
 //! Indications go to whoever [listens](Feed::listen). What a RIC shows of itself needs no iApp: [`nodes`], [`metrics`].
 mod control;
@@ -18,12 +19,15 @@ mod json;
 pub mod metrics;
 pub mod nodes;
 mod oran;
+mod rmr;
 mod subscriptions;
 
 pub use feed::{Feed, FeedCounts, Filter, Line, Listener};
 pub use oran::Notification;
+pub use rmr::{Rmr, RmrCounts};
 
 use crate::north::{Done, Fault, conclude, missing, segments};
+use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest, RequestHandle,
@@ -77,6 +81,8 @@ pub struct Console {
     last_effect: u64,
     feed: Feed,
     notifications: Arc<Mutex<oran::Notifications>>,
+    rmr: Rmr,
+    rmr_controls: BTreeMap<RequestHandle, rmr::Asked>,
 }
 
 /// What is taken from a [`Console`] without asking: its feed, and what it owes to subscribers in O-RAN SC's form.
@@ -84,6 +90,8 @@ pub struct Console {
 pub struct ConsoleHandle {
     /// Its indications.
     pub feed: Feed,
+    /// Its messages to xApps of O-RAN SC.
+    pub rmr: Rmr,
     notifications: Arc<Mutex<oran::Notifications>>,
 }
 
@@ -97,8 +105,9 @@ impl ConsoleHandle {
 impl Console {
     /// A console and its handle.
     pub fn new() -> (Self, ConsoleHandle) {
-        let (feed, notifications) = (Feed::default(), Arc::default());
-        let handle = ConsoleHandle { feed: feed.clone(), notifications: Arc::clone(&notifications) };
+        let (feed, rmr, notifications) = (Feed::default(), Rmr::default(), Arc::default());
+        let handle =
+            ConsoleHandle { feed: feed.clone(), rmr: rmr.clone(), notifications: Arc::clone(&notifications) };
         let console = Self {
             models: MODELS,
             nodes: BTreeMap::new(),
@@ -112,6 +121,8 @@ impl Console {
             last_effect: 0,
             feed,
             notifications,
+            rmr,
+            rmr_controls: BTreeMap::new(),
         };
         (console, handle)
     }
@@ -142,6 +153,7 @@ impl Console {
                 out.reply(request.reply(204, ""));
                 Ok(Done::Later)
             }
+            (["rmr", meid], Post) => self.rmr_control(meid, request, out),
             (["subscriptions"], _) => Err(Fault::method("GET, POST")),
             (["oran", "subscriptions"], _) => Err(Fault::method("GET")),
             (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
@@ -210,6 +222,11 @@ fn reply(token: u64, status: u16, body: &Json) -> NorthboundReply {
     NorthboundReply { token, status, body: body.to_string().into() }
 }
 
+/// A reply of octets that are no JSON.
+fn reply_octets(token: u64, status: u16, body: Option<Bytes>) -> NorthboundReply {
+    NorthboundReply { token, status, body: body.unwrap_or_default() }
+}
+
 impl IApp for Console {
     fn name(&self) -> &str {
         NAME
@@ -233,7 +250,10 @@ impl IApp for Console {
             IAppInput::Indication { subscription, indication, .. } => {
                 self.hear(now, subscription, &indication, out);
             }
-            IAppInput::ControlDone { request, outcome } => self.controlled(request, outcome, out),
+            IAppInput::ControlDone { request, outcome } => match self.rmr_controls.remove(&request) {
+                Some(asked) => out.reply(asked.answered(outcome)),
+                None => self.controlled(request, outcome, out),
+            },
             IAppInput::Timer(effect) => self.effect_expired(effect, out),
             IAppInput::Northbound(request) => {
                 let done = self.northbound(now, request, out);

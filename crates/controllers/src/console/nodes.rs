@@ -115,6 +115,53 @@ fn name(definition: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.iter().map(|octet| char::from(*octet)).collect())
 }
 
+/// What O-RAN SC's E2 manager lists at `/v1/nodeb/states`: nodes that have a name there.
+pub fn states(snapshot: &RicSnapshot) -> Json {
+    let state = |node: &NodeSnapshot| {
+        let mut state = json!({ "inventoryName": inventory_name(&node.info.id)? });
+        state["globalNbId"] = global_nb_id(&node.info.id);
+        state["connectionStatus"] = connection_status(node).into();
+        Some(state)
+    };
+    snapshot.nodes.iter().filter_map(state).collect()
+}
+
+/// What it says at `/v1/nodeb/NAME`; `None`: nobody is called so.
+pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
+    let node = snapshot.nodes.iter().find(|node| inventory_name(&node.info.id).as_deref() == Some(name))?;
+    let function = |function: &RanFunctionItem| {
+        json!({
+            "ranFunctionId": function.id,
+            "ranFunctionDefinition": super::json::hex(&function.definition),
+            "ranFunctionRevision": function.revision,
+            "ranFunctionOid": function.oid,
+        })
+    };
+    Some(json!({
+        "ranName": name,
+        "connectionStatus": connection_status(node),
+        "globalNbId": global_nb_id(&node.info.id),
+        "nodeType": "GNB",
+        "gnb": {
+            "ranFunctions": node.info.functions.iter().map(function).collect::<Vec<_>>(),
+            "nodeType": node.info.kind.name(),
+        },
+    }))
+}
+
+fn connection_status(node: &NodeSnapshot) -> &'static str {
+    if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
+}
+
+/// The network's identity as its octets' digits, and the gNB's as its bits.
+fn global_nb_id(id: &GlobalE2NodeId) -> Json {
+    let GlobalE2NodeId::Gnb(gnb) = id else { return Json::Null };
+    let bits = gnb.gnb.gnb_id;
+    let bits: String =
+        (0..bits.len_bits).rev().map(|bit| char::from(b'0' + (bits.value >> bit & 1) as u8)).collect();
+    json!({ "plmnId": super::json::hex(&gnb.gnb.plmn.0), "nbId": bits })
+}
+
 /// The name that O-RAN SC gives a gNB or its DU, e.g. `gnb_505_001_00000001`.
 pub fn inventory_name(id: &GlobalE2NodeId) -> Option<String> {
     let GlobalE2NodeId::Gnb(gnb) = id else { return None };

@@ -189,6 +189,12 @@ impl Console {
         Ok(())
     }
 
+    /// Where the asker of a request wants its RMR messages, and how it called the node.
+    pub(super) fn rmr_of(&self, id: u32) -> Option<(SocketAddr, &str)> {
+        let group = self.groups.get(&id)?;
+        Some((SocketAddr::new(group.asker, group.endpoint.rmr_port?), &group.meid))
+    }
+
     /// A subscription of a request was taken, or is no more.
     pub(super) fn tell_group(&mut self, id: u32, ours: u32, ended: Option<Cause>) {
         let Some(group) = self.groups.get_mut(&id) else { return };

@@ -175,7 +175,8 @@ impl Console {
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {
-            self.last_id = self.last_id.wrapping_add(1);
+            // E2's instance ids have 16 bits, and xApps of O-RAN SC know their subscriptions by them.
+            self.last_id = self.last_id % u32::from(u16::MAX) + 1;
             if !self.subscriptions.contains_key(&self.last_id) {
                 break self.last_id;
             }
@@ -302,8 +303,10 @@ impl Console {
         }
         let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
         self.feed.tell(now, &about, || Line::Indication(told(held, id, indication).to_string().into()));
-        if let Asker::Effect(effect) = held.asker {
-            self.hear_effect(effect, indication, out);
+        match held.asker {
+            Asker::Effect(effect) => self.hear_effect(effect, indication, out),
+            Asker::Group(group) => self.tell_rmr(group, id, indication),
+            Asker::Waits(_) | Asker::Answered => {}
         }
     }
 }

@@ -282,15 +282,27 @@ impl Lab {
         path: &str,
         body: &str,
     ) -> (u16, Json) {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let reply = self.ask_octets((seat, iapp), method, path, body);
+        (reply.0, serde_json::from_slice(&reply.1).unwrap())
+    }
+
+    /// As [`ask_at`](Self::ask_at), in octets that are no JSON.
+    pub(crate) fn ask_octets(
+        &mut self,
+        (seat, iapp): (usize, usize),
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> (u16, Bytes) {
         self.tokens += 1;
         let (token, path) = (self.tokens, path.to_owned());
-        let body = Bytes::copy_from_slice(body.as_bytes());
         let Seat { ric, iapps, .. } = &mut self.rics[seat];
         ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body });
         self.settle();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.token, self.replies.len()), (token, 0));
-        (reply.status, serde_json::from_slice(&reply.body).unwrap())
+        (reply.status, reply.body)
     }
 
     /// Asks the first controller's iApp for what takes time: [`ended`](Self::ended) has the answer.
