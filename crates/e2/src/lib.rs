@@ -34,6 +34,7 @@ macro_rules! changed_by {
 pub mod agent;
 #[cfg(any(feature = "agent", feature = "xapp"))]
 mod backoff;
+pub mod effect;
 mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
