@@ -203,7 +203,7 @@ impl<M: ServiceModel> Stream for Reports<M> {
 impl<M> Drop for Reports<M> {
     fn drop(&mut self) {
         self.xapp.unsubscribe_all(self.standing);
-        self.xapp.unroute(self.standing);
+        self.xapp.unroute(self.standing.into());
     }
 }
 

@@ -10,7 +10,7 @@ use ranlab_e2::xapp::{
     SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId};
+use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -105,8 +105,7 @@ impl XappHandle {
         actions: Vec<ActionToBeSetup>,
     ) -> Result<Subscription, SubscriptionError> {
         let handle = self.request_subscription(node, function, event_trigger, actions)?;
-        let outcome = self.mail.subscriptions.wait(handle);
-        self.answer(outcome).await.unwrap_or(Err(SubscriptionError::Ended))
+        self.admitted(handle).await
     }
 
     /// As [`subscribe`](Self::subscribe); the outcome is an event.
@@ -235,13 +234,38 @@ impl XappHandle {
         actions: Vec<ActionToBeSetup>,
     ) -> Result<(StandingHandle, Rc<Inbox<XappEvent>>), SubscribeError> {
         let standing = self.subscribe_all_raw(function, event_trigger, actions)?;
-        let inbox = Rc::new(Inbox::new(is_indication));
-        self.mail.routes.borrow_mut().push((standing, Rc::clone(&inbox)));
-        Ok((standing, inbox))
+        Ok((standing, self.route(standing.into())))
     }
 
-    pub(crate) fn unroute(&self, standing: StandingHandle) {
-        self.mail.routes.borrow_mut().retain(|(of, _)| *of != standing);
+    /// As [`request_subscription`](Self::request_subscription), with a queue of its own for the indications.
+    pub(crate) fn subscribe_one_routed(
+        &self,
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
+        event_trigger: Bytes,
+        actions: Vec<ActionToBeSetup>,
+    ) -> Result<(SubscriptionHandle, Rc<Inbox<XappEvent>>), SubscribeError> {
+        let handle = self.request_subscription(node, function, event_trigger, actions)?;
+        Ok((handle, self.route(handle.into())))
+    }
+
+    /// Waits until a subscription that was just asked for is admitted or refused.
+    pub(crate) async fn admitted(
+        &self,
+        handle: SubscriptionHandle,
+    ) -> Result<Subscription, SubscriptionError> {
+        let outcome = self.mail.subscriptions.wait(handle);
+        self.answer(outcome).await.unwrap_or(Err(SubscriptionError::Ended))
+    }
+
+    fn route(&self, of: Route) -> Rc<Inbox<XappEvent>> {
+        let inbox = Rc::new(Inbox::new(is_indication));
+        self.mail.routes.borrow_mut().push((of, Rc::clone(&inbox)));
+        inbox
+    }
+
+    pub(crate) fn unroute(&self, route: Route) {
+        self.mail.routes.borrow_mut().retain(|(of, _)| *of != route);
         self.taken();
     }
 
@@ -334,11 +358,30 @@ fn is_indication(event: &XappEvent) -> bool {
     matches!(event, XappEvent::Indication { .. })
 }
 
-/// Where the machine's events go: to who awaits an answer, to the queue of a standing subscription, else to the
-/// handle's own queue.
+/// Whose indications have a queue of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Standing(StandingHandle),
+    One(SubscriptionHandle),
+}
+
+impl From<StandingHandle> for Route {
+    fn from(standing: StandingHandle) -> Self {
+        Self::Standing(standing)
+    }
+}
+
+impl From<SubscriptionHandle> for Route {
+    fn from(handle: SubscriptionHandle) -> Self {
+        Self::One(handle)
+    }
+}
+
+/// Where the machine's events go: to who awaits an answer, to the queue that a subscription has, else to the handle's own
+/// queue.
 struct Mail {
     own: Inbox<XappEvent>,
-    routes: RefCell<Vec<(StandingHandle, Rc<Inbox<XappEvent>>)>>,
+    routes: RefCell<Vec<(Route, Rc<Inbox<XappEvent>>)>>,
     subscriptions: Waiting<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
     controls: Waiting<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
     /// Answers that are awaited now.
@@ -361,9 +404,10 @@ impl Default for Mail {
 
 impl Mail {
     fn deliver(&self, event: XappEvent) -> Reading {
-        if let XappEvent::Indication { standing, .. } = &event {
+        if let XappEvent::Indication { handle, standing, .. } = &event {
             let routes = self.routes.borrow();
-            let route = standing.and_then(|standing| routes.iter().find(|(of, _)| *of == standing));
+            let of = standing.map_or_else(|| Route::from(*handle), Route::from);
+            let route = routes.iter().find(|(it, _)| *it == of);
             route.map_or(&self.own, |(_, inbox)| inbox).push(event);
         } else if let Some(event) = self.answered(event) {
             self.own.push(event);

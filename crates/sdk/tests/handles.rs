@@ -6,15 +6,16 @@ mod lab;
 use lab::{agent, encoded, within_patience};
 use ranlab_sdk::e2::LinkLoss;
 use ranlab_sdk::e2::agent::DisconnectReason as AgentReason;
+use ranlab_sdk::e2::effect::Change;
 use ranlab_sdk::e2::ric::{RicConfig, RicEvent, Side};
-use ranlab_sdk::e2::xapp::{DisconnectReason, Failure, XappConfig, XappEvent};
+use ranlab_sdk::e2::xapp::{DisconnectReason, Failure, SubscribeError, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Cause, GlobalE2NodeId};
 use ranlab_sdk::wire::e2sm::SmError;
 use ranlab_sdk::wire::e2sm::hw::{self, Hw, HwPeriodic, HwTrigger, Ping};
 use ranlab_sdk::{
-    AgentConnectError, AgentHandle, Ask, Bytes, ControlFailure, RicHandle, Span, SubscriptionError,
-    WantedError, XappConnectError, XappHandle,
+    AgentConnectError, AgentHandle, Ask, Bytes, ControlFailure, EffectFailure, RicHandle, Span,
+    SubscriptionError, WantedError, Watch, XappConnectError, XappHandle,
 };
 use std::time::Duration;
 
@@ -159,5 +160,40 @@ fn every_listener_of_a_ric_hears_every_event() {
         assert!(matches!(ric.next().await, RicEvent::NodeConnected { .. }));
         drop((ric, agent));
         while one.next().await.is_some() {}
+    });
+}
+
+#[test]
+fn a_controls_effect_is_measured_and_leaves_nothing_behind() {
+    within_patience(async {
+        let (_ric, _agent, xapp, node) = network("effect").await;
+        let watch = |model: &str, kpis: &[&str]| Watch {
+            model: model.parse().unwrap(),
+            kpis: kpis.iter().map(|kpi| (*kpi).to_owned()).collect(),
+            periods: 3,
+            period: 20.ms(),
+        };
+        let ping = encoded(&Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") });
+        let act = |message: Bytes, watch: Watch| {
+            let xapp = xapp.clone();
+            async move { xapp.control_with_effect(node, hw::OID, Bytes::new(), message, &watch).await }
+        };
+        let told = act(ping.clone(), watch("hw", &["seq", "payload_bytes"])).await.unwrap();
+        let change = |name: &str, value| Change { name: name.to_owned(), before: value, after: value };
+        // Reports count from zero, one each period.
+        assert_eq!(told.changes, [change("seq", Some(1.0)), change("payload_bytes", Some(0.0))]);
+
+        let told = act(Bytes::from_static(b"no ping"), watch("hw", &["seq"])).await.unwrap_err();
+        assert!(matches!(told, EffectFailure::Control(ControlFailure::Failed { .. })), "{told}");
+        let told = act(ping.clone(), watch("mac", &["wb_cqi"])).await.unwrap_err();
+        assert_eq!(told, SubscriptionError::from(SubscribeError::UnknownFunction).into());
+        let told = act(ping, watch("hw", &["speed"])).await.unwrap_err();
+        assert!(matches!(told, EffectFailure::Kpis(_)), "{told}");
+        while xapp.read(|xapp| xapp.subscriptions().1) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        while let Some(event) = xapp.try_next() {
+            assert!(!matches!(event, XappEvent::Indication { .. }), "{event:?}");
+        }
     });
 }
