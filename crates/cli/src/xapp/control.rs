@@ -1,18 +1,21 @@
 //! `ranlab xapp control`: orders of RC to base stations.
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_parts::joined;
-use ranlab_sdk::XappHandle;
+use ranlab_sdk::e2::effect::Change;
 use ranlab_sdk::e2::xapp::{FunctionRef, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader};
-use ranlab_sdk::wire::e2sm::{Encoding, Octets};
+use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
+use ranlab_sdk::{Bytes, Watch, XappHandle};
 use serde::Serialize;
 
+use crate::args;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -24,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Arguments of `xapp control`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01"
+    after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-quota 1=0:30 --plmn 505.01 --effect 10 --kpi DRB.UEThpDl,RRU.PrbTotDl\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01"
 )]
 pub struct Arguments {
     /// The RIC's listener for xApps
@@ -42,6 +45,18 @@ pub struct Arguments {
     /// Network of the slices or of the cell
     #[arg(long, default_value = "001.01")]
     plmn: Plmn,
+    /// Tell also what the order did: the mean of the KPIs over so many reports before it and as many after it
+    #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    effect: Option<u32>,
+    /// With --effect: what is looked at, columns of --sm or measurements of KPM; repeatable
+    #[arg(long, value_delimiter = ',', default_value = "DRB.UEThpDl", requires = "effect")]
+    kpi: Vec<String>,
+    /// With --effect: service model whose reports tell it
+    #[arg(long, default_value = "kpm", requires = "effect")]
+    sm: &'static dyn Model,
+    /// With --effect: time between two reports
+    #[arg(long, value_name = "TIME", value_parser = args::duration, default_value = "100ms", requires = "effect")]
+    period: Duration,
     /// Version of E2AP whose numbering the RIC speaks
     #[arg(long, default_value_t = Version::V2_03)]
     e2ap: Version,
@@ -90,6 +105,11 @@ impl FromStr for Handover {
 }
 
 impl Arguments {
+    fn watch(&self) -> Option<Watch> {
+        let Self { effect, sm, kpi, period, .. } = self;
+        effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period })
+    }
+
     /// The UE that the header names, and what is ordered.
     fn order(&self) -> (UeId, Order) {
         if let Some(Handover { ue, cell }) = self.rc_handover {
@@ -108,6 +128,15 @@ impl Arguments {
 struct Answer {
     node: String,
     refused: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<BTreeMap<String, Halves>>,
+}
+
+/// A KPI before and after.
+#[derive(Debug, Serialize)]
+struct Halves {
+    before: Option<f64>,
+    after: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -136,6 +165,23 @@ async fn nodes(xapp: &XappHandle, wanted: Option<&str>) -> Result<Vec<GlobalE2No
     }
 }
 
+/// Gives an order; its effect if that is wanted, or why it was not executed.
+async fn give(
+    xapp: &XappHandle,
+    node: GlobalE2NodeId,
+    header: Bytes,
+    message: Bytes,
+    watch: Option<Watch>,
+) -> Result<Option<BTreeMap<String, Halves>>, String> {
+    let Some(watch) = watch else {
+        let given = xapp.control(node, rc::OID, header, message).await;
+        return given.map(|_| None).map_err(|why| why.to_string());
+    };
+    let given = xapp.control_with_effect(node, rc::OID, header, message, &watch).await;
+    let halves = |Change { name, before, after }| (name, Halves { before, after });
+    given.map(|it| Some(it.changes.into_iter().map(halves).collect())).map_err(|why| why.to_string())
+}
+
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let (ue, order) = arguments.order();
     let (style, action) = order.action();
@@ -148,14 +194,20 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let mut output = Output::new(format);
     let mut summary = Summary { accepted: 0, refused: 0 };
     for node in nodes(&xapp, arguments.node.as_deref()).await? {
-        let answer = xapp.control(node, rc::OID, header.clone(), message.clone()).await;
-        let answer = Answer { node: node.to_string(), refused: answer.err().map(|why| why.to_string()) };
+        let answer = give(&xapp, node, header.clone(), message.clone(), arguments.watch()).await;
+        let (effect, refused) = answer.map_or_else(|why| (None, Some(why)), |effect| (effect, None));
+        let answer = Answer { node: node.to_string(), refused, effect };
         match &answer.refused {
             None => summary.accepted += 1,
             Some(_) => summary.refused += 1,
         }
         let said = answer.refused.as_deref().unwrap_or("accepted");
         output.text(format_args!("{}: {said}", answer.node))?;
+        for (name, Halves { before, after }) in answer.effect.iter().flatten() {
+            let [before, after] =
+                [before, after].map(|it| it.map_or_else(|| "?".to_owned(), |it| format!("{it:.1}")));
+            output.text(format_args!("  {name}: {before} before, {after} after"))?;
+        }
         output.item(&answer)?;
     }
     output.finish(&summary)?;
