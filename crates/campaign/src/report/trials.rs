@@ -153,9 +153,11 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
             }
         }
     }
-    for (metric, at_most) in &goals {
-        let name = format!("allowed: {metric} ≤ {}", short(*at_most));
-        figure.bounds.push(Bound { y: *at_most, color: None, name });
+    // One text for all lines: they lie close together, and so would theirs.
+    let allowed: Vec<String> = goals.iter().map(|(_, at_most)| short(*at_most)).collect();
+    let mut name = format!("allowed: {metric} ≤ {}", allowed.join(" and "));
+    for (_, at_most) in goals.iter().rev() {
+        figure.bounds.push(Bound { y: *at_most, color: None, name: std::mem::take(&mut name) });
     }
     figure.answer =
         summary(results, point, 0).map(|own| answer(results, &own, &point.values("search.upper")));

@@ -62,8 +62,7 @@ impl Trials<'_, '_> {
             let full = format_span(self.run.duration);
             let reason =
                 format!("{within} settled no load: `search.budget` is too small for {sum} of {full} each");
-            let mut recording = Recording::default();
-            tried::keep(&mut recording, &tried);
+            let (_, _, recording) = unfound(search, &found(first), &unsent, &tried);
             return Ok((Outcome::Invalid, reason, recording));
         }
         // What is shown of the system itself is a trial at the answer to the first goal that has one.
@@ -74,8 +73,7 @@ impl Trials<'_, '_> {
         };
         put(&mut recording, &bounds, &machine);
         tried::keep(&mut recording, &tried);
-        let reason = bounds.iter().enumerate().find_map(|(goal, own)| {
-            let ratio = loss_ratios.get(goal)?;
+        let reason = bounds.iter().zip(loss_ratios).find_map(|(own, ratio)| {
             if own.lower.is_none() {
                 return Some(format!("no load keeps loss_ratio ≤ {ratio}"));
             }
