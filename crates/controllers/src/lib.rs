@@ -35,6 +35,8 @@ pub mod redis;
 pub mod rest;
 #[cfg(feature = "serve")]
 pub mod rmr;
+#[cfg(feature = "redis")]
+pub mod sdl;
 #[cfg(feature = "serve")]
 mod server;
 pub mod slicing;

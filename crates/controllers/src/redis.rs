@@ -15,9 +15,9 @@ use std::time::Duration;
 /// Messages that wait for the server; beyond, they are lost.
 const WAITING_MAX: usize = 4_096;
 /// Between two tries to reach a server that is away.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// How long reaching it, or one message, may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no such bus.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub struct RedisBusError {
     source: redis::RedisError,
 }
 
-fn open(url: &str) -> Result<(redis::Client, redis::Connection), RedisBusError> {
+pub(crate) fn open(url: &str) -> Result<(redis::Client, redis::Connection), RedisBusError> {
     let error = |source| RedisBusError { url: url.to_owned(), source };
     let client = redis::Client::open(url).map_err(error)?;
     let connection = client.get_connection_with_timeout(PATIENCE).map_err(error)?;

@@ -1,9 +1,16 @@
-//! The bus over a real Redis server, where `REDIS_SERVER` names one or the path has `redis-server`.
+//! The bus, and the shared data layer, over a real Redis server, where `REDIS_SERVER` names one or the path has `redis-server`.
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
+mod lab;
+
+use lab::Lab;
+use prost::Message;
 use ranlab_controllers::bus::Bus;
 use ranlab_controllers::redis::{RedisBus, listen};
+use ranlab_controllers::sdl::Sdl;
+use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_wire::rnib::{ConnectionStatus, NbIdentity, NodebInfo};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -63,4 +70,49 @@ fn what_is_published_is_heard_and_again_after_the_server_was_away() {
     patiently(|| (bus.missed() > 0).then_some(()));
     let _second = server(port).unwrap();
     hears(&mut bus, "{\"n\":2}");
+}
+
+/// As O-RAN SC's xApps read it: a set of identities, and a key for each base station.
+#[test]
+fn the_shared_data_layer_has_the_base_stations_that_there_are_again_after_the_server_was_away() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("redis://127.0.0.1:{port}");
+    assert!(Sdl::connect(&url).is_err(), "there is no server yet");
+    let Some(first) = server(port) else {
+        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
+    };
+    let mut lab = Lab::new(Box::new(patiently(|| Sdl::connect(&url).ok())));
+    let read = || {
+        let mut connection = redis::Client::open(&*url).ok()?.get_connection().ok()?;
+        let mut ask = |command: &str, key: &str| redis::cmd(command).arg(key).query(&mut connection).ok();
+        let members: Vec<Vec<u8>> = redis::from_redis_value(ask("SMEMBERS", "{e2Manager},GNB")?).ok()?;
+        let info: Option<Vec<u8>> =
+            redis::from_redis_value(ask("GET", "{e2Manager},RAN:gnb_505_001_00000005")?).ok()?;
+        Some((members, info.and_then(|info| NodebInfo::decode(&info[..]).ok())))
+    };
+    let plmn = Plmn::new(505, 1, 2);
+    let number = lab.station(GlobalE2NodeId::gnb(plmn, 5, 32));
+    let is = |status: ConnectionStatus| {
+        patiently(|| {
+            let (members, info) = read()?;
+            let [member] = &members[..] else { return None };
+            let (identity, info) = (NbIdentity::decode(&member[..]).ok()?, info?);
+            (identity.connection_status() == status && info.connection_status() == status)
+                .then_some((identity, info))
+        })
+    };
+    let (identity, info) = is(ConnectionStatus::Connected);
+    assert_eq!(
+        (&*identity.inventory_name, &*info.ran_name),
+        ("gnb_505_001_00000005", "gnb_505_001_00000005")
+    );
+    assert_eq!(identity.global_nb_id.unwrap().plmn_id, "05f510");
+    assert!(info.gnb.unwrap().ran_functions.iter().any(|function| !function.oid.is_empty()));
+    drop(first);
+    lab.cut(number, 0);
+    let _second = server(port).unwrap();
+    is(ConnectionStatus::Disconnected);
+    lab.stations.clear();
+    lab.pass(Duration::from_secs(700));
+    patiently(|| read().filter(|(members, info)| members.is_empty() && info.is_none()));
 }

@@ -221,6 +221,16 @@ fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
 }
 
 /// Why this build does not reach a Redis server.
+#[cfg(feature = "redis")]
+pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
+    Ok(Box::new(ranlab_controllers::sdl::Sdl::connect(url).map_err(environment)?))
+}
+
+#[cfg(not(feature = "redis"))]
+pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
+    Err(environment(format!("{url} is not reached by this build: build it with --features redis")))
+}
+
 #[cfg(not(feature = "redis"))]
 pub(crate) fn no_redis(url: &str) -> String {
     format!("{url} is not reached by this build: build it with --features redis, or take --bus local")

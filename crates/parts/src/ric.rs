@@ -51,6 +51,8 @@ config! {
         http_token_file: Option<PathBuf> = None, local();
         /// exchange RMR messages with O-RAN SC's xApps here: indications to who subscribed over HTTP, controls from them
         rmr: Option<SocketAddr> = None, wiring();
+        /// keep the list of base stations at this Redis server (redis://HOST:PORT), O-RAN SC's shared data layer
+        sdl: Option<String> = None, wiring();
         /// who may ask over HTTP without the token, and speak RMR, besides this machine; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
         /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
@@ -147,6 +149,9 @@ impl Ric {
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let handle = RicHandle::start(part.machine()?, SocketOptions::default());
         handle.add_iapp(Box::new(Registry::new().0));
+        if let Some(url) = &part.sdl {
+            handle.add_iapp(crate::rest_controller::sdl(url)?);
+        }
         let inside = part.iapp.iter().map(|iapp| Inside::new(*iapp, part, &handle));
         let inside = inside.collect::<Result<_, _>>()?;
         let (mut folder, mut bound) = (Folder::default(), Vec::new());

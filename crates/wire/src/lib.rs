@@ -13,6 +13,7 @@
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
 //! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
+//! | [`rnib`] | the list of base stations that O-RAN SC's xApps read |
 //! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
 #![deny(missing_docs)]
 
@@ -38,6 +39,7 @@ pub mod packet;
 pub mod per;
 pub mod pfcp;
 pub mod rmr;
+pub mod rnib;
 mod time;
 
 pub use bytes::Bytes;

@@ -3,6 +3,7 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
 use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionItem};
 use ranlab_wire::e2sm::by_oid;
+use ranlab_wire::rnib::GlobalNbId;
 use serde_json::{Value as Json, json};
 
 /// Periods without a report after which a subscription is shown as silent.
@@ -119,7 +120,7 @@ fn name(definition: &[u8]) -> Option<String> {
 pub fn states(snapshot: &RicSnapshot) -> Json {
     let state = |node: &NodeSnapshot| {
         let mut state = json!({ "inventoryName": inventory_name(&node.info.id)? });
-        state["globalNbId"] = global_nb_id(&node.info.id);
+        state["globalNbId"] = shown(&node.info.id);
         state["connectionStatus"] = connection_status(node).into();
         Some(state)
     };
@@ -140,7 +141,7 @@ pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
     Some(json!({
         "ranName": name,
         "connectionStatus": connection_status(node),
-        "globalNbId": global_nb_id(&node.info.id),
+        "globalNbId": shown(&node.info.id),
         "nodeType": "GNB",
         "gnb": {
             "ranFunctions": node.info.functions.iter().map(function).collect::<Vec<_>>(),
@@ -153,13 +154,17 @@ fn connection_status(node: &NodeSnapshot) -> &'static str {
     if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
 }
 
-/// The network's identity as its octets' digits, and the gNB's as its bits.
-fn global_nb_id(id: &GlobalE2NodeId) -> Json {
-    let GlobalE2NodeId::Gnb(gnb) = id else { return Json::Null };
+/// A gNB's identity as O-RAN SC writes it: the network's octets as hexadecimal digits, and the gNB's bits.
+pub(crate) fn global_nb_id(id: &GlobalE2NodeId) -> Option<GlobalNbId> {
+    let GlobalE2NodeId::Gnb(gnb) = id else { return None };
     let bits = gnb.gnb.gnb_id;
-    let bits: String =
-        (0..bits.len_bits).rev().map(|bit| char::from(b'0' + (bits.value >> bit & 1) as u8)).collect();
-    json!({ "plmnId": super::json::hex(&gnb.gnb.plmn.0), "nbId": bits })
+    let bit = |bit: u8| char::from(b'0' + (bits.value >> bit & 1) as u8);
+    let plmn_id = gnb.gnb.plmn.0.iter().map(|octet| format!("{octet:02x}")).collect();
+    Some(GlobalNbId { plmn_id, nb_id: (0..bits.len_bits).rev().map(bit).collect() })
+}
+
+fn shown(id: &GlobalE2NodeId) -> Json {
+    global_nb_id(id).map_or(Json::Null, |id| json!({ "plmnId": id.plmn_id, "nbId": id.nb_id }))
 }
 
 /// The name that O-RAN SC gives a gNB or its DU, e.g. `gnb_505_001_00000001`.

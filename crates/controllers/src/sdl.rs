@@ -1,0 +1,177 @@
+//! O-RAN SC's shared data layer, a Redis server: which base stations there are, where its xApps look for them.
+//!
+//! | key | what |
+//! |---|---|
+//! | `{e2Manager},GNB` | set of `NbIdentity` |
+//! | `{e2Manager},RAN:NAME` | `NodebInfo` |
+//!
+//! It is written as a whole: a server that was away, or that has forgotten, has all of it soon after it is back.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an adapter to a server, in real time, with a thread of its own"
+)]
+
+use crate::console::nodes::{global_nb_id, inventory_name};
+use crate::redis::{PATIENCE, RETRY, RedisBusError, open};
+use prost::Message;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::rnib::{ConnectionStatus, GNB, Gnb, NAMESPACE, NbIdentity, NodebInfo, RanFunction};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Changes within this time are written together.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// A node as xApps read it: the set's member, and the value of its own key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    member: Vec<u8>,
+    info: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    nodes: BTreeMap<String, Entry>,
+    changed: bool,
+    over: bool,
+}
+
+type Shared = Arc<(Mutex<State>, Condvar)>;
+
+/// Keeps the list of base stations there.
+#[derive(Debug)]
+pub struct Sdl {
+    names: BTreeMap<GlobalE2NodeId, String>,
+    shared: Shared,
+}
+
+impl Sdl {
+    /// Reaches the server, and empties its list: who was known before has to come again.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn connect(url: &str) -> Result<Self, RedisBusError> {
+        let (client, connection) = open(url)?;
+        let shared = Shared::default();
+        let writer = Arc::clone(&shared);
+        // It ends with the iApp.
+        thread::spawn(move || write_all(&client, connection, &writer));
+        let sdl = Self { names: BTreeMap::new(), shared };
+        sdl.change(|_| {});
+        Ok(sdl)
+    }
+
+    fn change(&self, what: impl FnOnce(&mut State)) {
+        let (state, condition) = &*self.shared;
+        let mut state = crate::lock(state);
+        what(&mut state);
+        state.changed = true;
+        condition.notify_one();
+    }
+}
+
+impl Drop for Sdl {
+    fn drop(&mut self) {
+        self.change(|state| state.over = true);
+    }
+}
+
+impl IApp for Sdl {
+    fn name(&self) -> &str {
+        "sdl"
+    }
+
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                let Some(name) = inventory_name(&node.id) else { return };
+                self.names.insert(node.id, name.clone());
+                let entry = entry(&name, node);
+                self.change(|state| drop(state.nodes.insert(name, entry)));
+            }
+            IAppInput::NodeRemoved(node) => {
+                let Some(name) = self.names.remove(&node.id) else { return };
+                self.change(|state| drop(state.nodes.remove(&name)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn entry(name: &str, node: &NodeInfo) -> Entry {
+    let status =
+        if node.connected { ConnectionStatus::Connected } else { ConnectionStatus::Disconnected }.into();
+    let id = global_nb_id(&node.id);
+    let functions = node.functions.iter().map(|function| RanFunction {
+        id: function.id.into(),
+        definition: function.definition.iter().map(|octet| format!("{octet:02x}")).collect(),
+        revision: function.revision.into(),
+        oid: function.oid.clone().unwrap_or_default(),
+    });
+    let identity =
+        NbIdentity { inventory_name: name.to_owned(), global_nb_id: id.clone(), connection_status: status };
+    let info = NodebInfo {
+        ran_name: name.to_owned(),
+        connection_status: status,
+        global_nb_id: id,
+        node_type: GNB,
+        gnb: Some(Gnb { ran_functions: functions.collect() }),
+        setup_from_network: true,
+    };
+    Entry { member: identity.encode_to_vec(), info: info.encode_to_vec() }
+}
+
+/// Writes what there is whenever it has changed.
+fn write_all(client: &redis::Client, connection: redis::Connection, shared: &Shared) {
+    let (state, condition) = &**shared;
+    let (mut connection, mut written) = (Some(connection), BTreeMap::new());
+    loop {
+        let guard = crate::lock(state);
+        let waited = condition.wait_while(guard, |state| !state.changed && !state.over);
+        let over = waited.unwrap_or_else(PoisonError::into_inner).over;
+        if over {
+            return;
+        }
+        thread::sleep(TOGETHER);
+        let nodes = {
+            let mut state = crate::lock(state);
+            state.changed = false;
+            state.nodes.clone()
+        };
+        let done = connection.as_mut().map(|connection| write(connection, &nodes, &written));
+        if matches!(done, Some(Ok(()))) {
+            written = nodes;
+            continue;
+        }
+        // What the server has when it is back nobody knows: all of it is written again.
+        crate::lock(state).changed = true;
+        written.clear();
+        thread::sleep(RETRY);
+        connection = client.get_connection_with_timeout(PATIENCE).ok();
+    }
+}
+
+fn write(
+    connection: &mut redis::Connection,
+    nodes: &BTreeMap<String, Entry>,
+    written: &BTreeMap<String, Entry>,
+) -> redis::RedisResult<()> {
+    // As its Go and Python libraries write keys: the braces keep a namespace on one server.
+    let key = |name: &str| format!("{{{NAMESPACE}}},{name}");
+    let mut pipe = redis::pipe();
+    pipe.atomic().cmd("DEL").arg(key("GNB")).ignore();
+    for (name, entry) in nodes {
+        pipe.cmd("SADD").arg(key("GNB")).arg(&entry.member).ignore();
+        if written.get(name) != Some(entry) {
+            pipe.cmd("SET").arg(key(&format!("RAN:{name}"))).arg(&entry.info).ignore();
+        }
+    }
+    for gone in written.keys().filter(|name| !nodes.contains_key(*name)) {
+        pipe.cmd("DEL").arg(key(&format!("RAN:{gone}"))).ignore();
+    }
+    pipe.query(connection)
+}
