@@ -126,7 +126,7 @@ impl Scene {
     /// Starts the parts one after the other; returns when statistics arrive.
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking = |error| RigError::Environment(format!("cannot tell this program's path: {error}"));
-        let lab = Lab::new(std::env::current_exe().map_err(lacking)?);
+        let lab = Lab::new(crate::program::path().map_err(lacking)?);
         let (nodes, ues) = (arguments.nodes, arguments.ues);
         if talk {
             println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");

@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
 
 /// What each rig of `bench` says it needs.
 fn rigs() -> Vec<RigReady> {
-    let Ok(program) = std::env::current_exe() else { return Vec::new() };
+    let Ok(program) = crate::program::path() else { return Vec::new() };
     let ready = |rig: ranlab_campaign::rig::RigDescription| {
         let lacks: Vec<String> = rig
             .needs

@@ -67,11 +67,16 @@ impl From<Trouble> for Failure {
 
 /// Says on the standard error what went wrong, if anything did, and gives the exit code.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
-    let Err(failure) = result else { return ExitCode::SUCCESS };
+    ExitCode::from(code(result))
+}
+
+/// As [`report`], the code as a number.
+pub fn code(result: Result<(), Failure>) -> u8 {
+    let Err(failure) = result else { return 0 };
     if failure.code() != 0 {
         eprintln!("ranlab: {failure}");
     }
-    ExitCode::from(failure.code())
+    failure.code()
 }
 
 /// What clap has to say: help goes to the standard output, anything else becomes one sentence.

@@ -24,6 +24,7 @@ pub mod log;
 pub mod manual;
 pub mod output;
 pub mod pcap;
+pub mod program;
 pub mod ric;
 mod ric_hint;
 pub mod sim;

@@ -2,5 +2,5 @@
 use ranlab_cli::{exit, verbs};
 
 fn main() -> std::process::ExitCode {
-    exit::report(verbs::run())
+    exit::report(verbs::run(std::env::args_os()))
 }

@@ -1,4 +1,6 @@
 //! The verbs, and the command line around them.
+use std::ffi::OsString;
+
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "tls")]
@@ -91,9 +93,9 @@ pub fn command() -> clap::Command {
     CommandLine::command()
 }
 
-/// Parses the command line of this process and does what it says.
-pub fn run() -> Result<(), Failure> {
-    let command_line = match CommandLine::try_parse() {
+/// Parses a command line, the program's name first, and does what it says.
+pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(), Failure> {
+    let command_line = match CommandLine::try_parse_from(arguments) {
         Ok(command_line) => command_line,
         Err(error) => return exit::of_clap(&error),
     };

@@ -58,7 +58,7 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
     let failed = |error: io::Error| Failure::Environment(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    let program = std::env::current_exe().map_err(failed)?;
+    let program = crate::program::path().map_err(failed)?;
     let mut output = Output::new(format);
     output.text(format_args!("worker tcp://{bound}"))?;
     output.item(&serde_json::json!({ "listening": "worker", "address": format!("tcp://{bound}") }))?;

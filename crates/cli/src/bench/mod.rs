@@ -110,7 +110,7 @@ fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
 
 /// Parts of experiments on this machine are processes of this very program.
 pub(crate) fn lab() -> Result<Lab, Failure> {
-    let program = std::env::current_exe()
+    let program = crate::program::path()
         .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
     Ok(Lab::new(program))
 }
