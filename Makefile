@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo upf preload test test-sctp lint e2e bench nightly
+.PHONY: help demo upf preload python test test-sctp lint e2e bench nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -26,6 +26,10 @@ upf:             ## a UPF and its load, in namespaces where this user may: 10,00
 preload:         ## the library that carries SCTP sockets of stock programs: target/release/libranlab_preload.so
 	@scripts/need.sh build
 	cargo build --release -p ranlab-preload
+
+python:          ## the Python package: a wheel in target/wheels, installed into .venv, tested, types checked
+	@scripts/need.sh build python
+	@scripts/python.sh
 
 test:            ## every test of the workspace, with the independent codec as oracle
 	@scripts/need.sh build oracle

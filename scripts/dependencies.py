@@ -26,11 +26,13 @@ def permissive(expression):
     return eval(" ".join(judged), {"__builtins__": {}})  # only True, False, and, or, brackets
 
 
-def main():
-    metadata = json.loads(subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked"], cwd=ROOT,
+def check(folder, *options):
+    """Direct dependencies, all others and the offences of a workspace."""
+    metadata = json.loads(subprocess.run(["cargo", "metadata", "--format-version", "1", *options], cwd=folder,
                                          check=True, capture_output=True).stdout)
     reasons = REASONS.read_text()
-    members = set(metadata["workspace_members"])
+    # What lies in this tree is ours.
+    members = {package["id"] for package in metadata["packages"] if package["source"] is None}
     offences = []
     foreign = [package for package in metadata["packages"] if package["id"] not in members]
     for package in foreign:
@@ -43,7 +45,15 @@ def main():
               for dependency in package["dependencies"] if "path" not in dependency}
     offences += [f"{name} has no reason in {REASONS.relative_to(ROOT)}" for name in sorted(direct)
                  if f"`{name}`" not in reasons]
-    for offence in offences:
+    return direct, {package["id"] for package in foreign}, offences
+
+
+def main():
+    direct, foreign, offences = set(), set(), set()
+    # What lies outside follows the workspace: its lock file gets what a crate here has newly taken.
+    for there in (check(ROOT, "--locked"), check(ROOT / "bindings/python")):
+        direct, foreign, offences = direct | there[0], foreign | there[1], offences | set(there[2])
+    for offence in sorted(offences):
         print("dependency:", offence, file=sys.stderr)
     print(f"dependencies: {len(direct)} direct, {len(foreign)} in all, {len(offences)} offences")
     return 1 if offences else 0

@@ -66,7 +66,7 @@ declare -A may_import=(
     [parts]="controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [rigs]="parts controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [cli]="parts rigs controllers emulator sdk sim e2 machines wire model host net campaign capture dataplane"
-    [bindings/c]="e2 wire" [bindings/preload]="net" [examples/out-of-tree-sm]="sdk" [examples/out-of-tree-transport]="sdk" [examples/stage-pacer]=""
+    [bindings/c]="e2 wire" [bindings/preload]="net" [bindings/python]="parts sdk campaign" [examples/out-of-tree-sm]="sdk" [examples/out-of-tree-transport]="sdk" [examples/stage-pacer]=""
     [benches]="parts emulator sdk sim e2 wire host net model"
 )
 arrows() {

@@ -3,6 +3,8 @@
 #   need.sh build    a C linker and the pinned Rust toolchain
 #   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
 #   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
+#   need.sh python   maturin, which builds the Python package, and mypy, in .venv
+#   need.sh notebook what runs a notebook without a browser, pandas and matplotlib, in .venv
 #   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh vm       a machine in software for another kernel, and what its first process is made of
@@ -50,6 +52,17 @@ oracle() {
     .venv/bin/python -m pip install --quiet --disable-pip-version-check 'pycrate==0.8.1' 'duckdb==2.0.0'
 }
 
+python() {
+    venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'maturin==1.16.0' 'mypy==2.4.1'
+}
+
+notebook() {
+    venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        'nbclient>=0.10,<1' 'ipykernel>=6,<8' 'pandas>=2,<4' 'pyarrow' 'matplotlib>=3.8,<4'
+}
+
 rest() {
     venv
     [[ -x .venv/bin/schemathesis ]] ||
@@ -81,7 +94,7 @@ vm() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | rest | fuzz | pages | vm) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, rest, fuzz, pages, vm" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | fuzz | pages | vm) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, fuzz, pages, vm" >&2; exit 2 ;;
     esac
 done

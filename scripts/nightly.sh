@@ -65,6 +65,10 @@ echo "== Redis, which is a feature"
 cargo test -p ranlab-controllers --features serve,redis --test redis || failed+=("Redis")
 echo "== SCTP of a kernel"
 scripts/test-sctp.sh || failed+=("SCTP")
+echo "== the Python package: tests, round trips beside Rust's, the notebook"
+scripts/need.sh python notebook
+{ PROFILE=release scripts/python.sh && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||
+    failed+=("Python")
 echo "== strangers' programs, those that a variable names (docs/peers.md)"
 SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
 soaks=0

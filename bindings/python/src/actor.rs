@@ -1,0 +1,120 @@
+//! A thread with a runtime and what lives on it; Python asks from outside.
+use crate::errors::{Class, Fault};
+use pyo3::prelude::*;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Requests of one object that are under way; beyond, the next one waits.
+const REQUESTS_MAX: usize = 64;
+/// Between two looks whether Ctrl-C was pressed.
+const SIGNAL_LOOK: Duration = Duration::from_millis(50);
+
+type Local<T> = Pin<Box<dyn Future<Output = T>>>;
+type Job<S> = Box<dyn FnOnce(Rc<S>) -> Local<()> + Send>;
+
+/// What lives on the thread, seen from outside. Dropping it ends that and waits for it.
+pub(crate) struct Actor<S> {
+    jobs: Option<tokio::sync::mpsc::Sender<Job<S>>>,
+    thread: Option<JoinHandle<()>>,
+    name: &'static str,
+}
+
+impl<S: 'static> Actor<S> {
+    /// Starts the thread, and on it what `make` makes; fails as that does.
+    pub(crate) fn start<F>(
+        py: Python<'_>,
+        name: &'static str,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> PyResult<Self>
+    where
+        F: Future<Output = Result<S, Fault>> + 'static,
+    {
+        let (jobs, mut inbox) = tokio::sync::mpsc::channel::<Job<S>>(REQUESTS_MAX);
+        let (tell, told) = mpsc::sync_channel(1);
+        let main = move || {
+            ranlab_sdk::run(async move {
+                let state = match make().await {
+                    Ok(state) => Rc::new(state),
+                    // Who asked may have been interrupted.
+                    Err(fault) => return drop(tell.send(Err(fault))),
+                };
+                if tell.send(Ok(())).is_err() {
+                    return;
+                }
+                while let Some(job) = inbox.recv().await {
+                    tokio::task::spawn_local(job(Rc::clone(&state)));
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(main);
+        let thread =
+            thread.map_err(|error| Fault::new(Class::Environment, format!("no thread for it: {error}")))?;
+        let actor = Self { jobs: Some(jobs), thread: Some(thread), name };
+        wait(py, told, None)?.unwrap_or_else(|| Err(actor.gone()))?;
+        Ok(actor)
+    }
+
+    fn gone(&self) -> Fault {
+        Fault::new(Class::Closed, format!("{}: it is closed", self.name))
+    }
+
+    /// Has something done there and waits for the answer, at most so long.
+    pub(crate) fn ask<T, F>(
+        &self,
+        py: Python<'_>,
+        patience: Duration,
+        act: impl FnOnce(Rc<S>) -> F + Send + 'static,
+    ) -> PyResult<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + 'static,
+    {
+        let (tell, told) = mpsc::sync_channel(1);
+        let job: Job<S> = Box::new(|state| {
+            Box::pin(async move {
+                let answer = act(state);
+                // Who asked may have been interrupted.
+                let _ = tell.send(answer.await);
+            })
+        });
+        let jobs = self.jobs.as_ref().ok_or_else(|| self.gone())?;
+        py.detach(|| jobs.blocking_send(job)).map_err(|_| self.gone())?;
+        let late = || Fault::new(Class::Timeout, format!("{}: no answer within {patience:?}", self.name));
+        let answer = wait(py, told, Some(patience))?.unwrap_or_else(|| Err(late()));
+        Ok(answer?)
+    }
+}
+
+impl<S> Drop for Actor<S> {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // It has died already, then; nothing is left to end.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The answer, `None` after the time. A thread that died is a fault of ours, and told as one.
+fn wait<T: Send>(
+    py: Python<'_>,
+    mut told: mpsc::Receiver<Result<T, Fault>>,
+    patience: Option<Duration>,
+) -> PyResult<Option<Result<T, Fault>>> {
+    let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+    loop {
+        let left = until.map_or(SIGNAL_LOOK, |until| until.saturating_duration_since(Instant::now()));
+        let lent = &mut told;
+        match py.detach(move || lent.recv_timeout(left.min(SIGNAL_LOOK))) {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(Some(Err(Fault::new(Class::Closed, "its thread has ended"))));
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+        }
+    }
+}

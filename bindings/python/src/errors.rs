@@ -1,0 +1,136 @@
+//! Faults as exceptions: classes of `ranlab.errors`, so that Python's own hierarchy (`ValueError`, `TimeoutError`) holds too.
+use pyo3::prelude::*;
+use ranlab_parts::worker::{Fault as Side, Trouble};
+use ranlab_sdk::e2::xapp::Failure;
+use ranlab_sdk::wire::e2sm::SmError;
+use ranlab_sdk::{ControlFailure, EffectFailure, SubscriptionError, XappConnectError};
+
+/// A class of `ranlab.errors`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A setting or a value that is not allowed.
+    Config,
+    /// The machine or the network lacks something.
+    Environment,
+    /// There is no connection, or none any more.
+    Connection,
+    /// A RIC or base station said no.
+    Refused,
+    /// Nobody answered in time.
+    Timeout,
+    /// It was closed.
+    Closed,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) class: Class,
+    pub(crate) text: String,
+    /// The node's own words, if it refused with some.
+    pub(crate) outcome: Option<Vec<u8>>,
+}
+
+impl Fault {
+    pub(crate) fn new(class: Class, text: impl ToString) -> Self {
+        Self { class, text: text.to_string(), outcome: None }
+    }
+
+    pub(crate) fn config(text: impl ToString) -> Self {
+        Self::new(Class::Config, text)
+    }
+
+    fn of(failure: Failure, text: String) -> Self {
+        let class = match failure {
+            Failure::Cause(_) => Class::Refused,
+            Failure::Unanswered => Class::Timeout,
+            Failure::Disconnected => Class::Connection,
+        };
+        Self::new(class, text)
+    }
+}
+
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        Python::attach(|py| {
+            let name = match fault.class {
+                Class::Config => "ConfigError",
+                Class::Environment => "EnvironmentLacksError",
+                Class::Connection => "ConnectionFailedError",
+                Class::Refused => "RefusedError",
+                Class::Timeout => "UnansweredError",
+                Class::Closed => "ClosedError",
+            };
+            let made = py.import("ranlab.errors").and_then(|errors| {
+                let made = errors.getattr(name)?.call1((fault.text,))?;
+                if let Some(outcome) = fault.outcome {
+                    made.setattr("octets", outcome)?;
+                }
+                Ok(made)
+            });
+            made.map_or_else(|error| error, Self::from_value)
+        })
+    }
+}
+
+impl From<Trouble> for Fault {
+    fn from(trouble: Trouble) -> Self {
+        let class = match trouble.fault {
+            Side::Rig => Class::Config,
+            Side::Environment => Class::Environment,
+            Side::Sut => Class::Refused,
+        };
+        Self::new(class, trouble.what)
+    }
+}
+
+impl From<SmError> for Fault {
+    fn from(error: SmError) -> Self {
+        Self::config(error)
+    }
+}
+
+impl From<XappConnectError> for Fault {
+    fn from(error: XappConnectError) -> Self {
+        let class = match error {
+            XappConnectError::Address(_) => Class::Config,
+            XappConnectError::Refused { .. } => Class::Refused,
+            _ => Class::Connection,
+        };
+        Self::new(class, error)
+    }
+}
+
+impl From<SubscriptionError> for Fault {
+    fn from(error: SubscriptionError) -> Self {
+        match error {
+            SubscriptionError::Failed { failure, .. } => Self::of(failure, error.to_string()),
+            SubscriptionError::Impossible(_) => Self::config(error),
+            _ => Self::new(Class::Closed, error),
+        }
+    }
+}
+
+impl From<ControlFailure> for Fault {
+    fn from(error: ControlFailure) -> Self {
+        let text = error.to_string();
+        match error {
+            ControlFailure::Failed { failure, outcome } => {
+                Self { outcome: outcome.map(Vec::from), ..Self::of(failure, text) }
+            }
+            ControlFailure::Impossible(_) => Self::config(text),
+            _ => Self::new(Class::Closed, text),
+        }
+    }
+}
+
+impl From<EffectFailure> for Fault {
+    fn from(error: EffectFailure) -> Self {
+        match error {
+            EffectFailure::Control(error) => error.into(),
+            EffectFailure::Subscription(error) => error.into(),
+            EffectFailure::Silent(_) => Self::new(Class::Timeout, error),
+            _ => Self::config(error),
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! An xApp on a thread of its own, and what it hears as bounded queues.
+use crate::actor::Actor;
+use crate::convert::rows;
+use crate::errors::{Class, Fault};
+use crate::models::{Function, model};
+use crate::parts::Held;
+use crate::queue::{BYTES_MAX, ITEMS_MAX, Item, Queue};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use ranlab_sdk::e2::xapp::{Dialect, FunctionRef, StandingHandle, SubscriptionHandle, XappConfig, XappEvent};
+use ranlab_sdk::transport::SocketOptions;
+use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, Version};
+use ranlab_sdk::wire::e2sm::{Model, by_oid};
+use ranlab_sdk::{Bytes, SubscriptionError, Watch, XappHandle};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Troubles that are kept; beyond, the oldest is forgotten and counted.
+const TROUBLES_MAX: usize = 64;
+/// How long a look at the xApp may take.
+const LOOK: Duration = Duration::from_secs(10);
+/// What an answer may take on top of the time that the xApp gives it.
+const MARGIN: Duration = Duration::from_secs(1);
+/// How long taking leave may last.
+const LEAVE: Duration = Duration::from_secs(1);
+/// Between two looks whether Ctrl-C was pressed.
+const SIGNAL_LOOK: Duration = Duration::from_millis(50);
+
+/// Whose indications a queue has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Route {
+    Standing(StandingHandle),
+    One(SubscriptionHandle),
+}
+
+type Admission = oneshot::Sender<Result<(), SubscriptionError>>;
+
+/// What lives on the thread.
+struct State {
+    handle: XappHandle,
+    queues: RefCell<BTreeMap<Route, Arc<Queue>>>,
+    admissions: RefCell<BTreeMap<SubscriptionHandle, Admission>>,
+    troubles: RefCell<VecDeque<String>>,
+    troubles_forgotten: Cell<u64>,
+}
+
+impl State {
+    async fn connect(config: XappConfig) -> Result<Rc<Self>, Fault> {
+        let handle = XappHandle::connect(config, SocketOptions::default()).await?;
+        let state = Rc::new(Self {
+            handle,
+            queues: RefCell::default(),
+            admissions: RefCell::default(),
+            troubles: RefCell::default(),
+            troubles_forgotten: Cell::new(0),
+        });
+        let pump = Rc::clone(&state);
+        // It ends with the thread's runtime.
+        tokio::task::spawn_local(async move {
+            loop {
+                let event = pump.handle.next().await;
+                pump.hear(event);
+            }
+        });
+        Ok(state)
+    }
+
+    fn hear(&self, event: XappEvent) {
+        match event {
+            XappEvent::Indication { handle, standing, node, indication } => {
+                let route = standing.map_or(Route::One(handle), Route::Standing);
+                if let Some(queue) = self.queues.borrow().get(&route) {
+                    let (action, sn) = (indication.action, indication.sn);
+                    let (header, message) = (indication.header, indication.message);
+                    queue.push(Item { node, action, sn, header, message });
+                }
+            }
+            XappEvent::Subscribed { handle, .. } => self.admit(handle, Ok(())),
+            XappEvent::SubscriptionFailed { handle, node, failure } => {
+                self.trouble(format!("{node}: the subscription failed: {failure}"));
+                self.admit(handle, Err(SubscriptionError::Failed { handle, failure }));
+            }
+            XappEvent::Unsubscribed { handle, .. } => self.admit(handle, Err(SubscriptionError::Ended)),
+            XappEvent::Disconnected { why, .. } => self.trouble(format!("disconnected: {why}")),
+            XappEvent::SetupFailed { cause, .. } => {
+                let cause = cause.map_or_else(|| "no cause".to_owned(), |cause| cause.to_string());
+                self.trouble(format!("the RIC refuses the xApp: {cause}"));
+            }
+            XappEvent::ErrorReported { cause: Some(cause) } => {
+                self.trouble(format!("the RIC reports an error: {cause}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn admit(&self, handle: SubscriptionHandle, outcome: Result<(), SubscriptionError>) {
+        if let Some(asker) = self.admissions.borrow_mut().remove(&handle) {
+            // Who asked may have gone.
+            let _ = asker.send(outcome);
+        }
+    }
+
+    fn trouble(&self, what: String) {
+        let mut troubles = self.troubles.borrow_mut();
+        troubles.push_back(what);
+        if troubles.len() > TROUBLES_MAX {
+            troubles.pop_front();
+            self.troubles_forgotten.set(self.troubles_forgotten.get() + 1);
+        }
+    }
+
+    fn node(&self, name: &str) -> Result<GlobalE2NodeId, Fault> {
+        self.handle.read(|xapp| {
+            let found = xapp.nodes().find(|(id, _)| id.to_string() == name).map(|(id, _)| *id);
+            found.ok_or_else(|| {
+                let names: Vec<_> = xapp.nodes().map(|(id, _)| format!("\"{id}\"")).collect();
+                let there = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+                Fault::config(format!("there is no node \"{name}\"; there are {there}"))
+            })
+        })
+    }
+
+    /// The definition of a function as the node tells it.
+    fn definition(&self, node: &GlobalE2NodeId, function: &FunctionRef) -> Option<Bytes> {
+        self.handle.read(|xapp| {
+            let info = xapp.node(node)?;
+            let id = info.find(function)?;
+            Some(info.functions.iter().find(|f| f.id == id)?.definition.clone())
+        })
+    }
+
+    async fn subscribe(&self, wanted: Wanted, queue: Arc<Queue>) -> Result<Route, Fault> {
+        let Wanted { function, model, trigger, period, mut actions, node } = wanted;
+        let Some(name) = node else {
+            let standing = self.handle.subscribe_all_raw(function, trigger, actions);
+            let route = Route::Standing(standing.map_err(Fault::config)?);
+            self.queues.borrow_mut().insert(route, queue);
+            return Ok(route);
+        };
+        let node = self.node(&name)?;
+        let definition = self.definition(&node, &function);
+        if let (Some(model), Some(definition)) = (model, definition) {
+            for action in actions.iter_mut().filter(|action| action.definition.is_none()) {
+                action.definition = model.action(model.encoding(), &definition, period)?;
+            }
+        }
+        let handle =
+            self.handle.request_subscription(node, function, trigger, actions).map_err(Fault::config)?;
+        let (asker, answer) = oneshot::channel();
+        self.admissions.borrow_mut().insert(handle, asker);
+        self.queues.borrow_mut().insert(Route::One(handle), queue);
+        match answer.await.unwrap_or(Err(SubscriptionError::Ended)) {
+            Ok(()) => Ok(Route::One(handle)),
+            Err(error) => {
+                self.unsubscribe(Route::One(handle));
+                Err(error.into())
+            }
+        }
+    }
+
+    fn unsubscribe(&self, route: Route) {
+        if let Some(queue) = self.queues.borrow_mut().remove(&route) {
+            queue.end();
+        }
+        match route {
+            Route::Standing(standing) => self.handle.unsubscribe_all(standing),
+            Route::One(handle) => self.handle.unsubscribe(handle),
+        }
+    }
+}
+
+impl State {
+    /// Ends every subscription and waits a little for the answers: some RICs do not clean up after who just goes.
+    async fn leave(&self) {
+        let routes: Vec<Route> = self.queues.borrow().keys().copied().collect();
+        routes.into_iter().for_each(|route| self.unsubscribe(route));
+        let until = Instant::now() + LEAVE;
+        while self.handle.read(|xapp| xapp.is_ready() && xapp.subscriptions().1 > 0) && Instant::now() < until
+        {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}
+
+/// Whoever still waits for indications is told that none will come.
+impl Drop for State {
+    fn drop(&mut self) {
+        self.queues.borrow().values().for_each(|queue| queue.end());
+    }
+}
+
+/// A subscription to be.
+struct Wanted {
+    function: FunctionRef,
+    model: Option<&'static dyn Model>,
+    trigger: Bytes,
+    period: Duration,
+    actions: Vec<ActionToBeSetup>,
+    node: Option<String>,
+}
+
+/// What a subscription is for, as Python has it.
+type Asked = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>);
+/// Model, KPIs, periods and time between them, as Python has them.
+type EffectWanted = (String, Vec<String>, u32, f64);
+/// KPI, before, after.
+type Changes = Vec<(String, Option<f64>, Option<f64>)>;
+
+/// A time of Python, in milliseconds.
+fn milliseconds(name: &str, ms: f64) -> Result<Duration, Fault> {
+    let wrong =
+        |_| Fault::config(format!("`{name}` must be a number of milliseconds, zero or above, not {ms}"));
+    Duration::try_from_secs_f64(ms / 1_000.0).map_err(wrong)
+}
+
+/// A time of Python, in seconds.
+fn seconds(seconds: f64) -> Result<Duration, Fault> {
+    let wrong =
+        |_| Fault::config(format!("`timeout` must be a number of seconds, zero or above, not {seconds}"));
+    Duration::try_from_secs_f64(seconds).map_err(wrong)
+}
+
+/// An xApp.
+#[pyclass(frozen)]
+pub(crate) struct Xapp(Arc<Held<Rc<State>>>);
+
+#[pymethods]
+impl Xapp {
+    #[new]
+    fn new(py: Python<'_>, address: String, e2ap: &str, dialect: &str) -> PyResult<Self> {
+        let version: Version = e2ap.parse().map_err(|error| Fault::config(format!("`e2ap`: {error}")))?;
+        let dialect: Dialect =
+            dialect.parse().map_err(|error| Fault::config(format!("`dialect`: {error}")))?;
+        let config = XappConfig::new(address).with(|it| (it.version, it.dialect) = (version, dialect));
+        let actor = Actor::start(py, "xapp", move || State::connect(config))?;
+        Ok(Self(Arc::new(Held::new(actor))))
+    }
+
+    /// Each node's name and its functions: number, OID, service model, revision.
+    #[allow(clippy::type_complexity)]
+    fn nodes(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Vec<(String, Vec<(u16, Option<String>, Option<&'static str>, u16)>)>> {
+        self.0.get()?.ask(py, LOOK, |state| async move {
+            Ok(state.handle.read(|xapp| {
+                let nodes = xapp.nodes().map(|(id, info)| {
+                    let functions = info.functions.iter().map(|f| {
+                        let known = f.oid.as_deref().and_then(by_oid).map(Model::name);
+                        (f.id, f.oid.clone(), known, f.revision)
+                    });
+                    (id.to_string(), functions.collect())
+                });
+                nodes.collect()
+            }))
+        })
+    }
+
+    /// `asked`: milliseconds between reports, octets of the trigger instead, definitions of the reports.
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        function: Function,
+        asked: Asked,
+        node: Option<String>,
+        timeout: f64,
+    ) -> PyResult<Stream> {
+        let (period_ms, trigger, definitions) = asked;
+        let (timeout, period) = (seconds(timeout)?, milliseconds("period_ms", period_ms)?);
+        let reads = match &function {
+            Function::Name(name) if name.contains('.') => by_oid(name),
+            Function::Name(name) if !name.eq_ignore_ascii_case(crate::models::RC) => Some(model(name)?),
+            _ => None,
+        };
+        let trigger = match (trigger, reads) {
+            (Some(octets), _) => Bytes::from(octets),
+            (None, Some(model)) => model.periodic(model.encoding(), period).map_err(Fault::from)?,
+            (None, None) => {
+                return Err(Fault::config("this function's model is unknown: `trigger` is needed").into());
+            }
+        };
+        let action = |(id, definition): (u8, Option<Vec<u8>>)| ActionToBeSetup {
+            definition: definition.map(Bytes::from),
+            ..ActionToBeSetup::report(id)
+        };
+        let actions = (0..).zip(definitions.unwrap_or_else(|| vec![None])).map(action).collect();
+        let function = function.reference()?;
+        let wanted = Wanted { function, model: reads, trigger, period, actions, node };
+        let queue = Arc::new(Queue::default());
+        let its = Arc::clone(&queue);
+        let route = self.0.get()?.ask(py, timeout.saturating_add(MARGIN), move |state| async move {
+            let subscribed = tokio::time::timeout(timeout, state.subscribe(wanted, its)).await;
+            let late = || {
+                Fault::new(Class::Timeout, format!("the subscription was not answered within {timeout:?}"))
+            };
+            subscribed.unwrap_or_else(|_| Err(late()))
+        })?;
+        Ok(Stream { xapp: Arc::clone(&self.0), queue, route, model: reads })
+    }
+
+    /// Sends a control. With `ack` the base station's words, and with `effect` what each KPI was before and after.
+    fn control<'py>(
+        &self,
+        py: Python<'py>,
+        node: String,
+        function: Function,
+        octets: (Vec<u8>, Vec<u8>),
+        ack: bool,
+        effect: Option<EffectWanted>,
+    ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Changes>)> {
+        let watch = effect.map(|(sm, kpis, periods, period_ms)| {
+            Ok::<_, Fault>(Watch {
+                model: model(&sm)?,
+                kpis,
+                periods,
+                period: milliseconds("period_ms", period_ms)?,
+            })
+        });
+        let watch = watch.transpose()?;
+        let reference = function.reference()?;
+        let (header, message) = (Bytes::from(octets.0), Bytes::from(octets.1));
+        // The SDK gives up by itself; this is for a thread that died.
+        let patience =
+            watch.as_ref().map_or(LOOK, |it| it.period.saturating_mul(it.periods.saturating_mul(2)));
+        let (outcome, changes) = self.0.get()?.ask(
+            py,
+            patience.saturating_add(Duration::from_secs(60)),
+            move |state| async move {
+                let node = state.node(&node)?;
+                let Some(watch) = watch else {
+                    if !ack {
+                        let sent = state.handle.send_control(node, reference, header, message, false);
+                        return sent.map(|_| (None, None)).map_err(Fault::config);
+                    }
+                    return Ok((state.handle.control(node, reference, header, message).await?, None));
+                };
+                let measured =
+                    state.handle.control_with_effect(node, reference, header, message, &watch).await?;
+                let changes = measured.changes.into_iter().map(|it| (it.name, it.before, it.after));
+                Ok((measured.outcome, Some(changes.collect::<Changes>())))
+            },
+        )?;
+        let outcome = outcome.map(|octets| function.outcome(py, &octets)).transpose()?;
+        Ok((outcome, changes))
+    }
+
+    /// What was counted, what is lost, and the latest troubles.
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (ready, lost, counters, lagged, troubles, forgotten) =
+            self.0.get()?.ask(py, LOOK, |state| async move {
+                let read = state.handle.read(|xapp| (xapp.is_ready(), xapp.lost_total(), xapp.counters()));
+                let troubles: Vec<String> = state.troubles.borrow().iter().cloned().collect();
+                Ok((read.0, read.1, read.2, state.handle.lagged(), troubles, state.troubles_forgotten.get()))
+            })?;
+        let told = PyDict::new(py);
+        told.set_item("connected", ready)?;
+        told.set_item("lost", lost)?;
+        told.set_item("indications", counters.indications)?;
+        told.set_item("controls", counters.controls)?;
+        told.set_item("connects", counters.connects)?;
+        told.set_item("refused_pdus", counters.refused_pdus)?;
+        told.set_item("lagged", lagged)?;
+        told.set_item("troubles", troubles)?;
+        told.set_item("troubles_forgotten", forgotten)?;
+        Ok(told)
+    }
+
+    /// Takes leave of the RIC, and ends it.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if let Ok(actor) = self.0.get() {
+            actor.ask(py, LOOK, |state| async move {
+                state.leave().await;
+                Ok(())
+            })?;
+        }
+        self.0.close(py);
+        Ok(())
+    }
+}
+
+/// What one subscription hears.
+#[pyclass(frozen)]
+pub(crate) struct Stream {
+    xapp: Arc<Held<Rc<State>>>,
+    queue: Arc<Queue>,
+    route: Route,
+    model: Option<&'static dyn Model>,
+}
+
+#[pymethods]
+impl Stream {
+    /// The next report, waiting at most so many seconds (`None`: as long as it takes): node, action, number, time stamp, rows,
+    /// header, message. `None` if there is none in time, or none will come ([`over`](Self::over)).
+    fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let until = timeout.map(seconds).transpose()?.and_then(|time| Instant::now().checked_add(time));
+        loop {
+            let left = until.map_or(SIGNAL_LOOK, |until| until.saturating_duration_since(Instant::now()));
+            let item = py.detach(|| self.queue.take(left.min(SIGNAL_LOOK)));
+            match item {
+                Some(item) => match self.report(py, &item)? {
+                    Some(report) => return Ok(Some(report)),
+                    None => self.queue.malformed(),
+                },
+                None if left.is_zero() || self.queue.is_over() => return Ok(None),
+                None => py.check_signals()?,
+            }
+        }
+    }
+
+    /// A descriptor that is readable while something is there.
+    fn fileno(&self) -> PyResult<i32> {
+        Ok(self.queue.descriptor().map_err(|error| Fault::new(Class::Environment, error))?)
+    }
+
+    /// Whether nothing more comes.
+    fn over(&self) -> bool {
+        self.queue.is_over()
+    }
+
+    /// Received, dropped because nobody took them, malformed, waiting.
+    fn counts(&self) -> (u64, u64, u64, usize) {
+        let counts = self.queue.counts();
+        (counts.received, counts.dropped, counts.malformed, counts.waiting)
+    }
+
+    /// Reports that wait at most, and their octets.
+    #[staticmethod]
+    fn bounds() -> (usize, usize) {
+        (ITEMS_MAX, BYTES_MAX)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.queue.end();
+        // An xApp that is closed has ended its subscriptions.
+        let Ok(xapp) = self.xapp.get() else { return Ok(()) };
+        let route = self.route;
+        xapp.ask(py, LOOK, move |state| async move {
+            state.unsubscribe(route);
+            Ok(())
+        })
+    }
+}
+
+impl Stream {
+    /// `None` if the octets are none of the model's.
+    fn report<'py>(&self, py: Python<'py>, item: &Item) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let read = py.detach(|| self.model.map(|it| it.table(it.encoding(), &item.header, &item.message)));
+        let table = match read {
+            Some(Err(_)) => return Ok(None),
+            Some(Ok(table)) => Some(table),
+            None => None,
+        };
+        let rows = table.as_ref().map(|table| rows(py, table)).transpose()?;
+        let tstamp_us = table.and_then(|table| table.tstamp_us);
+        let (header, message) = (PyBytes::new(py, &item.header), PyBytes::new(py, &item.message));
+        let told = (item.node.to_string(), item.action, item.sn, tstamp_us, rows, header, message);
+        Ok(Some(told.into_pyobject(py)?.into_any()))
+    }
+}

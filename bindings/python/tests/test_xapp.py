@@ -1,0 +1,293 @@
+"""xApps towards a RIC and base stations in this process."""
+
+import asyncio
+import threading
+import time
+import unittest
+from typing import Any
+
+import ranlab
+from ranlab.models import KpmRow, MacRow
+
+SLICES: list[dict[str, Any]] = [
+    {"id": n, "label": "", "scheduler": "pf", "parameters": {"capacity": 500_000}} for n in (1, 2)
+]
+HALVES: dict[str, dict[str, Any]] = {"configure": {"algorithm": "nvs", "sharing": True, "slices": SLICES}}
+
+
+class Network(unittest.TestCase):
+    ric: ranlab.Ric
+    fleet: ranlab.Fleet
+    xapp: ranlab.Xapp
+    nodes: list[ranlab.Node]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.ric = ranlab.Ric()
+        sm = ["hw", "mac", "rlc", "pdcp", "gtp", "kpm"]
+        cls.fleet = ranlab.Fleet(cls.ric.e2, nodes=3, ues=2, radio="lte:25", flows=["full"], sm=sm)
+        cls.xapp = ranlab.Xapp(cls.ric.e42)
+        cls.nodes = cls.xapp.wait_nodes(3, offering="rc")
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        for part in (cls.xapp, cls.fleet, cls.ric):
+            part.close()
+
+    def test_nodes_say_what_they_offer(self) -> None:
+        self.assertEqual([node.name for node in self.nodes], [f"gnb 505.01 {n}" for n in (1, 2, 3)])
+        offered = {function.sm for function in self.nodes[0].functions}
+        self.assertLessEqual({"mac", "kpm", "slice"}, offered)
+        self.assertTrue(self.nodes[0].offers("rc"))
+        self.assertFalse(self.nodes[0].offers("1.2.3"))
+        with self.assertRaisesRegex(ranlab.UnansweredError, "3 of 99 nodes"):
+            self.xapp.wait_nodes(99, timeout=0.05)
+
+    def test_every_models_reports_have_its_rows(self) -> None:
+        names = {function.sm for function in self.nodes[0].functions if function.sm in ranlab.models.ROWS}
+        self.assertGreater(len(names), 7, names)
+        silent = set()
+        for name in sorted(filter(None, names)):
+            try:
+                reports = self.xapp.subscribe(name, period_ms=100, node=self.nodes[0])
+            except ranlab.ConfigError as error:
+                silent.add(name)
+                self.assertIn("no ", str(error))
+                continue
+            with self.subTest(name), reports:
+                report = reports.next(timeout=5)
+                assert report is not None, name
+                self.assertEqual(report.node, self.nodes[0].name)
+                if name != "slice":
+                    self.assertGreater(len(report.rows), 0, name)
+                for row in report.rows:
+                    self.assertIsInstance(row, ranlab.models.ROWS[name])
+        self.assertLessEqual(silent, {"rrc"})
+
+    def test_iteration_at_all_nodes(self) -> None:
+        heard = set()
+        with self.xapp.subscribe(MacRow, period_ms=50) as reports:
+            for report in reports:
+                heard.add(report.node)
+                row = report.rows[0]
+                assert isinstance(row, MacRow)
+                self.assertGreater(row.wb_cqi, 0)
+                self.assertIsNotNone(row.ue)
+                self.assertIsNone(row.bearer)
+                self.assertLess(abs((report.tstamp_us or 0) - time.time() * 1e6), 60e6)
+                if len(heard) == 3:
+                    break
+        self.assertEqual((reports.malformed, reports.dropped), (0, 0))
+        self.assertIsNone(reports.next(), "what is closed ends")
+
+    def test_async_iteration_lets_others_run(self) -> None:
+        turns = 0
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0.005)
+
+        async def take(count: int) -> list[ranlab.Report[Any]]:
+            other = asyncio.create_task(turn())
+            taken = []
+            with self.xapp.subscribe("kpm", period_ms=50, node="gnb 505.01 2") as reports:
+                async for report in reports:
+                    taken.append(report)
+                    if len(taken) == count:
+                        break
+            other.cancel()
+            return taken
+
+        taken = asyncio.run(take(4))
+        self.assertGreater(turns, 4)
+        rows = [row for report in taken for row in report.rows if isinstance(row, KpmRow)]
+        self.assertLessEqual({"DRB.UEThpDl", "RRU.PrbTotDl"}, {row.measurement for row in rows})
+        self.assertEqual({row.value_unit for row in rows if row.measurement == "DRB.UEThpDl"}, {"kbit/s"})
+
+    def test_an_async_iterator_ends_with_its_xapp(self) -> None:
+        async def listen(xapp: ranlab.Xapp) -> int:
+            # No such object identifier anywhere: nothing comes.
+            reports = xapp.subscribe("1.2.3.4", trigger=b"")
+            asyncio.get_running_loop().call_later(0.1, xapp.close)
+            return len([report async for report in reports])
+
+        self.assertEqual(asyncio.run(listen(ranlab.Xapp(self.ric.e42))), 0)
+
+    def test_callbacks(self) -> None:
+        there = threading.Event()
+        count = 0
+
+        def hear(report: ranlab.Report[Any]) -> None:
+            nonlocal count
+            count += 1
+            if count == 2:
+                raise ValueError("on purpose")
+            if count > 4:
+                there.set()
+
+        told: list[Any] = []
+        before, threading.excepthook = threading.excepthook, told.append
+        try:
+            with self.xapp.subscribe("mac", period_ms=20, on_report=hear) as reports:
+                self.assertTrue(there.wait(10), "a fault ends nothing")
+        finally:
+            threading.excepthook = before
+        self.assertEqual((reports.callback_faults, len(told)), (1, 1))
+
+    def test_what_nobody_takes_is_bounded_and_counted(self) -> None:
+        with self.xapp.subscribe("mac", period_ms=1) as reports:
+            end = time.monotonic() + 30
+            while reports.dropped == 0 and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertGreater(reports.dropped, 0)
+            self.assertLessEqual(reports.waiting, 4096)
+            self.assertGreater(reports.received, 4096)
+
+    def test_waiting_leaves_the_interpreter_to_others(self) -> None:
+        with self.xapp.subscribe("1.2.3.4", trigger=b"") as reports:
+            waiting = threading.Thread(target=reports.next, args=(0.5,))
+            waiting.start()
+            turns = 0
+            while waiting.is_alive():
+                turns += 1
+                time.sleep(0.001)
+        self.assertGreater(turns, 20)
+
+    def test_what_cannot_be_subscribed_says_why(self) -> None:
+        with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is no service model of ours; allowed are hw, mac'):
+            self.xapp.subscribe("mack")
+        with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; there are "gnb 505.01 1"'):
+            self.xapp.subscribe("mac", node="x")
+        with self.assertRaisesRegex(ranlab.ConfigError, "report period"):
+            self.xapp.subscribe("mac", period_ms=1e9)
+        with self.assertRaisesRegex(ranlab.ConfigError, "period_ms"):
+            self.xapp.subscribe("mac", period_ms=-1)
+        with self.assertRaisesRegex(ranlab.ConfigError, "trigger"):
+            self.xapp.subscribe(142)
+        with self.assertRaisesRegex(ranlab.RefusedError, "refused"):
+            self.xapp.subscribe("mac", node=self.nodes[0], trigger=b"no trigger")
+        self.assertTrue(any("the subscription failed" in it for it in self.xapp.counters()["troubles"]))
+
+    def test_controls_are_acknowledged_or_refused(self) -> None:
+        node = self.nodes[1]
+        self.assertIsNone(self.xapp.control(node, "slice", HALVES).effect)
+        over = [dict(it, parameters={"capacity": 900_000}) for it in SLICES]
+        with self.assertRaises(ranlab.RefusedError) as refused:
+            self.xapp.control(node, "slice", {"configure": {**HALVES["configure"], "slices": over}})
+        self.assertIsInstance(refused.exception.octets, bytes)
+        for wrong, words in [
+            ({"configur": {}}, '"configur" is no name of it'),
+            ({"configure": {**HALVES["configure"], "colour": 1}}, '"colour" is no name of it'),
+            ({"configure": object()}, "is none of None, bool, int"),
+            ({"configure": 1 << 70}, "more than 64 bits"),
+        ]:
+            with self.subTest(words), self.assertRaisesRegex(ranlab.ConfigError, words):
+                self.xapp.control(node, "slice", wrong)
+        deep: Any = None
+        for _ in range(1000):
+            deep = [deep]
+        with self.assertRaisesRegex(ranlab.ConfigError, "64 levels"):
+            self.xapp.control(node, "slice", deep)
+        with self.assertRaisesRegex(ranlab.ConfigError, "no names|no control|has no"):
+            self.xapp.control(node, "mac", {})
+        with self.assertRaises(ranlab.RefusedError):
+            self.xapp.control(node, "slice", b"\xff\xff\xff")
+
+    def test_an_orders_effect(self) -> None:
+        node = self.nodes[2]
+        wanted = ranlab.Effect(["DRB.UEThpDl", "RRU.PrbTotDl"], periods=5, period_ms=100)
+        told = self.xapp.order(node, [ranlab.SliceQuota(sst=1, max=20)], effect=wanted)
+        assert told.effect is not None
+        for kpi, change in told.effect.items():
+            assert change.before is not None and change.after is not None, kpi
+            self.assertLess(change.after, 0.5 * change.before, kpi)
+        # The same by the names of the ASN.1, and of a column.
+        effect = ranlab.Effect(["dl_aggr_bytes_sdus"], sm="mac", periods=3, period_ms=50)
+        told = self.xapp.control(node, "slice", HALVES, effect=effect)
+        self.assertEqual(list(told.effect or {}), ["dl_aggr_bytes_sdus"])
+        with self.assertRaisesRegex(ranlab.ConfigError, "no column with numbers; there are dl_aggr_tbs"):
+            self.xapp.order(node, ranlab.SliceQuota(sst=1), effect=ranlab.Effect(["speed"], sm="mac"))
+        with self.assertRaisesRegex(ranlab.ConfigError, "1 period or more"):
+            self.xapp.order(node, ranlab.SliceQuota(sst=1), effect=ranlab.Effect(["DRB.UEThpDl"], periods=0))
+
+    def test_orders_that_cannot_be(self) -> None:
+        node = self.nodes[0]
+        with self.assertRaises(ranlab.RefusedError):
+            self.xapp.order(node, ranlab.Handover(ue=1, cell=0x123456789))
+        with self.assertRaises(ranlab.RefusedError):
+            self.xapp.order(node, ranlab.QosFlows(ue=1, drb=1, flows=[(1, 0)]))
+        with self.assertRaisesRegex(ranlab.ConfigError, "36 bits"):
+            self.xapp.order(node, ranlab.Handover(ue=1, cell=1 << 40))
+        with self.assertRaisesRegex(ranlab.ConfigError, "`max` must be 0 to 100 %, not 101"):
+            self.xapp.order(node, ranlab.SliceQuota(sst=1, max=101))
+        with self.assertRaises(ranlab.ConfigError):
+            self.xapp.order(node, ranlab.SliceQuota(sst=1, plmn="x"))
+
+
+class Ends(unittest.TestCase):
+    def test_what_is_closed_says_so(self) -> None:
+        with ranlab.Ric() as ric:
+            xapp = ranlab.Xapp(ric.e42)
+            reports = xapp.subscribe("mac")
+            xapp.close()
+            xapp.close()
+            self.assertIsNone(reports.next())
+            reports.close()
+            with self.assertRaises(ranlab.ClosedError):
+                xapp.nodes()
+        with self.assertRaises(ranlab.ClosedError):
+            ric.report()
+        self.assertEqual([it.name for it in threading.enumerate() if it.name.startswith("ranlab")], [])
+
+    def test_nobody_is_there(self) -> None:
+        with self.assertRaises(ranlab.ConnectionFailedError):
+            ranlab.Xapp("tcp://127.0.0.1:1")
+        with self.assertRaisesRegex(ranlab.ConfigError, "tcp://host:port"):
+            ranlab.Xapp("127.0.0.1")
+        with self.assertRaises(ranlab.ConfigError):
+            ranlab.Xapp(e2ap="9.99")
+        with self.assertRaisesRegex(ranlab.ConfigError, "flexric"):
+            ranlab.Xapp(dialect="klingon")
+        with self.assertRaises(ranlab.EnvironmentLacksError):
+            ranlab.Fleet("tcp://127.0.0.1:1")
+
+    def test_a_ric_that_goes_and_comes(self) -> None:
+        ric = ranlab.Ric()
+        places = {"e2": [ric.e2], "e42": [ric.e42]}
+        with ranlab.Fleet(ric.e2, nodes=1, ues=1), ranlab.Xapp(ric.e42) as xapp:
+            reports = xapp.subscribe("mac", period_ms=20)
+            self.assertIsNotNone(reports.next(timeout=10))
+            ric.close()
+            with ranlab.Ric(**places):
+                end, back = time.monotonic() + 30, 0
+                while back < 3 and time.monotonic() < end:
+                    counters = xapp.counters()
+                    back += counters["connects"] > 1 and reports.next(timeout=0.2) is not None
+                self.assertEqual(back, 3)
+                self.assertTrue(any("disconnected" in it for it in counters["troubles"]))
+
+    def test_dialects(self) -> None:
+        with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1):
+            for dialect in ("ranlab", "auto"):
+                with self.subTest(dialect), ranlab.Xapp(ric.e42, dialect=dialect) as xapp:
+                    self.assertEqual(len(xapp.wait_nodes(1)), 1)
+                    self.assertIsNotNone(xapp.subscribe("mac", period_ms=20).next(timeout=10))
+
+    def test_settings_are_checked(self) -> None:
+        with ranlab.Ric() as ric:
+            with self.assertRaisesRegex(ranlab.ConfigError, "`?nodes`?.*1 to 100"):
+                ranlab.Fleet(ric.e2, nodes=0)
+            with self.assertRaisesRegex(ranlab.ConfigError, "nods.*nodes"):
+                ranlab.Fleet(ric.e2, nods=1)
+            with self.assertRaisesRegex(ranlab.ConfigError, "`sm`: object is none of"):
+                ranlab.Fleet(ric.e2, sm=object())
+            with self.assertRaises(ranlab.ConfigError):
+                ranlab.Ric(period="soon")
+            with self.assertRaises(ranlab.EnvironmentLacksError):
+                ranlab.Ric(e2=[ric.e2])
+
+
+if __name__ == "__main__":
+    unittest.main()
