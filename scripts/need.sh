@@ -54,11 +54,13 @@ oracle() {
 
 python() {
     venv
+    .venv/bin/python -c 'import maturin, mypy' 2>/dev/null && return
     .venv/bin/python -m pip install --quiet --disable-pip-version-check 'maturin==1.16.0' 'mypy==2.4.1'
 }
 
 notebook() {
     venv
+    .venv/bin/python -c 'import nbclient, ipykernel, pandas, pyarrow, matplotlib' 2>/dev/null && return
     .venv/bin/python -m pip install --quiet --disable-pip-version-check \
         'nbclient>=0.10,<1' 'ipykernel>=6,<8' 'pandas>=2,<4' 'pyarrow' 'matplotlib>=3.8,<4'
 }

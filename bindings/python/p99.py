@@ -13,14 +13,13 @@ from ranlab.cli import program
 
 COUNT = int(os.environ.get("COUNT", "2000"))
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
-PAYLOAD = bytes(100)
 #: HW's event trigger "on control": each control is echoed.
 ON_CONTROL = b"\0"
 
 
 def rust(address):
     command = [program(), "xapp", "ping", "--connect", address, "--dialect", "ranlab", "--format", "json"]
-    command += ["--count", str(COUNT), "--size", str(len(PAYLOAD))]
+    command += ["--count", str(COUNT), "--size", "0"]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return told["rtt_us"]["p50"], told["rtt_us"]["p99"]
 
@@ -29,13 +28,16 @@ def python(address):
     times = []
     with ranlab.Xapp(address) as xapp:
         [node] = xapp.wait_nodes(1, offering="hw")
+        # A ping of the base station's own is one to send.
+        with xapp.subscribe("hw", period_ms=10, node=node) as pings:
+            ping = next(iter(pings)).message
         with xapp.subscribe("hw", node=node, trigger=ON_CONTROL) as echoes:
-            for seq in range(COUNT):
+            for _ in range(COUNT):
                 sent = time.perf_counter_ns()
-                xapp.control(node, "hw", {"seq": seq, "tSendNs": 0, "payload": PAYLOAD}, ack=False)
+                xapp.control(node, "hw", ping, ack=False)
                 echo = echoes.next(timeout=10)
                 times.append((time.perf_counter_ns() - sent) / 1000)
-                assert echo is not None and echo.rows[0].seq == seq, echo
+                assert echo is not None and echo.message == ping, echo
     times.sort()
     return times[len(times) // 2], times[len(times) * 99 // 100]
 

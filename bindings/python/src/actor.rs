@@ -36,7 +36,12 @@ impl<S: 'static> Actor<S> {
         let (tell, told) = mpsc::sync_channel(1);
         let main = move || {
             ranlab_sdk::run(async move {
-                let state = match make().await {
+                let made = tokio::select! {
+                    made = make() => made,
+                    // Who asked has been interrupted.
+                    _ = inbox.recv() => return,
+                };
+                let state = match made {
                     Ok(state) => Rc::new(state),
                     // Who asked may have been interrupted.
                     Err(fault) => return drop(tell.send(Err(fault))),
@@ -55,6 +60,14 @@ impl<S: 'static> Actor<S> {
         let actor = Self { jobs: Some(jobs), thread: Some(thread), name };
         wait(py, told, None)?.unwrap_or_else(|| Err(actor.gone()))?;
         Ok(actor)
+    }
+
+    /// Has something done there and waits for nothing; if too much waits to be done, it is left undone.
+    pub(crate) fn tell(&self, act: impl FnOnce(&S) + Send + 'static) {
+        let job: Job<S> = Box::new(|state| Box::pin(async move { act(&state) }));
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.try_send(job);
+        }
     }
 
     fn gone(&self) -> Fault {

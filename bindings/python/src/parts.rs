@@ -21,8 +21,12 @@ impl<S: 'static> Held<S> {
     }
 
     pub(crate) fn get(&self) -> PyResult<Arc<Actor<S>>> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(held.clone().ok_or_else(|| Fault::new(Class::Closed, "it is closed"))?)
+        Ok(self.peek().ok_or_else(|| Fault::new(Class::Closed, "it is closed"))?)
+    }
+
+    /// As [`get`](Self::get), without a word to Python: an object's end may come while an exception is on its way.
+    pub(crate) fn peek(&self) -> Option<Arc<Actor<S>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends it, once nobody asks it any more.

@@ -350,15 +350,18 @@ impl Xapp {
 
     /// What was counted, what is lost, and the latest troubles.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (ready, lost, counters, lagged, troubles, forgotten) =
-            self.0.get()?.ask(py, LOOK, |state| async move {
-                let read = state.handle.read(|xapp| (xapp.is_ready(), xapp.lost_total(), xapp.counters()));
-                let troubles: Vec<String> = state.troubles.borrow().iter().cloned().collect();
-                Ok((read.0, read.1, read.2, state.handle.lagged(), troubles, state.troubles_forgotten.get()))
-            })?;
+        let (read, lagged, troubles, forgotten) = self.0.get()?.ask(py, LOOK, |state| async move {
+            let read = state
+                .handle
+                .read(|xapp| (xapp.is_ready(), xapp.lost_total(), xapp.counters(), xapp.subscriptions().1));
+            let troubles: Vec<String> = state.troubles.borrow().iter().cloned().collect();
+            Ok((read, state.handle.lagged(), troubles, state.troubles_forgotten.get()))
+        })?;
+        let (ready, lost, counters, subscriptions) = read;
         let told = PyDict::new(py);
         told.set_item("connected", ready)?;
         told.set_item("lost", lost)?;
+        told.set_item("subscriptions", subscriptions)?;
         told.set_item("indications", counters.indications)?;
         told.set_item("controls", counters.controls)?;
         told.set_item("connects", counters.connects)?;
@@ -371,7 +374,7 @@ impl Xapp {
 
     /// Takes leave of the RIC, and ends it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if let Ok(actor) = self.0.get() {
+        if let Some(actor) = self.0.peek() {
             actor.ask(py, LOOK, |state| async move {
                 state.leave().await;
                 Ok(())
@@ -436,12 +439,23 @@ impl Stream {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.queue.end();
         // An xApp that is closed has ended its subscriptions.
-        let Ok(xapp) = self.xapp.get() else { return Ok(()) };
+        let Some(xapp) = self.xapp.peek() else { return Ok(()) };
         let route = self.route;
         xapp.ask(py, LOOK, move |state| async move {
             state.unsubscribe(route);
             Ok(())
         })
+    }
+}
+
+/// Who has forgotten it hears nothing more.
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.queue.end();
+        let route = self.route;
+        if let Some(xapp) = self.xapp.peek() {
+            xapp.tell(move |state| state.unsubscribe(route));
+        }
     }
 }
 

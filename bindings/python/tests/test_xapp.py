@@ -1,6 +1,9 @@
 """xApps towards a RIC and base stations in this process."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -267,6 +270,42 @@ class Ends(unittest.TestCase):
                     back += counters["connects"] > 1 and reports.next(timeout=0.2) is not None
                 self.assertEqual(back, 3)
                 self.assertTrue(any("disconnected" in it for it in counters["troubles"]))
+
+    def test_an_objects_end_disturbs_no_exception(self) -> None:
+        def forget(xapp: ranlab.Xapp) -> None:
+            reports = xapp.subscribe("1.2.3.4", trigger=b"")
+            xapp.close()
+            raise KeyError(reports.received)
+
+        with ranlab.Ric() as ric:
+            with self.assertRaises(KeyError) as raised:
+                forget(ranlab.Xapp(ric.e42))
+            raised.exception.__traceback__ = None
+            self.assertEqual(raised.exception.args, (0,))
+
+    def test_what_is_forgotten_ends(self) -> None:
+        with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1), ranlab.Xapp(ric.e42) as xapp:
+            for _ in xapp.subscribe("mac", period_ms=20):
+                break
+            called = threading.Event()
+            xapp.subscribe("rlc", period_ms=20, on_report=lambda _: called.set())
+            self.assertTrue(called.wait(10))
+            end = time.monotonic() + 10
+            while xapp.counters()["subscriptions"] != 1 and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(xapp.counters()["subscriptions"], 1, "the one with a callback lives on")
+
+    def test_ctrl_c_ends_the_waiting(self) -> None:
+        with ranlab.Ric() as ric:
+            waits = f"import ranlab; x = ranlab.Xapp({ric.e42!r}); print(flush=True); x.subscribe('mac').next()"
+            process = subprocess.Popen(
+                [sys.executable, "-c", waits], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            self.assertIn("KeyboardInterrupt", process.communicate(timeout=20)[1])
 
     def test_dialects(self) -> None:
         with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1):

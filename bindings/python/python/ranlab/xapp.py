@@ -145,7 +145,7 @@ class Subscription(Generic[R]):
     """What one subscription hears: ``for report in …``, ``async for report in …``, or a callback.
 
     At most 4,096 reports of 16 MiB wait; beyond, the oldest give way and are counted (``dropped``). Ended by
-    :meth:`close`, by ``with``, and with its xApp.
+    :meth:`close`, by ``with``, with its xApp, and when nobody has it any more.
     """
 
     def __init__(self, stream: _native.Stream, row: Any, on_report: Optional[Callable[[Report[R]], Any]]) -> None:
@@ -153,8 +153,7 @@ class Subscription(Generic[R]):
         self._row = row
         self._callback_faults = 0
         if on_report is not None:
-            call = lambda: self._deliver(on_report)  # noqa: E731
-            threading.Thread(target=call, name="ranlab-reports", daemon=True).start()
+            threading.Thread(target=self._deliver, args=(on_report,), name="ranlab-reports", daemon=True).start()
 
     def next(self, timeout: Optional[float] = None) -> Optional[Report[R]]:
         """The next report, waiting so many seconds; ``None`` if there is none in time, or none will come."""
@@ -181,10 +180,10 @@ class Subscription(Generic[R]):
             elif self._stream.over():
                 return
             else:
-                there: asyncio.Future[None] = loop.create_future()
-                loop.add_reader(descriptor, lambda: there.done() or there.set_result(None))
+                there = asyncio.Event()
+                loop.add_reader(descriptor, there.set)
                 try:
-                    await there
+                    await there.wait()
                 finally:
                     loop.remove_reader(descriptor)
 
@@ -353,6 +352,6 @@ class Xapp(_Part):
         return Acknowledged(outcome, told)
 
     def counters(self) -> dict[str, Any]:
-        """``connected``, ``indications``, ``lost`` (gaps in the base stations' numbers), ``lagged``, and the latest
+        """``connected``, ``subscriptions``, ``indications``, ``lost`` (gaps in the base stations' numbers), ``lagged``, and the latest
         ``troubles`` (64 at most; ``troubles_forgotten`` counts those before)."""
         return self._native.counters()
