@@ -1,5 +1,7 @@
 /* ranlab: an E2 agent (near-RT RIC interface of a base station) for C programs.
  *
+ * Sending an indication of a function of your own asks the heap for nothing once it runs; KPM's reports are put together anew.
+ *
  * The agent has no sockets, clock or threads. Your program tells it what happened and when, and asks what follows:
  *
  *   1. ranlab_agent_connected / _disconnected / _receive / _wake   something happened
@@ -77,13 +79,28 @@ enum { /* what on_control returns */
 typedef struct ranlab_agent ranlab_agent;
 typedef struct ranlab_context ranlab_context; /* the agent as seen from a callback */
 
-typedef struct ranlab_agent_config { /* a gNB, E2AP v2.03 */
+enum { /* ranlab_agent_config.node */
+    RANLAB_NODE_GNB = 0,
+    RANLAB_NODE_GNB_CU = 1,
+    RANLAB_NODE_GNB_CU_CP = 2,
+    RANLAB_NODE_GNB_CU_UP = 3,
+    RANLAB_NODE_GNB_DU = 4,
+    RANLAB_NODE_NG_ENB = 5,
+    RANLAB_NODE_ENB = 6
+};
+
+enum { RANLAB_E2AP_2_03 = 0, RANLAB_E2AP_1_01 = 1, RANLAB_E2AP_3_01 = 3 }; /* ranlab_agent_config.e2ap */
+
+typedef struct ranlab_agent_config {
     uint16_t mcc, mnc;
     uint8_t mnc_digits;   /* 2 or 3 */
-    uint8_t gnb_id_bits;  /* 22 to 32 */
-    uint32_t gnb_id;
+    uint8_t gnb_id_bits;  /* 22 to 32; of an eNB or ng-eNB 20 */
+    uint32_t gnb_id;      /* the same for all parts of a base station */
     uint64_t seed;        /* of the jitter when reconnecting: different for each node */
-    const char *amf_name; /* names the NG interface among the node's components; NULL: "amf" */
+    const char *amf_name; /* names the NG or S1 interface among the node's components; NULL: "amf" */
+    uint8_t node;         /* RANLAB_NODE_* */
+    uint8_t e2ap;         /* RANLAB_E2AP_*; one version for all controllers */
+    uint64_t part_id;     /* of a CU-UP or DU its own id, of a CU that of its first part; below 2^36 */
 } ranlab_agent_config;
 
 typedef struct ranlab_event {
@@ -132,6 +149,30 @@ typedef struct ranlab_function {
     void (*on_wake)(void *userdata, ranlab_context *ctx);
 } ranlab_function;
 
+#define RANLAB_NO_SD 0xffffffu  /* ranlab_ue.sd: the slice has no differentiator */
+#define RANLAB_UES_MAX 1024     /* UEs that are read at most */
+
+/* Counters of a UE. All but the delay grow for ever; [0] is downlink, [1] uplink. */
+typedef struct ranlab_ue {
+    uint32_t number;             /* of the UE at this node: its C-RNTI, or gNB-CU-UE-F1AP-ID */
+    uint8_t sst;                 /* of its slice; 0: it has none */
+    uint32_t sd;                 /* of its slice, or RANLAB_NO_SD */
+    uint64_t delivered_bytes[2]; /* octets that RLC handed on */
+    uint64_t pdcp_sdu_bytes[2];  /* octets that PDCP got to send, and received */
+    uint64_t prbs[2];            /* resource blocks, a slot's counted each */
+    double rlc_delay_us;         /* how long what RLC sent had waited, a moving mean, microseconds */
+} ranlab_ue;
+
+/* E2SM-KPM 2.03 and 3.00 (report styles 1 to 5) as function 2. The library makes the reports at the subscribed periods out of
+ * counters: throughput, resource blocks, volume and delay by their names in TS 28.552. The struct may go after registration. */
+typedef struct ranlab_kpm {
+    uint16_t prbs; /* resource blocks of the downlink carrier */
+    /* The time of day, microseconds since 1970. */
+    int64_t (*time_us)(void *userdata);
+    /* Writes the resource blocks that there were since the start, and the UEs that are there; returns how many. */
+    size_t (*read)(void *userdata, uint64_t *prbs_offered, ranlab_ue *ues, size_t ues_max);
+} ranlab_kpm;
+
 /* What an error means; never NULL, lives for ever. */
 const char *ranlab_error_text(int32_t error);
 
@@ -142,6 +183,7 @@ int32_t ranlab_agent_free(ranlab_agent *agent);
 /* id may be NULL; it gets the RAN function id. */
 int32_t ranlab_agent_register_function(ranlab_agent *agent, const ranlab_function *function, void *userdata,
                                        uint16_t *id);
+int32_t ranlab_agent_register_kpm(ranlab_agent *agent, const ranlab_kpm *kpm, void *userdata);
 /* address comes back in RANLAB_EVENT_CONNECT; what it means is yours. controller may be NULL. */
 int32_t ranlab_agent_add_controller(ranlab_agent *agent, uint64_t now_ns, const char *address, uint32_t *controller);
 int32_t ranlab_agent_remove_controller(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);

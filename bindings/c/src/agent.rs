@@ -4,13 +4,9 @@ use crate::function::Callbacks;
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::agent::{
-    Agent, AgentConfig, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId,
+    Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, RanFunction,
 };
 use ranlab_e2::{LinkLoss, Time};
-use ranlab_wire::e2ap::{
-    ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
-    InterfaceNg, Plmn,
-};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_void};
@@ -56,43 +52,12 @@ pub unsafe extern "C" fn ranlab_agent_new(
         // SAFETY: as the header says.
         let (config, agent) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(agent)?) };
         // SAFETY: as the header says.
-        let config = unsafe { agent_config(config)? };
+        let config = unsafe { crate::node::agent_config(config)? };
         let inner = Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: CString::default() };
         let new = ranlab_agent { inner: RefCell::new(inner), broken: Cell::new(false) };
         agent.write(Box::into_raw(Box::new(new)));
         Ok(())
     })
-}
-
-/// # Safety
-/// The strings of `config` are null or valid.
-unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentConfig, i32> {
-    let limit = if config.mnc_digits == 3 { 999 } else { 99 };
-    let plausible = config.mcc <= 999
-        && matches!(config.mnc_digits, 2 | 3)
-        && config.mnc <= limit
-        && (22..=32).contains(&config.gnb_id_bits)
-        && u64::from(config.gnb_id) < 1 << config.gnb_id_bits;
-    if !plausible {
-        return Err(RANLAB_ERR_INVALID);
-    }
-    let amf_name = match config.amf_name.is_null() {
-        true => "amf",
-        // SAFETY: the caller's promise.
-        false => unsafe { string(config.amf_name)? },
-    };
-    // AMFName is a PrintableString of 1 to 150 characters: what cannot be sent is refused here, not at the setup.
-    if !(1..=150).contains(&amf_name.len()) || !amf_name.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
-        return Err(RANLAB_ERR_INVALID);
-    }
-    let ng = ComponentConfigItem {
-        interface: ComponentInterfaceType::Ng,
-        id: ComponentId::Ng(InterfaceNg { amf_name: amf_name.to_owned() }),
-        configuration: ComponentConfiguration::default(),
-    };
-    let plmn = Plmn::new(config.mcc, config.mnc, config.mnc_digits);
-    let node_id = GlobalE2NodeId::gnb(plmn, config.gnb_id, config.gnb_id_bits);
-    Ok(AgentConfig::new(node_id, vec![ng]).with(|it| it.seed = config.seed))
 }
 
 /// See the header.
@@ -120,13 +85,34 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
 ) -> i32 {
     // SAFETY: as the header says.
     unsafe {
-        with(agent, |inner| {
+        let make = || {
             let function = Callbacks::new(function.as_ref().ok_or(RANLAB_ERR_NULL)?, userdata)?;
-            let given = inner.agent.register(Box::new(function), None).map_err(|_| RANLAB_ERR_FUNCTION)?;
-            write_if_wanted(id, given);
+            Ok(Box::new(function) as Box<dyn RanFunction>)
+        };
+        let (outcome, given) = register(agent, None, make);
+        given.iter().for_each(|given| write_if_wanted(id, *given));
+        outcome
+    }
+}
+
+/// Registers a function, as a number if one is wanted; the outcome, and its number.
+///
+/// # Safety
+/// As of [`with`].
+pub(crate) unsafe fn register(
+    agent: *mut ranlab_agent,
+    id: Option<u16>,
+    make: impl FnOnce() -> Result<Box<dyn RanFunction>, i32>,
+) -> (i32, Option<u16>) {
+    let mut given = None;
+    // SAFETY: the caller's promise.
+    let outcome = unsafe {
+        with(agent, |inner| {
+            given = Some(inner.agent.register(make()?, id).map_err(|_| RANLAB_ERR_FUNCTION)?);
             Ok(())
         })
-    }
+    };
+    (outcome, given)
 }
 
 /// # Safety
@@ -272,10 +258,15 @@ pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut
                 None => (RANLAB_EVENT_NONE, None, 0, String::new()),
                 Some(output) => describe(inner, output),
             };
-            // Without the NULs that a peer may have put into a text.
-            inner.text = CString::new(text.replace('\0', " ")).unwrap_or_default();
             let controller = controller.map_or(u32::MAX, |c: ControllerId| c.0);
-            event.write(ranlab_event { kind, controller, subscription, text: inner.text.as_ptr() });
+            // Most events have no text, and need no memory for it.
+            let mut at = c"".as_ptr();
+            if !text.is_empty() {
+                // Without the NULs that a peer may have put into it.
+                inner.text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+                at = inner.text.as_ptr();
+            }
+            event.write(ranlab_event { kind, controller, subscription, text: at });
             Ok(())
         })
     }

@@ -13,6 +13,44 @@ pub struct ranlab_agent_config {
     pub gnb_id: u32,
     pub seed: u64,
     pub amf_name: *const c_char,
+    pub node: u8,
+    pub e2ap: u8,
+    pub part_id: u64,
+}
+
+pub const RANLAB_NODE_GNB: u8 = 0;
+pub const RANLAB_NODE_GNB_CU: u8 = 1;
+pub const RANLAB_NODE_GNB_CU_CP: u8 = 2;
+pub const RANLAB_NODE_GNB_CU_UP: u8 = 3;
+pub const RANLAB_NODE_GNB_DU: u8 = 4;
+pub const RANLAB_NODE_NG_ENB: u8 = 5;
+pub const RANLAB_NODE_ENB: u8 = 6;
+
+pub const RANLAB_E2AP_2_03: u8 = 0;
+pub const RANLAB_E2AP_1_01: u8 = 1;
+pub const RANLAB_E2AP_3_01: u8 = 3;
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_ue {
+    pub number: u32,
+    pub sst: u8,
+    pub sd: u32,
+    pub delivered_bytes: [u64; 2],
+    pub pdcp_sdu_bytes: [u64; 2],
+    pub prbs: [u64; 2],
+    pub rlc_delay_us: f64,
+}
+
+pub const RANLAB_NO_SD: u32 = 0xff_ffff;
+pub const RANLAB_UES_MAX: usize = 1_024;
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_kpm {
+    pub prbs: u16,
+    pub time_us: Option<unsafe extern "C" fn(*mut c_void) -> i64>,
+    pub read: Option<unsafe extern "C" fn(*mut c_void, *mut u64, *mut ranlab_ue, usize) -> usize>,
 }
 
 /// See the header.

@@ -98,6 +98,24 @@ fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
     });
 }
 
+/// From the 200th to the 1200th report of a running agent: PDUs out, wakes, polls.
+#[test]
+fn reporting_asks_the_heap_for_nothing_after_the_set_up() {
+    let counter = build::manifest_dir().join("tests/allocations.c");
+    let more = [counter.to_str().unwrap(), "-Wl,--wrap=ranlab_context_indicate"];
+    let program =
+        build::compile_with("agent-counted", &build::manifest_dir().join("examples/agent.c"), &more);
+    run(async {
+        let (_ric, bound, _) = ric_at(&"tcp://127.0.0.1:0".parse().unwrap()).await;
+        let mut command = Command::new(program);
+        let mut agent = Ended(command.arg(bound.to_string()).stderr(Stdio::piped()).spawn().unwrap());
+        until("1200 reports", async || agent.0.try_wait().unwrap().is_some()).await;
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut agent.0.stderr.take().unwrap(), &mut said).unwrap();
+        assert_eq!((said.trim(), agent.0.wait().unwrap().code()), ("allocated 0 freed 0", Some(0)));
+    });
+}
+
 #[test]
 fn misuse_is_answered_with_errors() {
     let program = build::compile("misuse", &build::manifest_dir().join("tests/misuse.c"));

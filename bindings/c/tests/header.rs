@@ -18,11 +18,12 @@ macro_rules! c_types {
 }
 
 c_types! {
-    u8 => "uint8_t", u16 => "uint16_t", u32 => "uint32_t", u64 => "uint64_t", usize => "size_t", i32 => "int32_t",
+    f64 => "double", i64 => "int64_t", u8 => "uint8_t", u16 => "uint16_t", u32 => "uint32_t", u64 => "uint64_t", usize => "size_t", i32 => "int32_t",
     // `c_char` where it is signed; elsewhere this test could not tell it from `u8`.
     i8 => "char", c_void => "void",
     ranlab_agent => "ranlab_agent", ranlab_agent_config => "ranlab_agent_config",
     ranlab_context => "ranlab_context", ranlab_event => "ranlab_event", ranlab_function => "ranlab_function",
+    ranlab_kpm => "ranlab_kpm",
 }
 
 impl<T: CType> CType for *const T {
@@ -89,6 +90,7 @@ fn the_header_agrees_with_the_library() {
     let mut source = String::from("#include \"ranlab.h\"\n");
     let functions = functions! {
         ranlab_agent_new(_, _) ranlab_agent_free(_) ranlab_agent_register_function(_, _, _, _)
+        ranlab_agent_register_kpm(_, _, _)
         ranlab_agent_add_controller(_, _, _, _) ranlab_agent_remove_controller(_, _, _)
         ranlab_agent_connected(_, _, _) ranlab_agent_disconnected(_, _, _) ranlab_agent_receive(_, _, _, _, _)
         ranlab_agent_wake(_, _) ranlab_agent_wake_at(_, _) ranlab_agent_poll(_, _)
@@ -99,7 +101,9 @@ fn the_header_agrees_with_the_library() {
     assert_eq!(checked, declared_functions());
     source.extend(functions.into_iter().map(|(_, check)| check));
     layout! { source:
-        ranlab_agent_config { mcc mnc mnc_digits gnb_id_bits gnb_id seed amf_name }
+        ranlab_agent_config { mcc mnc mnc_digits gnb_id_bits gnb_id seed amf_name node e2ap part_id }
+        ranlab_ue { number sst sd delivered_bytes pdcp_sdu_bytes prbs rlc_delay_us }
+        ranlab_kpm { prbs time_us read }
         ranlab_event { kind controller subscription text }
         ranlab_action { id kind definition definition_len }
         ranlab_subscription { id controller event_trigger event_trigger_len actions actions_len }
@@ -112,6 +116,8 @@ fn the_header_agrees_with_the_library() {
         RANLAB_EVENT_NONE RANLAB_EVENT_CONNECT RANLAB_EVENT_TRANSMIT RANLAB_EVENT_CLOSE RANLAB_EVENT_SETUP
         RANLAB_EVENT_DISCONNECTED RANLAB_EVENT_SUBSCRIBED RANLAB_EVENT_UNSUBSCRIBED RANLAB_EVENT_OTHER
         RANLAB_ACTION_REPORT RANLAB_ACTION_INSERT RANLAB_ACTION_POLICY
+        RANLAB_NODE_GNB RANLAB_NODE_GNB_CU RANLAB_NODE_GNB_CU_CP RANLAB_NODE_GNB_CU_UP RANLAB_NODE_GNB_DU
+        RANLAB_NODE_NG_ENB RANLAB_NODE_ENB RANLAB_E2AP_2_03 RANLAB_E2AP_1_01 RANLAB_E2AP_3_01 RANLAB_NO_SD
         RANLAB_CONTROL_DONE RANLAB_CONTROL_INVALID RANLAB_CONTROL_FAILED RANLAB_NEVER
     }
     for (name, number) in ERRORS {

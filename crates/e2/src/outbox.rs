@@ -11,6 +11,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 
+/// Empty queues that are kept, and for how many indications each may have grown.
+const SPARE_QUEUES_MAX: usize = 16;
+const SPARE_LEN_MAX: usize = 64;
+
 /// Bounds of one [`Outbox`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -74,6 +78,8 @@ pub struct Outbox {
     /// from the middle of the queue costs nothing; the token of a dropped indication serves the flow's next one.
     order: VecDeque<FlowId>,
     flows: HashMap<FlowId, Flow>,
+    /// Empty queues of flows that had nothing to wait any more, for those that have again.
+    spare_queues: Vec<VecDeque<(Time, Frame)>>,
     indications: usize,
     indication_bytes: usize,
     counters: OutboxCounters,
@@ -110,7 +116,10 @@ impl Outbox {
         }
         self.indications += 1;
         self.indication_bytes += len;
-        let queue = self.flows.entry(flow).or_default();
+        let queue = self.flows.entry(flow).or_insert_with(|| Flow {
+            waiting: self.spare_queues.pop().unwrap_or_default(),
+            ..Flow::default()
+        });
         queue.waiting.push_back((now, frame));
         if queue.spare_tokens > 0 {
             queue.spare_tokens -= 1;
@@ -192,7 +201,10 @@ impl Outbox {
         if let Some(queue) = self.flows.get_mut(&flow) {
             queue.spare_tokens -= 1;
             if queue.spare_tokens == 0 && queue.waiting.is_empty() {
-                self.flows.remove(&flow);
+                let emptied =
+                    self.flows.remove(&flow).filter(|queue| queue.waiting.capacity() <= SPARE_LEN_MAX);
+                let room = SPARE_QUEUES_MAX.saturating_sub(self.spare_queues.len());
+                self.spare_queues.extend(emptied.map(|queue| queue.waiting).into_iter().take(room));
             }
         }
         front

@@ -38,9 +38,14 @@ pub(crate) fn cc() -> Command {
 
 /// Compiles `source` with the static library.
 pub(crate) fn compile(name: &str, source: &Path) -> PathBuf {
+    compile_with(name, source, &[])
+}
+
+/// As [`compile`], with more arguments for the compiler.
+pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = cc();
-    cc.arg(source).arg(static_library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
+    cc.args(more).arg(source).arg(static_library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
     assert!(cc.status().unwrap().success(), "{cc:?}");
     program
 }

@@ -156,9 +156,9 @@ impl FunctionContext<'_> {
         encoded.inspect_err(|_| core.counters.unencodable += 1)?;
         subscription.next_sn = subscription.next_sn.wrapping_add(1);
         core.counters.indications += 1;
-        if let Some(link) = core.links.iter_mut().find(|l| l.id == subscription.controller) {
-            // The one allocation of an indication, and of exactly its length.
-            let pdu = Bytes::copy_from_slice(&core.scratch);
+        let controller = subscription.controller;
+        let pdu = core.put_together();
+        if let Some(link) = core.links.iter_mut().find(|l| l.id == controller) {
             link.outbox.push_indication(core.now, id.flow(), Frame::whole(pdu));
             announce(link, &mut core.outputs);
         }

@@ -6,6 +6,7 @@ use super::ues::Ues;
 use super::*;
 use crate::backoff::Random;
 use crate::{Frame, Time};
+use bytes::BytesMut;
 use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
 pub use ranlab_wire::e2sm::association::ADDRESS_LEN_MAX;
 use std::collections::{BTreeMap, VecDeque};
@@ -42,6 +43,8 @@ pub(super) struct Core {
     pub(super) counters: AgentCounters,
     /// Where indications are put together.
     pub(super) scratch: Vec<u8>,
+    /// Where they wait, if not each in memory of its own.
+    pool: BytesMut,
     /// What a function says about the control that it refuses.
     pub(super) explanation: Option<Bytes>,
     pub(super) controls: Controls,
@@ -53,6 +56,7 @@ impl Core {
     pub(super) fn new(config: AgentConfig) -> Self {
         Self {
             random: Random::new(config.seed),
+            pool: BytesMut::with_capacity(config.pool_bytes),
             config,
             now: Time::ZERO,
             links: Vec::new(),
@@ -80,6 +84,15 @@ impl Core {
     /// The default controller: the first that is there and will stay.
     pub(super) fn first(&self) -> Option<ControllerId> {
         self.links.iter().find(|l| !matches!(l.state, State::Removing | State::Gone)).map(|l| l.id)
+    }
+
+    /// What was put together, in memory that may wait: of the pool if there is one, else one allocation of exactly its length.
+    pub(super) fn put_together(&mut self) -> Bytes {
+        if self.config.pool_bytes == 0 {
+            return Bytes::copy_from_slice(&self.scratch);
+        }
+        self.pool.extend_from_slice(&self.scratch);
+        self.pool.split().freeze()
     }
 
     pub(super) fn event(&mut self, event: AgentEvent) {

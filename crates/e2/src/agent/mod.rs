@@ -43,6 +43,7 @@ use ranlab_wire::e2ap::{
     Cause, ComponentConfigItem, E2RemovalRequest, Message, RanFunctionId, ResetRequest, RicRequestId, Version,
 };
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Greatest RAN function id and revision.
 const FUNCTION_ID_MAX: u16 = 4095;
@@ -340,12 +341,16 @@ impl Agent {
     /// Wakes the functions and looks after the links whose time has come.
     fn expire(&mut self) {
         let now = self.core.now;
-        let due = self.core.offers.iter().filter(|(_, o)| o.wake.is_some_and(|at| at <= now));
-        let due: Vec<_> = due.map(|(id, _)| *id).collect();
-        for id in due {
-            if let Some(offer) = self.core.offers.get_mut(&id) {
-                offer.wake = None;
-            }
+        // One after the other by their numbers, without a list: whoever asks to be woken at once is, the next time.
+        let mut after = Bound::Unbounded;
+        while let Some((&id, offer)) = self
+            .core
+            .offers
+            .range_mut((after, Bound::Unbounded))
+            .find(|(_, offer)| offer.wake.is_some_and(|at| at <= now))
+        {
+            offer.wake = None;
+            after = Bound::Excluded(id);
             self.call(id, None, |f, ctx| f.on_wake(ctx));
         }
         let due = self.core.links.iter().filter(|l| l.deadline().is_some_and(|deadline| deadline <= now));

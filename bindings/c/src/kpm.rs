@@ -1,0 +1,79 @@
+//! The function KPM, fed by a C program's counters.
+use crate::agent::{ranlab_agent, register};
+use crate::error::*;
+use crate::types::*;
+use ranlab_e2::Time;
+use ranlab_e2::functions::kpm::{self, KpmSource, Reading, UeReading};
+use ranlab_wire::e2sm::common::{Snssai, UeId};
+use ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID;
+use std::ffi::c_void;
+
+/// A base station whose counters a C program has.
+struct Source {
+    prbs: u16,
+    time_us: unsafe extern "C" fn(*mut c_void) -> i64,
+    read: unsafe extern "C" fn(*mut c_void, *mut u64, *mut ranlab_ue, usize) -> usize,
+    userdata: *mut c_void,
+    ues: Vec<ranlab_ue>,
+}
+
+// SAFETY: the callbacks are called on the thread that has the agent just then; the header asks for userdata that goes
+// where its agent goes.
+unsafe impl Send for Source {}
+
+impl KpmSource for Source {
+    fn read(&mut self, now: Time) -> Reading {
+        let mut reading = Reading { at_us: now.as_nanos() / 1_000, prbs: self.prbs, ..Reading::default() };
+        self.ues.clear();
+        // SAFETY: there is room for as many as are told, and all that the callback does not write is zero.
+        let given = unsafe {
+            self.ues.as_mut_ptr().write_bytes(0, RANLAB_UES_MAX);
+            let given =
+                (self.read)(self.userdata, &mut reading.prbs_offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
+            self.ues.set_len(given.min(RANLAB_UES_MAX));
+            given.min(RANLAB_UES_MAX)
+        };
+        let ue = |ue: &ranlab_ue| {
+            let sd = (ue.sd < RANLAB_NO_SD).then_some(ue.sd);
+            let slices = (ue.sst != 0).then_some(Snssai { sst: ue.sst, sd }).into_iter().collect();
+            let reading = UeReading {
+                slices,
+                delivered_bytes: ue.delivered_bytes,
+                pdcp_sdu_bytes: ue.pdcp_sdu_bytes,
+                prbs: ue.prbs,
+                rlc_delay_us: if ue.rlc_delay_us.is_finite() { ue.rlc_delay_us.max(0.0) } else { 0.0 },
+            };
+            (ue.number, reading)
+        };
+        reading.ues.extend(self.ues[..given].iter().map(ue));
+        reading
+    }
+
+    fn name(&self, number: u32) -> UeId {
+        UeId::du(number)
+    }
+
+    fn tstamp_us(&self, _: Time) -> i64 {
+        // SAFETY: a callback of the registered type.
+        unsafe { (self.time_us)(self.userdata) }
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_register_kpm(
+    agent: *mut ranlab_agent,
+    kpm: *const ranlab_kpm,
+    userdata: *mut c_void,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        register(agent, Some(DEFAULT_FUNCTION_ID), || {
+            let kpm = kpm.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let (time_us, read) = (kpm.time_us.ok_or(RANLAB_ERR_NULL)?, kpm.read.ok_or(RANLAB_ERR_NULL)?);
+            let ues = Vec::with_capacity(RANLAB_UES_MAX);
+            Ok(kpm::function(Source { prbs: kpm.prbs, time_us, read, userdata, ues }))
+        })
+        .0
+    }
+}
