@@ -167,7 +167,7 @@ typedef struct ranlab_ue {
  * counters: throughput, resource blocks, volume and delay by their names in TS 28.552. The struct may go after registration. */
 typedef struct ranlab_kpm {
     uint16_t prbs; /* resource blocks of the downlink carrier */
-    /* The time of day, microseconds since 1970. */
+    /* The time of day, microseconds since 1970; asked for right after each reading, too. */
     int64_t (*time_us)(void *userdata);
     /* Writes the resource blocks that there were since the start, and the UEs that are there; returns how many. */
     size_t (*read)(void *userdata, uint64_t *prbs_offered, ranlab_ue *ues, size_t ues_max);

@@ -33,6 +33,8 @@ impl KpmSource for Source {
             self.ues.set_len(given.min(RANLAB_UES_MAX));
             given.min(RANLAB_UES_MAX)
         };
+        // Not the time that the program gave when it came in: what it counts goes on while it is preempted.
+        reading.at_us = u64::try_from(self.tstamp_us(now)).unwrap_or(0);
         let ue = |ue: &ranlab_ue| {
             let sd = (ue.sd < RANLAB_NO_SD).then_some(ue.sd);
             let slices = (ue.sst != 0).then_some(Snssai { sst: ue.sst, sd }).into_iter().collect();

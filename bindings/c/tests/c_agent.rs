@@ -1,4 +1,4 @@
-//! `examples/agent.c`, compiled by the system's compiler against the static library, run against a RIC.
+//! The examples, compiled by the system's compiler against the static library, run against a RIC.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
@@ -6,6 +6,9 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RicSubscriptionDetails};
+use ranlab_sdk::wire::e2sm::by_oid;
+use ranlab_sdk::wire::e2sm::common::UeId;
+use ranlab_sdk::wire::e2sm::kpm::{self, Measured, MessageView};
 use ranlab_sdk::{RicHandle, run};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -38,6 +41,46 @@ impl IApp for Collector {
             IAppInput::Indication { indication, .. } => {
                 assert_eq!(indication.action_id, 3);
                 self.0.lock().unwrap().push(u32::from_be_bytes(indication.message.try_into().unwrap()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Subscribes to KPM of every node, by UE, and keeps the downlink throughput that it tells, kbit/s.
+struct Throughputs(Arc<Mutex<Vec<f64>>>);
+
+impl IApp for Throughputs {
+    fn name(&self) -> &str {
+        "throughputs"
+    }
+    fn handle(&mut self, _now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) => {
+                let function = node.function_by_oid(kpm::OID).unwrap();
+                let (model, period) = (by_oid(kpm::OID).unwrap(), Duration::from_millis(50));
+                let event_trigger = model.periodic(model.encoding(), period).unwrap();
+                let definition = model.action(model.encoding(), &function.definition, period).unwrap();
+                let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(1) }];
+                out.subscribe(node.id, function.id, RicSubscriptionDetails { event_trigger, actions });
+            }
+            IAppInput::SubscriptionFailed { cause, .. } => panic!("KPM is refused: {cause}"),
+            IAppInput::Indication { indication, .. } => {
+                let message = MessageView::read(&indication.message.to_vec().into()).unwrap();
+                let MessageView::Reports(view) = message else { panic!("not by UE") };
+                for report in view.reports() {
+                    assert_eq!(report.ue(), Some(&UeId::du(1)));
+                    let names: Vec<_> = report.measurements().unwrap().map(|(it, _)| it.name()).collect();
+                    let at = names.iter().position(|name| *name == Some("DRB.UEThpDl")).unwrap();
+                    for (values, _) in report.records() {
+                        let told = match values[at] {
+                            Measured::Integer(value) => f64::from(value),
+                            Measured::Real(value) => value,
+                            _ => continue,
+                        };
+                        self.0.lock().unwrap().push(told);
+                    }
+                }
             }
             _ => {}
         }
@@ -95,6 +138,34 @@ fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
             address = bound;
         }
         assert!(agent.unwrap().0.try_wait().unwrap().is_none(), "the agent has ended");
+    });
+}
+
+/// `examples/hello_agent.c` under the address and the undefined behaviour sanitizer, from connecting to its end.
+#[test]
+fn sixty_lines_with_kpm_report_throughput_and_break_no_rule_of_c() {
+    let more = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let source = build::manifest_dir().join("examples/hello_agent.c");
+    assert!(std::fs::read_to_string(&source).unwrap().lines().count() <= 60);
+    let program = build::compile_with("hello-agent", &source, &more);
+    run(async {
+        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
+        let throughputs = Arc::new(Mutex::new(Vec::new()));
+        ric.add_iapp(Box::new(Throughputs(throughputs.clone())));
+        let bound = ric.listen(Side::E2, &"tcp://127.0.0.1:0".parse().unwrap(), |_| true).await.unwrap();
+        let port = bound.to_string().rsplit_once(':').unwrap().1.to_owned();
+        let mut command = Command::new(program);
+        command.args(["127.0.0.1", &port, "4"]).stderr(Stdio::piped());
+        let mut agent = Ended(command.spawn().unwrap());
+        until("its end", async || agent.0.try_wait().unwrap().is_some()).await;
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut agent.0.stderr.take().unwrap(), &mut said).unwrap();
+        assert_eq!((said.trim(), agent.0.wait().unwrap().code()), ("hello_agent: ok", Some(0)));
+        let mut told = throughputs.lock().unwrap().clone();
+        told.sort_by(f64::total_cmp);
+        // Of a program that a busy machine stops between two lines, the one in the middle says what it counts.
+        let median = told.get(told.len() / 2).copied().unwrap_or(0.0);
+        assert!(told.len() >= 10 && (median - 10_000.0).abs() < 500.0, "{told:?}");
     });
 }
 
