@@ -9,7 +9,7 @@ use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
 use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlMessage, ControlOutcome};
-use ranlab_sdk::wire::e2sm::{Encoding, MODELS, Model, Octets, RowKey, UnknownModel};
+use ranlab_sdk::wire::e2sm::{Encoding, MODELS, Model, Octets, RowKey, UnknownModel, by_oid};
 
 /// RC as people write it: it orders, and has no tables.
 pub(crate) const RC: &str = "rc";
@@ -17,6 +17,14 @@ pub(crate) const RC: &str = "rc";
 /// A model of the registry by name.
 pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
     name.parse().map_err(|error: UnknownModel| Fault::config(error))
+}
+
+/// The model that a name means; `None` for RC where the registry has none of that name.
+fn model_or_rc(name: &str) -> Result<Option<&'static dyn Model>, Fault> {
+    match model(name) {
+        Err(_) if name.eq_ignore_ascii_case(RC) => Ok(None),
+        found => found.map(Some),
+    }
 }
 
 /// What Python calls a function: a model's name, an object identifier, or the node's own number.
@@ -27,23 +35,31 @@ pub(crate) enum Function {
 }
 
 impl Function {
+    /// Who reads its octets, if that is known.
+    pub(crate) fn model(&self) -> Result<Option<&'static dyn Model>, Fault> {
+        match self {
+            Self::Number(_) => Ok(None),
+            Self::Name(name) if name.contains('.') => Ok(by_oid(name)),
+            Self::Name(name) => model_or_rc(name),
+        }
+    }
+
     pub(crate) fn reference(&self) -> Result<FunctionRef, Fault> {
         Ok(match self {
             Self::Number(id) => FunctionRef::from(*id),
-            Self::Name(name) if name.eq_ignore_ascii_case(RC) => FunctionRef::from(rc::OID),
             Self::Name(name) if name.contains('.') => FunctionRef::from(&**name),
-            Self::Name(name) => FunctionRef::from(model(name)?.oid()),
+            Self::Name(name) => FunctionRef::from(model_or_rc(name)?.map_or(rc::OID, |model| model.oid())),
         })
     }
 
     /// The control outcome by names, else its octets.
     pub(crate) fn outcome<'py>(&self, py: Python<'py>, octets: &Bytes) -> PyResult<Bound<'py, PyAny>> {
-        let form = match self {
-            Self::Name(name) if name.eq_ignore_ascii_case(RC) => {
+        let form = match (self, self.model()?) {
+            (_, Some(model)) => model.outcome(model.encoding(), octets).ok(),
+            (Self::Name(name), None) if name.eq_ignore_ascii_case(RC) => {
                 ControlOutcome::decode_as(Encoding::Per, octets).and_then(|outcome| outcome.to_form()).ok()
             }
-            Self::Name(name) => model(name).ok().and_then(|it| it.outcome(it.encoding(), octets).ok()),
-            Self::Number(_) => None,
+            _ => None,
         };
         match form {
             Some(form) => of_form(py, &form),
@@ -107,11 +123,10 @@ pub(crate) fn encode_control<'py>(
 ) -> PyResult<Pair<'py>> {
     let (header, message) = (form(header)?, form(message)?);
     let octets = || {
-        if sm.eq_ignore_ascii_case(RC) {
+        let Some(model) = model_or_rc(sm)? else {
             let header = ControlHeader::from_form(header)?.to_octets(Encoding::Per)?;
             return Ok((header, ControlMessage::from_form(message)?.to_octets(Encoding::Per)?));
-        }
-        let model = model(sm)?;
+        };
         model.control(model.encoding(), header, message).map_err(Fault::from)
     };
     Ok(pair(py, octets().map_err(|fault: Fault| Fault { text: format!("{sm}: {}", fault.text), ..fault })?))
@@ -121,46 +136,60 @@ pub(crate) fn encode_control<'py>(
 #[derive(FromPyObject)]
 pub(crate) enum Ordered {
     /// Network, SST, SD, least, most, dedicated %.
-    Quotas(Vec<(String, u8, Option<u32>, u8, u8, u8)>),
+    Quotas(Vec<(String, i64, Option<i64>, i64, i64, i64)>),
     /// Network and cell.
-    Handover(String, u64),
+    Handover(String, i64),
     /// Bearer, and each flow's identifier and direction.
-    Flows(u8, Vec<(u8, u8)>),
+    Flows(i64, Vec<(i64, i64)>),
+}
+
+/// A number of an order.
+fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault> {
+    let fits = T::try_from(value).ok().filter(|_| (0..=most).contains(&value));
+    fits.ok_or_else(|| {
+        Fault::config(format!("`{name}` must be a whole number from 0 to {most}, not {value}"))
+    })
+}
+
+fn network(text: &str) -> Result<Plmn, Fault> {
+    text.parse().map_err(|error| Fault::config(format!("`plmn`: {error}")))
+}
+
+fn order(order: Ordered) -> Result<Order, Fault> {
+    Ok(match order {
+        Ordered::Quotas(quotas) => {
+            let quota = |(plmn, sst, sd, min, max, dedicated): (String, i64, Option<i64>, i64, i64, i64)| {
+                let sd = sd.map(|sd| within("sd", sd, (1 << 24) - 1)).transpose()?;
+                let slice = Snssai { sst: within("sst", sst, 255)?, sd };
+                let [min, max] = [within("min", min, 100)?, within("max", max, 100)?];
+                let dedicated = within("dedicated", dedicated, 100)?;
+                Ok(SliceQuota { plmn: network(&plmn)?, slice, min, max, dedicated })
+            };
+            Order::SliceQuotas(quotas.into_iter().map(quota).collect::<Result<_, Fault>>()?)
+        }
+        Ordered::Handover(plmn, cell) => {
+            Order::Handover(NrCgi { plmn: network(&plmn)?, cell: within("cell", cell, (1 << 36) - 1)? })
+        }
+        Ordered::Flows(drb, flows) => {
+            let flow = |(qfi, indication): (i64, i64)| {
+                Ok(FlowMapping {
+                    qfi: within("qfi", qfi, 63)?,
+                    indication: within("direction", indication, 1)?,
+                })
+            };
+            let flows = flows.into_iter().map(flow).collect::<Result<_, Fault>>()?;
+            Order::QosFlows { drb: within("drb", drb, 32)?, flows }
+        }
+    })
 }
 
 /// Octets of an order of RC (style 2 action 6, 3/1, 1/2).
 #[pyfunction]
-pub(crate) fn encode_order<'py>(py: Python<'py>, ue: u32, order: Ordered) -> PyResult<Pair<'py>> {
-    let network = |text: &str| text.parse::<Plmn>().map_err(Fault::config);
-    let order = match order {
-        Ordered::Quotas(quotas) => {
-            let quota = |(plmn, sst, sd, min, max, dedicated): &(String, u8, Option<u32>, u8, u8, u8)| {
-                if sd.is_some_and(|sd| sd >= 1 << 24) {
-                    return Err(Fault::config("`sd` must be a whole number from 0 to 16777215"));
-                }
-                for (name, percent) in [("min", min), ("max", max), ("dedicated", dedicated)] {
-                    if *percent > 100 {
-                        return Err(Fault::config(format!("`{name}` must be 0 to 100 %, not {percent}")));
-                    }
-                }
-                let slice = Snssai { sst: *sst, sd: *sd };
-                Ok(SliceQuota { plmn: network(plmn)?, slice, min: *min, max: *max, dedicated: *dedicated })
-            };
-            Order::SliceQuotas(quotas.iter().map(quota).collect::<Result<_, _>>()?)
-        }
-        Ordered::Handover(plmn, cell) => {
-            if cell >= 1 << 36 {
-                return Err(Fault::config("`cell` must be a whole number of 36 bits").into());
-            }
-            Order::Handover(NrCgi { plmn: network(&plmn)?, cell })
-        }
-        Ordered::Flows(drb, flows) => {
-            let flow = |(qfi, indication): &(u8, u8)| FlowMapping { qfi: *qfi, indication: *indication };
-            Order::QosFlows { drb, flows: flows.iter().map(flow).collect() }
-        }
-    };
+pub(crate) fn encode_order<'py>(py: Python<'py>, ue: i64, ordered: Ordered) -> PyResult<Pair<'py>> {
+    let ue = UeId::du(within("ue", ue, u32::MAX.into())?);
+    let order = order(ordered)?;
     let (style, action) = order.action();
-    let header = ControlHeader::action(UeId::du(ue), style, action).to_octets(Encoding::Per);
+    let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per);
     let message = order.message().to_octets(Encoding::Per);
     Ok(pair(py, (header.map_err(Fault::from)?, message.map_err(Fault::from)?)))
 }

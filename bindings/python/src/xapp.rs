@@ -271,11 +271,7 @@ impl Xapp {
     ) -> PyResult<Stream> {
         let (period_ms, trigger, definitions) = asked;
         let (timeout, period) = (seconds(timeout)?, milliseconds("period_ms", period_ms)?);
-        let reads = match &function {
-            Function::Name(name) if name.contains('.') => by_oid(name),
-            Function::Name(name) if !name.eq_ignore_ascii_case(crate::models::RC) => Some(model(name)?),
-            _ => None,
-        };
+        let reads = function.model()?;
         let trigger = match (trigger, reads) {
             (Some(octets), _) => Bytes::from(octets),
             (None, Some(model)) => model.periodic(model.encoding(), period).map_err(Fault::from)?,

@@ -221,12 +221,28 @@ class Network(unittest.TestCase):
             self.xapp.order(node, ranlab.Handover(ue=1, cell=0x123456789))
         with self.assertRaises(ranlab.RefusedError):
             self.xapp.order(node, ranlab.QosFlows(ue=1, drb=1, flows=[(1, 0)]))
-        with self.assertRaisesRegex(ranlab.ConfigError, "36 bits"):
+        with self.assertRaisesRegex(ranlab.ConfigError, "`cell` must be a whole number from 0 to 68719476735"):
             self.xapp.order(node, ranlab.Handover(ue=1, cell=1 << 40))
-        with self.assertRaisesRegex(ranlab.ConfigError, "`max` must be 0 to 100 %, not 101"):
+        with self.assertRaisesRegex(ranlab.ConfigError, "`max` must be a whole number from 0 to 100, not 101"):
             self.xapp.order(node, ranlab.SliceQuota(sst=1, max=101))
-        with self.assertRaises(ranlab.ConfigError):
+        with self.assertRaisesRegex(ranlab.ConfigError, "`sst`.*-1"):
+            self.xapp.order(node, ranlab.SliceQuota(sst=-1))
+        with self.assertRaisesRegex(ranlab.ConfigError, "`qfi`.*0 to 63, not 300"):
+            self.xapp.order(node, ranlab.QosFlows(ue=1, drb=1, flows=[(300, 0)]))
+        with self.assertRaisesRegex(ranlab.ConfigError, "`plmn`"):
             self.xapp.order(node, ranlab.SliceQuota(sst=1, plmn="x"))
+
+    def test_a_whole_tree_of_rc(self) -> None:
+        ue = {"gNB-DU-UEID": {"gNB-CU-UE-F1AP-ID": 1}}
+        action = {"ueID": ue, "ric-Style-Type": 3, "ric-ControlAction-ID": 1}
+        value = {"ranP-Choice-ElementFalse": {"ranParameter-value": {"valueOctS": bytes(9)}}}
+        cell = {"ranParameter-ID": 4, "ranParameter-valueType": value}
+        header = {"ric-controlHeader-formats": {"controlHeader-Format1": action}}
+        message = {"ric-controlMessage-formats": {"controlMessage-Format1": {"ranP-List": [cell]}}}
+        with self.assertRaisesRegex(ranlab.RefusedError, "refused"):
+            self.xapp.control(self.nodes[0], "rc", message, header)
+        with self.assertRaisesRegex(ranlab.ConfigError, "^rc: .* in ric-controlMessage-formats"):
+            self.xapp.control(self.nodes[0], "rc", {}, header)
 
 
 class Ends(unittest.TestCase):
