@@ -29,9 +29,14 @@ step "types"
 step "tests"
 "$python" -m unittest discover --start-directory . --verbose
 step "examples"
-for example in kpm_slice fleet; do
-    echo "-- $example.py"
-    SECONDS_TO_RUN=3 "$python" "$package/examples/$example.py"
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cd "$folder"
+for example in kpm_slice fleet "campaign --quick"; do
+    echo "-- $example"
+    # shellcheck disable=SC2086 # a name and its flags
+    set -- $example
+    SECONDS_TO_RUN=3 "$python" "$package/examples/$1.py" "${@:2}"
 done
 if [[ $profile == release ]]; then
     step "round trips"

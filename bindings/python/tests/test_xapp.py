@@ -1,12 +1,14 @@
 """xApps towards a RIC and base stations in this process."""
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import urllib.request
 from typing import Any
 
 import ranlab
@@ -271,6 +273,13 @@ class Ends(unittest.TestCase):
             ranlab.Xapp(dialect="klingon")
         with self.assertRaises(ranlab.EnvironmentLacksError):
             ranlab.Fleet("tcp://127.0.0.1:1")
+
+    def test_a_ric_serves_http_beside(self) -> None:
+        with ranlab.Ric(http="127.0.0.1:0") as ric, ranlab.Fleet(ric.e2, nodes=2, ues=1):
+            with urllib.request.urlopen(ric.address("http") + "/v1/nodes", timeout=10) as answer:
+                self.assertEqual([node["id"] for node in json.load(answer)["nodes"]], ["gnb 505.01 1", "gnb 505.01 2"])
+            with self.assertRaises(KeyError):
+                ric.address("e1")
 
     def test_a_ric_that_goes_and_comes(self) -> None:
         ric = ranlab.Ric()
