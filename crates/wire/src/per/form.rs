@@ -99,6 +99,19 @@ impl FormSource {
         Some(fields.remove(at).1)
     }
 
+    /// How many digits the next primitive has.
+    fn digits(&self, what: &'static str, low: u64, high: u64) -> Result<u64> {
+        let count = match &self.next {
+            Some(Form::Text(digits)) => digits.len() as u64,
+            _ => return Err(self.wrong(what)),
+        };
+        if (low..=high).contains(&count) {
+            Ok(count)
+        } else {
+            Err(self.fault(DecodeFault::OutOfRange { value: count, low, high }))
+        }
+    }
+
     fn hexadecimal(&mut self) -> Result<Bytes> {
         const WHAT: &str = "hexadecimal digits, two for each octet";
         let text = self.text(WHAT)?;
@@ -160,16 +173,14 @@ impl Source for FormSource {
         }
     }
 
+    fn octet_count(&mut self, low: u64, high: u64) -> Result<u64> {
+        const DIGITS: u64 = 2;
+        Ok(self.digits("hexadecimal digits", low.saturating_mul(DIGITS), high.saturating_mul(DIGITS))?
+            / DIGITS)
+    }
+
     fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
-        let count = match &self.next {
-            Some(Form::Text(digits)) => digits.len() as u64,
-            _ => return Err(self.wrong("digits 0 and 1")),
-        };
-        if (low..=high).contains(&count) {
-            Ok(count)
-        } else {
-            Err(self.fault(DecodeFault::OutOfRange { value: count, low, high }))
-        }
+        self.digits("digits 0 and 1", low, high)
     }
 
     fn bits_len(&mut self) -> Result<(usize, bool)> {

@@ -104,6 +104,10 @@ pub trait Source: Sized {
     fn bits_len(&mut self) -> Result<(usize, bool)> {
         self.list_len(0, u64::MAX)
     }
+    /// How many octets follow, where their number has bounds.
+    fn octet_count(&mut self, low: u64, high: u64) -> Result<u64> {
+        self.constrained(low, high)
+    }
     /// The length of a BIT STRING.
     fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
         self.constrained(low, high)

@@ -175,11 +175,28 @@ enumerated! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::per::Form;
 
     #[test]
     fn a_policy_applies_above_its_threshold() {
         let policy = HwPolicy { threshold: 100, action: HwPolicyAction::Reject };
         assert_eq!(policy.applies(100), None);
         assert_eq!(policy.applies(101), Some(HwPolicyAction::Reject));
+    }
+
+    #[test]
+    fn a_ping_by_names_is_the_ping() {
+        use crate::e2sm::Octets;
+        for payload in [&b""[..], b"x", &[0x5a; 1_500]] {
+            let ping = Ping { seq: 7, t_send_ns: u64::MAX, payload: Bytes::copy_from_slice(payload) };
+            assert_eq!(Ping::from_form(ping.to_form().unwrap()).unwrap(), ping);
+        }
+        let odd = Form::Fields(vec![
+            ("seq".to_owned(), Form::Integer(7)),
+            ("tSendNs".to_owned(), Form::Integer(0)),
+            ("payload".to_owned(), Form::Text("abc".to_owned())),
+        ]);
+        let said = Ping::from_form(odd).unwrap_err().to_string();
+        assert!(said.contains("in payload"), "{said}");
     }
 }

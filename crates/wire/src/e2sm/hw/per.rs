@@ -26,7 +26,7 @@ impl Codec<Bytes> for Payload {
     }
 
     fn decode<S: Source>(r: &mut S) -> Result<Bytes, DecodeError> {
-        let octets = r.constrained(0, PAYLOAD_SIZE_MAX as u64)?;
+        let octets = r.octet_count(0, PAYLOAD_SIZE_MAX as u64)?;
         r.octets_fixed(octets as usize)
     }
 
