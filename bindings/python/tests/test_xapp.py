@@ -12,7 +12,7 @@ import urllib.request
 from typing import Any
 
 import ranlab
-from ranlab.models import KpmRow, MacRow
+from ranlab.models import HwRow, KpmRow, MacRow
 
 SLICES: list[dict[str, Any]] = [
     {"id": n, "label": "", "scheduler": "pf", "parameters": {"capacity": 500_000}} for n in (1, 2)
@@ -199,6 +199,13 @@ class Network(unittest.TestCase):
             self.xapp.control(node, "mac", {})
         with self.assertRaises(ranlab.RefusedError):
             self.xapp.control(node, "slice", b"\xff\xff\xff")
+
+    def test_a_ping_comes_back(self) -> None:
+        with self.xapp.subscribe(HwRow, node=self.nodes[0], trigger=b"\0") as echoes:
+            self.xapp.control(self.nodes[0], "hw", {"seq": 4711, "tSendNs": 1 << 63, "payload": b"x" * 1500})
+            echo = echoes.next(timeout=10)
+            assert echo is not None
+            self.assertEqual(echo.rows[0][-3:], (4711, 1 << 63, 1500))
 
     def test_an_orders_effect(self) -> None:
         node = self.nodes[2]
