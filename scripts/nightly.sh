@@ -61,6 +61,8 @@ tests/e2e.sh || failed+=("end to end")
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
+echo "== the C package, by CMake and by pkg-config"
+bindings/c/tests/package.sh || failed+=("C package")
 echo "== Redis, which is a feature"
 cargo test -p ranlab-controllers --features serve,redis --test redis || failed+=("Redis")
 echo "== SCTP of a kernel"

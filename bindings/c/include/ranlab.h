@@ -51,7 +51,8 @@ enum {
     RANLAB_ERR_UNKNOWN_CONTROLLER = 8,
     RANLAB_ERR_UNKNOWN_SUBSCRIPTION = 9, /* it is gone, or another function's */
     RANLAB_ERR_BUFFER_TOO_SMALL = 10,    /* nothing is lost: call again with the length told */
-    RANLAB_ERR_ENCODE = 11               /* E2AP cannot express it */
+    RANLAB_ERR_ENCODE = 11,              /* E2AP cannot express it */
+    RANLAB_ERR_UE = 12                   /* there is no such UE, or there are as many as an agent takes */
 };
 
 enum { /* ranlab_event.kind */
@@ -132,7 +133,22 @@ typedef struct ranlab_control {
     size_t header_len;
     const uint8_t *message;
     size_t message_len;
+    const uint8_t *call_process_id; /* of the insert that this answers; NULL: of none */
+    size_t call_process_id_len;
 } ranlab_control;
+
+/* An indication of type insert: the controller is asked, and answers by a control with the same call process id. What happens
+ * if it does not is yours to decide. Pointers may be NULL if their length is 0. */
+typedef struct ranlab_insert {
+    uint64_t subscription;
+    uint8_t action;
+    const uint8_t *header;
+    size_t header_len;
+    const uint8_t *message;
+    size_t message_len;
+    const uint8_t *call_process_id;
+    size_t call_process_id_len;
+} ranlab_insert;
 
 /* A RAN function: what a service model is asked. The struct and its strings may go after registration. */
 typedef struct ranlab_function {
@@ -188,6 +204,13 @@ int32_t ranlab_agent_register_kpm(ranlab_agent *agent, const ranlab_kpm *kpm, vo
 int32_t ranlab_agent_add_controller(ranlab_agent *agent, uint64_t now_ns, const char *address, uint32_t *controller);
 int32_t ranlab_agent_remove_controller(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
 
+/* Which UEs a controller is told of: the first controller of all, further ones of those that are associated with them, once
+ * they have arrived. ue is the number that KPM calls it by. */
+int32_t ranlab_agent_ue_arrived(ranlab_agent *agent, uint64_t ue);
+int32_t ranlab_agent_ue_left(ranlab_agent *agent, uint64_t ue);
+int32_t ranlab_agent_associate_ue(ranlab_agent *agent, uint64_t ue, uint32_t controller);
+int32_t ranlab_agent_dissociate_ue(ranlab_agent *agent, uint64_t ue, uint32_t controller);
+
 int32_t ranlab_agent_connected(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
 int32_t ranlab_agent_disconnected(ranlab_agent *agent, uint64_t now_ns, uint32_t controller);
 /* pdu is one whole PDU, without its length prefix. What is wrong with it becomes an answer to the peer, not an error. */
@@ -207,6 +230,7 @@ int32_t ranlab_context_now(ranlab_context *ctx, uint64_t *now_ns);
 /* Sends an indication of type report. header and message may be NULL if their length is 0. */
 int32_t ranlab_context_indicate(ranlab_context *ctx, uint64_t subscription, uint8_t action, const uint8_t *header,
                                 size_t header_len, const uint8_t *message, size_t message_len);
+int32_t ranlab_context_insert(ranlab_context *ctx, const ranlab_insert *insert);
 /* Asks for on_wake; the earliest time asked for since the last on_wake counts. */
 int32_t ranlab_context_wake_at(ranlab_context *ctx, uint64_t at_ns);
 

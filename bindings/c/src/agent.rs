@@ -4,7 +4,7 @@ use crate::function::Callbacks;
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::agent::{
-    Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, RanFunction,
+    Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, RanFunction, UeError, UeId,
 };
 use ranlab_e2::{LinkLoss, Time};
 use std::cell::{Cell, RefCell};
@@ -162,6 +162,60 @@ pub unsafe extern "C" fn ranlab_agent_remove_controller(
     let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
     // SAFETY: as the header says.
     unsafe { with(agent, |inner| inner.agent.remove_controller(now, controller).map_err(controller_error)) }
+}
+
+fn ue_error(error: UeError) -> i32 {
+    match error {
+        UeError::UnknownController(_) => RANLAB_ERR_UNKNOWN_CONTROLLER,
+        _ => RANLAB_ERR_UE,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_ue_arrived(agent: *mut ranlab_agent, ue: u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe { with(agent, |inner| inner.agent.ue_arrived(UeId(ue)).map_err(ue_error)) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_ue_left(agent: *mut ranlab_agent, ue: u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            inner.agent.ue_left(UeId(ue));
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_associate_ue(
+    agent: *mut ranlab_agent,
+    ue: u64,
+    controller: u32,
+) -> i32 {
+    let (ue, controller) = (UeId(ue), ControllerId(controller));
+    // SAFETY: as the header says.
+    unsafe { with(agent, |inner| inner.agent.associate_ue(ue, controller).map_err(ue_error)) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
+    agent: *mut ranlab_agent,
+    ue: u64,
+    controller: u32,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            inner.agent.dissociate_ue(UeId(ue), ControllerId(controller));
+            Ok(())
+        })
+    }
 }
 
 /// Tells the machine; a controller that it does not know is an error, though it would do no harm.

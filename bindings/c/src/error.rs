@@ -32,6 +32,7 @@ errors! {
     RANLAB_ERR_UNKNOWN_SUBSCRIPTION = 9, c"the function has no such subscription";
     RANLAB_ERR_BUFFER_TOO_SMALL = 10, c"the buffer is too small for the PDU; nothing is lost";
     RANLAB_ERR_ENCODE = 11, c"E2AP cannot express it";
+    RANLAB_ERR_UE = 12, c"there is no such UE, or there are as many as an agent takes";
 }
 
 /// See the header.

@@ -116,6 +116,8 @@ impl RanFunction for Callbacks {
             header_len: control.header.len(),
             message: control.message.as_ptr(),
             message_len: control.message.len(),
+            call_process_id: control.call_process_id.map_or(std::ptr::null(), |id| id.as_ptr()),
+            call_process_id_len: control.call_process_id.map_or(0, Bytes::len),
         };
         // SAFETY: a callback of the registered type; all pointers outlive the call.
         match unsafe { on_control(self.userdata, raw(ctx), &request) } {
@@ -176,10 +178,43 @@ pub unsafe extern "C" fn ranlab_context_indicate(
             message,
             call_process_id: None,
         };
-        ctx.indicate(indication).map_err(|error| match error {
-            ContextError::UnknownSubscription(_) => RANLAB_ERR_UNKNOWN_SUBSCRIPTION,
-            _ => RANLAB_ERR_ENCODE,
-        })
+        ctx.indicate(indication).map_err(indication_error)
+    })
+}
+
+fn indication_error(error: ContextError) -> i32 {
+    match error {
+        ContextError::UnknownSubscription(_) => RANLAB_ERR_UNKNOWN_SUBSCRIPTION,
+        _ => RANLAB_ERR_ENCODE,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_context_insert(
+    ctx: *mut ranlab_context,
+    insert: *const ranlab_insert,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (ctx, insert) = unsafe { (context(ctx)?, insert.as_ref().ok_or(RANLAB_ERR_NULL)?) };
+        // SAFETY: as the header says.
+        let (header, message, id) = unsafe {
+            (
+                octets(insert.header, insert.header_len)?,
+                octets(insert.message, insert.message_len)?,
+                octets(insert.call_process_id, insert.call_process_id_len)?,
+            )
+        };
+        let indication = Indication {
+            subscription: SubscriptionId(insert.subscription),
+            action: insert.action,
+            kind: RicIndicationType::Insert,
+            header,
+            message,
+            call_process_id: (!id.is_empty()).then_some(id),
+        };
+        ctx.indicate(indication).map_err(indication_error)
     })
 }
 

@@ -110,6 +110,21 @@ pub struct ranlab_control {
     pub header_len: usize,
     pub message: *const u8,
     pub message_len: usize,
+    pub call_process_id: *const u8,
+    pub call_process_id_len: usize,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_insert {
+    pub subscription: u64,
+    pub action: u8,
+    pub header: *const u8,
+    pub header_len: usize,
+    pub message: *const u8,
+    pub message_len: usize,
+    pub call_process_id: *const u8,
+    pub call_process_id_len: usize,
 }
 
 /// See the header.

@@ -23,7 +23,7 @@ c_types! {
     i8 => "char", c_void => "void",
     ranlab_agent => "ranlab_agent", ranlab_agent_config => "ranlab_agent_config",
     ranlab_context => "ranlab_context", ranlab_event => "ranlab_event", ranlab_function => "ranlab_function",
-    ranlab_kpm => "ranlab_kpm",
+    ranlab_kpm => "ranlab_kpm", ranlab_insert => "ranlab_insert",
 }
 
 impl<T: CType> CType for *const T {
@@ -96,6 +96,8 @@ fn the_header_agrees_with_the_library() {
         ranlab_agent_wake(_, _) ranlab_agent_wake_at(_, _) ranlab_agent_poll(_, _)
         ranlab_agent_transmit(_, _, _, _, _, _) ranlab_context_now(_, _)
         ranlab_context_indicate(_, _, _, _, _, _, _) ranlab_context_wake_at(_, _) ranlab_error_text(_)
+        ranlab_context_insert(_, _) ranlab_agent_ue_arrived(_, _) ranlab_agent_ue_left(_, _)
+        ranlab_agent_associate_ue(_, _, _) ranlab_agent_dissociate_ue(_, _, _)
     };
     let checked: BTreeSet<_> = functions.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(checked, declared_functions());
@@ -107,7 +109,10 @@ fn the_header_agrees_with_the_library() {
         ranlab_event { kind controller subscription text }
         ranlab_action { id kind definition definition_len }
         ranlab_subscription { id controller event_trigger event_trigger_len actions actions_len }
-        ranlab_control { controller header header_len message message_len }
+        ranlab_control { controller header header_len message message_len call_process_id call_process_id_len }
+        ranlab_insert {
+            subscription action header header_len message message_len call_process_id call_process_id_len
+        }
         ranlab_function {
             oid definition definition_len revision on_subscription on_subscription_delete on_control on_wake
         }

@@ -39,6 +39,16 @@ int main(void) {
     config.amf_name = "\xff";
     EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
     config.amf_name = NULL;
+    for (uint8_t node = 0; node <= 7; node++) { /* an eNB and an ng-eNB have identities of 20 bits */
+        config.node = node, config.gnb_id_bits = node == RANLAB_NODE_NG_ENB || node == RANLAB_NODE_ENB ? 20 : 22;
+        EXPECT(node > 6 ? RANLAB_ERR_INVALID : RANLAB_OK, ranlab_agent_new(&config, &agent));
+        if (node <= 6) EXPECT(RANLAB_OK, ranlab_agent_free(agent));
+    }
+    config.node = 0, config.gnb_id_bits = 22, config.e2ap = 2;
+    EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
+    config.e2ap = RANLAB_E2AP_3_01, config.part_id = 1ull << 36;
+    EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
+    config.e2ap = 0, config.part_id = 0;
     EXPECT(RANLAB_OK, ranlab_agent_free(NULL));
     EXPECT(RANLAB_OK, ranlab_agent_new(&config, &agent));
 
@@ -60,6 +70,16 @@ int main(void) {
     EXPECT(RANLAB_ERR_CONTROLLER_TAKEN, ranlab_agent_add_controller(agent, 0, "ric", NULL));
     EXPECT(RANLAB_ERR_UNKNOWN_CONTROLLER, ranlab_agent_connected(agent, 0, controller + 1));
     EXPECT(RANLAB_ERR_UNKNOWN_CONTROLLER, ranlab_agent_remove_controller(agent, 0, controller + 1));
+
+    EXPECT(RANLAB_ERR_UE, ranlab_agent_associate_ue(agent, 1, controller));
+    EXPECT(RANLAB_OK, ranlab_agent_ue_arrived(agent, 1));
+    EXPECT(RANLAB_OK, ranlab_agent_associate_ue(agent, 1, controller));
+    EXPECT(RANLAB_ERR_UNKNOWN_CONTROLLER, ranlab_agent_associate_ue(agent, 1, controller + 1));
+    EXPECT(RANLAB_OK, ranlab_agent_dissociate_ue(agent, 1, controller));
+    EXPECT(RANLAB_OK, ranlab_agent_ue_left(agent, 1));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_kpm(agent, NULL, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_kpm(agent, &(ranlab_kpm){ 0 }, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_insert(NULL, NULL));
 
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_poll(agent, NULL));
     do {
