@@ -39,6 +39,9 @@ test-sctp:       ## SCTP of a kernel, on Debian's in QEMU: the transports' suite
 	@scripts/need.sh build vm
 	@scripts/test-sctp.sh
 
+flat:            ## the FlatBuffers code from its schema, by planus-cli
+	@scripts/flat.sh
+
 lint:            ## formatting, clippy, documentation, purity of the lower floors, house rules
 	@scripts/need.sh build lint
 	@scripts/lint.sh

@@ -10,6 +10,11 @@ scripts/house-rules.sh
 scripts/dependencies.py
 scripts/reproductions.py --check
 
+if command -v planus > /dev/null; then
+    step "generated code is fresh"
+    scripts/flat.sh --check
+fi
+
 step "formatting"
 cargo fmt --all --check
 

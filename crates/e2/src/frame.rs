@@ -1,5 +1,7 @@
 //! A PDU on its way out.
 use bytes::Bytes;
+use ranlab_wire::e2ap::Version;
+use ranlab_wire::flat::{Coding, from_per};
 
 /// Octets of a PDU that may be written anew per receiver. An indication's request id ends at octet 18.
 const HEAD: usize = 24;
@@ -32,6 +34,15 @@ impl Frame {
         head[..at].copy_from_slice(&pdu[..at]);
         head[at..end].copy_from_slice(patch);
         Some(Self { head, head_len: end as u8, body: pdu.slice(end..), detached: false })
+    }
+
+    /// The PDU, in PER unless it was written in FlatBuffers, in the encoding of its connection.
+    pub(crate) fn in_coding(self, coding: Coding, version: Version) -> Self {
+        match coding {
+            Coding::Per => self,
+            Coding::Flat if self.head_len == 0 && Coding::of(&self.body) == Coding::Flat => self,
+            Coding::Flat => Self::whole(from_per(&self.to_bytes(), version)),
+        }
     }
 
     /// The octets before the body.

@@ -5,12 +5,14 @@ use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::hw::Hw;
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
-use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicEvent, RicInput, RicOutput, Side};
 use ranlab_e2::xapp::*;
 use ranlab_e2::{LinkLoss, Time};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::hw::{self, HwTrigger, Ping};
-use ranlab_wire::e2sm::{mac, per};
+use ranlab_wire::e2sm::{Encoding, Octets, mac};
+use ranlab_wire::flat::Coding;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -35,29 +37,53 @@ struct World {
     /// While the RIC is down, connections are refused.
     down: bool,
     events: Vec<XappEvent>,
+    /// PDUs by side and encoding, as they were on the way.
+    seen: BTreeMap<(Side, Coding), usize>,
 }
 
-fn agent(n: u32) -> Agent {
+/// How agents and xApp encode.
+const MIXES: [[Coding; 2]; 4] = [
+    [Coding::Per, Coding::Per],
+    [Coding::Per, Coding::Flat],
+    [Coding::Flat, Coding::Per],
+    [Coding::Flat, Coding::Flat],
+];
+
+fn agent(n: u32, coding: Coding) -> Agent {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
         configuration: ComponentConfiguration::default(),
     };
     let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
-    let mut agent = Agent::new(AgentConfig::new(id, vec![component]).with(|it| it.seed = u64::from(n)));
+    let mut agent = Agent::new(AgentConfig::new(id, vec![component]).with(|it| {
+        it.seed = u64::from(n);
+        it.coding = coding;
+    }));
     agent.register(Box::new(PeriodicReport::of(&mac::Mac, Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
-    agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
+    agent.register(Box::new(Hw::new().encoded(coding)), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();
     agent
 }
 
 impl World {
     fn new(agents: u32) -> Self {
-        let agents: Vec<_> = (1..=agents).map(agent).collect();
+        Self::encoding(agents, [Coding::Per; 2])
+    }
+
+    fn encoding(agents: u32, [of_agents, of_xapp]: [Coding; 2]) -> Self {
+        let agents: Vec<_> = (1..=agents).map(|n| agent(n, of_agents)).collect();
         let conns = vec![None; agents.len() + 1];
-        let (ric, xapp) = (Ric::new(RicConfig::default()), Xapp::new(XappConfig::new("ric")));
+        let xapp = XappConfig::new("ric").with(|it| it.coding = of_xapp);
+        let (ric, xapp) = (Ric::new(RicConfig::default()), Xapp::new(xapp));
         let (now, last_conn, down, events) = (Time::ZERO, 0, false, Vec::new());
-        Self { now, ric, agents, xapp, conns, last_conn, down, events }
+        let seen = BTreeMap::new();
+        Self { now, ric, agents, xapp, conns, last_conn, down, events, seen }
+    }
+
+    fn see(&mut self, peer: usize, pdu: &[u8]) {
+        let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
+        *self.seen.entry((side, Coding::of(pdu))).or_default() += 1;
     }
 
     fn tell(&mut self, peer: usize, connected: bool) {
@@ -106,6 +132,7 @@ impl World {
                         AgentOutput::Transmit { .. } => {
                             while let Some(frame) = self.agents[peer].transmit(self.now, C0) {
                                 let Some(conn) = self.conns[peer] else { continue };
+                                self.see(peer, &frame.to_bytes());
                                 self.ric.handle(self.now, RicInput::Received { conn, pdu: frame.to_bytes() });
                             }
                         }
@@ -122,6 +149,7 @@ impl World {
                     XappOutput::Transmit => {
                         while let Some(frame) = self.xapp.transmit(self.now) {
                             let Some(conn) = self.conns[self.agents.len()] else { continue };
+                            self.see(self.agents.len(), &frame.to_bytes());
                             self.ric.handle(self.now, RicInput::Received { conn, pdu: frame.to_bytes() });
                         }
                     }
@@ -135,7 +163,9 @@ impl World {
                     RicOutput::Transmit(conn) => {
                         while let Some(frame) = self.ric.transmit(self.now, conn) {
                             let pdu = frame.to_bytes();
-                            match self.conns.iter().position(|c| *c == Some(conn)) {
+                            let peer = self.conns.iter().position(|c| *c == Some(conn));
+                            peer.into_iter().for_each(|peer| self.see(peer, &pdu));
+                            match peer {
                                 Some(p) if p < self.agents.len() => {
                                     self.agents[p]
                                         .handle(self.now, AgentInput::Received { controller: C0, pdu });
@@ -186,38 +216,64 @@ fn monitor(world: &mut World) {
 }
 
 #[test]
-fn statistics_reach_the_xapp_without_a_gap() {
-    let mut world = World::new(10);
-    monitor(&mut world);
-    assert_eq!(world.subscribed(), (10, 10, 10));
-    world.indications();
-    world.pass(1_000 * MS);
-    assert_eq!((world.indications(), world.xapp.lost_total()), (1_000, Some(0)));
-    assert_eq!(world.xapp.counters().stray, 0);
+fn statistics_reach_the_xapp_without_a_gap_in_every_mix_of_encodings() {
+    for mix in MIXES {
+        let mut world = World::encoding(10, mix);
+        monitor(&mut world);
+        assert_eq!(world.subscribed(), (10, 10, 10));
+        world.indications();
+        world.pass(1_000 * MS);
+        assert_eq!((world.indications(), world.xapp.lost_total()), (1_000, Some(0)), "{mix:?}");
+        assert_eq!(world.xapp.counters().stray, 0);
+        // Each connection in its own encoding, and in nothing else.
+        let seen: Vec<_> = world.seen.into_keys().collect();
+        assert_eq!(seen, [(Side::E2, mix[0]), (Side::E42, mix[1])]);
+    }
 }
 
 #[test]
-fn a_ping_comes_back() {
-    let mut world = World::new(1);
+fn who_changes_its_encoding_is_told_and_the_others_do_not_notice() {
+    let mut world = World::encoding(2, [Coding::Flat, Coding::Per]);
+    monitor(&mut world);
+    let conn = world.conns[0].unwrap();
+    let per = Message::random("RICindication", 1, Version::V2_03).unwrap();
+    let pdu = Bytes::from(encode(&per, Version::V2_03).unwrap());
+    world.ric.handle(world.now, RicInput::Received { conn, pdu });
+    let told = std::iter::from_fn(|| world.ric.poll()).find_map(|output| match output {
+        RicOutput::Event(RicEvent::Fault { what, .. }) => Some(what),
+        _ => None,
+    });
+    assert_eq!(
+        told.as_deref(),
+        Some("this connection is configured for FlatBuffers, the peer sends aligned PER")
+    );
+    world.indications();
+    world.pass(100 * MS);
+    assert_eq!((world.indications(), world.ric.counters().undecodable), (20, 1));
+}
+
+#[test]
+fn a_ping_comes_back_in_every_mix_of_encodings() {
+    MIXES.into_iter().for_each(ping_comes_back);
+}
+
+fn ping_comes_back(mix: [Coding; 2]) {
+    let mut world = World::encoding(1, mix);
     world.pass(100 * MS);
     let node = *world.xapp.nodes().next().unwrap().0;
-    let encoded = |trigger: &HwTrigger| {
-        let mut out = Vec::new();
-        per::encode(trigger, &mut out).unwrap();
-        Bytes::from(out)
-    };
+    let trigger = HwTrigger::OnControl.to_octets(Encoding::Per).unwrap();
     let actions = vec![ActionToBeSetup::report(0)];
-    world.xapp.subscribe(node, hw::OID, encoded(&HwTrigger::OnControl), actions).unwrap();
+    world.xapp.subscribe(node, hw::OID, trigger, actions).unwrap();
     world.pass(MS);
-    let mut ping = Vec::new();
-    per::encode(&Ping { seq: 1, t_send_ns: 2, payload: Bytes::from_static(&[9; 1_500]) }, &mut ping).unwrap();
-    let ping = Bytes::from(ping);
+    // The service model has the encoding of the base station, whatever carries it.
+    let ping = Ping { seq: 1, t_send_ns: 2, payload: Bytes::from_static(&[9; 1_500]) };
+    let ping = ping.to_octets(mix[0].into()).unwrap();
     let handle = world.xapp.control(node, hw::OID, Bytes::new(), ping.clone(), true).unwrap();
     world.events.clear();
     world.pass(MS);
     let echoed =
         |e: &XappEvent| matches!(e, XappEvent::Indication { indication, .. } if indication.message == ping);
-    assert!(world.events.iter().any(echoed), "{:?}", world.events);
+    assert!(world.events.iter().any(echoed), "{mix:?}: {:?}", world.events);
     assert!(world.events.contains(&XappEvent::ControlAcknowledged { handle, outcome: None }));
 }
 

@@ -9,6 +9,7 @@ use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::{OutboxLimits, Time};
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,6 +44,10 @@ pub struct FleetConfig {
     pub own_functions: bool,
     /// Version spoken.
     pub version: Version,
+    /// How E2AP is octets.
+    pub coding: Coding,
+    /// How the pings of HW are.
+    pub sm_coding: Coding,
     /// Time over which the nodes start, evenly spread; zero: all at once.
     pub ramp: Duration,
     /// Seed of everything random.
@@ -67,6 +72,8 @@ impl FleetConfig {
             service_models: self.service_models.clone(),
             own_functions: self.own_functions,
             version: self.version,
+            coding: self.coding,
+            sm_coding: self.sm_coding,
             seed: self.seed,
             epoch_us,
             start_us: now.as_nanos() / 1_000,

@@ -18,6 +18,7 @@ use ranlab_sdk::wire::e2ap::{
     InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
 use ranlab_sdk::wire::e2sm::{self, Model, hw};
+use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::wire::per::ShortBits;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -208,6 +209,10 @@ pub struct NodeTemplate {
     pub own_functions: bool,
     /// Version spoken.
     pub version: Version,
+    /// How E2AP is octets.
+    pub coding: Coding,
+    /// How the pings of HW are.
+    pub sm_coding: Coding,
     /// Seed of everything random; each node derives its own.
     pub seed: u64,
     /// Microseconds since the Unix epoch at the machines' time zero.
@@ -291,6 +296,7 @@ impl NodeTemplate {
         let cell = own.as_ref().unwrap_or(cell);
         let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| {
             it.version = self.version;
+            it.coding = self.coding;
             it.seed = self.seed_of(index);
             it.limits.outbox = self.outbox;
         }));
@@ -315,7 +321,7 @@ impl NodeTemplate {
             debug_assert!(registered.is_ok());
         }
         let own: [(Box<dyn RanFunction>, _); 2] = [
-            (Box::new(Hw::new()), hw::DEFAULT_FUNCTION_ID),
+            (Box::new(Hw::new().encoded(self.sm_coding)), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
         let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };

@@ -11,6 +11,7 @@ use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
+use ranlab_sdk::wire::flat::Coding;
 
 use crate::radio::{RadioSettings, StageKey};
 use crate::settings::{customary_models, service_models};
@@ -56,6 +57,10 @@ config! {
         kind: NodeKind = NodeKind::Gnb;
         /// version of E2AP
         e2ap: Version = Version::V2_03;
+        /// how E2AP is octets: per (aligned PER, the standard's) or flat (FlatBuffers, which ranlab's RIC takes)
+        encoding: Coding = Coding::Per;
+        /// how the pings of hw are
+        sm_encoding: Coding = Coding::Per;
         /// time over which they start; without it, 1 ms each
         ramp: Option<Duration> = None;
         /// number of the first base station, for several processes in one network
@@ -118,6 +123,8 @@ impl FleetPart {
             service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
             own_functions: self.sm.iter().any(|name| name == HW),
             version: self.e2ap,
+            coding: self.encoding,
+            sm_coding: self.sm_encoding,
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
             seed: self.seed.0,
             first: self.first,

@@ -14,6 +14,7 @@ use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
 use ranlab_sdk::wire::e2sm::Model;
+use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
 use crate::settings::{customary_models, service_models};
@@ -39,6 +40,8 @@ config! {
         period: Duration = Duration::from_millis(100);
         /// version of E2AP whose numbering the RIC speaks
         e2ap: Version = Version::V2_03, wiring();
+        /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
+        encoding: Coding = Coding::Per, wiring();
         /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
         dialect: Dialect = Dialect::Auto, wiring();
         /// the same as --dialect flexric
@@ -158,6 +161,7 @@ impl Watcher {
         let config = XappConfig::new(part.connect.to_string()).with(|it| {
             it.version = part.e2ap;
             it.dialect = dialect;
+            it.coding = part.encoding;
         });
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
         let xapp = XappHandle::start(config, SocketOptions::default());

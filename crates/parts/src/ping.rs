@@ -9,6 +9,7 @@ use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RicActionType, Version};
 use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger};
 use ranlab_sdk::wire::e2sm::per;
+use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{Bytes, XappHandle};
 
 use crate::monitor::messages;
@@ -38,6 +39,10 @@ config! {
         insert: bool = false, wiring();
         /// version of E2AP whose numbering the RIC speaks
         e2ap: Version = Version::V2_03, wiring();
+        /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
+        encoding: Coding = Coding::Per, wiring();
+        /// how the pings are, as the base station has them
+        sm_encoding: Coding = Coding::Per, wiring();
         /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
         dialect: Dialect = Dialect::Auto, wiring();
         /// the same as --dialect flexric
@@ -68,8 +73,10 @@ impl Pinging {
         let config = XappConfig::new(part.connect.to_string()).with(|it| {
             it.version = part.e2ap;
             it.dialect = dialect;
+            it.coding = part.encoding;
         });
-        let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
+        let (size, coding) = (part.size, part.sm_encoding);
+        let pinger = Pinger::new(Pace { size, interval: part.interval, window: part.window, coding })?;
         let xapp = XappHandle::start(config, SocketOptions::default());
         crate::joined(&xapp).await.map_err(sut)?;
         let (node, subscription) = subscribe(&xapp, part.insert).await?;

@@ -15,6 +15,7 @@ use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
 use ranlab_sdk::e2::{Frame, LinkLoss};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2sm::hw;
+use ranlab_sdk::wire::flat::Coding;
 use ranlab_wire::flexran::LENGTH_BYTES;
 
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
@@ -170,7 +171,8 @@ pub(crate) struct PingingFlexran {
 
 impl PingingFlexran {
     pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
-        let pinger = Pinger::new(Pace { size: part.size, interval: part.interval, window: part.window })?;
+        let (size, coding) = (part.size, Coding::Per);
+        let pinger = Pinger::new(Pace { size, interval: part.interval, window: part.window, coding })?;
         let flat_out = part.interval.is_zero();
         let (agent, agents, actions, octets) = Default::default();
         let echoes = Echoes { pinger: pinger.clone(), flat_out, agent, agents, actions, octets };

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use ranlab_sdk::wire::e2ap::{RicControlAckRequest, RicIndicationType, RicRequestId, Version, fast};
-use ranlab_sdk::wire::e2sm::{hw, per};
+use ranlab_sdk::wire::e2sm::{Octets, hw};
+use ranlab_sdk::wire::flat::{self, Coding};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
@@ -38,6 +39,8 @@ pub(crate) struct Pace {
     pub(crate) interval: Duration,
     /// Pings under way if each follows an echo.
     pub(crate) window: u32,
+    /// How pings are octets.
+    pub(crate) coding: Coding,
 }
 
 /// Pings of one sender. Shared with an iApp, which has to be `Send`.
@@ -129,7 +132,9 @@ impl Pinger {
     pub(crate) fn ping(&mut self, intended: Instant) -> Option<(u32, Bytes)> {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
-        Some((seq, encode(&hw::Ping { seq, t_send_ns, payload: self.payload() })?))
+        let ping = hw::Ping { seq, t_send_ns, payload: self.payload() };
+        // Payloads within PAYLOAD_SIZE_MAX always encode.
+        Some((seq, ping.to_octets(self.pace.coding.into()).ok()?))
     }
 
     /// What every ping carries.
@@ -157,7 +162,7 @@ impl Pinger {
     /// An echo of the service model HW came; whether it was one that was waited for.
     pub(crate) fn echo(&mut self, message: &[u8]) -> bool {
         let done = Instant::now();
-        let ping = per::decode::<hw::Ping>(Bytes::copy_from_slice(message));
+        let ping = hw::Ping::decode_as(self.pace.coding.into(), &Bytes::copy_from_slice(message));
         ping.is_ok_and(|ping| self.done(ping.seq, done))
     }
 
@@ -248,13 +253,6 @@ impl Pinger {
     }
 }
 
-fn encode(ping: &hw::Ping) -> Option<Bytes> {
-    let mut message = Vec::with_capacity(ping.payload.len() + 32);
-    // Payloads within PAYLOAD_SIZE_MAX always encode.
-    per::encode(ping, &mut message).ok()?;
-    Some(message.into())
-}
-
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
@@ -264,13 +262,21 @@ fn micros(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     counts(histogram).into_iter().map(|(ns, count)| ((ns / 1_000).max(1), count)).collect()
 }
 
-fn some_ping(size: u32) -> Option<Bytes> {
-    encode(&hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload: vec![0; size as usize].into() })
+fn some_ping(size: u32, coding: Coding) -> Option<Bytes> {
+    let payload = vec![0; size as usize].into();
+    hw::Ping { seq: 1, t_send_ns: u64::from(u32::MAX), payload }.to_octets(coding.into()).ok()
 }
 
-/// Octets of the RICcontrolRequest that carries a ping to the base station, by the codec.
-pub fn control_bytes(size: u32, version: Version) -> Option<usize> {
-    let message = some_ping(size)?;
+fn octets(pdu: Vec<u8>, version: Version, coding: Coding) -> usize {
+    match coding {
+        Coding::Per => pdu.len(),
+        Coding::Flat => flat::from_per(&pdu.into(), version).len(),
+    }
+}
+
+/// Octets of the RICcontrolRequest that carries a ping to the base station, by the codecs of E2AP and of the ping.
+pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
+    let message = some_ping(size, sm)?;
     let control = fast::Control {
         request_id: RicRequestId { requestor: 1021, instance: 0 },
         function_id: hw::DEFAULT_FUNCTION_ID,
@@ -281,12 +287,12 @@ pub fn control_bytes(size: u32, version: Version) -> Option<usize> {
     };
     let mut pdu = Vec::new();
     control.encode(version, &mut pdu).ok()?;
-    Some(pdu.len())
+    Some(octets(pdu, version, e2ap))
 }
 
-/// Octets of the RICindication that carries the echo, by the codec.
-pub fn indication_bytes(size: u32) -> Option<usize> {
-    let message = some_ping(size)?;
+/// Octets of the RICindication that carries the echo, by the same.
+pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
+    let message = some_ping(size, sm)?;
     let indication = fast::Indication {
         request_id: RicRequestId { requestor: 1021, instance: 0 },
         function_id: hw::DEFAULT_FUNCTION_ID,
@@ -299,7 +305,8 @@ pub fn indication_bytes(size: u32) -> Option<usize> {
     };
     let mut pdu = Vec::new();
     indication.encode(&mut pdu).ok()?;
-    Some(pdu.len())
+    // It is the same in all versions.
+    Some(octets(pdu, Version::V2_03, e2ap))
 }
 
 /// What a sender of pings waits for.
@@ -372,7 +379,8 @@ mod tests {
     use super::*;
 
     fn pinger() -> Shared {
-        Pinger::new(Pace { size: 100, interval: Duration::from_millis(1), window: 1 }).unwrap()
+        let coding = Coding::Per;
+        Pinger::new(Pace { size: 100, interval: Duration::from_millis(1), window: 1, coding }).unwrap()
     }
 
     #[test]
@@ -436,15 +444,22 @@ mod tests {
 
     #[test]
     fn sizes_are_the_codecs() {
-        let small = control_bytes(100, Version::V2_03).unwrap();
-        let large = control_bytes(1_500, Version::V2_03).unwrap();
+        let (per, flat) = ([Coding::Per; 2], [Coding::Flat; 2]);
+        let control = |size, codings| control_bytes(size, Version::V2_03, codings).unwrap();
+        let (small, large) = (control(100, per), control(1_500, per));
         assert!(small > 100 && large - small >= 1_400, "{small} {large}");
-        assert!(indication_bytes(100).unwrap() > 100);
+        assert!(indication_bytes(100, per).unwrap() > 100);
+        // FlatBuffers take more, and the same more whatever the payload.
+        let more = |size| control(size, flat) - control(size, per);
+        assert!(more(100) > 30 && more(100).abs_diff(more(1_500)) < 8, "{} {}", more(100), more(1_500));
     }
 
     #[test]
     fn what_cannot_be_paced_is_refused_with_what_can() {
-        let pace = |size, us| Pace { size, interval: Duration::from_micros(us), window: 1 };
+        let pace = |size, us| {
+            let (interval, coding) = (Duration::from_micros(us), Coding::Per);
+            Pace { size, interval, window: 1, coding }
+        };
         let refused = Pinger::new(pace(1, 50)).err().unwrap();
         assert!(refused.what.contains("100 us"), "{}", refused.what);
         let refused = Pinger::new(pace(70_000, 0)).err().unwrap();

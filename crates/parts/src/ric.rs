@@ -16,6 +16,7 @@ use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, Side};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
 use crate::folder::Folder;
@@ -82,6 +83,8 @@ config! {
         interval: Duration = Duration::from_millis(100), inner();
         /// pings under way if each follows an echo
         window: u32 = 1, inner();
+        /// how they are octets, as the base station has them
+        sm_encoding: Coding = Coding::Per, inner();
     }
 }
 
@@ -275,7 +278,8 @@ impl Inside {
                 Ok(Self::Monitor { handle, at_begin: Totals::default() })
             }
             HostedIApp::Ping => {
-                let pace = Pace { size: part.size, interval: part.interval, window: part.window };
+                let (size, interval, window) = (part.size, part.interval, part.window);
+                let pace = Pace { size, interval, window, coding: part.sm_encoding };
                 ping_iapp::start(ric, pace).map(|(pinger, _task)| Self::Ping { pinger, _task })
             }
         }

@@ -20,6 +20,7 @@ use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::{self, MODELS};
+use ranlab_sdk::wire::flat::Coding;
 
 use crate::peers::Allowed;
 use crate::{Setting, setting_by_text};
@@ -244,6 +245,18 @@ impl Setting for Dialect {
     }
 }
 
+impl Setting for Coding {
+    fn kind() -> Kind {
+        Kind::choice(&Self::ALL.map(Self::key))
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        value.text().and_then(|text| text.parse().ok()).ok_or_else(|| Self::kind().allowed())
+    }
+    fn to_value(&self) -> Option<Value> {
+        Some(self.key().into())
+    }
+}
+
 impl Setting for Version {
     fn kind() -> Kind {
         Kind::choice(&E2AP)
@@ -289,6 +302,7 @@ mod tests {
         reads::<Southbound>(&["flexran", "mosaic", "empower1", "empower2"], &[("empower3", "empower2")]);
         reads::<Profile>(&["marc", "embb", "mmtc", "mmtc-burst", "urllc"], &[("voice", "mmtc-burst")]);
         reads::<Dialect>(&Dialect::ALL.map(|dialect| dialect.name), &[("tr-069", Dialect::ALL[0].name)]);
+        reads::<Coding>(&["per", "flat"], &[("xml", "flat")]);
         reads::<Version>(&["1.01", "2.03", "3.01"], &[("4.00", "3.01")]);
     }
 }

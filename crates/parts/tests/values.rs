@@ -14,6 +14,7 @@ use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
 use ranlab_sdk::wire::e2sm::kpm::UE_MEASUREMENTS;
 use ranlab_sdk::wire::e2sm::{Model, hw};
+use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{RicHandle, XappHandle};
 
 const NODES: u32 = 2;
@@ -34,6 +35,8 @@ fn fleet(controller: Address) -> Fleet {
         service_models: SOURCES.iter().collect(),
         own_functions: true,
         version: Version::V2_03,
+        coding: Coding::Per,
+        sm_coding: Coding::Per,
         ramp: Duration::ZERO,
         seed: 1,
         first: 0,

@@ -51,7 +51,8 @@ impl Experiment for Controller {
     }
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
-        keys::fleet(run, &loopback(E2_PORT), keys::setting(run, "sut.e2ap")?).map(Part::Fleet).map(Some)
+        let (e2ap, encoding) = sut::language(run)?;
+        keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::Fleet).map(Some)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
@@ -60,13 +61,13 @@ impl Experiment for Controller {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let sut = sut::place(run, stage)?;
-        let e2ap = keys::setting(run, "sut.e2ap")?;
-        let fleet = keys::fleet(run, &sut.e2, e2ap)?;
+        let (e2ap, encoding) = sut::language(run)?;
+        let fleet = keys::fleet(run, &sut.e2, e2ap, encoding)?;
         let nodes = f64::from(fleet.nodes);
         let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
         let expected = nodes * fleet.sm.len() as f64;
-        let monitor =
-            MonitorPart { connect: sut.e42, e2ap, dialect: sut.dialect, ..MonitorPart::read(run, "load")? };
+        let (connect, dialect) = (sut.e42, sut.dialect);
+        let monitor = MonitorPart { connect, e2ap, encoding, dialect, ..MonitorPart::read(run, "load")? };
         // What statistics bear is the campaign's time, wherever they come from.
         let fleet = |worker: &Worker| {
             Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })

@@ -11,10 +11,11 @@ use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{
-    Config, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, SouthFleetPart, Southbound,
-    control_bytes, indication_bytes,
+    Config, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, Setting, SouthFleetPart,
+    Southbound, control_bytes, indication_bytes,
 };
 use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::flat::Coding;
 
 use crate::harness::{Experiment, Judged, Stage, Window, copy};
 use crate::{keys, noise, readback, sut, wire};
@@ -79,7 +80,8 @@ impl Pinging {
 /// Our RIC with a pinging iApp; where its base stations connect.
 fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Result<Address, RigError> {
     let (size, interval, window) = (ping.size, ping.interval, ping.window);
-    let part = RicPart { iapp: vec![HostedIApp::Ping], size, interval, window, ..sut::ric_part(run)? };
+    let (iapp, sm_encoding) = (vec![HostedIApp::Ping], ping.sm_encoding);
+    let part = RicPart { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
     sut::address(&stage.sut(sut::RIC, "sut.at", Part::Ric(part))?.ready.addresses, "e2")
 }
 
@@ -96,9 +98,11 @@ fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
 
 /// The base station of E2, which needs no UEs to echo.
 fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
-    let part = keys::fleet(run, connect, keys::setting(run, "sut.e2ap")?)?;
+    let (e2ap, encoding) = sut::language(run)?;
+    let part = keys::fleet(run, connect, e2ap, encoding)?;
     let (sm, ramp) = (vec![HW.to_owned()], Some(Duration::ZERO));
-    Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, ramp, ..part }))
+    let sm_encoding = keys::setting(run, "load.encoding")?;
+    Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
 }
 
 impl Experiment for E2Rtt {
@@ -108,8 +112,8 @@ impl Experiment for E2Rtt {
             *encoding = Key::new(
                 "sut.encoding",
                 Kind::choice(&["per", "flat", FLEXRAN]),
-                "of E2AP; flat (FlatBuffers) cannot be measured yet; flexran: FlexRAN's echo instead of E2, in protobuf, \
-                 with nothing inside that is encoded again",
+                "of E2AP: aligned PER or FlatBuffers; flexran: FlexRAN's echo instead of E2, in protobuf, with nothing \
+                 inside that is encoded again",
             )
             .or("per");
         }
@@ -122,7 +126,7 @@ impl Experiment for E2Rtt {
             .change("interval", |key| Key { comment: paced.to_owned(), ..key });
         keys.extend(ping.keys());
         keys.extend(keys! {
-            ("load.encoding", Kind::choice(&["per", "flat"]), "of the service model; flat (FlatBuffers) cannot be measured yet").or("per");
+            ("load.encoding", Coding::kind(), "of the service model").or("per");
         });
         keys.extend([
             // Several are refused by the rig, which can say why.
@@ -149,14 +153,12 @@ impl Experiment for E2Rtt {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let kind = Pinging::of(run)?;
-        if run.text("load.encoding") == Some("flat") {
-            let why = match kind {
-                Pinging::Flexran => "FlexRAN's echo has no service model inside that could be encoded",
-                _ => "service models in FlatBuffers are not built yet",
-            };
+        let sm_encoding = keys::setting(run, "load.encoding")?;
+        if kind == Pinging::Flexran && sm_encoding != Coding::Per {
+            let why = "FlexRAN's echo has no service model inside that could be encoded";
             return Err(RigError::Environment(why.to_owned()));
         }
-        let ping = PingPart { punctual: true, ..PingPart::read(run, "load")? };
+        let ping = PingPart { punctual: true, sm_encoding, ..PingPart::read(run, "load")? };
         let up = |stage: &mut Stage<'_>, name: &'static str| {
             stage.wait(NODE, "the base station up", SET_UP, |numbers| numbers.get(name) == Some(&1.0))
         };
@@ -166,17 +168,17 @@ impl Experiment for E2Rtt {
                 stage.tool(NODE, "load.at", Part::SouthFleet(agent))?;
                 up(stage, "connected")?;
             }
-            Pinging::IApp if run.text("sut.encoding") != Some("flat") => {
+            Pinging::IApp => {
                 let e2 = ric_with_iapp(run, stage, &ping)?;
                 stage.tool(NODE, "load.at", base_station(run, &e2)?)?;
                 up(stage, "alive")?;
             }
-            _ => {
+            Pinging::Xapp => {
                 let sut = sut::place(run, stage)?;
                 stage.tool(NODE, "load.at", base_station(run, &sut.e2)?)?;
                 up(stage, "alive")?;
-                let (e2ap, dialect) = (keys::setting(run, "sut.e2ap")?, sut.dialect);
-                let part = PingPart { connect: sut.e42, e2ap, dialect, ..ping };
+                let ((e2ap, encoding), dialect) = (sut::language(run)?, sut.dialect);
+                let part = PingPart { connect: sut.e42, e2ap, encoding, dialect, ..ping };
                 stage.tool(XAPP, "xapp.at", Part::Ping(part))?;
             }
         }
@@ -239,8 +241,10 @@ impl Octets {
         }
         let size: u32 = keys::int(run, "load.size")?;
         let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
-        let each_down = control_bytes(size, keys::setting(run, "sut.e2ap")?).ok_or_else(odd)? as f64;
-        let each_up = indication_bytes(size).ok_or_else(odd)? as f64;
+        let (e2ap, encoding) = sut::language(run)?;
+        let codings = [encoding, keys::setting(run, "load.encoding")?];
+        let each_down = control_bytes(size, e2ap, codings).ok_or_else(odd)? as f64;
+        let each_up = indication_bytes(size, codings).ok_or_else(odd)? as f64;
         // What the base station sent is counted there; what it got is what was sent, each of a size that the codec gives.
         Ok(Self { down: each_down * sent, up: node.number("sent_bytes")?, each_down, each_up })
     }

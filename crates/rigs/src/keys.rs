@@ -11,6 +11,7 @@ use ranlab_campaign::value::Value;
 use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, RADIO_KEYS, Section, Seed, Setting};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
 
 /// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
 pub const WHEN_NOISY: &str = "host.when_noisy";
@@ -37,7 +38,7 @@ pub(crate) fn statistics() -> Kind {
 pub(crate) fn of_fleet() -> Section {
     let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
     FleetPart::keys("load")
-        .without(&["e2ap"])
+        .without(&["e2ap", "encoding", "sm_encoding"])
         .without(&RADIO_KEYS)
         .or("nodes", 10_i64)
         .change("ramp", |key| ramp(key).or(Duration::ZERO))
@@ -45,10 +46,15 @@ pub(crate) fn of_fleet() -> Section {
 }
 
 /// Those base stations, towards a controller.
-pub(crate) fn fleet(run: &Run<'_>, connect: &Address, e2ap: Version) -> Result<FleetPart, RigError> {
+pub(crate) fn fleet(
+    run: &Run<'_>,
+    connect: &Address,
+    e2ap: Version,
+    encoding: Coding,
+) -> Result<FleetPart, RigError> {
     let part = FleetPart::read(run, "load")?;
     let ramp = part.ramp.filter(|ramp| !ramp.is_zero());
-    Ok(FleetPart { connect: vec![connect.clone()], e2ap, ramp, seed: Seed(run.seed), ..part })
+    Ok(FleetPart { connect: vec![connect.clone()], e2ap, encoding, ramp, seed: Seed(run.seed), ..part })
 }
 
 /// What the measurement does on a machine that others use too.

@@ -21,6 +21,7 @@ use ranlab_parts::{
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
 
 use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{guides, keys, readback, stranger, sut};
@@ -104,7 +105,7 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
 /// Base stations towards a controller.
 fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     if is_ric(run)? {
-        return keys::fleet(run, connect, E2AP).map(Part::Fleet);
+        return keys::fleet(run, connect, E2AP, Coding::Per).map(Part::Fleet);
     }
     let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
     // MARC's laws, which stand in every scenario, are those of its own service alone.

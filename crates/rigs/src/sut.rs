@@ -11,9 +11,11 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
-use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart};
+use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart, Setting};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
 
 use crate::harness::Stage;
 use crate::peer::Peer;
@@ -27,7 +29,7 @@ pub(crate) fn keys() -> Vec<Key> {
         RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: our RIC in a process; double-decode: the same between two relays that decode and encode every message, as an E2 termination and an xApp framework do; external: one that runs already").or("ranlab");
-        ("sut.encoding", Kind::choice(&["per", "flat"]), "of E2AP; flat (FlatBuffers) cannot be measured yet").or("per");
+        ("sut.encoding", Coding::kind(), "of E2AP, between all; flat: FlatBuffers, which nobody else's controller takes").or("per");
         ("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own);
         ("sut.listen", Kind::Text, "IP address that it listens at; not loopback if others are on other machines").or("127.0.0.1").when("sut.type", own);
         ("sut.e2", Kind::Text, "its address for base stations, if its profile does not say it").optional().when("sut.type", external);
@@ -75,14 +77,22 @@ pub(crate) const RIC: &str = "RIC";
 
 /// Places the controller that the point names.
 pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
-    if run.text("sut.encoding") == Some("flat") {
-        return Err(RigError::Environment("E2AP in FlatBuffers is not built yet".to_owned()));
+    let kind = keys::text(run, "sut.type")?;
+    if language(run)?.1 == Coding::Flat && kind != "ranlab" {
+        let why =
+            "E2AP in FlatBuffers has no standard: our RIC alone takes ours, without relays that decode PER";
+        return Err(RigError::Environment(why.to_owned()));
     }
-    match keys::text(run, "sut.type")? {
+    match kind {
         "external" => external(run, stage),
         "double-decode" => between_relays(run, stage),
         _ => ric(run, stage),
     }
+}
+
+/// Version and encoding of E2AP.
+pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
+    Ok((keys::setting(run, "sut.e2ap")?, keys::setting(run, "sut.encoding")?))
 }
 
 /// Why the controller that a point names cannot be met from here, as far as its settings tell.

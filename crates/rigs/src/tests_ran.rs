@@ -182,6 +182,9 @@ fn round_trips_are_recorded_whoever_pings() {
     let flexran = [iapp[0].clone(), ("sut.encoding", "flexran".into())];
     let (_, metrics, _) = one(&pings("flexran", &[]), &flexran);
     assert_eq!((metrics["e2_bytes_per_control"], metrics["e2_bytes_per_indication"]), (2_000.0, 1_500.0));
+    let flat = [("sut.encoding", "flat".into()), ("load.encoding", "flat".into())];
+    let more = one(&pings("xapp", &[]), &flat).1["e2_bytes_per_control"] - 1_500.0;
+    assert!((30.0..150.0).contains(&more), "{more}");
     assert_eq!(one(&pings("xapp", &[("received", 0.0)]), &[]).0, Ok(Outcome::Overloaded));
     assert_eq!(one(&pings("xapp", &[("lost", 1.0)]), &[]).0, Ok(Outcome::Degraded));
     assert_eq!(one(&pings("xapp", &[("unsent", 100.0)]), &[]).1["tool.skipped_ratio"], 0.5);
@@ -196,8 +199,11 @@ fn pings_that_cannot_be_are_refused_in_words() {
             &[("load.path", "iapp"), ("sut.encoding", "flexran"), ("sut.transport", "unix")],
             "`sut.transport` must be \"tcp\"",
         ),
-        (&[("load.encoding", "flat")], "not built yet"),
-        (&[("sut.encoding", "flat")], "not built yet"),
+        (
+            &[("load.path", "iapp"), ("sut.encoding", "flexran"), ("load.encoding", "flat")],
+            "no service model inside",
+        ),
+        (&[("sut.type", "double-decode"), ("sut.encoding", "flat")], "relays that decode PER"),
         (&[("sut.listen", "here")], "`sut.listen` must be an IP address"),
     ] {
         let set: Vec<_> = set.iter().map(|(path, text)| (*path, Value::from(*text))).collect();

@@ -1,6 +1,7 @@
 //! What an agent is told at its birth, and what it counts.
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use ranlab_wire::e2ap::{ComponentConfigItem, GlobalE2NodeId, Version};
+use ranlab_wire::flat::Coding;
 use std::time::Duration;
 
 /// What an [`Agent`](super::Agent) is and how it behaves.
@@ -13,6 +14,8 @@ pub struct AgentConfig {
     pub components: Vec<ComponentConfigItem>,
     /// The version spoken. v2.03 turns into v3.01 when a controller uses what only v3.01 has.
     pub version: Version,
+    /// How PDUs are octets, towards every controller; an FB connection has it for all of its life.
+    pub coding: Coding,
     /// Seed of the jitter: agents of one fleet shall not all reconnect in the same millisecond.
     pub seed: u64,
     /// Octets of a buffer in which indications are put together and wait, used again when all that was written there has gone:
@@ -31,6 +34,7 @@ impl AgentConfig {
             node_id,
             components,
             version: Version::V2_03,
+            coding: Coding::Per,
             seed: 1,
             pool_bytes: 0,
             limits: AgentLimits::default(),

@@ -8,6 +8,7 @@ use ranlab_wire::e2ap::{
     ActionFailed, ActionRequiredToBeModified, Cause, Message, RanFunctionId, RicActionId, RicIndicationType,
     RicSubscriptionDeleteRequired, RicSubscriptionModificationRequired, SubscriptionWithCause,
 };
+use ranlab_wire::flat::{self, Coding};
 
 /// An indication to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -141,8 +142,7 @@ impl FunctionContext<'_> {
         let core = &mut *self.core;
         let subscription = core.subscriptions.of_id_mut(id).filter(|s| s.function == function);
         let Some(subscription) = subscription else { return Err(ContextError::UnknownSubscription(id)) };
-        core.scratch.clear();
-        let encoded = fast::Indication {
+        let told = fast::Indication {
             request_id: subscription.request_id,
             function_id: function,
             action_id: indication.action,
@@ -151,13 +151,19 @@ impl FunctionContext<'_> {
             header: indication.header,
             message: indication.message,
             call_process_id: indication.call_process_id,
-        }
-        .encode(&mut core.scratch);
-        encoded.inspect_err(|_| core.counters.unencodable += 1)?;
+        };
+        let flat = match core.config.coding {
+            Coding::Flat => Some(flat::write_indication(&told)),
+            Coding::Per => {
+                core.scratch.clear();
+                told.encode(&mut core.scratch).inspect_err(|_| core.counters.unencodable += 1)?;
+                None
+            }
+        };
         subscription.next_sn = subscription.next_sn.wrapping_add(1);
         core.counters.indications += 1;
         let controller = subscription.controller;
-        let pdu = core.put_together();
+        let pdu = flat.unwrap_or_else(|| core.put_together());
         if let Some(link) = core.links.iter_mut().find(|l| l.id == controller) {
             link.outbox.push_indication(core.now, id.flow(), Frame::whole(pdu));
             announce(link, &mut core.outputs);

@@ -187,7 +187,8 @@ impl Core {
 
     pub(super) fn push_control(&mut self, id: ControllerId, pdu: Bytes) {
         let Some(link) = self.links.iter_mut().find(|l| l.id == id) else { return };
-        match link.outbox.push_control(Frame::whole(pdu)) {
+        let frame = Frame::whole(pdu).in_coding(self.config.coding, link.version);
+        match link.outbox.push_control(frame) {
             Ok(()) => announce(link, &mut self.outputs),
             Err(full) => self.deferred.push_back(Deferred::TakeDown(id, full.into())),
         }

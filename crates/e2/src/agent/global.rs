@@ -4,6 +4,7 @@ use super::link::{Link, Pending, State};
 use super::*;
 use crate::peer::{MARK, filled};
 use ranlab_wire::e2ap::*;
+use ranlab_wire::flat::{self, Coding, FlatError};
 
 /// Most items of one list of component changes or connections; the rest goes with the next update.
 const CONNECTION_ITEMS_MAX: usize = 32;
@@ -18,10 +19,19 @@ impl Agent {
         if pdu.len() > limit {
             return self.take_down(id, CloseReason::TooLong { len: pdu.len(), limit });
         }
-        if let Some(control) = fast::Control::decode(&pdu, version) {
+        let coding = self.core.config.coding;
+        let control = match coding {
+            Coding::Per => fast::Control::decode(&pdu, version),
+            Coding::Flat => flat::control(&pdu).ok().flatten(),
+        };
+        if let Some(control) = control {
             let control = Message::RicControlRequest(control.to_message(&pdu));
             return self.dispatch(id, state, control, &pdu);
         }
+        let pdu = match coding.receive(pdu, version) {
+            Ok(pdu) => pdu,
+            Err(fault) => return self.on_foreign(id, state, &fault),
+        };
         match decode_upgrading(&pdu, version) {
             Ok((decoded, spoken)) => {
                 if let Some(link) = self.core.link_mut(id) {
@@ -34,6 +44,18 @@ impl Agent {
                 }
             }
             Err(rejection) => self.on_rejection(id, state, &rejection),
+        }
+    }
+
+    /// The octets are not in the connection's encoding: the end before there was any understanding, or a PDU less.
+    fn on_foreign(&mut self, id: ControllerId, state: State, fault: &FlatError) {
+        self.core.counters.refused_pdus += 1;
+        let reason = fault.to_string();
+        match state {
+            State::SettingUp { .. } | State::Waiting { .. } => {
+                self.take_down(id, CloseReason::NotE2ap(reason))
+            }
+            _ => self.core.event(AgentEvent::PduRefused { controller: id, reason }),
         }
     }
 

@@ -11,7 +11,8 @@ use ranlab_wire::e2ap::{
 use ranlab_wire::e2sm::hw::{
     DEFINITION, HwPeriodic, HwPolicy, HwPolicyAction, HwTrigger, OID, PERIOD_MS_MAX, Ping, REVISION,
 };
-use ranlab_wire::e2sm::per;
+use ranlab_wire::e2sm::{Octets, per};
+use ranlab_wire::flat::Coding;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -39,12 +40,18 @@ pub struct Hw {
     periods: Periods,
     last_call_process: u32,
     scratch: Vec<u8>,
+    coding: Coding,
 }
 
 impl Hw {
     /// A function without subscriptions.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Pings in this encoding; trigger and policy stay in PER.
+    pub fn encoded(self, coding: Coding) -> Self {
+        Self { coding, ..self }
     }
 
     fn policy_for(&self, payload_size: usize) -> Option<HwPolicyAction> {
@@ -141,14 +148,13 @@ impl RanFunction for Hw {
         ctx: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
-        let ping: Ping = per::decode(control.message.clone()).map_err(|_| INVALID)?;
+        let ping = Ping::decode_as(self.coding.into(), control.message).map_err(|_| INVALID)?;
         match self.policy_for(ping.payload.len()) {
             Some(HwPolicyAction::Reject) => return Err(REJECTED),
             Some(HwPolicyAction::Ignore) => {}
             Some(HwPolicyAction::EchoHeader) => {
-                let mut short = Vec::new();
                 let ping = Ping { payload: Bytes::new(), ..ping };
-                per::encode(&ping, &mut short).map_err(|_| INVALID)?;
+                let short = ping.to_octets(self.coding.into()).map_err(|_| INVALID)?;
                 self.echo(ctx, &short);
             }
             Some(HwPolicyAction::EchoTwice) => {
@@ -171,7 +177,7 @@ impl RanFunction for Hw {
             let mut message = std::mem::take(&mut self.scratch);
             message.clear();
             // A ping of these sizes always encodes.
-            if per::encode(&ping, &mut message).is_ok() {
+            if ping.encode_as(self.coding.into(), &mut message).is_ok() {
                 self.indicate(ctx, due.subscription, &message);
             }
             self.scratch = message;

@@ -4,6 +4,7 @@ use super::{IAppInput, Owner, Ric, SubscriptionHandle};
 use crate::{Frame, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
+use ranlab_wire::flat;
 
 impl Ric {
     /// Delivers an indication in the usual form; whether it was one.
@@ -52,13 +53,36 @@ impl Ric {
         true
     }
 
+    /// Delivers an indication in FlatBuffers; whether it was one.
+    pub(super) fn flat_indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
+        let Ok(Some(indication)) = flat::indication(pdu) else { return false };
+        self.deliver(now, place, indication, Some(pdu));
+        true
+    }
+
     /// Delivers an indication that only the general codec could read.
     pub(super) fn unusual_indication(&mut self, now: Time, place: usize, m: &RicIndication) {
+        let indication = fast::Indication {
+            request_id: m.request_id,
+            function_id: m.function_id,
+            action_id: m.action_id,
+            sn: m.sn,
+            kind: m.kind,
+            header: &m.header,
+            message: &m.message,
+            call_process_id: m.call_process_id.as_deref(),
+        };
+        self.deliver(now, place, indication, None);
+    }
+
+    /// Delivers what was decoded; `pdu` holds its octets, if it is read in place.
+    fn deliver(&mut self, now: Time, place: usize, indication: fast::Indication<'_>, pdu: Option<&Bytes>) {
         let Some(node) = self.nodes.at_mut(place) else { return };
-        let found = node.subscriptions.find_mut(m.request_id).filter(|s| s.function == m.function_id);
+        let (request, function) = (indication.request_id, indication.function_id);
+        let found = node.subscriptions.find_mut(request).filter(|s| s.function == function);
         let Some(subscription) = found else {
             self.counters.indications_stray += 1;
-            return self.stray(now, place, m.request_id, m.function_id);
+            return self.stray(now, place, request, function);
         };
         self.counters.indications += 1;
         if subscription.hear(now) {
@@ -67,29 +91,15 @@ impl Ric {
         for sink in &subscription.sinks {
             match sink.owner {
                 Owner::Xapp { conn, .. } => {
-                    let message =
-                        Message::RicIndication(RicIndication { request_id: sink.request_id, ..m.clone() });
-                    // What was decoded from bytes can be encoded: an indication is the same in all versions.
-                    let Ok(bytes) = encode(&message, Version::V2_03) else { continue };
-                    if self.links.push_indication(now, conn, sink.flow, Frame::whole(bytes.into())) {
+                    let own = fast::Indication { request_id: sink.request_id, ..indication };
+                    if self.links.push_written(now, conn, sink.flow, &own) {
                         self.counters.indications_forwarded += 1;
                     }
                 }
                 Owner::IApp(iapp) => {
                     self.counters.indications_to_iapps += 1;
-                    let indication = fast::Indication {
-                        request_id: m.request_id,
-                        function_id: m.function_id,
-                        action_id: m.action_id,
-                        sn: m.sn,
-                        kind: m.kind,
-                        header: &m.header,
-                        message: &m.message,
-                        call_process_id: m.call_process_id.as_deref(),
-                    };
                     let subscription = SubscriptionHandle::of(sink.request_id);
-                    let input =
-                        IAppInput::Indication { subscription, node: &node.info, pdu: None, indication };
+                    let input = IAppInput::Indication { subscription, node: &node.info, pdu, indication };
                     self.iapp_outbox.current = iapp;
                     self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);
                 }

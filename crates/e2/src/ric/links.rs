@@ -3,8 +3,9 @@ use super::hints::{self, Hints};
 use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
 use crate::{FlowId, Frame, Outbox, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Rejection, Version};
+use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Rejection, Version, fast};
 use ranlab_wire::e42;
+use ranlab_wire::flat::{self, Coding, FlatError};
 use ranlab_wire::per::EncodeError;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -26,6 +27,8 @@ pub(super) struct Conn {
     pub(super) side: Side,
     pub(super) peer: Arc<str>,
     pub(super) version: Version,
+    /// How its PDUs are octets: as the peer's first one was.
+    pub(super) coding: Option<Coding>,
     pub(super) role: Role,
     pub(super) outbox: Outbox,
     pub(super) heard: Time,
@@ -55,6 +58,12 @@ impl Hasher for IdHasher {
         self.0 = (self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 32;
     }
+}
+
+/// What tells a peer of a fault of its PDUs.
+const fn error_indication(cause: CauseProtocol) -> ErrorIndication {
+    let cause = Some(Cause::Protocol(cause));
+    ErrorIndication { transaction_id: None, request_id: None, function_id: None, cause, diagnostics: None }
 }
 
 #[derive(Debug, Default)]
@@ -127,6 +136,7 @@ impl Links {
             side,
             peer: peer.into(),
             version: config.version,
+            coding: None,
             role: Role::New,
             outbox: Outbox::new(outbox),
             heard: now,
@@ -233,7 +243,8 @@ impl Links {
     /// Queues an encoded message.
     pub(super) fn push_control(&mut self, id: ConnId, bytes: Bytes) {
         let Some(conn) = self.open_conn(id) else { return };
-        match conn.outbox.push_control(Frame::whole(bytes)) {
+        let frame = Frame::whole(bytes).in_coding(conn.coding.unwrap_or_default(), conn.version);
+        match conn.outbox.push_control(frame) {
             Ok(()) => self.announce(id),
             Err(full) => self.close(id, full.to_string()),
         }
@@ -242,12 +253,36 @@ impl Links {
     /// Queues a forwarded indication.
     pub(super) fn push_indication(&mut self, now: Time, id: ConnId, flow: FlowId, frame: Frame) -> bool {
         let Some(conn) = self.conns.get_mut(&id).filter(|c| !c.closing) else { return false };
+        let frame = frame.in_coding(conn.coding.unwrap_or_default(), conn.version);
         conn.outbox.push_indication(now, flow, frame);
         if !conn.announced {
             conn.announced = true;
             self.outputs.push_back(RicOutput::Transmit(id));
         }
         true
+    }
+
+    /// Queues an indication in the encoding of its receiver; whether there is one.
+    pub(super) fn push_written(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        flow: FlowId,
+        indication: &fast::Indication<'_>,
+    ) -> bool {
+        let Some(conn) = self.conns.get(&id) else { return false };
+        let octets = match conn.coding.unwrap_or_default() {
+            Coding::Flat => flat::write_indication(indication),
+            Coding::Per => {
+                let mut octets = Vec::new();
+                // What was decoded from octets can be encoded.
+                if indication.encode(&mut octets).is_err() {
+                    return false;
+                }
+                octets.into()
+            }
+        };
+        self.push_indication(now, id, flow, Frame::whole(octets))
     }
 
     fn announce(&mut self, id: ConnId) {
@@ -289,14 +324,21 @@ impl Links {
     /// Answers a message that does not fit the connection's state.
     pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limits: &Limits, counters: &mut RicCounters) {
         counters.misplaced += 1;
-        let indication = ErrorIndication {
-            transaction_id: None,
-            request_id: None,
-            function_id: None,
-            cause: Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)),
-            diagnostics: None,
-        };
+        let indication = error_indication(CauseProtocol::MessageNotCompatibleWithReceiverState);
         self.fault(id, indication, format!("{name} is not expected now"), limits, counters);
+    }
+
+    /// Answers octets that are not in the connection's encoding.
+    pub(super) fn foreign(
+        &mut self,
+        id: ConnId,
+        fault: &FlatError,
+        limits: &Limits,
+        counters: &mut RicCounters,
+    ) {
+        counters.undecodable += 1;
+        let indication = error_indication(CauseProtocol::TransferSyntaxError);
+        self.fault(id, indication, fault.to_string(), limits, counters);
     }
 
     fn fault(

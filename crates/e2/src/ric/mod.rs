@@ -60,6 +60,7 @@ use links::{Links, Role};
 use nodes::Nodes;
 use ran_db::RanDb;
 use ranlab_wire::e2ap::{GlobalE2NodeId, GlobalRicId, Plmn, Version};
+use ranlab_wire::flat::Coding;
 use ranlab_wire::per::ShortBits;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -379,17 +380,25 @@ impl Ric {
     fn received(&mut self, now: Time, id: ConnId, pdu: Bytes) {
         let Some(conn) = self.links.open_conn(id) else { return };
         conn.heard = now;
-        let (side, role) = (conn.side, conn.role);
+        let (side, role, version) = (conn.side, conn.role, conn.version);
+        let coding = *conn.coding.get_or_insert(Coding::of(&pdu));
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;
             let limit = self.config.limits.pdu_bytes;
             return self.links.close(id, format!("a PDU of {} octets; {limit} are allowed", pdu.len()));
         }
         if let Role::Node(place) = role
-            && self.indication(now, place, &pdu)
+            && match coding {
+                Coding::Per => self.indication(now, place, &pdu),
+                Coding::Flat => self.flat_indication(now, place, &pdu),
+            }
         {
             return;
         }
+        let pdu = match coding.receive(pdu, version) {
+            Ok(pdu) => pdu,
+            Err(fault) => return self.links.foreign(id, &fault, &self.config.limits, &mut self.counters),
+        };
         // What follows may be kept for long: it shall not keep the whole receive buffer.
         let pdu = Bytes::copy_from_slice(&pdu);
         match (side, role) {

@@ -4,6 +4,7 @@ use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{RanFunctionItem, Version};
 use ranlab_wire::e2sm::{MODELS, hw};
+use ranlab_wire::flat::Coding;
 use std::time::Duration;
 
 /// What an [`Xapp`](super::Xapp) is and how it behaves.
@@ -14,6 +15,8 @@ pub struct XappConfig {
     pub address: String,
     /// The numbering spoken; it fixes the connection's.
     pub version: Version,
+    /// How PDUs are octets.
+    pub coding: Coding,
     /// Whose E42.
     pub dialect: Dialect,
     /// Service models that it brings: 1 to 256.
@@ -40,6 +43,7 @@ impl XappConfig {
         Self {
             address: address.into(),
             version: Version::V2_03,
+            coding: Coding::Per,
             dialect: Dialect::Ranlab,
             service_models: service_models.collect(),
             seed: 1,

@@ -33,6 +33,7 @@ use crate::{Frame, Outbox, OutboxCounters, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42::{self, ConnectedNode, XappId};
+use ranlab_wire::flat::{self, Coding};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

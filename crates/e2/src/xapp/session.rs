@@ -50,7 +50,8 @@ impl Xapp {
     }
 
     pub(super) fn push(&mut self, pdu: Bytes) {
-        match self.outbox.push_control(Frame::whole(pdu)) {
+        let frame = Frame::whole(pdu).in_coding(self.config.coding, self.config.version);
+        match self.outbox.push_control(frame) {
             Ok(()) if !std::mem::replace(&mut self.announced, true) => {
                 self.outputs.push_back(XappOutput::Transmit);
             }
@@ -101,6 +102,16 @@ impl Xapp {
         if self.on_indication(pdu) {
             return;
         }
+        let pdu = &match self.config.coding.receive(pdu.clone(), self.config.version) {
+            Ok(pdu) => pdu,
+            Err(fault) => {
+                self.counters.refused_pdus += 1;
+                if !matches!(self.state, State::Up) {
+                    self.take_down(CloseReason::NotE42(fault.to_string()));
+                }
+                return;
+            }
+        };
         match e42::decode(pdu, self.config.version) {
             Ok(decoded) => self.dispatch(decoded.message),
             Err(rejection) => {
@@ -118,7 +129,11 @@ impl Xapp {
 
     /// The fast path; `false` if it is not an indication in its usual form.
     fn on_indication(&mut self, pdu: &Bytes) -> bool {
-        let Some(fast) = fast::Indication::decode(pdu) else { return false };
+        let read = match self.config.coding {
+            Coding::Per => fast::Indication::decode(pdu),
+            Coding::Flat => flat::indication(pdu).ok().flatten(),
+        };
+        let Some(fast) = read else { return false };
         let view = IndicationView {
             function: fast.function_id,
             action: fast.action_id,

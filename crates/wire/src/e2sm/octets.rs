@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::plain::PlainError;
+use crate::flat::{Coding, FlatError};
 use crate::per::{DecodeError, DecodeFault, EncodeError, Form};
 
 /// How a service model's values are octets. A model lists those that it has; a connection uses one of them.
@@ -17,6 +18,17 @@ pub enum Encoding {
     Plain,
     /// Aligned PER, X.691 ([`per`](super::per)).
     Per,
+    /// FlatBuffers ([`flat`](crate::flat)).
+    Flat,
+}
+
+impl From<Coding> for Encoding {
+    fn from(coding: Coding) -> Self {
+        match coding {
+            Coding::Per => Self::Per,
+            Coding::Flat => Self::Flat,
+        }
+    }
 }
 
 impl fmt::Display for Encoding {
@@ -24,6 +36,7 @@ impl fmt::Display for Encoding {
         f.write_str(match self {
             Self::Plain => "plain",
             Self::Per => "per",
+            Self::Flat => "flat",
         })
     }
 }
@@ -38,6 +51,9 @@ pub enum SmError {
     /// Not aligned PER: the sender's fault.
     #[error("not aligned PER: {0}")]
     Decode(#[from] DecodeError),
+    /// Not FlatBuffers of this project's schema: the sender's fault.
+    #[error(transparent)]
+    Flat(#[from] FlatError),
     /// A value outside its constraints: the caller's fault.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -128,7 +144,7 @@ pub trait Octets: Sized {
 
 /// Nothing, as no octets: a header that a model does not have.
 impl Octets for () {
-    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per];
+    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat];
 
     fn encode_as(&self, _: Encoding, _: &mut Vec<u8>) -> Result<(), SmError> {
         Ok(())

@@ -4,7 +4,7 @@
 //! to every subscription whose trigger is [`HwTrigger::OnControl`]. Control carries no control header, an indication
 //! no indication header: both are empty octet strings.
 //!
-//! Trigger, messages and policy are in aligned PER whatever E2AP's codec; [`e2sm::per`](crate::e2sm::per) encodes them.
+//! Trigger and policy are in aligned PER, pings in that or in FlatBuffers, whatever E2AP's codec.
 //!
 //! | service | how |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! | control | message [`Ping`] |
 //! | policy | action type policy, definition [`HwPolicy`]: what is done with large pings, without asking again |
 
+mod flat;
 mod per;
 
 use std::convert::Infallible;
@@ -86,7 +87,7 @@ impl ServiceModel for Hw {
     }
 }
 octets! {
-    Ping: Per => Aligned;
+    Ping: Per => Aligned, Flat => flat::Flat;
     HwTrigger: Per => Aligned;
     HwPolicy: Per => Aligned;
 }
