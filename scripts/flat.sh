@@ -10,7 +10,7 @@ trap 'rm -f "$made"' EXIT
 planus rust -o "$made" crates/wire/schemas/ranlab.fbs > /dev/null
 # Nothing here is serialized by serde. planus reads and writes scalars by `unsafe`, after its checks of bounds.
 sed -i -E 's/::serde::Serialize,?//; s/::serde::Deserialize,?//' "$made"
-sed -i '1i #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]\n#![allow(rustdoc::all, clippy::all)]' "$made"
+sed -i '1i #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]\n#![allow(rustdoc::all, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]' "$made"
 rustfmt --edition 2024 --config-path . "$made"
 if [[ ${1-} == --check ]]; then
     cmp "$made" "$kept" || { echo "$kept is older than its schema: make flat" >&2; exit 1; }

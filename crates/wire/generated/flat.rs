@@ -1,5 +1,5 @@
 #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]
-#![allow(rustdoc::all, clippy::all)]
+#![allow(rustdoc::all, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
 pub use root::*;
 
 const _: () = ::planus::check_version_compatibility("planus-1.3.0");
