@@ -11,6 +11,7 @@ use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_sdk::e2::{OutboxLimits, Time, peer};
 use ranlab_wire::e2ap::*;
+use ranlab_wire::flat::Coding;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         service_models: SOURCES.iter().filter(|source| source.model.customary()).collect(),
         own_functions,
         version: Version::V2_03,
+        coding: Coding::Per,
+        sm_coding: Coding::Per,
         seed: 1,
         epoch_us: 0,
         start_us: 0,

@@ -5,6 +5,7 @@ use ranlab_emulator::node::{NodeKind, NodeTemplate};
 use ranlab_emulator::radio::RadioConfig;
 use ranlab_emulator::stats::SOURCES;
 use ranlab_wire::e2ap::{Plmn, Version};
+use ranlab_wire::flat::Coding;
 use std::sync::Arc;
 
 pub(crate) const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
@@ -18,6 +19,8 @@ pub(crate) fn template(kind: NodeKind, radio: RadioConfig) -> NodeTemplate {
         service_models: SOURCES.iter().collect(),
         own_functions: false,
         version: Version::V2_03,
+        coding: Coding::Per,
+        sm_coding: Coding::Per,
         seed: 1,
         epoch_us: 0,
         start_us: 0,
