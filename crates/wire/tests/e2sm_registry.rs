@@ -99,7 +99,10 @@ fn octets_that_are_no_indication_are_errors() {
                 let (header, message, _) = model.sample(encoding, seed).unwrap();
                 let longer: Bytes = [&message[..], &[0]].concat().into();
                 let mut wrong: Vec<_> = (0..message.len()).map(|length| message.slice(..length)).collect();
-                wrong.push(longer);
+                // FlatBuffers have no end: what nothing points at is not read.
+                if encoding != Encoding::Flat {
+                    wrong.push(longer);
+                }
                 for octets in wrong {
                     assert!(model.table(encoding, &header, &octets).is_err(), "{model} {octets:?}");
                     assert!(model.check(encoding, &header, &octets).is_err(), "{model} {octets:?}");

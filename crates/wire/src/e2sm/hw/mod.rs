@@ -4,7 +4,7 @@
 //! to every subscription whose trigger is [`HwTrigger::OnControl`]. Control carries no control header, an indication
 //! no indication header: both are empty octet strings.
 //!
-//! Trigger and policy are in aligned PER, pings in that or in FlatBuffers, whatever E2AP's codec.
+//! Pings are in aligned PER or in FlatBuffers, trigger and policy in aligned PER beside either, whatever E2AP's codec.
 //!
 //! | service | how |
 //! |---|---|
@@ -88,8 +88,8 @@ impl ServiceModel for Hw {
 }
 octets! {
     Ping: Per => Aligned, Flat => flat::Flat;
-    HwTrigger: Per => Aligned;
-    HwPolicy: Per => Aligned;
+    HwTrigger: Per => Aligned, Flat => Aligned;
+    HwPolicy: Per => Aligned, Flat => Aligned;
 }
 
 /// A ping is a row about the node; of its payload the size.
