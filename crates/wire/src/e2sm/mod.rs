@@ -5,7 +5,7 @@
 //! a model uses its types. A folder has these rooms: `mod.rs` holds the meaning (types, units, identity), and with
 //! each field its place in the packed struct of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER
 //! encoding. A further [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
-//! what the PER encodings share in [`per`].
+//! what the PER encodings share in [`per`], what the statistics models share in [`list`].
 //!
 //! The models of O-RAN ([`kpm`]) share the names of cells and UEs ([`common`]); theirs have more rooms, one for each octet string.
 //!
@@ -18,6 +18,7 @@ pub mod control;
 pub mod gtp;
 pub mod hw;
 pub mod kpm;
+pub mod list;
 pub mod mac;
 mod model;
 mod octets;

@@ -204,6 +204,7 @@ macro_rules! octets {
                     $($crate::e2sm::Encoding::$encoding => {
                         <$code as $crate::e2sm::octets::Code<Self>>::encode(self, out)
                     })+
+                    #[allow(unreachable_patterns)] // of a type that has all of them
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }
             }
@@ -216,6 +217,7 @@ macro_rules! octets {
                     $($crate::e2sm::Encoding::$encoding => {
                         <$code as $crate::e2sm::octets::Code<Self>>::decode(octets)
                     })+
+                    #[allow(unreachable_patterns)] // of a type that has all of them
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }
             }

@@ -262,9 +262,10 @@ impl PlainOctets for Word {
     }
 }
 
+// Beside lists in any encoding.
 octets! {
-    EventTrigger: Plain => Plain;
-    Word: Plain => Plain;
+    EventTrigger: Plain => Plain, Per => Plain, Flat => Plain;
+    Word: Plain => Plain, Per => Plain, Flat => Plain;
 }
 
 fn fixed_u32(what: &'static str, bytes: &[u8]) -> Result<u32, PlainError> {
@@ -339,6 +340,17 @@ macro_rules! plain_element {
                         &bytes[$offset..$offset + <$type as $crate::e2sm::plain::PlainField>::SIZE],
                     ),)+
                 })
+            }
+        }
+
+        impl $crate::e2sm::list::Element for $element {
+            fn put_per(&self, to: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
+                $(<$type as $crate::e2sm::list::PerField>::put_per(&self.$field, to)?;)+
+                Ok(())
+            }
+
+            fn take_per(from: &mut $crate::per::Reader) -> Result<Self, $crate::per::DecodeError> {
+                Ok(Self { $($field: <$type as $crate::e2sm::list::PerField>::take_per(from)?,)+ })
             }
         }
 

@@ -1,7 +1,6 @@
-//! What the statistics models in FlexRIC's form share: reports at intervals, a list of elements in [`plain`](super::plain)
-//! encoding, neither action definition nor outcome.
-use super::plain::{PlainElement, PlainView, decode_indication_header};
-use super::{Encoding, SmError};
+//! What the statistics models in FlexRIC's form share: reports at intervals, a [list](super::list) of elements, neither action
+//! definition nor outcome.
+use super::plain::PlainElement;
 use crate::e2ap::Version;
 use crate::per::{Random, Source};
 
@@ -57,7 +56,22 @@ macro_rules! statistics_model {
         #[doc = concat!("A borrowed [`", stringify!($indication), "`].")]
         pub type $view<'a> = $crate::e2sm::plain::PlainView<'a, $element>;
 
-        $crate::e2sm::octets::octets! { $indication: Plain => $crate::e2sm::plain::Plain; }
+        $crate::e2sm::octets::octets! {
+            $indication: Plain => $crate::e2sm::plain::Plain, Per => $crate::e2sm::list::Aligned,
+                Flat => $crate::e2sm::list::Flat;
+        }
+
+        impl $crate::e2sm::list::Listed for $indication {
+            type Element = $element;
+
+            fn parts(&self) -> (&[$element], i64) {
+                (&self.$list, self.tstamp_us)
+            }
+
+            fn of($list: Vec<$element>, tstamp_us: i64) -> Self {
+                Self { $list, tstamp_us }
+            }
+        }
 
         impl $indication {
             /// Appends the message to `out`; allocates nothing if the capacity suffices.
@@ -135,11 +149,12 @@ macro_rules! statistics_model {
                 header: &[u8],
                 message: &[u8],
             ) -> Result<(), $crate::e2sm::SmError> {
-                $crate::e2sm::statistics::check::<$element>(encoding, header, message)
+                $crate::e2sm::list::check::<$element>(encoding, header, message)
             }
 
-            fn tstamp_us(_: $crate::e2sm::Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
-                $crate::e2sm::plain::tstamp_us(message)
+            fn tstamp_us(encoding: $crate::e2sm::Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
+                let size = <$element as $crate::e2sm::plain::PlainElement>::SIZE;
+                $crate::e2sm::list::tstamp_us(encoding, message, size)
             }
 
             fn sample(seed: u64) -> (Self::Header, Self::Message) {
@@ -150,17 +165,3 @@ macro_rules! statistics_model {
     };
 }
 pub(crate) use statistics_model;
-
-/// Whether an indication is a list of `E`, by its framing alone.
-pub(crate) fn check<E: PlainElement>(
-    encoding: Encoding,
-    header: &[u8],
-    message: &[u8],
-) -> Result<(), SmError> {
-    if encoding != Encoding::Plain {
-        return Err(SmError::Encoding { asked: encoding, allowed: &[Encoding::Plain] });
-    }
-    decode_indication_header(header)?;
-    PlainView::<E>::new(message)?;
-    Ok(())
-}

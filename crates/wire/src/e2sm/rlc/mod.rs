@@ -4,10 +4,12 @@
 
 use std::convert::Infallible;
 
+use super::list::PerField;
 use super::plain::PlainField;
 use super::statistics::statistics_model;
 use super::table::{Field, Type, row};
 use super::{RowKey, Value};
+use crate::per::{DecodeError, EncodeError, Reader, Writer};
 
 statistics_model! {
     /// RLC statistics: the model.
@@ -60,6 +62,15 @@ impl PlainField for RlcMode {
     }
     fn take(from: &[u8]) -> Self {
         Self::from_code(u8::take(from))
+    }
+}
+
+impl PerField for RlcMode {
+    fn put_per(&self, to: &mut Writer) -> Result<(), EncodeError> {
+        self.code().put_per(to)
+    }
+    fn take_per(from: &mut Reader) -> Result<Self, DecodeError> {
+        u8::take_per(from).map(Self::from_code)
     }
 }
 

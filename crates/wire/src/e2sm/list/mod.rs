@@ -1,0 +1,87 @@
+//! The indication message of a statistics model, a list of elements and a time stamp, in each of its encodings: FlexRIC's
+//! packed structs ([`plain`](super::plain)), aligned PER and FlatBuffers. An element is declared once, by [`row`](super::table);
+//! trigger and header are packed structs beside any of them.
+//!
+//! | encoding | message |
+//! |---|---|
+//! | plain | `u32 count; count × element; i64 tstamp_us` |
+//! | PER | `SEQUENCE { tstamp-us INTEGER, elements SEQUENCE (SIZE (0..65535)) OF Element }`; a number of an element is an INTEGER of its width, a float the octets of IEEE 754, the highest first |
+//! | FlatBuffers | `table { tstamp_us: long; elements: [Element]; }`, `Element` a struct of the packed one's layout (`schemas/statistics.fbs`) |
+mod flat;
+mod per;
+
+use bytes::Bytes;
+
+pub(crate) use flat::Flat;
+pub(crate) use per::{Aligned, PerField};
+
+use super::plain::{self, PlainElement, PlainView};
+use super::{Encoding, SmError};
+use crate::per::{DecodeError, EncodeError, Reader, Writer};
+
+/// The encodings of all statistics models, the customary one first.
+pub const ENCODINGS: [Encoding; 3] = [Encoding::Plain, Encoding::Per, Encoding::Flat];
+
+/// An element of a statistics model's list.
+pub trait Element: PlainElement {
+    /// Appends its fields in aligned PER.
+    ///
+    /// # Errors
+    /// None of the fields that there are has one; the engine's signature allows it.
+    fn put_per(&self, to: &mut Writer) -> Result<(), EncodeError>;
+
+    /// Reads its fields in aligned PER.
+    ///
+    /// # Errors
+    /// The octets end too early.
+    fn take_per(from: &mut Reader) -> Result<Self, DecodeError>;
+}
+
+/// A message of a statistics model.
+pub(crate) trait Listed: Sized {
+    type Element: Element + Copy;
+    fn parts(&self) -> (&[Self::Element], i64);
+    fn of(elements: Vec<Self::Element>, tstamp_us: i64) -> Self;
+}
+
+/// Appends an indication message to `out`, which allocates nothing in plain and FlatBuffers if the capacity suffices;
+/// elements may be made on the fly by the iterator. On an error `out` is as before.
+///
+/// # Errors
+/// More elements than PER's list can have: 65,535.
+pub fn encode<E: Element>(
+    encoding: Encoding,
+    out: &mut Vec<u8>,
+    elements: impl IntoIterator<Item = E, IntoIter: ExactSizeIterator>,
+    tstamp_us: i64,
+) -> Result<(), SmError> {
+    let elements = elements.into_iter();
+    match encoding {
+        Encoding::Plain => Ok(plain::encode_list(out, elements, tstamp_us)?),
+        Encoding::Per => per::encode(out, elements, tstamp_us),
+        Encoding::Flat => {
+            flat::encode(out, elements, tstamp_us);
+            Ok(())
+        }
+    }
+}
+
+/// Whether a message is a list of `E`: by its framing alone, but for PER, which has none.
+pub(crate) fn check<E: Element>(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
+    plain::decode_indication_header(header)?;
+    match encoding {
+        Encoding::Plain => PlainView::<E>::new(message).map(drop)?,
+        Encoding::Per => per::decode::<E>(&Bytes::copy_from_slice(message)).map(drop)?,
+        Encoding::Flat => flat::List::new(message, E::SIZE).map(drop)?,
+    }
+    Ok(())
+}
+
+/// The time stamp of a message, microseconds since the Unix epoch, at the cost of a look.
+pub(crate) fn tstamp_us(encoding: Encoding, message: &[u8], element_size: usize) -> Option<i64> {
+    match encoding {
+        Encoding::Plain => plain::tstamp_us(message),
+        Encoding::Per => per::tstamp_us(message),
+        Encoding::Flat => flat::List::new(message, element_size).ok().map(|list| list.tstamp_us),
+    }
+}
