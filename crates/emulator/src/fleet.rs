@@ -9,6 +9,7 @@ use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::{OutboxLimits, Time};
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::e2sm::Encoding;
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -46,8 +47,8 @@ pub struct FleetConfig {
     pub version: Version,
     /// How E2AP is octets.
     pub coding: Coding,
-    /// How the pings of HW are.
-    pub sm_coding: Coding,
+    /// How service models' messages are octets, where a model has that encoding; `None`: as customary.
+    pub sm_encoding: Option<Encoding>,
     /// Time over which the nodes start, evenly spread; zero: all at once.
     pub ramp: Duration,
     /// Seed of everything random.
@@ -73,7 +74,7 @@ impl FleetConfig {
             own_functions: self.own_functions,
             version: self.version,
             coding: self.coding,
-            sm_coding: self.sm_coding,
+            sm_encoding: self.sm_encoding,
             seed: self.seed,
             epoch_us,
             start_us: now.as_nanos() / 1_000,

@@ -17,7 +17,7 @@ use ranlab_sdk::wire::e2ap::{
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
     InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
-use ranlab_sdk::wire::e2sm::{self, Model, hw};
+use ranlab_sdk::wire::e2sm::{self, Encoding, Model, hw};
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::wire::per::ShortBits;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -211,8 +211,8 @@ pub struct NodeTemplate {
     pub version: Version,
     /// How E2AP is octets.
     pub coding: Coding,
-    /// How the pings of HW are.
-    pub sm_coding: Coding,
+    /// How service models' messages are octets, where a model has that encoding; `None`: as customary.
+    pub sm_encoding: Option<Encoding>,
     /// Seed of everything random; each node derives its own.
     pub seed: u64,
     /// Microseconds since the Unix epoch at the machines' time zero.
@@ -307,7 +307,7 @@ impl NodeTemplate {
             let (epoch_us, lateness) = (self.epoch_us, self.lateness.clone());
             let function: Box<dyn RanFunction> = match source.tells {
                 Tells::Statistics(fill) => {
-                    let encoding = source.model.encoding();
+                    let encoding = source.model.encoding_or(self.sm_encoding);
                     let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
                     Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
                 }
@@ -320,8 +320,9 @@ impl NodeTemplate {
             let registered = agent.register(function, Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
+        let pings = if self.sm_encoding == Some(Encoding::Flat) { Coding::Flat } else { Coding::Per };
         let own: [(Box<dyn RanFunction>, _); 2] = [
-            (Box::new(Hw::new().encoded(self.sm_coding)), hw::DEFAULT_FUNCTION_ID),
+            (Box::new(Hw::new().encoded(pings)), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
         let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };

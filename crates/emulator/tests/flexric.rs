@@ -27,7 +27,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         own_functions,
         version: Version::V2_03,
         coding: Coding::Per,
-        sm_coding: Coding::Per,
+        sm_encoding: None,
         seed: 1,
         epoch_us: 0,
         start_us: 0,

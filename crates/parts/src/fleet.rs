@@ -10,7 +10,7 @@ use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::{ServiceModel, hw::Hw};
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::radio::{RadioSettings, StageKey};
@@ -59,8 +59,8 @@ config! {
         e2ap: Version = Version::V2_03;
         /// how E2AP is octets: per (aligned PER, the standard's) or flat (FlatBuffers, which ranlab's RIC takes)
         encoding: Coding = Coding::Per;
-        /// how the pings of hw are
-        sm_encoding: Coding = Coding::Per;
+        /// how messages of service models are octets: plain (packed structs), per or flat, where a model has it; without it, as customary
+        sm_encoding: Option<Encoding> = None;
         /// time over which they start; without it, 1 ms each
         ramp: Option<Duration> = None;
         /// number of the first base station, for several processes in one network
@@ -124,7 +124,7 @@ impl FleetPart {
             own_functions: self.sm.iter().any(|name| name == HW),
             version: self.e2ap,
             coding: self.encoding,
-            sm_coding: self.sm_encoding,
+            sm_encoding: self.sm_encoding,
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
             seed: self.seed.0,
             first: self.first,

@@ -13,7 +13,7 @@ use ranlab_sdk::e2::LinkLoss;
 use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::Model;
+use ranlab_sdk::wire::e2sm::{Encoding, Model};
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ config! {
         e2ap: Version = Version::V2_03, wiring();
         /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
         encoding: Coding = Coding::Per, wiring();
+        /// how base stations send their service models' messages (their own sm-encoding)
+        sm_encoding: Option<Encoding> = None, wiring();
         /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
         dialect: Dialect = Dialect::Auto, wiring();
         /// the same as --dialect flexric
@@ -72,7 +74,7 @@ impl MonitorPart {
     /// A name that is no service model, or a period that one cannot say.
     pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
         let trigger = |model: &'static dyn Model| {
-            let trigger = model.periodic(model.encoding(), self.period).map_err(rig)?;
+            let trigger = model.periodic(model.encoding_or(self.sm_encoding), self.period).map_err(rig)?;
             Ok((model.oid(), trigger))
         };
         self.models()?.into_iter().map(trigger).collect()
@@ -146,13 +148,13 @@ impl Watcher {
     /// # Errors
     /// The statistics know no such period.
     pub fn start(part: &MonitorPart) -> Result<Self, Trouble> {
-        Self::with(part, Values::passing(&part.models()?), None)
+        Self::with(part, Values::passing(&part.models()?, part.sm_encoding), None)
     }
 
     /// As [`start`](Self::start), with the same errors; values (of one UE alone if `ue` names it) can be
     /// [looked at](Self::values), and each report is heard.
     pub fn showing(part: &MonitorPart, ue: Option<u32>, listener: Listener) -> Result<Self, Trouble> {
-        Self::with(part, Values::new(&part.models()?, ue), Some(listener))
+        Self::with(part, Values::new(&part.models()?, part.sm_encoding, ue), Some(listener))
     }
 
     fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {

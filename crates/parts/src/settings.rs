@@ -19,7 +19,7 @@ use ranlab_machines::southbound::ReportPeriod;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
-use ranlab_sdk::wire::e2sm::{self, MODELS};
+use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::peers::Allowed;
@@ -257,6 +257,19 @@ impl Setting for Coding {
     }
 }
 
+impl Setting for Encoding {
+    fn kind() -> Kind {
+        Kind::choice(&Self::ALL.map(Self::key))
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|it| Some(it.key()) == value.text());
+        found.ok_or_else(|| <Self as Setting>::kind().allowed())
+    }
+    fn to_value(&self) -> Option<Value> {
+        Some(self.key().into())
+    }
+}
+
 impl Setting for Version {
     fn kind() -> Kind {
         Kind::choice(&E2AP)
@@ -303,6 +316,7 @@ mod tests {
         reads::<Profile>(&["marc", "embb", "mmtc", "mmtc-burst", "urllc"], &[("voice", "mmtc-burst")]);
         reads::<Dialect>(&Dialect::ALL.map(|dialect| dialect.name), &[("tr-069", Dialect::ALL[0].name)]);
         reads::<Coding>(&["per", "flat"], &[("xml", "flat")]);
+        reads::<Encoding>(&["plain", "per", "flat"], &[("xml", "flat")]);
         reads::<Version>(&["1.01", "2.03", "3.01"], &[("4.00", "3.01")]);
     }
 }

@@ -13,7 +13,7 @@ use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
 use ranlab_sdk::wire::e2sm::kpm::UE_MEASUREMENTS;
-use ranlab_sdk::wire::e2sm::{Model, hw};
+use ranlab_sdk::wire::e2sm::{Encoding, Model, hw};
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{RicHandle, XappHandle};
 
@@ -23,7 +23,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// What never comes is a failure, after this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn fleet(controller: Address) -> Fleet {
+fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
     Fleet::new(FleetConfig {
         ahead_us: 0,
         controllers: vec![controller],
@@ -36,7 +36,7 @@ fn fleet(controller: Address) -> Fleet {
         own_functions: true,
         version: Version::V2_03,
         coding: Coding::Per,
-        sm_coding: Coding::Per,
+        sm_encoding,
         ramp: Duration::ZERO,
         seed: 1,
         first: 0,
@@ -45,26 +45,32 @@ fn fleet(controller: Address) -> Fleet {
 }
 
 /// Every model that base stations offer, HW's own periodic pings among them, is subscribed by what the registry says of
-/// it; of each the values of all UEs arrive, and what is recorded is what was heard.
+/// it; of each the values of all UEs arrive, and what is recorded is what was heard. So in every encoding.
 #[test]
 fn every_model_ends_as_rows_of_every_base_station_and_ue() {
+    for encoding in [None, Some(Encoding::Per), Some(Encoding::Flat)] {
+        ends_as_rows(encoding);
+    }
+}
+
+fn ends_as_rows(encoding: Option<Encoding>) {
     let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
     let hw: &dyn Model = &hw::Hw;
     let offered: Vec<_> = SOURCES.iter().map(|source| source.model).chain([hw]).collect();
     let mut recorder = Recorder::create(&path, &offered).unwrap();
-    let mut values = Values::new(&offered, None);
+    let mut values = Values::new(&offered, encoding, None);
     let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
     ranlab_sdk::run(async {
-        let address = |name: &str| Address::Memory(format!("values-{name}"));
+        let address = |name: &str| Address::Memory(format!("values-{encoding:?}-{name}"));
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         ric.listen(Side::E2, &address("e2"), |_| true).await.unwrap();
         ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
-        let mut fleet = fleet(address("e2"));
+        let mut fleet = fleet(address("e2"), encoding);
         fleet.ramp_up().await.unwrap();
         let config = XappConfig::new(address("e42").to_string());
         let xapp = XappHandle::start(config, SocketOptions::default());
         for model in &offered {
-            let trigger = model.periodic(model.encoding(), PERIOD).unwrap();
+            let trigger = model.periodic(model.encoding_or(encoding), PERIOD).unwrap();
             xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).unwrap();
         }
         let wanted = NODES as usize * offered.len();

@@ -67,7 +67,9 @@ impl Experiment for Controller {
         let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
         let expected = nodes * fleet.sm.len() as f64;
         let (connect, dialect) = (sut.e42, sut.dialect);
-        let monitor = MonitorPart { connect, e2ap, encoding, dialect, ..MonitorPart::read(run, "load")? };
+        let sm_encoding = fleet.sm_encoding;
+        let monitor =
+            MonitorPart { connect, e2ap, encoding, sm_encoding, dialect, ..MonitorPart::read(run, "load")? };
         // What statistics bear is the campaign's time, wherever they come from.
         let fleet = |worker: &Worker| {
             Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })

@@ -101,7 +101,7 @@ fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
     let part = keys::fleet(run, connect, e2ap, encoding)?;
     let (sm, ramp) = (vec![HW.to_owned()], Some(Duration::ZERO));
-    let sm_encoding = keys::setting(run, "load.encoding")?;
+    let sm_encoding = Some(keys::setting::<Coding>(run, "load.encoding")?.into());
     Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn statistics() -> Kind {
 pub(crate) fn of_fleet() -> Section {
     let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
     FleetPart::keys("load")
-        .without(&["e2ap", "encoding", "sm_encoding"])
+        .without(&["e2ap", "encoding"])
         .without(&RADIO_KEYS)
         .or("nodes", 10_i64)
         .change("ramp", |key| ramp(key).or(Duration::ZERO))

@@ -83,6 +83,10 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
             "E2AP in FlatBuffers has no standard: our RIC alone takes ours, without relays that decode PER";
         return Err(RigError::Environment(why.to_owned()));
     }
+    if kind == "double-decode" && run.text("load.sm_encoding").is_some() {
+        let why = "relays that decode know service models in their customary encoding: leave `load.sm_encoding` out";
+        return Err(RigError::Environment(why.to_owned()));
+    }
     match kind {
         "external" => external(run, stage),
         "double-decode" => between_relays(run, stage),

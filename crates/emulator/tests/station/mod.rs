@@ -20,7 +20,7 @@ pub(crate) fn template(kind: NodeKind, radio: RadioConfig) -> NodeTemplate {
         own_functions: false,
         version: Version::V2_03,
         coding: Coding::Per,
-        sm_coding: Coding::Per,
+        sm_encoding: None,
         seed: 1,
         epoch_us: 0,
         start_us: 0,

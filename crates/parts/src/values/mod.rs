@@ -18,7 +18,7 @@ use ranlab_sdk::Bytes;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::xapp::XappEvent;
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem};
-use ranlab_sdk::wire::e2sm::{Column, Model, RowKey, SmError, Table, Value};
+use ranlab_sdk::wire::e2sm::{Column, Encoding, Model, RowKey, SmError, Table, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Base stations whose latest reports are kept to be looked at; those beyond are streamed and recorded alone.
@@ -43,9 +43,10 @@ pub struct Values {
     keeps: bool,
 }
 
-/// A model and its columns.
+/// A model, how its messages are octets, and its columns.
 struct Watched {
     model: &'static dyn Model,
+    encoding: Encoding,
     columns: Vec<Column>,
 }
 
@@ -62,6 +63,7 @@ pub struct Heard<'a> {
     pub node: GlobalE2NodeId,
     /// What it is about.
     pub model: &'static dyn Model,
+    encoding: Encoding,
     columns: &'a [Column],
     header: &'a Bytes,
     message: &'a Bytes,
@@ -69,15 +71,20 @@ pub struct Heard<'a> {
 }
 
 impl Values {
-    /// Values of some models; of one UE alone if `ue` names it.
-    pub fn new(models: &[&'static dyn Model], ue: Option<u32>) -> Self {
-        let models = models.iter().map(|&model| Watched { model, columns: model.columns() }).collect();
+    /// Values of some models, in this encoding where they have it; of one UE alone if `ue` names it.
+    pub fn new(models: &[&'static dyn Model], encoding: Option<Encoding>, ue: Option<u32>) -> Self {
+        let watched = |&model: &&'static dyn Model| Watched {
+            model,
+            encoding: model.encoding_or(encoding),
+            columns: model.columns(),
+        };
+        let models = models.iter().map(watched).collect();
         Self { models, ue, functions: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
     }
 
     /// Values that nobody looks at: reports are told apart and passed on, none is kept.
-    pub(crate) fn passing(models: &[&'static dyn Model]) -> Self {
-        Self { keeps: false, ..Self::new(models, None) }
+    pub(crate) fn passing(models: &[&'static dyn Model], encoding: Option<Encoding>) -> Self {
+        Self { keeps: false, ..Self::new(models, encoding, None) }
     }
 
     /// Takes an event of an xApp. A report comes back, to be recorded or streamed.
@@ -147,15 +154,15 @@ impl Values {
         } else {
             self.beyond = true;
         }
-        let Watched { model, columns } = self.models.get(index)?;
-        Some(Heard { node, model: *model, columns, header, message, ue: self.ue })
+        let Watched { model, encoding, columns } = self.models.get(index)?;
+        Some(Heard { node, model: *model, encoding: *encoding, columns, header, message, ue: self.ue })
     }
 }
 
 impl Heard<'_> {
     /// When the base station took the statistics, microseconds since the Unix epoch; `None` if the model does not say.
     pub fn tstamp_us(&self) -> Option<i64> {
-        self.model.tstamp_us(self.model.encoding(), self.header, self.message)
+        self.model.tstamp_us(self.encoding, self.header, self.message)
     }
 
     /// What the report says.
@@ -163,7 +170,7 @@ impl Heard<'_> {
     /// # Errors
     /// It is none of its model's.
     pub fn table(&self) -> Result<Table, SmError> {
-        self.model.table(self.model.encoding(), self.header, self.message)
+        self.model.table(self.encoding, self.header, self.message)
     }
 
     /// The rows of the report's table that were asked for.

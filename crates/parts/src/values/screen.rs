@@ -204,7 +204,7 @@ fn headings(values: &Values) -> Vec<Shape> {
 fn read(of: &Watched, kept: &Option<super::Latest>) -> Table {
     let Some(kept) = kept else { return Table::default() };
     let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-    of.model.table(of.model.encoding(), &octets(&kept.header), &octets(&kept.message)).unwrap_or_default()
+    of.model.table(of.encoding, &octets(&kept.header), &octets(&kept.message)).unwrap_or_default()
 }
 
 type RowsByUe<'a> = BTreeMap<Option<u32>, Vec<(RowKey, &'a [Value])>>;

@@ -23,7 +23,7 @@ fn functions(models: &[&'static dyn Model]) -> Vec<RanFunctionItem> {
 }
 
 fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
-    let mut values = Values::new(models, ue);
+    let mut values = Values::new(models, None, ue);
     (1..=3).for_each(|number| values.learn(node(number), &functions(models)));
     values
 }
@@ -104,7 +104,7 @@ fn a_small_terminal_says_how_much_it_does_not_show() {
     let table = screen.table(&values, Room { lines: 20, columns: 78 });
     assert_eq!(table.len(), 5, "{}", table.join("\n"));
     assert!(table[3].starts_with("gnb 505.01 3  7"), "{}", table[3]);
-    assert!(screen.table(&Values::new(&[&Mac], None), Room { lines: 20, columns: 78 }).is_empty());
+    assert!(screen.table(&Values::new(&[&Mac], None, None), Room { lines: 20, columns: 78 }).is_empty());
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_file_of_another_form_is_refused() {
 
 #[test]
 fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
-    let mut values = Values::new(&[&Mac], None);
+    let mut values = Values::new(&[&Mac], None, None);
     let message = report(0, vec![ue(1, 10)]);
     for number in 0..=NODES_MAX as u32 {
         values.learn(node(number), &functions(&[&Mac]));

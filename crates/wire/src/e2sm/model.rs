@@ -111,6 +111,10 @@ pub trait Model: Sync {
     fn encoding(&self) -> Encoding {
         self.encodings().first().copied().unwrap_or(Encoding::Plain)
     }
+    /// The encoding that was asked for if the model has it, else its own.
+    fn encoding_or(&self, asked: Option<Encoding>) -> Encoding {
+        asked.filter(|asked| self.encodings().contains(asked)).unwrap_or_else(|| self.encoding())
+    }
     /// [`ServiceModel::columns`].
     fn columns(&self) -> Vec<Column>;
     /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].

@@ -22,6 +22,20 @@ pub enum Encoding {
     Flat,
 }
 
+impl Encoding {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Per, Self::Flat];
+
+    /// As in options and scenarios.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Per => "per",
+            Self::Flat => "flat",
+        }
+    }
+}
+
 impl From<Coding> for Encoding {
     fn from(coding: Coding) -> Self {
         match coding {
@@ -33,11 +47,7 @@ impl From<Coding> for Encoding {
 
 impl fmt::Display for Encoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Plain => "plain",
-            Self::Per => "per",
-            Self::Flat => "flat",
-        })
+        f.write_str(self.key())
     }
 }
 
