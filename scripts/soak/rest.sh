@@ -7,6 +7,17 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 "$root/scripts/need.sh" rest
 EXAMPLES=${EXAMPLES:-200}
 failed=()
+
+# What the RIC was told to do and what the base station has: its functions, subscriptions, slices and who is in them.
+state() {
+    curl -fsS "$1/v1/nodes" | python3 -c 'import json, sys
+for node in json.load(sys.stdin)["nodes"]: print(node["components"], node["connected"], sorted(it["id"] for it in node["functions"]))'
+    curl -fsS "$1/v1/subscriptions" | python3 -c 'import json, sys
+for it in json.load(sys.stdin)["subscriptions"]: print({k: it[k] for k in ("id", "node", "function", "event_trigger", "state")})'
+    (curl -sN --max-time 2 "$1/v1/indications?sm=slice" || true) | head -n 1 | python3 -c 'import json, sys
+print([(row["slice_id"], row["slice_ues"]) for row in json.loads(sys.stdin.readline())["rows"]])'
+}
+
 # Requests about what is there; those of the other pass name anything.
 cat >there.toml <<'T'
 [parameters]
@@ -36,6 +47,15 @@ for which in ${WHICH:-ric slicing traffic association virt}; do
         "$root/.venv/bin/schemathesis" --config-file $names.toml run "$http/openapi.json" --max-examples "$EXAMPLES" \
             --seed 1 --exclude-path /v1/events --exclude-path /v1/indications --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
     done
+    # Requests of which none is right change nothing.
+    if [[ $which == ric ]]; then
+        curl -fsS -H 'content-type: application/json' "$http/v1/subscriptions" \
+            -d '{"node": "gnb 505.01 1", "sm": "slice", "period_ms": 100}' >made.json
+        state "$http" >before.txt
+        "$root/.venv/bin/schemathesis" run "$http/openapi.json" --mode negative --max-examples "$EXAMPLES" --seed 1 \
+            --exclude-path /v1/indications --phases coverage,fuzzing || failed+=("$which, wrong requests")
+        state "$http" | diff before.txt - || failed+=("$which: a refused request changed something")
+    fi
     curl -fsS "$http/v1/ric/nodes" | grep -q '"connected":true' || failed+=("$which: the base station is gone")
     kill -0 $controller $station || failed+=("$which: a process is gone")
     kill $station $controller

@@ -127,6 +127,7 @@ fn a_command_by_names_or_in_octets_is_acknowledged_or_refused_in_the_base_statio
     let digits: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
     let (status, _) = post(&mut lab, "control", &control(digits.into()));
     assert_eq!((status, lab.stations[0].cell.state().set.slices.len()), (200, 1));
+    let before = format!("{:?}", lab.stations[0].cell.state());
     for (message, status, words) in [
         (json!("zz"), 422, "hexadecimal"),
         (json!(7), 422, "hexadecimal"),
@@ -138,6 +139,7 @@ fn a_command_by_names_or_in_octets_is_acknowledged_or_refused_in_the_base_statio
         assert_eq!(got, status, "{message}: {said}");
         assert!(said["detail"].as_str().unwrap().contains(words), "{message}: {said}");
     }
+    assert_eq!(format!("{:?}", lab.stations[0].cell.state()), before);
     let silent = json!({ "node": NODE, "sm": "slice", "message": { "delete": 9 }, "ack": false });
     assert_eq!(post(&mut lab, "control", &silent), (202, json!({ "result": "sent" })));
 }
