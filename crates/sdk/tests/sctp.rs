@@ -280,6 +280,8 @@ fn silence_is_noticed() {
         over_there(&far, || {
             wire(1, "up");
             wire(2, "up");
-        });
+        })
+        .join()
+        .unwrap();
     });
 }
