@@ -107,6 +107,18 @@ run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.d
 holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
 
+echo "== live: a cell before its neighbour and a background, or behind them"
+for scheduler in fifo strict; do
+    "$RANLAB" bench run "$scenarios/xhaul/live-strict.toml" --fresh --format json --out "live-$scheduler" --set sut.scheduler=$scheduler \
+        --set sut.tier=live --set host.when_noisy=warn --set measure.duration=2s --set measure.repeats=1 >"live-$scheduler.json" 2>run.err || [[ $? == 1 ]]
+done
+python3 - <<'PYTHON'
+import json
+of = lambda name: json.loads(open(f"live-{name}.json").read().splitlines()[-1])["points"][0]["metrics"]["cell_dl.delay_us_p99"]["mean"]
+assert of("strict") < of("fifo"), (of("strict"), of("fifo"))
+PYTHON
+[[ $(ours) == 0 ]]
+
 echo "== live: what kill -9 leaves, the next run removes"
 "$RANLAB" bench run point.toml --fresh --out killed --set sut.tier=live --set background.direction=none \
     --set live.cost_batches=0 --set measure.duration=60s >killed.out 2>&1 &

@@ -4,6 +4,7 @@
 //! `ranlab-PID-NAME`; a file in [`RUN`] says when that process began, so that the next testbed tells a dead owner, whose
 //! namespaces it removes, from a new process of the same number.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -112,17 +113,59 @@ impl Testbed {
         rate_bps: u64,
         queue_bytes: u64,
     ) -> Result<(), NetnsError> {
-        // A bucket below what a late timer of the kernel lets through at this rate would lose rate: 200 us, and two frames.
-        let burst = (rate_bps / 8 / 5_000).max(3_200).to_string();
-        let (rate, limit) = (format!("{rate_bps}bit"), queue_bytes.to_string());
-        let wanted = ["qdisc", "replace", "dev", interface, "root", "tbf", "rate", &rate];
-        let mut all = vec!["-n", namespace];
-        all.extend(wanted);
-        all.extend(["burst", burst.as_str(), "limit", limit.as_str()]);
-        run("tc", &all).map(drop)
+        let (rate, burst) = bucket(rate_bps);
+        tc(
+            namespace,
+            &format!("qdisc replace dev {interface} root tbf rate {rate} burst {burst} limit {queue_bytes}"),
+        )
     }
 
-    /// What an interface that [`Self::shape`] holds to a rate has let through since.
+    /// Holds what leaves an interface to a rate, the more urgent packets first: a queue of so many octets for each rank, and
+    /// strict priority among them. Packets from or to an address have its rank, all others `rank`; 0 is the most urgent.
+    ///
+    /// By HTB, which kernels have that lack `prio`: the most urgent class owns the rate, the others have what it leaves.
+    ///
+    /// # Errors
+    /// The system's word.
+    pub fn prioritise(
+        &self,
+        (namespace, interface): (&str, &str),
+        rate_bps: u64,
+        queue_bytes: u64,
+        rank: u8,
+        ranks: &[(Ipv4Addr, u8)],
+    ) -> Result<(), NetnsError> {
+        let (rate, burst) = bucket(rate_bps);
+        let tc = |words: String| tc(namespace, &words);
+        let class = |rank: u8| u16::from(rank) + 1;
+        tc(format!("qdisc replace dev {interface} root handle 1: htb default {:x}", class(rank)))?;
+        let limits = format!("burst {burst} cburst {burst} quantum {QUANTUM}");
+        tc(format!(
+            "class replace dev {interface} parent 1: classid 1:fff htb rate {rate} ceil {rate} {limits}"
+        ))?;
+        let mut all: Vec<u8> = ranks.iter().map(|(_, rank)| *rank).chain([rank]).collect();
+        all.sort_unstable();
+        all.dedup();
+        for (place, &rank) in all.iter().enumerate() {
+            let owned = if place == 0 { rate.as_str() } else { LEAST_RATE };
+            let (id, prio) = (class(rank), place.min(HTB_PRIO_MAX));
+            tc(format!(
+                "class replace dev {interface} parent 1:fff classid 1:{id:x} htb rate {owned} ceil {rate} prio {prio} {limits}"
+            ))?;
+            tc(format!("qdisc replace dev {interface} parent 1:{id:x} bfifo limit {queue_bytes}"))?;
+        }
+        for (address, rank) in ranks {
+            for end in ["src", "dst"] {
+                let id = class(*rank);
+                tc(format!(
+                    "filter add dev {interface} parent 1: protocol ip u32 match ip {end} {address}/32 flowid 1:{id:x}"
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an interface that is held to a rate has let through since.
     ///
     /// # Errors
     /// The system's word, also if nothing shapes it.
@@ -238,6 +281,25 @@ pub struct QueueCounters {
     pub waits: u64,
 }
 
+/// Octets that a class of HTB may send when it is its turn: a full frame.
+const QUANTUM: u32 = 1_514;
+/// What a class owns that lives on what others leave; HTB has no zero.
+const LEAST_RATE: &str = "8kbit";
+/// The last of HTB's priorities.
+const HTB_PRIO_MAX: usize = 7;
+
+/// A rate for `tc`, and its bucket: one below what a late timer of the kernel lets through at this rate would lose rate, so
+/// 200 us, and two frames at least.
+fn bucket(rate_bps: u64) -> (String, u64) {
+    (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
+}
+
+/// `tc` in a namespace, by words between blanks.
+fn tc(namespace: &str, words: &str) -> Result<(), NetnsError> {
+    let all: Vec<&str> = ["-n", namespace].into_iter().chain(words.split(' ')).collect();
+    run("tc", &all).map(drop)
+}
+
 /// From `Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)`.
 fn queue_counters(text: &str) -> Option<QueueCounters> {
     let after = |word: &str| {
@@ -291,6 +353,14 @@ mod tests {
             testbed.shape((&a, "left"), 1_000_000_000, 500_000).unwrap();
             assert_ne!(testbed.address(&a, "left").unwrap(), [0; 6]);
             assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
+            let later = [(Ipv4Addr::new(10, 77, 0, 3), 6), (Ipv4Addr::new(10, 77, 0, 13), 6)];
+            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, 1, &later).unwrap();
+            assert_eq!(testbed.queue((&a, "left")).unwrap(), QueueCounters::default());
+            let classes = run("tc", &["-n", &a, "class", "show", "dev", "left"]).unwrap();
+            assert!(
+                classes.contains("prio 0 rate 1Gbit") && classes.contains("prio 1 rate 8Kbit"),
+                "{classes}"
+            );
             assert!(testbed.queue((&b, "nothing")).is_err());
             let error = testbed.ip(&a, &["link", "set", "nothing", "up"]).unwrap_err().to_string();
             assert!(error.contains("nothing"), "{error}");

@@ -49,6 +49,8 @@ config! {
         rate_bps: u64 = 1_000_000_000, wiring(), unit("bit/s");
         /// that a link's queue holds
         queue_bytes: u64 = 500_000, wiring(), unit("B");
+        /// strict priority on every link, by these classes; without it one queue for all
+        classes: Option<Plain<Classes>> = None, wiring();
         /// of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none
         cost_batches: u32 = 4000, range(0, 1_000_000);
         /// see the cell's frames at both ports of the switch too: where the delay is, for some more load
@@ -62,6 +64,17 @@ config! {
         /// what is sent
         flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
     }
+}
+
+/// Priorities of IEEE 802.1Q, 7 the most urgent, of who sends; the measured flow has the cell's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classes {
+    /// The cell.
+    pub cell: u8,
+    /// The other vBBU and its DU.
+    pub neighbour: u8,
+    /// The background load.
+    pub background: u8,
 }
 
 /// How containers share a network card, as the kernel does it.
@@ -162,7 +175,7 @@ impl Live {
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let lab = Lab::build(part)?;
         let costs = cost::measure(&lab, part, part.cost_batches)?;
-        lab.shape(part.rate_bps, part.queue_bytes)?;
+        lab.shape(part)?;
         let pairs = part.flows.0.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
         let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;

@@ -5,13 +5,16 @@ use std::net::Ipv4Addr;
 use ranlab_host::netns::{QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
-use super::{LiveSharing, Way, XhaulPart, lab_trouble};
+use super::{Classes, LiveSharing, Way, XhaulPart, lab_trouble};
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
 /// The midhaul's and the backhaul's interface of every node.
 pub(super) const MIDHAUL: &str = "mh0";
 const BACKHAUL: &str = "bh0";
+
+/// The most urgent class of IEEE 802.1Q.
+const CLASS_MAX: u8 = 7;
 
 /// An interface in a namespace.
 type End = (String, String);
@@ -206,11 +209,32 @@ impl Lab {
         self.ip(&node.namespace, &["addr", "add", &address, "dev", interface])
     }
 
-    /// Holds every cable to its rate, both ways.
-    pub(super) fn shape(&self, rate_bps: u64, queue_bytes: u64) -> Result<(), Trouble> {
+    /// Holds every cable to its rate, both ways, in the order that is asked for.
+    pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), Trouble> {
+        let (rate_bps, queue_bytes) = (part.rate_bps, part.queue_bytes);
+        let classes = part.classes.as_ref().map(|classes| classes.0);
         self.links.iter().try_for_each(|(namespace, interface)| {
-            self.testbed.shape((namespace, interface), rate_bps, queue_bytes).map_err(lab_trouble)
+            let at = (namespace.as_str(), interface.as_str());
+            match classes {
+                None => self.testbed.shape(at, rate_bps, queue_bytes),
+                Some(classes) => {
+                    let (rank, ranks) = self.ranks(classes);
+                    self.testbed.prioritise(at, rate_bps, queue_bytes, rank, &ranks)
+                }
+            }
+            .map_err(lab_trouble)
         })
+    }
+
+    /// The rank of everything, and of those whose nodes have another.
+    fn ranks(&self, classes: Classes) -> (u8, Vec<(Ipv4Addr, u8)>) {
+        let rank = |class: u8| CLASS_MAX.saturating_sub(class);
+        let of = |node: &Node| match node.name {
+            "du2" | "v2" => Some((node.ip, rank(classes.neighbour))),
+            "tester" | "v3" => Some((node.ip, rank(classes.background))),
+            _ => None,
+        };
+        (rank(classes.cell), self.nodes.iter().filter_map(of).collect())
     }
 
     /// The midhaul switch's namespace and port towards a node.

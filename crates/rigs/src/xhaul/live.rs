@@ -8,7 +8,7 @@ use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
 use super::answer::role;
 use super::setup::{Setup, User};
 use ranlab_parts::Plain;
-use ranlab_parts::xhaul::{LiveFlow, LiveSharing, Tool, Way, XhaulPart};
+use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
@@ -28,11 +28,15 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     if setup.net.midhaul_switches > 1 || setup.net.cut_through_bytes.is_some() {
         return cannot("at most one switch, store and forward: the kernel's bridge");
     }
-    if setup.scheduler != "fifo" {
-        return cannot(
-            "links are FIFO queues; other schedulers need a switch that has them, or `sut.tier` \"sim\"",
-        );
-    }
+    let classes = match setup.scheduler.as_str() {
+        "fifo" => None,
+        "strict" => Some(Plain(classes(setup)?)),
+        _ => {
+            return cannot(
+                "links are \"fifo\" or \"strict\"; for other schedulers `sut.tier` \"sim\" or \"bound\"",
+            );
+        }
+    };
     if setup.air.is_some() {
         return cannot("no radio is driven; `air.on` must be false");
     }
@@ -60,11 +64,26 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
         backhaul_switch: setup.net.backhaul_switch,
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
+        classes,
         busy_ns: setup.contention.map(|(period, busy, _)| Plain((period / NS_PER_PS, busy / NS_PER_PS))),
         tools: Plain(tools(setup, duration)?),
         flows: Plain(flows),
         ..setup.live.clone()
     })
+}
+
+/// Who goes first where queues have an order. The kernel tells flows apart by their addresses.
+fn classes(setup: &Setup) -> Result<Classes, RigError> {
+    let neighbour = setup.neighbour.map_or(setup.cells.class, |(.., class)| class);
+    let raw = setup.neighbour.is_some_and(|(down, up, _)| {
+        [down, up].iter().any(|split| matches!(split, Split::If4p5 { udp: false }))
+    });
+    if raw && neighbour != setup.cells.class {
+        let why = "live: a neighbour of split \"7.1-if4p5\" sends frames without addresses, which cannot be told from the cell's: give \
+                   it the cell's class, or split \"7.1-if4p5-udp\"";
+        return Err(RigError::Environment(why.to_owned()));
+    }
+    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class })
 }
 
 /// Programs beside the user's flow, for as long as that is measured.

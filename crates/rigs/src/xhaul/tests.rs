@@ -136,9 +136,13 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     assert_eq!((iq.raw, &iq.payloads, iq.period_ns), (true, &vec![600; 14], 1_000_000));
     assert_eq!(flow(Way::NeighbourDown).payloads, [1518]);
     assert_eq!(flow(Way::BackgroundUp).payloads, [1000 - 4 - 42]);
+    assert_eq!(part.classes, None);
+    let strict = [("sut.scheduler", text("strict")), ("neighbour.split", text("2"))];
+    let classes = of(&strict).unwrap().classes.unwrap().0;
+    assert!(classes.cell > classes.neighbour && classes.neighbour > classes.background, "{classes:?}");
     for (path, value, word) in [
         ("cells.count", Value::Int(2), "cells.count"),
-        ("sut.scheduler", text("gates"), "FIFO"),
+        ("sut.scheduler", text("gates"), "\"strict\""),
         ("air.on", Value::Bool(true), "radio"),
         ("sut.sharing", text("measured"), "simulated cost"),
         ("sut.sharing", text("ipvlan"), "reach no container"),
