@@ -59,7 +59,10 @@ struct Context<'a, 'b> {
 }
 
 /// Calls C with a context; what C says of the outcome. The pointer is good until the callback returns, which the header says.
-fn call<T>(ctx: &mut FunctionContext<'_>, callback: impl FnOnce(*mut ranlab_context) -> T) -> (T, Option<Bytes>) {
+fn call<T>(
+    ctx: &mut FunctionContext<'_>,
+    callback: impl FnOnce(*mut ranlab_context) -> T,
+) -> (T, Option<Bytes>) {
     let mut context = Context { agent: ctx, outcome: None };
     let returned = callback(std::ptr::from_mut(&mut context).cast());
     (returned, context.outcome)
@@ -163,11 +166,7 @@ impl RanFunction for Callbacks {
 }
 
 /// What a callback's return means; the outcome goes with either answer.
-fn answer(
-    ctx: &mut FunctionContext<'_>,
-    said: u32,
-    outcome: Option<Bytes>,
-) -> Result<ControlOutcome, Cause> {
+fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
     let cause = match said {
         RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
         RANLAB_CONTROL_INVALID => CauseRicRequest::ControlMessageInvalid,

@@ -36,7 +36,8 @@ pub struct ranlab_iapp {
         Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context, *const ranlab_subscription_news)>,
     pub on_indication:
         Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context, *const ranlab_indication)>,
-    pub on_outcome: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context, *const ranlab_outcome)>,
+    pub on_outcome:
+        Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context, *const ranlab_outcome)>,
     pub on_wake: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context)>,
 }
 
@@ -316,7 +317,8 @@ pub unsafe extern "C" fn ranlab_iapp_control(
         // SAFETY: as the header says.
         let (to, oid, octets) = unsafe { (out(request)?, oid(command.oid)?, command.octets()?) };
         let (node, function) = ctx.nodes.find(command.node, command.function, oid)?;
-        let ack = if command.acknowledge == 0 { RicControlAckRequest::NoAck } else { RicControlAckRequest::Ack };
+        let ack =
+            if command.acknowledge == 0 { RicControlAckRequest::NoAck } else { RicControlAckRequest::Ack };
         let CommandOctets { header, message, call_process_id } = octets;
         let details = ControlDetails { call_process_id, header, message, ack_request: Some(ack) };
         to.write(ctx.out.control(node, function, details).0.into());

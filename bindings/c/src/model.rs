@@ -62,7 +62,8 @@ pub unsafe extern "C" fn ranlab_model_action(
         // SAFETY: as the header says.
         let (model, definition) = unsafe { (model(oid)?, octets(definition, definition_len)?) };
         let (definition, period) = (Bytes::copy_from_slice(definition), Duration::from_micros(period_us));
-        let octets = model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
+        let octets =
+            model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
         // SAFETY: as the header says.
         unsafe { write(&octets.unwrap_or_default(), action, action_max, action_len) }
     })

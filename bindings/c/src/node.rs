@@ -125,7 +125,8 @@ fn components(config: &ranlab_agent_config, core_name: &str) -> Vec<ComponentCon
     let e1 = || component(ComponentInterfaceType::E1, ComponentId::E1(InterfaceE1 { cu_up_id: part }));
     let w1 = || component(ComponentInterfaceType::W1, ComponentId::W1(InterfaceW1 { du_id: part }));
     // Which eNB leads an en-gNB is nobody's business here.
-    let x2 = || component(ComponentInterfaceType::X2, ComponentId::X2(InterfaceX2 { enb: None, en_gnb: None }));
+    let x2 =
+        || component(ComponentInterfaceType::X2, ComponentId::X2(InterfaceX2 { enb: None, en_gnb: None }));
     match config.node {
         RANLAB_NODE_GNB_CU => vec![ng(), f1()],
         RANLAB_NODE_GNB_CU_CP => vec![ng(), f1(), e1()],

@@ -304,7 +304,10 @@ impl ranlab_wanted {
             let definition = Some(definition).filter(|definition| !definition.is_empty());
             Ok(ActionToBeSetup { kind, definition, ..ActionToBeSetup::report(action.id) })
         };
-        Ok(RicSubscriptionDetails { event_trigger, actions: actions.iter().map(action).collect::<Result<_, _>>()? })
+        Ok(RicSubscriptionDetails {
+            event_trigger,
+            actions: actions.iter().map(action).collect::<Result<_, _>>()?,
+        })
     }
 }
 

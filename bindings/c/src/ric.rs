@@ -67,6 +67,18 @@ impl Inner {
         self.drained(conn);
     }
 
+    /// The next output. Of a connection that the program said is gone it hears nothing any more.
+    fn next(&mut self) -> Option<RicOutput> {
+        loop {
+            let output = self.ric.poll()?;
+            match &output {
+                RicOutput::Transmit(conn) | RicOutput::Close { conn, .. }
+                    if !self.connections.contains_key(&conn.0) => {}
+                _ => return Some(output),
+            }
+        }
+    }
+
     fn drained(&mut self, conn: ConnId) {
         self.undrained.retain(|it| *it != conn);
     }
@@ -257,7 +269,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
     unsafe {
         with(ric, |inner| {
             let event = out(event)?;
-            let (kind, connection, text) = match inner.ric.poll() {
+            let (kind, connection, text) = match inner.next() {
                 None => (RANLAB_RIC_NONE, 0, String::new()),
                 Some(RicOutput::Transmit(conn)) => {
                     inner.drained(conn);

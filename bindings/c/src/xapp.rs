@@ -397,7 +397,8 @@ pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ra
 /// Describes a node, under its number if it has one.
 fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node {
     let info = inner.xapp.node(&node);
-    let (components, functions) = info.map_or((&[][..], &[][..]), |it| (&it.components[..], &it.functions[..]));
+    let (components, functions) =
+        info.map_or((&[][..], &[][..]), |it| (&it.components[..], &it.functions[..]));
     let kind = NodeKind::of(&node, components);
     let described = Described::new(inner.numbers.of(&node), &node, kind, (None, info.is_some()), functions);
     inner.last.node.insert(described).as_ptr()

@@ -89,7 +89,8 @@ macro_rules! numbers {
 const HEADERS: [&str; 5] = ["ranlab.h", "ranlab_stats.h", "ranlab_nodes.h", "ranlab_ric.h", "ranlab_xapp.h"];
 
 fn headers() -> String {
-    let read = |name: &&str| std::fs::read_to_string(build::manifest_dir().join("include").join(name)).unwrap();
+    let read =
+        |name: &&str| std::fs::read_to_string(build::manifest_dir().join("include").join(name)).unwrap();
     HEADERS.iter().map(read).collect()
 }
 
@@ -114,10 +115,12 @@ fn the_oids_in_the_header_are_the_models() {
 fn the_headers_stand_alone_and_serve_cpp() {
     for name in HEADERS {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("alone_{name}.cpp"));
-        std::fs::write(&file, format!("#include \"{name}\"\n#include \"{name}\"\nint main() {{}}\n")).unwrap();
+        std::fs::write(&file, format!("#include \"{name}\"\n#include \"{name}\"\nint main() {{}}\n"))
+            .unwrap();
         for compiler in ["cc", "c++"] {
             let mut command = std::process::Command::new(compiler);
-            let language = if compiler == "cc" { ["-x", "c", "-std=c11"] } else { ["-x", "c++", "-std=c++17"] };
+            let language =
+                if compiler == "cc" { ["-x", "c", "-std=c11"] } else { ["-x", "c++", "-std=c++17"] };
             command.args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
             command.arg(build::manifest_dir().join("include")).args(language).arg(&file);
             match command.status() {
