@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
         if (n <= 0) { close(fd), fd = -1, ranlab_xapp_disconnected(xapp, now_ns()); continue; }
         size_t done = 0, whole = have + (size_t)n;
         for (; whole - done >= 4 && (len = length_at(in + done)) <= whole - done - 4; done += 4 + len)
-            ranlab_xapp_receive(xapp, now_ns(), in + done + 4, len);
+            ranlab_xapp_receive(xapp, now_ns(), in + done + 4, len), follow(xapp, argv);
         memmove(in, in + done, have = whole - done);
     }
     fprintf(stderr, "hello_xapp: %s, %llu reports of %llu UEs, %llu controls acknowledged\n", ranlab_error_text(error),

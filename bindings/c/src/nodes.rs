@@ -223,7 +223,7 @@ impl Described {
             connected: connected.into(),
             // 32 bits at most.
             id: bits.value as u32,
-            part_id: id.part_ids().0.or(id.part_ids().1).unwrap_or(0),
+            part_id: id.part_ids().0.or_else(|| id.part_ids().1).unwrap_or(0),
             name: name.as_ptr(),
             functions: functions.as_ptr(),
             functions_len: functions.len(),

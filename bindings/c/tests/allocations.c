@@ -1,5 +1,5 @@
-/* Counts what the heap is asked for between the 200th and the 1200th call of the function that COUNTED names and carries a PDU, and
- * says it on stderr, once. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit, ranlab_ric_receive or
+/* Counts what the heap is asked for in each 1000 calls, from the 200th on, of the function that COUNTED names and carries a PDU, and
+ * says it on stderr. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit, ranlab_ric_receive or
  * ranlab_xapp_receive. */
 #include "ranlab_ric.h"
 #include "ranlab_xapp.h"
@@ -18,8 +18,9 @@ int posix_memalign(void **p, size_t a, size_t n) { return asked++, *p = __libc_m
 void free(void *p) { freed += p != NULL, __libc_free(p); }
 
 static void count(void) {
-    if (++calls == 200) asked_before = asked, freed_before = freed;
-    if (calls == 1200) fprintf(stderr, "allocated %ld freed %ld\n", asked - asked_before, freed - freed_before);
+    if (++calls % 1000 != 200) return;
+    if (calls > 1000) fprintf(stderr, "allocated %ld freed %ld\n", asked - asked_before, freed - freed_before);
+    asked_before = asked, freed_before = freed;
 }
 /* What is not wrapped is not linked. */
 #define WRAP(function, parameters, ...) \

@@ -2,7 +2,7 @@
  * and commanded; a controller on 127.0.0.1 for each port. UE 17 is the first controller's, UE 18 is shown to all.
  *
  * Its function: a query is answered by its definition and its header, "refuse" is refused. A control "now" is done at once,
- * "later" after 20 ms, "no" refused in words; one that answers an insert is acknowledged with the insert's id. A subscription's first
+ * "later" within 20 ms, "no" refused in words; one that answers an insert is acknowledged with the insert's id. A subscription's first
  * action, an insert, gets one insert with the call process id "7" whenever the program rouses the function: each 20 ms. */
 #define _GNU_SOURCE
 #include "ranlab_stats.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 enum { PDU_MAX = 1 << 20, CONTROLLERS_MAX = 8 };
 static struct link { int fd; size_t have; uint8_t in[4 + PDU_MAX], out[4 + PDU_MAX]; } links[CONTROLLERS_MAX];
-static uint64_t inserts_for, ticket, ticket_at, readings;
+static uint64_t inserts_for[CONTROLLERS_MAX], tickets[CONTROLLERS_MAX], readings;
 static volatile sig_atomic_t ended;
 
 static void end(int signal) { (void)signal, ended = 1; }
@@ -48,11 +48,11 @@ static uint32_t on_subscription(void *userdata, ranlab_context *ctx, const ranla
     (void)userdata;
     if (ranlab_context_shows_ue(ctx, s->id, 17, &shows[0]) || ranlab_context_shows_ue(ctx, s->id, 18, &shows[1])) return 0;
     if (shows[1] != 1 || shows[0] != (s->controller == 0) || ranlab_context_shows_ue(ctx, s->id + 1, 17, shows) != RANLAB_ERR_UNKNOWN_SUBSCRIPTION) return 0;
-    return s->actions[0].kind == RANLAB_ACTION_INSERT ? (inserts_for = s->id, 1u) : 0;
+    return s->actions[0].kind == RANLAB_ACTION_INSERT ? (inserts_for[s->controller] = s->id, 1u) : 0;
 }
 static void on_subscription_delete(void *userdata, ranlab_context *ctx, uint64_t subscription) {
     (void)userdata, (void)ctx;
-    if (inserts_for == subscription) inserts_for = 0;
+    for (int c = 0; c < CONTROLLERS_MAX; c++) if (inserts_for[c] == subscription) inserts_for[c] = 0;
 }
 static uint32_t on_control(void *userdata, ranlab_context *ctx, const ranlab_control *c) {
     (void)userdata;
@@ -60,8 +60,8 @@ static uint32_t on_control(void *userdata, ranlab_context *ctx, const ranlab_con
     if (c->message_len == 3 && !memcmp(c->message, "now", 3)) return ranlab_context_outcome(ctx, (const uint8_t *)"at once", 7) ? RANLAB_CONTROL_FAILED : RANLAB_CONTROL_DONE;
     if (c->message_len == 5 && !memcmp(c->message, "later", 5)) {
         uint64_t now = 0;
-        if (ticket || ranlab_context_answer_later(ctx, &ticket) || ranlab_context_now(ctx, &now)) return RANLAB_CONTROL_FAILED;
-        return ranlab_context_wake_at(ctx, ticket_at = now + 20000000) ? RANLAB_CONTROL_FAILED : RANLAB_CONTROL_DONE;
+        if (ranlab_context_answer_later(ctx, &tickets[c->controller]) || ranlab_context_now(ctx, &now)) return RANLAB_CONTROL_FAILED;
+        return ranlab_context_wake_at(ctx, now + 20000000) ? RANLAB_CONTROL_FAILED : RANLAB_CONTROL_DONE;
     }
     ranlab_context_outcome(ctx, (const uint8_t *)"because", 7);
     return RANLAB_CONTROL_INVALID;
@@ -76,15 +76,14 @@ static uint32_t on_query(void *userdata, ranlab_context *ctx, const ranlab_query
     return ranlab_context_outcome(ctx, both, q->definition_len + q->header_len) ? RANLAB_CONTROL_FAILED : RANLAB_CONTROL_DONE;
 }
 static void on_wake(void *userdata, ranlab_context *ctx) {
-    uint64_t now = 0;
-    (void)userdata, ranlab_context_now(ctx, &now);
-    if (ticket && now >= ticket_at) {
+    (void)userdata;
+    for (uint64_t *ticket = tickets; ticket < tickets + CONTROLLERS_MAX; *ticket++ = 0) {
+        if (!*ticket) continue;
         ranlab_context_outcome(ctx, (const uint8_t *)"at last", 7);
-        if (ranlab_context_answer(ctx, ticket, RANLAB_CONTROL_DONE) || ranlab_context_answer(ctx, ticket, RANLAB_CONTROL_DONE) != RANLAB_ERR_UNKNOWN_CONTROL) abort();
-        ticket = 0;
-    } else if (ticket) ranlab_context_wake_at(ctx, ticket_at);
-    if (inserts_for)
-        ranlab_context_insert(ctx, &(ranlab_insert){ .subscription = inserts_for, .action = 5, .message = (const uint8_t *)"may I?", .message_len = 6,
+        if (ranlab_context_answer(ctx, *ticket, RANLAB_CONTROL_DONE) || ranlab_context_answer(ctx, *ticket, RANLAB_CONTROL_DONE) != RANLAB_ERR_UNKNOWN_CONTROL) abort();
+    }
+    for (int c = 0; c < CONTROLLERS_MAX; c++)
+        if (inserts_for[c]) ranlab_context_insert(ctx, &(ranlab_insert){ .subscription = inserts_for[c], .action = 5, .message = (const uint8_t *)"may I?", .message_len = 6,
                                                      .call_process_id = (const uint8_t *)"7", .call_process_id_len = 1 });
 }
 

@@ -1,13 +1,17 @@
 //! Compiles C programs against the headers and the static library, and runs them.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses all; in a test a panic is the report
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a slow machine may take for any step.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Thousands of PDUs in which one must be without the heap.
+const WINDOWS_MAX: usize = 10;
 /// What makes a program end at the first thing that C forbids.
 pub(crate) const SANITIZERS: [&str; 4] =
     ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
@@ -49,13 +53,23 @@ pub(crate) fn compile(name: &str, source: &Path) -> PathBuf {
     compile_with(name, source, &[])
 }
 
-/// As [`compile`], with more arguments for the compiler.
+/// As [`compile`], with more arguments for the compiler. A program is compiled once in a test binary, whoever asks first.
 pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut cc = cc();
-    cc.args(more).arg(source).arg(static_library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
-    assert!(cc.status().unwrap().success(), "{cc:?}");
-    program
+    static PROGRAMS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let name = format!("{}-{name}", env!("CARGO_CRATE_NAME"));
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut cc = cc();
+        cc.args(more)
+            .arg(source)
+            .arg(static_library())
+            .args(["-lpthread", "-ldl", "-lm", "-o"])
+            .arg(&program);
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+        program
+    };
+    programs.entry(name.to_owned()).or_insert_with(make).clone()
 }
 
 /// A program that runs, and ends with its test.
@@ -67,7 +81,8 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a program; what it says on stderr goes to a file beside it.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
-        let stderr = program.with_extension("stderr");
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let stderr = program.with_extension(format!("stderr-{}", STARTED.fetch_add(1, Relaxed)));
         let mut command = Command::new(program);
         command.args(arguments).stdout(Stdio::null()).stderr(File::create(&stderr).unwrap());
         Self { child: command.spawn().unwrap(), stderr }
@@ -78,13 +93,26 @@ impl Running {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
 
+    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without the heap. On a busy machine more may wait at
+    /// once than ever before, which costs memory once; what costs memory with each PDU, or each hundredth, never gets here.
+    pub(crate) async fn without_the_heap(&mut self) {
+        let mut said = String::new();
+        until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
+            said = self.said();
+            assert_eq!(self.ended(), None, "{said}");
+            assert!(said.lines().count() < WINDOWS_MAX, "{said}");
+            said.lines().any(|line| line == "allocated 0 freed 0")
+        })
+        .await;
+    }
+
     /// Its exit code, once it has ended.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
     }
 
     /// Waits for its end; what it said.
-    pub(crate) async fn to_its_end(&mut self) -> String {
+    pub(crate) async fn await_its_end(&mut self) -> String {
         let mut code = None;
         until(&format!("the end of {:?}", self.stderr), async || {
             code = self.ended();
@@ -100,7 +128,7 @@ impl Running {
     pub(crate) async fn asked_to_end(&mut self) -> String {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        self.to_its_end().await
+        self.await_its_end().await
     }
 }
 
