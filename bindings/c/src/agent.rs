@@ -1,45 +1,24 @@
 //! `ranlab_agent_*`.
 use crate::error::*;
 use crate::function::Callbacks;
+use crate::guard::*;
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::agent::{
     Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, RanFunction, UeError, UeId,
 };
-use ranlab_e2::{LinkLoss, Time};
-use std::cell::{Cell, RefCell};
+use ranlab_e2::{Frame, LinkLoss, Time};
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
-/// See the header.
-pub struct ranlab_agent {
-    /// Borrowed while a callback runs: whoever calls in from there is refused.
-    inner: RefCell<Inner>,
-    /// A panic may have left the machine halfway.
-    broken: Cell<bool>,
-}
+handle!(ranlab_agent);
 
 struct Inner {
     agent: Agent,
     /// PDUs that did not fit into a buffer.
-    waiting: BTreeMap<ControllerId, Bytes>,
+    waiting: BTreeMap<ControllerId, Frame>,
     /// The text of the last event.
-    text: CString,
-}
-
-/// Runs the body of a function with an agent.
-///
-/// # Safety
-/// `agent` is null or from `ranlab_agent_new` and not freed, and no other thread uses it.
-unsafe fn with(agent: *mut ranlab_agent, body: impl FnOnce(&mut Inner) -> Result<(), i32>) -> i32 {
-    // SAFETY: the caller's promise. A shared reference: a callback may come back here with the same pointer.
-    let Some(agent) = (unsafe { agent.as_ref() }) else { return RANLAB_ERR_NULL };
-    if agent.broken.get() {
-        return RANLAB_ERR_PANIC;
-    }
-    let outcome = boundary(|| body(&mut *agent.inner.try_borrow_mut().map_err(|_| RANLAB_ERR_BUSY)?));
-    agent.broken.set(outcome == RANLAB_ERR_PANIC);
-    outcome
+    text: Text,
 }
 
 /// See the header.
@@ -53,9 +32,7 @@ pub unsafe extern "C" fn ranlab_agent_new(
         let (config, agent) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(agent)?) };
         // SAFETY: as the header says.
         let config = unsafe { crate::node::agent_config(config)? };
-        let inner = Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: CString::default() };
-        let new = ranlab_agent { inner: RefCell::new(inner), broken: Cell::new(false) };
-        agent.write(Box::into_raw(Box::new(new)));
+        give(Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: Text::default() }, agent);
         Ok(())
     })
 }
@@ -63,16 +40,8 @@ pub unsafe extern "C" fn ranlab_agent_new(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_free(agent: *mut ranlab_agent) -> i32 {
-    boundary(|| {
-        // SAFETY: as the header says.
-        let Some(shared) = (unsafe { agent.as_ref() }) else { return Ok(()) };
-        if shared.inner.try_borrow_mut().is_err() {
-            return Err(RANLAB_ERR_BUSY);
-        }
-        // SAFETY: from Box::into_raw in ranlab_agent_new, freed once, not in use by a callback.
-        drop(unsafe { Box::from_raw(agent) });
-        Ok(())
-    })
+    // SAFETY: as the header says.
+    unsafe { free(agent) }
 }
 
 /// See the header.
@@ -291,6 +260,18 @@ pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64
 
 /// See the header.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u64, function: u16) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(agent, |inner| {
+            inner.agent.rouse(Time::from_nanos(now_ns), function);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *mut u64) -> i32 {
     // SAFETY: as the header says.
     unsafe {
@@ -314,12 +295,7 @@ pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut
             };
             let controller = controller.map_or(u32::MAX, |c: ControllerId| c.0);
             // Most events have no text, and need no memory for it.
-            let mut at = c"".as_ptr();
-            if !text.is_empty() {
-                // Without the NULs that a peer may have put into it.
-                inner.text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-                at = inner.text.as_ptr();
-            }
+            let at = inner.text.keep(&text);
             event.write(ranlab_event { kind, controller, subscription, text: at });
             Ok(())
         })
@@ -371,23 +347,13 @@ pub unsafe extern "C" fn ranlab_agent_transmit(
     unsafe {
         with(agent, |inner| {
             let pdu_len = out(pdu_len)?;
-            if buffer.is_null() && buffer_len > 0 {
-                return Err(RANLAB_ERR_NULL);
-            }
+            check_buffer(buffer, buffer_len)?;
             let waiting = inner.waiting.remove(&controller);
-            let pdu = waiting.or_else(|| inner.agent.transmit(now, controller).map(|f| f.to_bytes()));
-            let Some(pdu) = pdu else {
-                pdu_len.write(0);
-                return Ok(());
-            };
-            pdu_len.write(pdu.len());
-            if pdu.len() > buffer_len {
-                inner.waiting.insert(controller, pdu);
-                return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
-            }
-            // `buffer` has room for `buffer_len` octets, which are enough; it cannot overlap with a PDU of ours.
-            std::ptr::copy_nonoverlapping(pdu.as_ptr(), buffer, pdu.len());
-            Ok(())
+            let frame = waiting.or_else(|| inner.agent.transmit(now, controller));
+            copy_out(frame, buffer, buffer_len, pdu_len).map_err(|frame| {
+                inner.waiting.insert(controller, frame);
+                RANLAB_ERR_BUFFER_TOO_SMALL
+            })
         })
     }
 }

@@ -22,8 +22,8 @@ macro_rules! errors {
 errors! {
     RANLAB_OK = 0, c"ok";
     RANLAB_ERR_NULL = 1, c"a pointer is NULL that must not be";
-    RANLAB_ERR_PANIC = 2, c"a fault inside the library; the agent can only be freed";
-    RANLAB_ERR_BUSY = 3, c"called from a callback of the same agent";
+    RANLAB_ERR_PANIC = 2, c"a fault inside the library; the agent, RIC or xApp can only be freed";
+    RANLAB_ERR_BUSY = 3, c"called from a callback of the same agent or RIC";
     RANLAB_ERR_INVALID = 4, c"a value is outside its range, or a string is not UTF-8";
     RANLAB_ERR_FUNCTION = 5, c"an OID has 1 to 1000 printable characters, a revision is at most 4095, an agent has at most 256 functions";
     RANLAB_ERR_CONTROLLER_LIMIT = 6, c"an agent has at most 8 controllers";
@@ -33,6 +33,15 @@ errors! {
     RANLAB_ERR_BUFFER_TOO_SMALL = 10, c"the buffer is too small for the PDU; nothing is lost";
     RANLAB_ERR_ENCODE = 11, c"E2AP cannot express it";
     RANLAB_ERR_UE = 12, c"there is no such UE, or there are as many as an agent takes";
+    RANLAB_ERR_NODE = 13, c"there is no such node";
+    RANLAB_ERR_NODE_FUNCTION = 14, c"the node offers no such RAN function";
+    RANLAB_ERR_LIMIT = 15, c"there are as many already as are allowed";
+    RANLAB_ERR_NOT_READY = 16, c"the xApp is not connected to a RIC";
+    RANLAB_ERR_UNKNOWN_CONNECTION = 17, c"there is no such connection";
+    RANLAB_ERR_UNKNOWN_IAPP = 18, c"there is no such iApp";
+    RANLAB_ERR_UNKNOWN_CONTROL = 19, c"no control is being handled, or its answer was given, or nobody waits for it any more";
+    RANLAB_ERR_MODEL = 20, c"no service model of the library has this OID";
+    RANLAB_ERR_NOT_OF_MODEL = 21, c"the service model has no such octets, or no reports at such a period";
 }
 
 /// See the header.

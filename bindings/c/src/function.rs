@@ -4,8 +4,8 @@ use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{
-    Admission, ContextError, ControlOutcome, ControlRequest, FunctionContext, FunctionDescription,
-    Indication, RanFunction, SubscriptionId, SubscriptionRequest,
+    Admission, ContextError, ControlOutcome, ControlRequest, ControlTicket, FunctionContext,
+    FunctionDescription, Indication, QueryRequest, RanFunction, SubscriptionId, SubscriptionRequest, UeId,
 };
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionType, RicIndicationType};
 use std::ffi::c_void;
@@ -20,6 +20,7 @@ pub(crate) struct Callbacks {
     on_subscription_delete: unsafe extern "C" fn(*mut c_void, *mut ranlab_context, u64),
     on_control: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_control) -> u32>,
     on_wake: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context)>,
+    on_query: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_query) -> u32>,
     userdata: *mut c_void,
 }
 
@@ -44,14 +45,27 @@ impl Callbacks {
             on_subscription_delete: function.on_subscription_delete.ok_or(RANLAB_ERR_NULL)?,
             on_control: function.on_control,
             on_wake: function.on_wake,
+            on_query: function.on_query,
             userdata,
         })
     }
 }
 
-/// The context as C sees it. The pointer is good until the callback returns, which the header says.
-fn raw(ctx: &mut FunctionContext<'_>) -> *mut ranlab_context {
-    std::ptr::from_mut(ctx).cast()
+/// What a callback may ask, and what it said already.
+struct Context<'a, 'b> {
+    agent: &'a mut FunctionContext<'b>,
+    /// Goes with the answer to the control or query that is being handled.
+    outcome: Option<Bytes>,
+}
+
+/// Calls C with a context; what C says of the outcome. The pointer is good until the callback returns, which the header says.
+fn call<T>(
+    ctx: &mut FunctionContext<'_>,
+    callback: impl FnOnce(*mut ranlab_context) -> T,
+) -> (T, Option<Bytes>) {
+    let mut context = Context { agent: ctx, outcome: None };
+    let returned = callback(std::ptr::from_mut(&mut context).cast());
+    (returned, context.outcome)
 }
 
 fn controller(ctx: &FunctionContext<'_>) -> u32 {
@@ -91,7 +105,7 @@ impl RanFunction for Callbacks {
             actions_len: actions.len(),
         };
         // SAFETY: a callback of the registered type; all pointers outlive the call.
-        let admitted = unsafe { (self.on_subscription)(self.userdata, raw(ctx), &request) };
+        let (admitted, _) = call(ctx, |ctx| unsafe { (self.on_subscription)(self.userdata, ctx, &request) });
         let admitted = actions.iter().enumerate().filter(|(i, _)| *i < 32 && admitted >> i & 1 == 1);
         let admitted = admitted.map(|(_, action)| action.id).collect();
         Ok(Admission { admitted, refused: Vec::new() })
@@ -99,7 +113,7 @@ impl RanFunction for Callbacks {
 
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId) {
         // SAFETY: a callback of the registered type.
-        unsafe { (self.on_subscription_delete)(self.userdata, raw(ctx), id.0) }
+        call(ctx, |ctx| unsafe { (self.on_subscription_delete)(self.userdata, ctx, id.0) });
     }
 
     fn on_control(
@@ -120,28 +134,57 @@ impl RanFunction for Callbacks {
             call_process_id_len: control.call_process_id.map_or(0, Bytes::len),
         };
         // SAFETY: a callback of the registered type; all pointers outlive the call.
-        match unsafe { on_control(self.userdata, raw(ctx), &request) } {
-            RANLAB_CONTROL_DONE => Ok(ControlOutcome::default()),
-            RANLAB_CONTROL_INVALID => Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)),
-            _ => Err(Cause::RicRequest(CauseRicRequest::ControlFailedToExecute)),
+        let (said, outcome) = call(ctx, |ctx| unsafe { on_control(self.userdata, ctx, &request) });
+        answer(ctx, said, outcome)
+    }
+
+    fn on_query(&mut self, ctx: &mut FunctionContext<'_>, query: QueryRequest<'_>) -> Result<Bytes, Cause> {
+        let unavailable = Cause::RicRequest(CauseRicRequest::RequestedInformationUnavailable);
+        let Some(on_query) = self.on_query else { return Err(unavailable) };
+        let request = ranlab_query {
+            controller: controller(ctx),
+            header: query.header.as_ptr(),
+            header_len: query.header.len(),
+            definition: query.definition.as_ptr(),
+            definition_len: query.definition.len(),
+        };
+        // SAFETY: a callback of the registered type; all pointers outlive the call.
+        let (said, outcome) = call(ctx, |ctx| unsafe { on_query(self.userdata, ctx, &request) });
+        match said {
+            RANLAB_CONTROL_DONE => Ok(outcome.unwrap_or_default()),
+            RANLAB_CONTROL_INVALID => Err(Cause::RicRequest(CauseRicRequest::InvalidInformationRequest)),
+            _ => Err(unavailable),
         }
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         if let Some(on_wake) = self.on_wake {
             // SAFETY: a callback of the registered type.
-            unsafe { on_wake(self.userdata, raw(ctx)) }
+            call(ctx, |ctx| unsafe { on_wake(self.userdata, ctx) });
         }
     }
+}
+
+/// What a callback's return means; the outcome goes with either answer.
+fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
+    let cause = match said {
+        RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
+        RANLAB_CONTROL_INVALID => CauseRicRequest::ControlMessageInvalid,
+        _ => CauseRicRequest::ControlFailedToExecute,
+    };
+    if let Some(outcome) = outcome {
+        ctx.explain(outcome);
+    }
+    Err(Cause::RicRequest(cause))
 }
 
 /// The context behind a pointer that a callback was given.
 ///
 /// # Safety
 /// `ctx` is null or was given to a callback that has not returned yet.
-unsafe fn context<'a>(ctx: *mut ranlab_context) -> Result<&'a mut FunctionContext<'a>, i32> {
-    // SAFETY: the caller's promise; `raw` made it from an exclusive reference that nobody uses meanwhile.
-    unsafe { ctx.cast::<FunctionContext<'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
+unsafe fn context<'a>(ctx: *mut ranlab_context) -> Result<&'a mut Context<'a, 'a>, i32> {
+    // SAFETY: the caller's promise; `call` made it from an exclusive reference that nobody uses meanwhile.
+    unsafe { ctx.cast::<Context<'a, 'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }
 
 /// See the header.
@@ -150,7 +193,7 @@ pub unsafe extern "C" fn ranlab_context_now(ctx: *mut ranlab_context, now_ns: *m
     boundary(|| {
         // SAFETY: as the header says.
         let (ctx, now_ns) = unsafe { (context(ctx)?, out(now_ns)?) };
-        now_ns.write(ctx.now().as_nanos());
+        now_ns.write(ctx.agent.now().as_nanos());
         Ok(())
     })
 }
@@ -178,7 +221,7 @@ pub unsafe extern "C" fn ranlab_context_indicate(
             message,
             call_process_id: None,
         };
-        ctx.indicate(indication).map_err(indication_error)
+        ctx.agent.indicate(indication).map_err(indication_error)
     })
 }
 
@@ -214,7 +257,7 @@ pub unsafe extern "C" fn ranlab_context_insert(
             message,
             call_process_id: (!id.is_empty()).then_some(id),
         };
-        ctx.indicate(indication).map_err(indication_error)
+        ctx.agent.indicate(indication).map_err(indication_error)
     })
 }
 
@@ -223,7 +266,65 @@ pub unsafe extern "C" fn ranlab_context_insert(
 pub unsafe extern "C" fn ranlab_context_wake_at(ctx: *mut ranlab_context, at_ns: u64) -> i32 {
     boundary(|| {
         // SAFETY: as the header says.
-        unsafe { context(ctx)? }.wake_at(Time::from_nanos(at_ns));
+        unsafe { context(ctx)? }.agent.wake_at(Time::from_nanos(at_ns));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_context_outcome(
+    ctx: *mut ranlab_context,
+    outcome: *const u8,
+    outcome_len: usize,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (ctx, outcome) = unsafe { (context(ctx)?, octets(outcome, outcome_len)?) };
+        ctx.outcome = Some(Bytes::copy_from_slice(outcome));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_context_answer_later(ctx: *mut ranlab_context, ticket: *mut u64) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (ctx, ticket) = unsafe { (context(ctx)?, out(ticket)?) };
+        ticket.write(ctx.agent.answer_later().ok_or(RANLAB_ERR_UNKNOWN_CONTROL)?.0);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_context_answer(ctx: *mut ranlab_context, ticket: u64, done: u32) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let ctx = unsafe { context(ctx)? };
+        let outcome = ctx.outcome.take();
+        let answer = answer(ctx.agent, done, outcome);
+        let waited = ctx.agent.answer(ControlTicket(ticket), answer);
+        if waited { Ok(()) } else { Err(RANLAB_ERR_UNKNOWN_CONTROL) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_context_shows_ue(
+    ctx: *mut ranlab_context,
+    subscription: u64,
+    ue: u64,
+    shows: *mut u8,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (ctx, shows) = unsafe { (context(ctx)?, out(shows)?) };
+        let subscription = SubscriptionId(subscription);
+        ctx.agent.controller_of(subscription).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
+        let ues = ctx.agent.ues_of(subscription);
+        shows.write(u8::from(ues.is_all() || ues.contains(UeId(ue))));
         Ok(())
     })
 }

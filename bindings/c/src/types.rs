@@ -25,6 +25,10 @@ pub const RANLAB_NODE_GNB_CU_UP: u8 = 3;
 pub const RANLAB_NODE_GNB_DU: u8 = 4;
 pub const RANLAB_NODE_NG_ENB: u8 = 5;
 pub const RANLAB_NODE_ENB: u8 = 6;
+pub const RANLAB_NODE_EN_GNB: u8 = 7;
+pub const RANLAB_NODE_EN_GNB_CU_UP: u8 = 8;
+pub const RANLAB_NODE_EN_GNB_DU: u8 = 9;
+pub const RANLAB_NODE_NG_ENB_DU: u8 = 10;
 
 pub const RANLAB_E2AP_2_03: u8 = 0;
 pub const RANLAB_E2AP_1_01: u8 = 1;
@@ -140,6 +144,17 @@ pub struct ranlab_function {
     pub on_control:
         Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_control) -> u32>,
     pub on_wake: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context)>,
+    pub on_query: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_query) -> u32>,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_query {
+    pub controller: u32,
+    pub header: *const u8,
+    pub header_len: usize,
+    pub definition: *const u8,
+    pub definition_len: usize,
 }
 
 /// The agent as a callback sees it: a `FunctionContext` behind a pointer that lives as long as the callback.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
+use build::{Running, until};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -10,14 +11,12 @@ use ranlab_sdk::wire::e2sm::by_oid;
 use ranlab_sdk::wire::e2sm::common::UeId;
 use ranlab_sdk::wire::e2sm::kpm::{self, Measured, MessageView};
 use ranlab_sdk::{RicHandle, run};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.32473.1.1";
 const PERIOD_MS: u32 = 5;
-/// How long a slow machine may take for any step.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Subscribes to the counter of every node and keeps what it reports.
 struct Collector(Arc<Mutex<Vec<u32>>>);
@@ -87,24 +86,6 @@ impl IApp for Throughputs {
     }
 }
 
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}: not in {PATIENCE:?}"));
-}
-
 /// A RIC at `address` and what its iApp collects. The address may still be in use by the RIC before.
 async fn ric_at(address: &Address) -> (RicHandle, Address, Arc<Mutex<Vec<u32>>>) {
     let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
@@ -127,40 +108,31 @@ fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
         let mut agent = None;
         for life in 1..=3 {
             let (_ric, bound, reports) = ric_at(&address).await;
-            agent.get_or_insert_with(|| {
-                let mut command = Command::new(&program);
-                Ended(command.arg(bound.to_string()).stdout(Stdio::null()).spawn().unwrap())
-            });
+            agent.get_or_insert_with(|| Running::start(&program, &[&bound.to_string()]));
             until(&format!("reports in life {life}"), async || reports.lock().unwrap().len() >= 20).await;
             // Each life has a subscription of its own: counted from zero, nothing lost, nothing twice.
             let reports = reports.lock().unwrap().clone();
             assert!(reports.iter().copied().eq(0..reports.len() as u32), "{reports:?}");
             address = bound;
         }
-        assert!(agent.unwrap().0.try_wait().unwrap().is_none(), "the agent has ended");
+        assert_eq!(agent.unwrap().ended(), None, "the agent has ended");
     });
 }
 
 /// `examples/hello_agent.c` under the address and the undefined behaviour sanitizer, from connecting to its end.
 #[test]
 fn sixty_lines_with_kpm_report_throughput_and_break_no_rule_of_c() {
-    let more = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let source = build::manifest_dir().join("examples/hello_agent.c");
     assert!(std::fs::read_to_string(&source).unwrap().lines().count() <= 60);
-    let program = build::compile_with("hello-agent", &source, &more);
+    let program = build::compile_with("hello-agent", &source, &build::SANITIZERS);
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let throughputs = Arc::new(Mutex::new(Vec::new()));
         ric.add_iapp(Box::new(Throughputs(throughputs.clone())));
         let bound = ric.listen(Side::E2, &"tcp://127.0.0.1:0".parse().unwrap(), |_| true).await.unwrap();
         let port = bound.to_string().rsplit_once(':').unwrap().1.to_owned();
-        let mut command = Command::new(program);
-        command.args(["127.0.0.1", &port, "4"]).stderr(Stdio::piped());
-        let mut agent = Ended(command.spawn().unwrap());
-        until("its end", async || agent.0.try_wait().unwrap().is_some()).await;
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut agent.0.stderr.take().unwrap(), &mut said).unwrap();
-        assert_eq!((said.trim(), agent.0.wait().unwrap().code()), ("hello_agent: ok", Some(0)));
+        let mut agent = Running::start(&program, &["127.0.0.1", &port, "4"]);
+        assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
         let mut told = throughputs.lock().unwrap().clone();
         told.sort_by(f64::total_cmp);
         // Of a program that a busy machine stops between two lines, the one in the middle says what it counts.
@@ -169,27 +141,26 @@ fn sixty_lines_with_kpm_report_throughput_and_break_no_rule_of_c() {
     });
 }
 
-/// From the 200th to the 1200th report of a running agent: PDUs out, wakes, polls.
+/// After 200 reports of a running agent: PDUs out, wakes, polls.
 #[test]
 fn reporting_asks_the_heap_for_nothing_after_the_set_up() {
     let counter = build::manifest_dir().join("tests/allocations.c");
-    let more = [counter.to_str().unwrap(), "-Wl,--wrap=ranlab_context_indicate"];
+    let more = [counter.to_str().unwrap(), "-DCOUNTED=1", "-Wl,--wrap=ranlab_context_indicate"];
     let program =
         build::compile_with("agent-counted", &build::manifest_dir().join("examples/agent.c"), &more);
     run(async {
         let (_ric, bound, _) = ric_at(&"tcp://127.0.0.1:0".parse().unwrap()).await;
-        let mut command = Command::new(program);
-        let mut agent = Ended(command.arg(bound.to_string()).stderr(Stdio::piped()).spawn().unwrap());
-        until("1200 reports", async || agent.0.try_wait().unwrap().is_some()).await;
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut agent.0.stderr.take().unwrap(), &mut said).unwrap();
-        assert_eq!((said.trim(), agent.0.wait().unwrap().code()), ("allocated 0 freed 0", Some(0)));
+        Running::start(&program, &[&bound.to_string()]).without_the_heap().await;
     });
 }
 
+/// Of agents alone, and of an agent, a RIC and an xApp of one program that is tied together in memory.
 #[test]
 fn misuse_is_answered_with_errors() {
-    let program = build::compile("misuse", &build::manifest_dir().join("tests/misuse.c"));
-    let output = Command::new(program).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["misuse", "pair"] {
+        let source = build::manifest_dir().join(format!("tests/{name}.c"));
+        let program = build::compile_with(name, &source, &build::SANITIZERS);
+        let output = Command::new(program).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -1,5 +1,5 @@
 /* What a careless program does: every call answers with its error, none crashes. */
-#include "ranlab.h"
+#include "ranlab_stats.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +18,21 @@ static uint32_t on_subscription(void *userdata, ranlab_context *ctx, const ranla
 }
 static void on_subscription_delete(void *userdata, ranlab_context *ctx, uint64_t subscription) {
     (void)userdata, (void)ctx, (void)subscription;
+}
+
+static ranlab_agent *reentered;
+static int busy; /* how often */
+static void on_wake(void *userdata, ranlab_context *ctx) {
+    ranlab_event event;
+    uint64_t ticket;
+    uint8_t shows;
+    (void)userdata;
+    busy += ranlab_agent_poll(reentered, &event) == RANLAB_ERR_BUSY;
+    busy += ranlab_agent_free(reentered) == RANLAB_ERR_BUSY;
+    busy += ranlab_context_answer_later(ctx, &ticket) == RANLAB_ERR_UNKNOWN_CONTROL;
+    busy += ranlab_context_answer(ctx, 1, RANLAB_CONTROL_DONE) == RANLAB_ERR_UNKNOWN_CONTROL;
+    busy += ranlab_context_shows_ue(ctx, 1, 1, &shows) == RANLAB_ERR_UNKNOWN_SUBSCRIPTION;
+    busy += ranlab_context_outcome(ctx, NULL, 1) == RANLAB_ERR_NULL;
 }
 
 int main(void) {
@@ -39,11 +54,17 @@ int main(void) {
     config.amf_name = "\xff";
     EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
     config.amf_name = NULL;
-    for (uint8_t node = 0; node <= 7; node++) { /* an eNB and an ng-eNB have identities of 20 bits */
-        config.node = node, config.gnb_id_bits = node == RANLAB_NODE_NG_ENB || node == RANLAB_NODE_ENB ? 20 : 22;
-        EXPECT(node > 6 ? RANLAB_ERR_INVALID : RANLAB_OK, ranlab_agent_new(&config, &agent));
-        if (node <= 6) EXPECT(RANLAB_OK, ranlab_agent_free(agent));
-    }
+    /* gNBs have identities of 22 to 32 bits, ng-eNBs of 18, 20 or 21, eNBs of 28, too; 1.01 has no parts of en-gNBs and ng-eNBs. */
+    for (uint8_t node = 0; node <= 11; node++)
+        for (uint8_t bits = 17; bits <= 33; bits++)
+            for (int v1 = 0; v1 < 2; v1++) {
+                int enb = bits == 18 || bits == 20 || bits == 21;
+                int fits = node == RANLAB_NODE_ENB ? enb || bits == 28 : node == RANLAB_NODE_NG_ENB || node == RANLAB_NODE_NG_ENB_DU ? enb : bits >= 22 && bits <= 32;
+                if (node > 10 || (v1 && node >= RANLAB_NODE_EN_GNB_CU_UP)) fits = 0;
+                config.node = node, config.gnb_id_bits = bits, config.e2ap = v1 ? RANLAB_E2AP_1_01 : RANLAB_E2AP_2_03;
+                EXPECT(fits ? RANLAB_OK : RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
+                if (fits) EXPECT(RANLAB_OK, ranlab_agent_free(agent));
+            }
     config.node = 0, config.gnb_id_bits = 22, config.e2ap = 2;
     EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
     config.e2ap = RANLAB_E2AP_3_01, config.part_id = 1ull << 36;
@@ -52,8 +73,15 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_agent_free(NULL));
     EXPECT(RANLAB_OK, ranlab_agent_new(&config, &agent));
 
+    uint16_t id = 0;
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_function(agent, NULL, NULL, NULL));
-    EXPECT(RANLAB_OK, ranlab_agent_register_function(agent, &function, NULL, NULL));
+    function.on_wake = on_wake, reentered = agent;
+    EXPECT(RANLAB_OK, ranlab_agent_register_function(agent, &function, NULL, &id));
+    EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, 0, (uint16_t)(id + 1)));
+    if (busy != 0) return 8;
+    EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, 0, id));
+    if (busy != 6) return 9;
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_rouse(NULL, 0, id));
     function.oid = "";
     EXPECT(RANLAB_ERR_FUNCTION, ranlab_agent_register_function(agent, &function, NULL, NULL));
     function.oid = "1.2.4";
@@ -79,7 +107,35 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_agent_ue_left(agent, 1));
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_kpm(agent, NULL, NULL));
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_kpm(agent, &(ranlab_kpm){ 0 }, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_mac(agent, NULL, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_rlc(agent, &(ranlab_rlc){ 0 }, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_agent_register_pdcp(NULL, NULL, NULL));
     EXPECT(RANLAB_ERR_NULL, ranlab_context_insert(NULL, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_outcome(NULL, NULL, 0));
+    EXPECT(RANLAB_ERR_NULL, ranlab_context_answer(NULL, 1, 0));
+
+    /* An empty report of MAC: no rows, time stamp 1. */
+    const uint8_t empty[12] = { 0, 0, 0, 0, 1 }, one[12 + 176] = { 1 };
+    ranlab_mac_ue ue;
+    size_t rows = 9;
+    int64_t time_us = 0;
+    EXPECT(RANLAB_OK, ranlab_mac_read(empty, sizeof empty, NULL, 0, &rows, &time_us));
+    if (rows != 0 || time_us != 1) return 10;
+    EXPECT(RANLAB_ERR_NOT_OF_MODEL, ranlab_mac_read(empty, sizeof empty - 1, NULL, 0, &rows, &time_us));
+    EXPECT(RANLAB_ERR_BUFFER_TOO_SMALL, ranlab_mac_read(one, sizeof one, NULL, 0, &rows, NULL));
+    if (rows != 1) return 11;
+    EXPECT(RANLAB_ERR_NULL, ranlab_mac_read(one, sizeof one, NULL, 1, &rows, NULL));
+    EXPECT(RANLAB_OK, ranlab_mac_read(one, sizeof one, &ue, 1, &rows, NULL));
+    EXPECT(RANLAB_ERR_NOT_OF_MODEL, ranlab_rlc_read(one, sizeof one, NULL, 0, &rows, NULL));
+    EXPECT(RANLAB_ERR_NULL, ranlab_pdcp_read(empty, sizeof empty, NULL, 0, NULL, NULL));
+    EXPECT(RANLAB_OK, ranlab_model_trigger(RANLAB_OID_MAC, 5000, pdu, sizeof pdu, &len));
+    if (len != 4 || memcmp(pdu, "\5\0\0", 4)) return 12;
+    EXPECT(RANLAB_ERR_BUFFER_TOO_SMALL, ranlab_model_trigger(RANLAB_OID_KPM, 5000, NULL, 0, &len));
+    EXPECT(RANLAB_ERR_MODEL, ranlab_model_trigger("1.2.3", 5000, pdu, sizeof pdu, &len));
+    EXPECT(RANLAB_ERR_NOT_OF_MODEL, ranlab_model_trigger(RANLAB_OID_MAC, 0, pdu, sizeof pdu, &len));
+    EXPECT(RANLAB_OK, ranlab_model_action(RANLAB_OID_MAC, NULL, 0, 5000, pdu, sizeof pdu, &len));
+    if (len != 0) return 13;
+    EXPECT(RANLAB_ERR_NOT_OF_MODEL, ranlab_model_action(RANLAB_OID_KPM, (const uint8_t *)"junk", 4, 5000, pdu, sizeof pdu, &len));
 
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_poll(agent, NULL));
     do {

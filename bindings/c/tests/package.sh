@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the C package into a folder, and builds the example against it by CMake and by pkg-config.
+# Installs the C package into a folder, and builds the examples against it by CMake and by pkg-config.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in cmake pkg-config; do
@@ -9,7 +9,7 @@ prefix=$(mktemp -d)
 trap 'rm -r "$prefix"' EXIT
 make --silent install PREFIX="$prefix"
 mkdir "$prefix/consumer"
-cp examples/hello_agent.c "$prefix/consumer"
+cp examples/hello_*.c "$prefix/consumer"
 cat >"$prefix/consumer/CMakeLists.txt" <<'C'
 cmake_minimum_required(VERSION 3.13)
 project(consumer C)
@@ -18,6 +18,10 @@ add_executable(hello_agent hello_agent.c)
 target_link_libraries(hello_agent ranlab::ranlab)
 add_executable(hello_shared hello_agent.c)
 target_link_libraries(hello_shared ranlab::shared)
+foreach(name hello_ric hello_xapp)
+    add_executable(${name} ${name}.c)
+    target_link_libraries(${name} ranlab::shared)
+endforeach()
 C
 cmake -S "$prefix/consumer" -B "$prefix/build" -DCMAKE_PREFIX_PATH="$prefix" >"$prefix/cmake.log" || { cat "$prefix/cmake.log"; exit 1; }
 cmake --build "$prefix/build" >"$prefix/cmake.log" || { cat "$prefix/cmake.log"; exit 1; }
@@ -28,4 +32,11 @@ for program in "$prefix/build/hello_agent" "$prefix/build/hello_shared" "$prefix
     # Nobody listens there: it tries again until its time is over.
     LD_LIBRARY_PATH=$prefix/lib "$program" 127.0.0.1 1 1 2>"$prefix/said" && grep -q 'hello_agent: ok' "$prefix/said"
 done
+# Ports that nobody has just now: the RIC and the xApp meet there.
+read -r e2 e42 < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]; print(*(x.getsockname()[1] for x in s))')
+export LD_LIBRARY_PATH=$prefix/lib
+"$prefix/build/hello_ric" "$e2" "$e42" 3 >/dev/null 2>"$prefix/said_ric" & ric=$!
+"$prefix/build/hello_xapp" 127.0.0.1 "$e42" 2 >/dev/null 2>"$prefix/said"
+wait "$ric"
+grep -q 'hello_xapp: ok' "$prefix/said" && grep -q 'hello_ric: ok' "$prefix/said_ric"
 echo "CMake (static and shared) and pkg-config build and run"

@@ -1,8 +1,20 @@
-//! Compiles C programs against the header and the static library.
+//! Compiles C programs against the headers and the static library, and runs them.
 #![allow(dead_code, clippy::unwrap_used)] // not every test uses all; in a test a panic is the report
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How long a slow machine may take for any step.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Thousands of PDUs in which one must be without the heap.
+const WINDOWS_MAX: usize = 10;
+/// What makes a program end at the first thing that C forbids.
+pub(crate) const SANITIZERS: [&str; 4] =
+    ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 pub(crate) fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -41,11 +53,104 @@ pub(crate) fn compile(name: &str, source: &Path) -> PathBuf {
     compile_with(name, source, &[])
 }
 
-/// As [`compile`], with more arguments for the compiler.
+/// As [`compile`], with more arguments for the compiler. A program is compiled once in a test binary, whoever asks first.
 pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut cc = cc();
-    cc.args(more).arg(source).arg(static_library()).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
-    assert!(cc.status().unwrap().success(), "{cc:?}");
-    program
+    static PROGRAMS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let name = format!("{}-{name}", env!("CARGO_CRATE_NAME"));
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut cc = cc();
+        cc.args(more)
+            .arg(source)
+            .arg(static_library())
+            .args(["-lpthread", "-ldl", "-lm", "-o"])
+            .arg(&program);
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+        program
+    };
+    programs.entry(name.to_owned()).or_insert_with(make).clone()
+}
+
+/// A program that runs, and ends with its test.
+pub(crate) struct Running {
+    child: Child,
+    stderr: PathBuf,
+}
+
+impl Running {
+    /// Starts a program; what it says on stderr goes to a file beside it.
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let stderr = program.with_extension(format!("stderr-{}", STARTED.fetch_add(1, Relaxed)));
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::null()).stderr(File::create(&stderr).unwrap());
+        Self { child: command.spawn().unwrap(), stderr }
+    }
+
+    /// What it has said on stderr.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.stderr).unwrap()
+    }
+
+    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without the heap. On a busy machine more may wait at
+    /// once than ever before, which costs memory once; what costs memory with each PDU, or each hundredth, never gets here.
+    pub(crate) async fn without_the_heap(&mut self) {
+        let mut said = String::new();
+        until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
+            said = self.said();
+            assert_eq!(self.ended(), None, "{said}");
+            assert!(said.lines().count() < WINDOWS_MAX, "{said}");
+            said.lines().any(|line| line == "allocated 0 freed 0")
+        })
+        .await;
+    }
+
+    /// Its exit code, once it has ended.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+    }
+
+    /// Waits for its end; what it said.
+    pub(crate) async fn await_its_end(&mut self) -> String {
+        let mut code = None;
+        until(&format!("the end of {:?}", self.stderr), async || {
+            code = self.ended();
+            code.is_some()
+        })
+        .await;
+        let said = self.said();
+        assert_eq!(code, Some(0), "{said}");
+        said
+    }
+
+    /// Asks it to end by itself, and waits for it; what it said.
+    pub(crate) async fn asked_to_end(&mut self) -> String {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.await_its_end().await
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for a condition, as long as [`PATIENCE`] lasts.
+pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}: not in {PATIENCE:?}"));
+}
+
+/// A port of this machine that nobody has just now.
+pub(crate) fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }

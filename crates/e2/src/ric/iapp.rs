@@ -13,11 +13,11 @@ pub struct IAppId(pub(super) usize);
 
 /// A subscription of an iApp's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SubscriptionHandle(u32);
+pub struct SubscriptionHandle(pub u32);
 
 /// A control or query of an iApp's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestHandle(u32);
+pub struct RequestHandle(pub u32);
 
 macro_rules! handle_as_request_id {
     ($t:ty) => {

@@ -244,6 +244,19 @@ impl Xapp {
         message: Bytes,
         ack: bool,
     ) -> Result<ControlHandle, ControlError> {
+        self.answer(node, function, None, header, message, ack)
+    }
+
+    /// As [`control`](Self::control), in answer to an insert: with its call process id.
+    pub fn answer(
+        &mut self,
+        node: GlobalE2NodeId,
+        function: impl Into<FunctionRef>,
+        call_process_id: Option<Bytes>,
+        header: Bytes,
+        message: Bytes,
+        ack: bool,
+    ) -> Result<ControlHandle, ControlError> {
         if !matches!(self.state, State::Up) {
             return Err(ControlError::NotReady);
         }
@@ -263,7 +276,7 @@ impl Xapp {
             node_id: node,
             request_id: self.requests.wire_id(id),
             function_id,
-            call_process_id: None,
+            call_process_id,
             header,
             message,
             ack_request: Some(if answered { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck }),

@@ -1,0 +1,70 @@
+//! What a subscription to a service model of the library says.
+use crate::error::*;
+use crate::types::*;
+use bytes::Bytes;
+use ranlab_wire::e2sm::{Model, by_oid};
+use std::ffi::c_char;
+use std::time::Duration;
+
+/// Writes octets where C wants them, and their length.
+///
+/// # Safety
+/// `to` is null or has room for `room` octets.
+unsafe fn write(found: &[u8], to: *mut u8, room: usize, len: *mut usize) -> Result<(), i32> {
+    crate::guard::check_buffer(to, room)?;
+    // SAFETY: the caller's promise.
+    unsafe { out(len)? }.write(found.len());
+    if found.len() > room {
+        return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
+    }
+    // SAFETY: there is room, and what was found is the library's.
+    unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), to, found.len()) };
+    Ok(())
+}
+
+/// # Safety
+/// `oid` is null or a string.
+unsafe fn model(oid: *const c_char) -> Result<&'static dyn Model, i32> {
+    // SAFETY: the caller's promise.
+    by_oid(unsafe { string(oid)? }).ok_or(RANLAB_ERR_MODEL)
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_model_trigger(
+    oid: *const c_char,
+    period_us: u64,
+    trigger: *mut u8,
+    trigger_max: usize,
+    trigger_len: *mut usize,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let model = unsafe { model(oid)? };
+        let octets = model.periodic(model.encoding(), Duration::from_micros(period_us));
+        // SAFETY: as the header says.
+        unsafe { write(&octets.map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?, trigger, trigger_max, trigger_len) }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_model_action(
+    oid: *const c_char,
+    definition: *const u8,
+    definition_len: usize,
+    period_us: u64,
+    action: *mut u8,
+    action_max: usize,
+    action_len: *mut usize,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (model, definition) = unsafe { (model(oid)?, octets(definition, definition_len)?) };
+        let (definition, period) = (Bytes::copy_from_slice(definition), Duration::from_micros(period_us));
+        let octets =
+            model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
+        // SAFETY: as the header says.
+        unsafe { write(&octets.unwrap_or_default(), action, action_max, action_len) }
+    })
+}

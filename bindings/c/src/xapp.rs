@@ -1,0 +1,500 @@
+//! `ranlab_xapp_*`.
+use crate::error::*;
+use crate::guard::*;
+use crate::iapp::oid;
+use crate::node::version;
+use crate::nodes::*;
+use crate::types::*;
+use bytes::Bytes;
+use ranlab_e2::ric::NodeKind;
+use ranlab_e2::xapp::{
+    ControlError, ControlHandle, Dialect, FunctionRef, IndicationView, StandingHandle, SubscribeError,
+    SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
+};
+use ranlab_e2::{Frame, LinkLoss, Time};
+use ranlab_wire::e2ap::{ActionFailed, GlobalE2NodeId, fast};
+use std::ffi::{CString, c_char};
+use std::ptr::null;
+
+pub const RANLAB_E42_RANLAB: u8 = 0;
+pub const RANLAB_E42_FLEXRIC: u8 = 1;
+pub const RANLAB_E42_AUTO: u8 = 2;
+
+pub const RANLAB_XAPP_NONE: u32 = 0;
+pub const RANLAB_XAPP_CONNECT: u32 = 1;
+pub const RANLAB_XAPP_TRANSMIT: u32 = 2;
+pub const RANLAB_XAPP_CLOSE: u32 = 3;
+pub const RANLAB_XAPP_READY: u32 = 4;
+pub const RANLAB_XAPP_DISCONNECTED: u32 = 5;
+pub const RANLAB_XAPP_NODE: u32 = 6;
+pub const RANLAB_XAPP_SUBSCRIBED: u32 = 7;
+pub const RANLAB_XAPP_SUBSCRIPTION_FAILED: u32 = 8;
+pub const RANLAB_XAPP_UNSUBSCRIBED: u32 = 9;
+pub const RANLAB_XAPP_INDICATION: u32 = 10;
+pub const RANLAB_XAPP_OUTCOME: u32 = 11;
+pub const RANLAB_XAPP_OTHER: u32 = 12;
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_xapp_config {
+    pub address: *const c_char,
+    pub seed: u64,
+    pub e2ap: u8,
+    pub dialect: u8,
+}
+
+/// See the header.
+#[repr(C)]
+pub struct ranlab_xapp_event {
+    pub kind: u32,
+    pub change: u32,
+    pub subscription: u64,
+    pub standing: u64,
+    pub node: *const ranlab_node,
+    pub indication: *const ranlab_indication,
+    pub outcome: *const ranlab_outcome,
+    pub not_admitted: *const u8,
+    pub not_admitted_len: usize,
+    pub text: *const c_char,
+}
+
+handle!(ranlab_xapp);
+
+struct Inner {
+    xapp: Xapp,
+    numbers: Numbers<()>,
+    waiting: Option<Frame>,
+    pool: Pool,
+    last: Last,
+}
+
+/// What the last event points to.
+#[derive(Default)]
+struct Last {
+    text: Text,
+    why: CString,
+    node: Option<Described>,
+    view: Option<IndicationView>,
+    indication: Option<ranlab_indication>,
+    octets: Option<Bytes>,
+    outcome: Option<ranlab_outcome>,
+    not_admitted: Vec<u8>,
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_new(
+    config: *const ranlab_xapp_config,
+    xapp: *mut *mut ranlab_xapp,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        let (config, xapp) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(xapp)?) };
+        // SAFETY: as the header says.
+        let address = unsafe { string(config.address)? }.to_owned();
+        let version = version(config.e2ap)?;
+        let dialect = match config.dialect {
+            RANLAB_E42_RANLAB => Dialect::Ranlab,
+            RANLAB_E42_FLEXRIC => Dialect::FlexRic,
+            RANLAB_E42_AUTO => Dialect::Auto,
+            _ => return Err(RANLAB_ERR_INVALID),
+        };
+        let config = XappConfig::new(address).with(|it| {
+            (it.version, it.dialect, it.seed) = (version, dialect, config.seed);
+        });
+        let inner = Inner {
+            xapp: Xapp::new(config),
+            numbers: Numbers::default(),
+            waiting: None,
+            pool: Pool::new(),
+            last: Last::default(),
+        };
+        give(inner, xapp);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_free(xapp: *mut ranlab_xapp) -> i32 {
+    // SAFETY: as the header says.
+    unsafe { free(xapp) }
+}
+
+/// Tells the machine.
+///
+/// # Safety
+/// As of [`with`].
+unsafe fn tell(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(xapp, |inner| {
+            if !matches!(input, XappInput::Wake) {
+                // A connection has begun or ended: what waits belongs to the one before.
+                inner.waiting = None;
+            }
+            inner.xapp.handle(Time::from_nanos(now_ns), input);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe { tell(xapp, now_ns, XappInput::Connected) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_disconnected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
+    let why = LinkLoss::Broken("as the program says".to_owned());
+    // SAFETY: as the header says.
+    unsafe { tell(xapp, now_ns, XappInput::Disconnected { why }) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_wake(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe { tell(xapp, now_ns, XappInput::Wake) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_receive(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    pdu: *const u8,
+    pdu_len: usize,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let pdu = octets(pdu, pdu_len)?;
+            // The event before has been read.
+            (inner.last.view, inner.last.octets) = (None, None);
+            let pdu = match fast::Head::peek(pdu) {
+                Some(_) => inner.pool.take(pdu),
+                // What else comes may be kept for long: it shall not keep the memory for indications.
+                None => Bytes::copy_from_slice(pdu),
+            };
+            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Received { pdu });
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_wake_at(xapp: *mut ranlab_xapp, at_ns: *mut u64) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            out(at_ns)?.write(inner.xapp.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_transmit(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    buffer: *mut u8,
+    buffer_len: usize,
+    pdu_len: *mut usize,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let pdu_len = out(pdu_len)?;
+            check_buffer(buffer, buffer_len)?;
+            let waiting = inner.waiting.take();
+            let frame = waiting.or_else(|| inner.xapp.transmit(Time::from_nanos(now_ns)));
+            copy_out(frame, buffer, buffer_len, pdu_len).map_err(|frame| {
+                inner.waiting = Some(frame);
+                RANLAB_ERR_BUFFER_TOO_SMALL
+            })
+        })
+    }
+}
+
+/// Which function is meant: by OID if there is one.
+///
+/// # Safety
+/// `by_oid` is null or a string.
+unsafe fn function(id: u16, by_oid: *const c_char) -> Result<FunctionRef, i32> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { oid(by_oid)? }.map_or(FunctionRef::Id(id), FunctionRef::from))
+}
+
+fn subscribe_error(error: SubscribeError) -> i32 {
+    match error {
+        SubscribeError::TooMany(_) => RANLAB_ERR_LIMIT,
+        SubscribeError::UnknownFunction => RANLAB_ERR_NODE_FUNCTION,
+        _ => RANLAB_ERR_ENCODE,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_subscribe(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    wanted: *const ranlab_wanted,
+    subscription: *mut u64,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let (wanted, to) = (wanted.as_ref().ok_or(RANLAB_ERR_NULL)?, out(subscription)?);
+            let (function, details) = (function(wanted.function, wanted.oid)?, wanted.details()?);
+            let handle = if wanted.node == 0 {
+                let made = inner.xapp.subscribe_all(function, details.event_trigger, details.actions);
+                made.map_err(subscribe_error)?.0
+            } else {
+                let node = inner.numbers.get(wanted.node).ok_or(RANLAB_ERR_NODE)?.0;
+                let made = inner.xapp.subscribe(node, function, details.event_trigger, details.actions);
+                made.map_err(subscribe_error)?.0
+            };
+            to.write(handle);
+            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_unsubscribe(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    subscription: u64,
+) -> i32 {
+    let handle = SubscriptionHandle(subscription);
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            inner.xapp.node_of(handle).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
+            inner.xapp.unsubscribe(handle);
+            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_unsubscribe_all(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    standing: u64,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            match standing {
+                0 => inner.xapp.unsubscribe_everything(),
+                standing => inner.xapp.unsubscribe_all(StandingHandle(standing)),
+            }
+            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+fn control_error(error: ControlError) -> i32 {
+    match error {
+        ControlError::NotReady => RANLAB_ERR_NOT_READY,
+        ControlError::UnknownNode => RANLAB_ERR_NODE,
+        ControlError::UnknownFunction => RANLAB_ERR_NODE_FUNCTION,
+        ControlError::TooMany(_) => RANLAB_ERR_LIMIT,
+        _ => RANLAB_ERR_ENCODE,
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_control(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    command: *const ranlab_command,
+    request: *mut u64,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let (command, to) = (command.as_ref().ok_or(RANLAB_ERR_NULL)?, out(request)?);
+            let (function, octets) = (function(command.function, command.oid)?, command.octets()?);
+            let node = inner.numbers.get(command.node).ok_or(RANLAB_ERR_NODE)?.0;
+            let CommandOctets { header, message, call_process_id } = octets;
+            let ack = command.acknowledge != 0;
+            let sent = inner.xapp.answer(node, function, call_process_id, header, message, ack);
+            to.write(sent.map_err(control_error)?.0);
+            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_lost(xapp: *mut ranlab_xapp, subscription: u64, lost: *mut u64) -> i32 {
+    let handle = SubscriptionHandle(subscription);
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let lost = out(lost)?;
+            inner.xapp.node_of(handle).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
+            lost.write(inner.xapp.lost(handle).unwrap_or(u64::MAX));
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ranlab_xapp_event) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let event = out(event)?;
+            let mut told = ranlab_xapp_event {
+                kind: RANLAB_XAPP_NONE,
+                change: 0,
+                subscription: 0,
+                standing: 0,
+                node: null(),
+                indication: null(),
+                outcome: null(),
+                not_admitted: null(),
+                not_admitted_len: 0,
+                text: c"".as_ptr(),
+            };
+            match inner.xapp.poll() {
+                None => {}
+                Some(XappOutput::Connect { address }) => {
+                    told.kind = RANLAB_XAPP_CONNECT;
+                    told.text = inner.last.text.keep(&address);
+                }
+                Some(XappOutput::Transmit) => told.kind = RANLAB_XAPP_TRANSMIT,
+                Some(XappOutput::Close { reason }) => {
+                    inner.waiting = None;
+                    told.kind = RANLAB_XAPP_CLOSE;
+                    told.text = inner.last.text.keep(&reason.to_string());
+                }
+                Some(XappOutput::Event(event)) => describe(inner, event, &mut told),
+            }
+            event.write(told);
+            Ok(())
+        })
+    }
+}
+
+/// Describes a node, under its number if it has one.
+fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node {
+    let info = inner.xapp.node(&node);
+    let (components, functions) =
+        info.map_or((&[][..], &[][..]), |it| (&it.components[..], &it.functions[..]));
+    let kind = NodeKind::of(&node, components);
+    let described = Described::new(inner.numbers.of(&node), &node, kind, (None, info.is_some()), functions);
+    inner.last.node.insert(described).as_ptr()
+}
+
+fn describe(inner: &mut Inner, event: XappEvent, told: &mut ranlab_xapp_event) {
+    match event {
+        XappEvent::Indication { handle, standing, node, indication: view } => {
+            told.kind = RANLAB_XAPP_INDICATION;
+            told.subscription = handle.0;
+            told.standing = standing.map_or(0, |standing| standing.0);
+            let node = inner.numbers.of(&node);
+            let view = inner.last.view.insert(view);
+            let indication = indication(
+                (handle.0, node),
+                (view.function, view.action, view.sn),
+                view.kind,
+                (&view.header, &view.message),
+                view.call_process_id.as_deref(),
+            );
+            told.indication = inner.last.indication.insert(indication);
+        }
+        XappEvent::NodeAdded { node } => told_node(inner, told, RANLAB_NODE_ADDED, node),
+        XappEvent::NodeChanged { node } => told_node(inner, told, RANLAB_NODE_CHANGED, node),
+        XappEvent::NodeRemoved { node } => told_node(inner, told, RANLAB_NODE_REMOVED, node),
+        XappEvent::Subscribed { handle, node, not_admitted } => {
+            let ids = not_admitted.iter().map(|ActionFailed { id, .. }| *id);
+            inner.last.not_admitted = ids.collect();
+            let ids = &inner.last.not_admitted;
+            (told.not_admitted, told.not_admitted_len) = (ids.as_ptr(), ids.len());
+            told_subscription(inner, told, RANLAB_XAPP_SUBSCRIBED, handle, node);
+        }
+        XappEvent::SubscriptionFailed { handle, node, failure } => {
+            told_subscription(inner, told, RANLAB_XAPP_SUBSCRIPTION_FAILED, handle, node);
+            told.text = inner.last.text.keep(&failure.to_string());
+        }
+        XappEvent::Unsubscribed { handle, node } => {
+            told_subscription(inner, told, RANLAB_XAPP_UNSUBSCRIBED, handle, node);
+        }
+        XappEvent::ControlAcknowledged { handle, outcome } => {
+            told_outcome(inner, told, handle, outcome, None);
+        }
+        XappEvent::ControlFailed { handle, failure, outcome } => {
+            told_outcome(inner, told, handle, outcome, Some(failure.to_string()));
+        }
+        XappEvent::Ready { .. } => told.kind = RANLAB_XAPP_READY,
+        XappEvent::Disconnected { why, .. } => {
+            told.kind = RANLAB_XAPP_DISCONNECTED;
+            told.text = inner.last.text.keep(&why.to_string());
+        }
+        other => {
+            told.kind = RANLAB_XAPP_OTHER;
+            told.text = inner.last.text.keep(&format!("{other:?}"));
+        }
+    }
+}
+
+fn told_node(inner: &mut Inner, told: &mut ranlab_xapp_event, change: u32, node: GlobalE2NodeId) {
+    if change == RANLAB_NODE_ADDED {
+        inner.numbers.enter(node, || ());
+    }
+    (told.kind, told.change) = (RANLAB_XAPP_NODE, change);
+    told.node = describe_node(inner, node);
+    if change == RANLAB_NODE_REMOVED {
+        inner.numbers.forget(&node);
+    }
+}
+
+fn told_subscription(
+    inner: &mut Inner,
+    told: &mut ranlab_xapp_event,
+    kind: u32,
+    handle: SubscriptionHandle,
+    node: GlobalE2NodeId,
+) {
+    (told.kind, told.subscription) = (kind, handle.0);
+    told.node = describe_node(inner, node);
+}
+
+fn told_outcome(
+    inner: &mut Inner,
+    told: &mut ranlab_xapp_event,
+    handle: ControlHandle,
+    octets: Option<Bytes>,
+    why: Option<String>,
+) {
+    told.kind = RANLAB_XAPP_OUTCOME;
+    inner.last.octets = octets;
+    inner.last.why = c_string(why.as_deref().unwrap_or_default());
+    let octets = inner.last.octets.as_ref();
+    let outcome = ranlab_outcome {
+        request: handle.0,
+        done: u8::from(why.is_none()),
+        outcome: octets.map_or(null(), |octets| octets.as_ptr()),
+        outcome_len: octets.map_or(0, Bytes::len),
+        why: inner.last.why.as_ptr(),
+    };
+    told.outcome = inner.last.outcome.insert(outcome);
+}

@@ -1,0 +1,326 @@
+//! RICs, xApps and base stations in C against those in Rust, and among themselves.
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+mod build;
+
+use build::{Running, SANITIZERS, compile_with, free_port, manifest_dir, until};
+use bytes::Bytes;
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::agent::{Agent, AgentConfig, UeFilter};
+use ranlab_sdk::e2::functions::stats::{PeriodicReport, StatsSource};
+use ranlab_sdk::e2::ric::{
+    ControlDetails, IApp, IAppInput, IAppOutbox, NodeInfo, Outcome, RequestHandle, RicConfig, Side,
+};
+use ranlab_sdk::e2::xapp::{XappConfig, XappEvent};
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::*;
+use ranlab_sdk::wire::e2sm::mac::{self, MacIndication, MacUe};
+use ranlab_sdk::wire::e2sm::pdcp::{self, PdcpIndication};
+use ranlab_sdk::wire::e2sm::plain::EventTrigger;
+use ranlab_sdk::wire::e2sm::rlc::{self, RlcIndication, RlcMode};
+use ranlab_sdk::{AgentHandle, RicHandle, XappHandle, run};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The station's own function.
+const OWN: &str = "1.3.6.1.4.1.32473.1.2";
+const PERIOD: Duration = Duration::from_millis(20);
+
+fn example(name: &str) -> PathBuf {
+    compile_with(name, &manifest_dir().join(format!("examples/{name}.c")), &SANITIZERS)
+}
+
+fn station() -> PathBuf {
+    compile_with("station", &manifest_dir().join("tests/station.c"), &SANITIZERS)
+}
+
+fn every(period: Duration) -> Bytes {
+    EventTrigger::every(period).unwrap().encode().to_vec().into()
+}
+
+fn local(port: &str) -> Address {
+    format!("tcp://127.0.0.1:{port}").parse().unwrap()
+}
+
+async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
+    // A node of v2 or later is one of v3.01 to it: queries are.
+    let config = RicConfig::default().with(|it| it.version = Version::V3_01);
+    let ric = RicHandle::start(config, SocketOptions::default());
+    ric.add_iapp(iapp);
+    let bound = ric.listen(Side::E2, &local("0"), |_| true).await.unwrap();
+    (ric, bound.to_string().rsplit_once(':').unwrap().1.to_owned())
+}
+
+/// What an [`Asker`] has heard.
+#[derive(Default)]
+struct Heard {
+    mac: Vec<MacIndication>,
+    rlc: Vec<RlcIndication>,
+    pdcp: Vec<PdcpIndication>,
+    inserts: usize,
+    outcomes: BTreeMap<&'static str, Outcome>,
+    failures: Vec<Cause>,
+}
+
+/// Watches all that a station has to tell, and asks it all that it can be asked.
+#[derive(Clone, Default)]
+struct Asker {
+    heard: Arc<Mutex<Heard>>,
+    asked: BTreeMap<RequestHandle, &'static str>,
+}
+
+impl Asker {
+    fn ask(
+        &mut self,
+        node: &NodeInfo,
+        what: &'static str,
+        call_process_id: Option<Bytes>,
+        out: &mut IAppOutbox,
+    ) {
+        let ack_request = Some(RicControlAckRequest::Ack);
+        let (header, message) = (Bytes::new(), Bytes::from_static(what.as_bytes()));
+        let details = ControlDetails { call_process_id, header, message, ack_request };
+        self.asked.insert(out.control(node.id, node.function_by_oid(OWN).unwrap().id, details), what);
+    }
+
+    fn met(&mut self, node: &NodeInfo, out: &mut IAppOutbox) {
+        for oid in [mac::OID, rlc::OID, pdcp::OID] {
+            let actions = vec![ActionToBeSetup::report(1)];
+            let details = RicSubscriptionDetails { event_trigger: every(PERIOD), actions };
+            out.subscribe(node.id, node.function_by_oid(oid).unwrap().id, details);
+        }
+        let own = node.function_by_oid(OWN).unwrap().id;
+        let actions = vec![ActionToBeSetup { kind: RicActionType::Insert, ..ActionToBeSetup::report(5) }];
+        out.subscribe(node.id, own, RicSubscriptionDetails { event_trigger: Bytes::new(), actions });
+        ["now", "later", "no"].into_iter().for_each(|what| self.ask(node, what, None, out));
+        for what in ["what?", "refuse"] {
+            let (header, definition) = (Bytes::from_static(b"!"), Bytes::from_static(what.as_bytes()));
+            self.asked.insert(out.query(node.id, own, header, definition), what);
+        }
+    }
+}
+
+impl IApp for Asker {
+    fn name(&self) -> &str {
+        "asker"
+    }
+
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) => self.met(node, out),
+            IAppInput::SubscriptionFailed { cause, .. } => self.heard.lock().unwrap().failures.push(cause),
+            IAppInput::ControlDone { request, outcome } | IAppInput::QueryDone { request, outcome } => {
+                let what = self.asked[&request];
+                self.heard.lock().unwrap().outcomes.insert(what, outcome.clone());
+            }
+            IAppInput::Indication { node, indication, .. } => {
+                let oid = node.function(indication.function_id).unwrap().oid.clone().unwrap();
+                let mut heard = self.heard.lock().unwrap();
+                match &oid[..] {
+                    mac::OID => heard.mac.push(MacIndication::decode(indication.message).unwrap()),
+                    rlc::OID => heard.rlc.push(RlcIndication::decode(indication.message).unwrap()),
+                    pdcp::OID => heard.pdcp.push(PdcpIndication::decode(indication.message).unwrap()),
+                    _ => {
+                        assert_eq!(indication.message, b"may I?");
+                        heard.inserts += 1;
+                        if heard.inserts == 1 {
+                            drop(heard);
+                            let id = indication.call_process_id.map(Bytes::copy_from_slice);
+                            self.ask(node, "insert", id, out);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `tests/station.c` under the sanitizers, with two controllers: the second one sees the UE alone that it is associated with.
+#[test]
+fn a_station_in_c_tells_mac_rlc_and_pdcp_and_answers_what_it_is_asked() {
+    let program = station();
+    run(async {
+        let (first, second) = (Asker::default(), Asker::default());
+        let (_first, first_port) = ric_with(Box::new(first.clone())).await;
+        let (_second, second_port) = ric_with(Box::new(second.clone())).await;
+        let mut station = Running::start(&program, &[&first_port, &second_port]);
+        for asker in [&first, &second] {
+            until("all that a station tells", async || {
+                let heard = asker.heard.lock().unwrap();
+                let reports = [heard.mac.len(), heard.rlc.len(), heard.pdcp.len()];
+                reports.iter().all(|reports| *reports >= 5) && heard.outcomes.len() == 6 && heard.inserts >= 3
+            })
+            .await;
+        }
+        assert_eq!(station.asked_to_end().await.trim(), "station: ok");
+        let (first, second) = (first.heard.lock().unwrap(), second.heard.lock().unwrap());
+        assert!(first.failures.is_empty() && second.failures.is_empty());
+        let rntis =
+            |heard: &Heard| heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect();
+        let (both, one): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (rntis(&first), rntis(&second));
+        assert!(
+            both.iter().all(|it| it == &[17, 18]) && one.iter().all(|it| it == &[18]),
+            "{both:?} {one:?}"
+        );
+        tells_what_it_counts(&first);
+        assert!(second.rlc.iter().all(|it| it.bearers.is_empty()));
+        assert!(second.pdcp.iter().all(|it| it.bearers.iter().map(|b| (b.rnti, b.rbid)).eq([(18, 6)])));
+        answers(&first);
+    });
+}
+
+fn tells_what_it_counts(heard: &Heard) {
+    for report in &heard.mac {
+        let [first, second] = report.ues[..] else { panic!("{report:?}") };
+        // What the callback does not write is zero, whatever was there before.
+        let dl_aggr_tbs = first.dl_aggr_tbs;
+        let mut expected = MacUe { rnti: 17, dl_aggr_tbs, pusch_snr: 21.5, phr: -3, ..MacUe::default() };
+        expected.ul_harq[4] = 9;
+        assert_eq!(first, expected);
+        assert_eq!(second, MacUe { rnti: 18, dl_aggr_tbs: 2 * dl_aggr_tbs, ..expected });
+        assert!(report.tstamp_us > 1_600_000_000_000_000);
+    }
+    assert!(heard.mac.is_sorted_by_key(|it| it.ues[0].dl_aggr_tbs));
+    for report in &heard.rlc {
+        let [bearer] = report.bearers[..] else { panic!("{report:?}") };
+        let numbers = (bearer.rnti, bearer.rbid, bearer.mode, bearer.txsdu_bytes, bearer.rxsdu_dd_bytes);
+        assert_eq!(numbers, (17, 4, RlcMode::Unacknowledged, 1 << 40, 5));
+        assert!((bearer.txsdu_avg_time_to_tx_us - 0.25).abs() < 1e-9);
+    }
+    for report in &heard.pdcp {
+        let bearers = report.bearers.iter().map(|it| (it.rnti, it.rbid, it.rxsdu_bytes));
+        assert!(bearers.eq([(17, 4, 0), (17, 5, 100), (18, 6, 200)]), "{report:?}");
+    }
+}
+
+fn answers(heard: &Heard) {
+    let done = |words: &'static [u8]| Outcome::Done(Some(Bytes::from_static(words)));
+    let failed = |cause, words: Option<&'static [u8]>| Outcome::Failed {
+        cause: Cause::RicRequest(cause),
+        outcome: words.map(Bytes::from_static),
+    };
+    assert_eq!(heard.outcomes["now"], done(b"at once"));
+    assert_eq!(heard.outcomes["later"], done(b"at last"));
+    assert_eq!(heard.outcomes["no"], failed(CauseRicRequest::ControlMessageInvalid, Some(b"because")));
+    assert_eq!(heard.outcomes["what?"], done(b"what?!"));
+    assert_eq!(heard.outcomes["refuse"], failed(CauseRicRequest::InvalidInformationRequest, None));
+    assert_eq!(heard.outcomes["insert"], done(b"7"));
+}
+
+/// `examples/hello_ric.c` between base stations and xApps in C and in Rust, all that is C under the sanitizers.
+#[test]
+fn a_ric_in_c_serves_base_stations_and_xapps_of_both_languages() {
+    let (ric, xapp, agent, station) =
+        (example("hello_ric"), example("hello_xapp"), example("hello_agent"), station());
+    run(async {
+        let (e2, e42) = (free_port(), free_port());
+        let mut ric = Running::start(&ric, &[&e2, &e42, "6", "20"]);
+        let mut station = Running::start(&station, &[&e2]);
+        // It offers KPM alone: the iApp's subscription to MAC is refused in words, and nobody minds.
+        let mut agent = Running::start(&agent, &["127.0.0.1", &e2, "5"]);
+        let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "5", "50"]);
+        let _agent = mac_agent(&e2);
+        let config = XappConfig::new(local(&e42).to_string());
+        let ours = XappHandle::start(config, SocketOptions::default());
+        let actions = vec![ActionToBeSetup::report(1)];
+        ours.subscribe_all_raw(mac::OID, every(PERIOD), actions).unwrap();
+        let mut nodes = BTreeMap::new();
+        until("reports of both base stations", async || {
+            while let Some(event) = ours.try_next() {
+                if let XappEvent::Indication { node, indication, .. } = event {
+                    let report = MacIndication::decode(&indication.message).unwrap();
+                    nodes.entry(node).or_insert_with(Vec::new).push(report.ues.len());
+                }
+            }
+            nodes.len() == 2 && nodes.values().all(|reports| reports.len() >= 20)
+        })
+        .await;
+        let counts: std::collections::BTreeSet<_> = nodes.values().flatten().copied().collect();
+        assert_eq!(counts.into_iter().collect::<Vec<_>>(), [2, 3]);
+        let station_id = *nodes.iter().find(|(_, reports)| reports[0] == 2).unwrap().0;
+        let (header, message) = (Bytes::from_static(b""), Bytes::from_static(b"now"));
+        let outcome = ours.control(station_id, OWN, header, message).await.unwrap();
+        assert_eq!(outcome.as_deref(), Some(&b"at once"[..]));
+        assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
+        // Of two base stations each control is acknowledged, the station's and ours.
+        told(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
+        told(&ric.await_its_end().await, "hello_ric: ok, ", 100, "");
+        assert_eq!(station.asked_to_end().await.trim(), "station: ok");
+    });
+}
+
+/// `examples/hello_xapp.c` under the sanitizers at a RIC in Rust.
+#[test]
+fn an_xapp_in_c_watches_and_controls_through_a_ric_in_rust() {
+    let (xapp, station) = (example("hello_xapp"), station());
+    run(async {
+        let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
+        let port = |bound: Address| bound.to_string().rsplit_once(':').unwrap().1.to_owned();
+        let e2 = port(ric.listen(Side::E2, &local("0"), |_| true).await.unwrap());
+        let e42 = port(ric.listen(Side::E42, &local("0"), |_| true).await.unwrap());
+        let _agent = mac_agent(&e2);
+        let mut station = Running::start(&station, &[&e2]);
+        let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "3", "20"]);
+        told(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
+        assert_eq!(station.asked_to_end().await.trim(), "station: ok");
+    });
+}
+
+/// After 200 PDUs: a station reports MAC and RLC, a RIC reads it and forwards it, an xApp reads it.
+#[test]
+fn nobody_asks_the_heap_for_anything_on_the_way_of_a_report() {
+    let counter = manifest_dir().join("tests/allocations.c");
+    let counted = |folder: &str, name: &str, number: u32, function: &str| {
+        let source = manifest_dir().join(folder).join(format!("{name}.c"));
+        let (define, wrap) = (format!("-DCOUNTED={number}"), format!("-Wl,--wrap={function}"));
+        compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
+    };
+    let ric = counted("examples", "hello_ric", 2, "ranlab_ric_receive");
+    let xapp = counted("examples", "hello_xapp", 3, "ranlab_xapp_receive");
+    let station = counted("tests", "station", 4, "ranlab_agent_transmit");
+    run(async {
+        let (e2, e42) = (free_port(), free_port());
+        // The RIC and the xApp want the same: one subscription at the station, whose reports go to both.
+        let mut ric = Running::start(&ric, &[&e2, &e42, "600", "2"]);
+        let mut station = Running::start(&station, &[&e2]);
+        let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "600", "2"]);
+        for program in [&mut station, &mut ric, &mut xapp] {
+            program.without_the_heap().await;
+        }
+    });
+}
+
+/// What a program says at its end: words, more than so many reports, two or three UEs in each, and words.
+fn told(said: &str, before: &str, reports_min: u64, after: &str) {
+    let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
+    let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));
+    let (reports, rows) = numbers.split_once(" reports of ").unwrap();
+    let (reports, rows): (u64, u64) = (reports.parse().unwrap(), rows.parse().unwrap());
+    assert!(reports > reports_min && (2 * reports..=3 * reports).contains(&rows), "{said}");
+}
+
+/// A cell of three UEs.
+struct Cell;
+
+impl StatsSource for Cell {
+    fn fill(&mut self, _: Time, _: UeFilter<'_>, out: &mut Vec<u8>) {
+        let ues = (1..=3).map(|rnti| MacUe { rnti, ..MacUe::default() }).collect();
+        MacIndication { ues, tstamp_us: 1 }.encode(out);
+    }
+}
+
+/// An agent in Rust that offers MAC.
+fn mac_agent(port: &str) -> AgentHandle {
+    let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 1, 22);
+    let configuration = ComponentConfiguration::default();
+    let interface = ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() });
+    let component =
+        ComponentConfigItem { interface: ComponentInterfaceType::Ng, id: interface, configuration };
+    let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
+    agent.register(Box::new(PeriodicReport::of(&mac::Mac, Cell)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
+    let agent = AgentHandle::start(agent, SocketOptions::default());
+    agent.add_controller(&local(port)).unwrap();
+    agent
+}
