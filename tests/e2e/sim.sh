@@ -38,7 +38,7 @@ P
 # The twin: a slice of two thirds, and a controller that does nothing.
 sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
 grep -q 'class=gains>gains' page/report.html && grep -q 'class=pays>pays' page/report.html
-grep -q '^xapp.sharing=true,1,1,mbps,.*,gains$' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
+grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
 for table in states controls; do [[ $(head -c 4 learn/$table.parquet)$(tail -c 4 learn/$table.parquet) == PAR1PAR1 ]]; done
 sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --set load.ues=3 --set measure.duration=8s \
     --without sut.traffic --seeds 2 --format json >nothing.json || { cat err.txt; exit 1; }
