@@ -4,7 +4,7 @@ mod twin;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -314,9 +314,22 @@ fn alone(
     conclude(output, &job.results, &runs, &failed, &files)
 }
 
+fn is_page(file: &Path) -> bool {
+    file.extension().is_some_and(|it| it == "html")
+}
+
+/// Which of the files are tables.
+fn tables_of(files: &[PathBuf]) -> Vec<&PathBuf> {
+    files.iter().filter(|file| !is_page(file)).collect()
+}
+
+/// Which is the page, if one was wanted.
+fn report_of(files: &[PathBuf]) -> Option<&PathBuf> {
+    files.iter().find(|file| is_page(file))
+}
+
 fn tell_files(output: &mut Output, files: &[PathBuf]) -> Result<(), Failure> {
-    let kind =
-        |file: &PathBuf| if file.extension().is_some_and(|it| it == "html") { "report" } else { "table" };
+    let kind = |file: &Path| if is_page(file) { "report" } else { "table" };
     files.iter().try_for_each(|file| output.text(format_args!("{:<8} {}", kind(file), file.display())))
 }
 
@@ -337,7 +350,8 @@ fn conclude(
     tell_files(&mut output, files)?;
     let summary = json!({
         "virtual": true,
-        "files": files,
+        "tables": tables_of(files),
+        "report": report_of(files),
         "points": bench::points(results),
         "expects": judged,
         "runs": runs,

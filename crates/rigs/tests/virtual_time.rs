@@ -263,6 +263,10 @@ fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() 
     close(of("mbps_after"), mean(&mbps[5..9]));
     close(of("mbps_without"), mean(&mbps[17..21]));
     assert!(of("mbps_after")[0] > of("mbps_without")[0]);
+    let prbs = where_is(states, "prbs", ("ue", 1.0));
+    close(of("prbs_before"), mean(&prbs[..4]));
+    close(of("prbs_after"), mean(&prbs[5..9]));
+    close(of("prbs_without"), mean(&prbs[17..21]));
     // Who has gone into a slice is in it; the other world knows none.
     let slice = where_is(states, "slice", ("ue", 1.0));
     assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));

@@ -123,7 +123,10 @@ fn tell(
         files.extend(page::write(folder, &job.scenario, (name, &command), &all)?);
     }
     super::tell_files(&mut output, &files)?;
-    output.finish(&json!({ "virtual": true, "without": name, "files": files, "points": points }))
+    let (tables, report) = (super::tables_of(&files), super::report_of(&files));
+    output.finish(&json!({
+        "virtual": true, "without": name, "tables": tables, "report": report, "points": points,
+    }))
 }
 
 fn line(it: &Difference) -> String {
