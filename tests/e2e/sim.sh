@@ -36,7 +36,9 @@ print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
 P
 
 # The twin: a slice of two thirds, and a controller that does nothing.
-sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --format json >twin.json
+sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
+grep -q 'class=gains>gains' page/report.html && grep -q 'class=pays>pays' page/report.html
+grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
 for table in states controls; do [[ $(head -c 4 learn/$table.parquet)$(tail -c 4 learn/$table.parquet) == PAR1PAR1 ]]; done
 sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --set load.ues=3 --set measure.duration=8s \
     --without sut.traffic --seeds 2 --format json >nothing.json || { cat err.txt; exit 1; }
@@ -46,6 +48,30 @@ twin, nothing = (json.load(open(f"{name}.json"))["points"][0]["differences"] for
 told = {it["ue"]: it["told"] for it in twin if it["kpi"] == "mbps"}
 assert told == {1: "gains", 2: "pays"}, told
 assert nothing and all(it["told"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
+P
+
+# An xApp over E42 at a bare RIC hears what it hears live, and no UE notices; the half without it is one command, with its story.
+watched=("$here/scenarios/sim/watched.toml" --set measure.duration=3s)
+"$RANLAB" bench run "${watched[@]}" --set measure.repeats=1 --out heard --format json >live.json 2>live.err || { cat live.err; exit 1; }
+sim "${watched[@]}" --seeds 1 --out watched --format json >heard.json
+[[ -s watched/report.html ]]
+sim "${watched[@]}" --without xapp.monitor --seeds 2 --format json >watched.json
+sim "${watched[@]}" --seeds 1 --events >with.txt
+sim "${watched[@]}" --seeds 1 --without xapp.monitor --events >without.txt
+grep -q 'xapp.monitor starts' with.txt && ! grep -q 'xapp.monitor' without.txt
+python3 - <<'P'
+import json, re
+told = json.load(open("watched.json"))["points"][0]
+assert told["differences"] and all(set(it["differences"]) == {0} for it in told["differences"]), told
+def digest(name):
+    with open(name) as file:
+        return re.search(" seed .*: digest ([0-9a-f]+)", file.read())[1]
+assert [digest("with.txt"), digest("without.txt")] == told["runs"][0]["digests"], told["runs"]
+live, heard = (json.load(open(f"{name}.json"))["points"][0]["metrics"] for name in ("live", "heard"))
+assert live.keys() == heard.keys(), live.keys() ^ heard.keys()
+for point in (live, heard):
+    # Four models, ten times a second; a live window may begin before the first report.
+    assert point["xapp_lost"]["mean"] == 0 and 108 <= point["xapp_indications"]["mean"] <= 124, point
 P
 
 # What goes wrong: told line by line, and again by the command that a failed repeat names.

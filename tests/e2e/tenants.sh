@@ -45,6 +45,20 @@ shares = [rates[ue] / whole for ue in (1, 2, 3, 4)]
 wanted = [0.333, 0.333, 0.167, 0.167]
 assert all(abs(share - want) < 0.02 for share, want in zip(shares, wanted)), shares'
 
+# A CU with two DUs is two base stations to the operators; A hands a UE over from one to the other, and B cannot.
+start virt2.txt controller virt --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 \
+    --tenant "A:0.5:001.01@$(address a.txt e2)" --tenant "B:0.5:001.02@$(address b.txt e2)"
+start split.txt emulate --connect "$(address virt2.txt e2)" --kind split --dus 2 --nodes 4 --radio lte:50 --ues 4 \
+    --plmn 001.01,001.02 --flows udp:80
+until_true "$a/gnb%20505.01%2016" '[ue["cell_id"] for ue in it["ues"]] == [0, 0]'
+until_true "$b/gnb%20505.01%2017" '[ue["cell_id"] for ue in it["ues"]] == [1, 1]'
+until_true "$a/gnb%20505.01%2017" 'it["ues"] == []'
+expect 404 "$b/gnb%20505.01%2016/ues/1/cell" '{"cell_id": 1}'
+expect 200 "$a/gnb%20505.01%2016/ues/1/cell" '{"cell_id": 1}'
+until_true "$a/gnb%20505.01%2016" 'len(it["ues"]) == 1'
+until_true "$a/gnb%20505.01%2017" '[ue["plmn"] for ue in it["ues"]] == ["001.01"]'
+until_true "$b/gnb%20505.01%2017" '[ue["plmn"] for ue in it["ues"]] == ["001.02"] * 2'
+
 # One operator's controller ends: the other one does not notice, and the base station goes on as it was.
 kill "${started[0]}"
 until_true "$virt/nodes" 'it["nodes"][0]["ready"]'

@@ -1,9 +1,10 @@
 //! `ranlab sim`: a scenario's network in virtual time.
+mod page;
 mod twin;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -53,6 +54,10 @@ pub struct Arguments {
     /// Each seed twice, with and without this one, and what it makes of every UE: xapp, xapp.slices, sut.traffic, …
     #[arg(long, value_name = "NAME")]
     without: Option<String>,
+    /// Write a page into this folder, with figures and tables as files: that of `bench run`; with --without, who gains and who
+    /// pays
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
     /// Write states.parquet and controls.parquet into this folder: what each UE had in each half second, and what xApps asked
     /// for with what it changed; docs/sim.md has the columns
     #[arg(long, value_name = "FOLDER")]
@@ -217,8 +222,8 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let tables = || Tables::new(arguments.periods.into());
     let record = arguments.record.clone().map(|folder| Record { folder, tables: tables() });
     match &arguments.without {
-        Some(name) if !arguments.events => twin::run(&job, name, record, format),
-        without => alone(job, without.as_deref(), arguments.events, record, format),
+        Some(name) if !arguments.events => twin::run(&job, name, record, arguments.out.as_deref(), format),
+        without => alone(job, arguments, without.as_deref(), record, format),
     }
 }
 
@@ -251,11 +256,12 @@ fn tell_events(output: &mut Output, (lines, more): &Told) -> Result<(), Failure>
 /// Every point and seed once, in the world that there is, or in the one without somebody.
 fn alone(
     mut job: Job,
+    arguments: &Arguments,
     without: Option<&str>,
-    events: bool,
     mut record: Option<Record>,
     format: Format,
 ) -> Result<(), Failure> {
+    let events = arguments.events;
     let left_out =
         |point: &Point| without.map_or(Ok(Without::Nobody), |it| Without::named(it, &point.settings));
     for point in &job.plan.points {
@@ -301,8 +307,30 @@ fn alone(
             point.runs.push(run);
         }
     }
-    let files = Record::write(record.as_ref())?;
+    let mut files = Record::write(record.as_ref())?;
+    if let Some(folder) = &arguments.out {
+        files.push(bench::report(&job.results, job.command.clone(), folder)?.1.html);
+    }
     conclude(output, &job.results, &runs, &failed, &files)
+}
+
+fn is_page(file: &Path) -> bool {
+    file.extension().is_some_and(|it| it == "html")
+}
+
+/// Which of the files are tables.
+fn tables_of(files: &[PathBuf]) -> Vec<&PathBuf> {
+    files.iter().filter(|file| !is_page(file)).collect()
+}
+
+/// Which is the page, if one was wanted.
+fn report_of(files: &[PathBuf]) -> Option<&PathBuf> {
+    files.iter().find(|file| is_page(file))
+}
+
+fn tell_files(output: &mut Output, files: &[PathBuf]) -> Result<(), Failure> {
+    let kind = |file: &Path| if is_page(file) { "report" } else { "table" };
+    files.iter().try_for_each(|file| output.text(format_args!("{:<8} {}", kind(file), file.display())))
 }
 
 /// What all runs came to.
@@ -319,10 +347,11 @@ fn conclude(
     for run in runs {
         output.text(format_args!("  {}", sentence(run)))?;
     }
-    files.iter().try_for_each(|file| output.text(format_args!("table    {}", file.display())))?;
+    tell_files(&mut output, files)?;
     let summary = json!({
         "virtual": true,
-        "tables": files,
+        "tables": tables_of(files),
+        "report": report_of(files),
         "points": bench::points(results),
         "expects": judged,
         "runs": runs,

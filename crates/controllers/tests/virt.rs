@@ -7,7 +7,7 @@ use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::virt::{Tenant, Virt};
 use ranlab_e2::ric::Method::{Delete, Get, Put};
 use ranlab_wire::e2ap::{E2NodeGnb, GlobalE2NodeId, GlobalGnbId, Plmn};
-use ranlab_wire::e2sm::slice::{Slice, SliceParameters, SliceSet};
+use ranlab_wire::e2sm::slice::{SliceParameters, SliceSet};
 use ranlab_wire::per::ShortBits;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
@@ -231,115 +231,4 @@ fn a_cu_and_two_dus_are_two_base_stations_and_a_handover_between_them_is_the_cus
     assert_eq!(hand_over(1, 1, 1), (200, String::new()));
     lab.pass(3 * PERIOD);
     assert_eq!(ues(&mut lab, 1), [(first, vec![]), (second, vec![1])]);
-}
-
-/// Numbers of a seed (xorshift64*).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-
-    /// A slice as people ask for it: a share or a rate, often too much.
-    fn slice(&mut self) -> Json {
-        let id = self.below(11);
-        match self.below(3) {
-            0 => {
-                let (reserved, reference) = (1 + self.below(20), 10 + self.below(80));
-                json!({ "id": id, "rate": { "reserved_mbps": reserved, "reference_mbps": reference } })
-            }
-            _ => json!({ "id": id, "capacity": (1 + self.below(50)) as f64 / 100.0 }),
-        }
-    }
-}
-
-/// What slices reserve together, of 1.
-fn reserved<'a>(slices: impl Iterator<Item = &'a Slice>) -> f64 {
-    let of = |slice: &Slice| match &slice.parameters {
-        SliceParameters::Capacity(ppm) => f64::from(*ppm) / 1e6,
-        SliceParameters::Rate(rate) => f64::from(rate.reserved_kbps) / f64::from(rate.reference_kbps),
-        other => panic!("{other:?}"),
-    };
-    slices.map(of).sum()
-}
-
-/// Random operators, shares and commands: no operator has more than its share, an id or a UE of another, ever.
-#[test]
-fn whatever_operators_command_none_has_more_than_its_share_nor_what_is_another_ones() {
-    let (mut done, mut refused) = (0, 0);
-    for seed in 1..=40_u64 {
-        let dice = &mut Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let count = 1 + dice.below(4) as usize;
-        let parts: Vec<u64> = (0..count).map(|_| 1 + dice.below(50)).collect();
-        let whole = parts.iter().sum::<u64>() + dice.below(30);
-        let shares: Vec<f64> = parts.iter().map(|part| *part as f64 / whole as f64).collect();
-        let networks: Vec<String> = (1..=count).map(|n| format!("001.0{n}")).collect();
-        let tenant = |n: usize| Tenant::new(&format!("T{n}"), shares[n], &[&networks[n]]).unwrap();
-        let tenants: Vec<_> = (0..count).map(tenant).collect();
-        let (virt, desk) = Virt::new(&tenants, true, 10, PERIOD).unwrap();
-        let mut lab = Lab::new(Box::new(virt));
-        let addresses: Vec<String> = (0..count).map(|n| format!("mem://{n}")).collect();
-        for address in &addresses {
-            lab.controller(address, Box::new(Slicing::new(PERIOD).unwrap()));
-        }
-        let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
-        lab.share(0, desk, &addresses);
-        lab.station(GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32));
-        lab.pass(2 * PERIOD);
-        let owner: Vec<usize> = (0..8).map(|_| dice.below(count as u64) as usize).collect();
-        for (rnti, owner) in (1..).zip(&owner) {
-            attach(&mut lab, rnti, networks[*owner].parse().unwrap());
-        }
-        for step in 0..30 {
-            let operator = dice.below(count as u64) as usize;
-            let slices = format!("{NODE}/slices");
-            let (method, path, body) = match dice.below(4) {
-                0 => {
-                    let all: Vec<_> = (0..1 + dice.below(3)).map(|_| dice.slice()).collect();
-                    (Put, slices, json!({ "algorithm": "nvs", "slices": all }).to_string())
-                }
-                1 => {
-                    let slice = dice.slice();
-                    (Put, format!("{slices}/{}", slice["id"]), slice.to_string())
-                }
-                2 => (Delete, format!("{slices}/{}", dice.below(12)), String::new()),
-                _ => {
-                    let slice = json!({ "slice": dice.below(12) });
-                    (Put, format!("{NODE}/ues/{}", 1 + dice.below(9)), slice.to_string())
-                }
-            };
-            match lab.ask_at((operator + 1, 0), method, &path, &body).0 {
-                200 => done += 1,
-                404 | 409 | 422 => refused += 1,
-                status => panic!("seed {seed} step {step}: {status}"),
-            }
-            if step % 7 == 0 {
-                lab.pass(2 * PERIOD);
-            }
-            let state = lab.stations[0].cell.state().clone();
-            let of = |id: u16| id.checked_sub(1).map(|id| usize::from(id / 11));
-            for (n, share) in shares.iter().enumerate() {
-                let own = reserved(state.set.slices.iter().filter(|slice| of(slice.id) == Some(n)));
-                // A part per million for each slice is lost in rounding, and could be won by none.
-                assert!(own <= share + 16e-6, "seed {seed} step {step}: T{n} has {own} of {share}");
-            }
-            let ids: std::collections::BTreeSet<_> = state.set.slices.iter().map(|slice| slice.id).collect();
-            assert_eq!(ids.len(), state.set.slices.len(), "seed {seed} step {step}");
-            for (rnti, slice) in &state.slices {
-                let whose = owner[usize::from(*rnti) - 1];
-                assert_eq!(of(*slice), Some(whose), "seed {seed} step {step}: UE {rnti} is in slice {slice}");
-            }
-        }
-        lab.pass(3 * PERIOD);
-        for operator in 0..count {
-            let its: Vec<u64> =
-                (1..).zip(&owner).filter(|(_, it)| **it == operator).map(|(n, _)| n).collect();
-            assert_eq!(rntis(&seen(&mut lab, operator + 1)), its, "seed {seed}");
-        }
-    }
-    assert!(done > 200 && refused > 200, "{done} done, {refused} refused: it tells something");
 }

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use ranlab_campaign::schema::Kind;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::LinkLoss;
-use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, XappConfig, XappEvent};
+use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, Xapp, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
 use ranlab_sdk::wire::e2sm::{Encoding, Model};
@@ -18,7 +18,7 @@ use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
 use crate::settings::{customary_models, service_models};
-use crate::values::{Heard, Values};
+use crate::values::{FunctionsOf, Heard, Values, functions_of};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
 
@@ -60,6 +60,26 @@ config! {
 }
 
 impl MonitorPart {
+    /// The xApp's own config.
+    fn config(&self) -> XappConfig {
+        XappConfig::new(self.connect.to_string()).with(|it| {
+            it.version = self.e2ap;
+            it.dialect = if self.flexric { Dialect::FlexRic } else { self.dialect };
+            it.coding = self.encoding;
+        })
+    }
+
+    /// The xApp as a machine at a RIC of this name, with its subscriptions; `life` varies what it leaves to chance.
+    pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, Trouble> {
+        let mut config = self.config();
+        (config.address, config.seed) = (ric.to_owned(), life.into());
+        let mut xapp = Xapp::new(config);
+        for (oid, trigger) in self.wanted()? {
+            xapp.subscribe_all(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+        }
+        Ok(xapp)
+    }
+
     /// The service models, as the registry has them.
     ///
     /// # Errors
@@ -127,7 +147,8 @@ pub struct Watcher {
     task: Task,
 }
 
-struct Counted {
+/// What was counted of what an xApp was told.
+pub(crate) struct Counted {
     values: Values,
     latency_us: Histogram<u64>,
     indications: u64,
@@ -158,34 +179,13 @@ impl Watcher {
     }
 
     fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {
-        let wanted = part.wanted()?;
-        let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
-        let config = XappConfig::new(part.connect.to_string()).with(|it| {
-            it.version = part.e2ap;
-            it.dialect = dialect;
-            it.coding = part.encoding;
-        });
-        let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?;
+        let (wanted, config) = (part.wanted()?, part.config());
+        let dialect = config.dialect;
+        let counted = Rc::new(RefCell::new(Counted::new(part, values, listener)?));
         let xapp = XappHandle::start(config, SocketOptions::default());
         for (oid, trigger) in wanted {
             xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
         }
-        let (indications, bytes, disconnects, early) = (0, 0, 0, 0);
-        let (ahead_us, arrived, closed, speaks) = (part.ahead_us, None, false, None);
-        let counted = Counted {
-            values,
-            latency_us,
-            indications,
-            bytes,
-            disconnects,
-            early,
-            ahead_us,
-            arrived,
-            closed,
-            speaks,
-            listener,
-        };
-        let counted = Rc::new(RefCell::new(counted));
         let task = Task::spawn(take(xapp.clone(), counted.clone(), Pace::new(part)));
         Ok(Self {
             xapp,
@@ -223,32 +223,19 @@ impl Watcher {
     /// What it saw so far.
     pub fn report(&self) -> MonitorReport {
         let counted = self.counted.borrow();
-        let age = &counted.latency_us;
-        self.xapp.read(|xapp| MonitorReport {
-            nodes: xapp.nodes().count(),
-            subscriptions: xapp.subscriptions().0,
-            indications: counted.indications,
-            bytes: counted.bytes,
-            lost: xapp.lost_total(),
-            repeated: xapp.repeated_total(),
-            latency_us: Latency {
-                p50: age.value_at_quantile(0.5),
-                p99: age.value_at_quantile(0.99),
-                max: age.max(),
-            },
-            restored: counted.disconnects,
-        })
+        self.xapp.read(|xapp| counted.report(xapp))
     }
 }
 
 async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     loop {
         let event = xapp.next().await;
-        counted.borrow_mut().take(&xapp, &event);
+        let functions = |node: &_| xapp.read(|xapp| functions_of(xapp, node));
+        counted.borrow_mut().take(&functions, &event, unix_us);
         // What is there already needs no wait.
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
-            counted.borrow_mut().take(&xapp, &event);
+            counted.borrow_mut().take(&functions, &event, unix_us);
             if let Some(rest) = pace.rest() {
                 tokio::time::sleep(rest).await;
             }
@@ -285,15 +272,74 @@ impl Pace {
 }
 
 impl Counted {
-    fn take(&mut self, xapp: &XappHandle, event: &XappEvent) {
+    pub(crate) fn new(
+        part: &MonitorPart,
+        values: Values,
+        listener: Option<Listener>,
+    ) -> Result<Self, Trouble> {
+        Ok(Self {
+            values,
+            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?,
+            indications: 0,
+            bytes: 0,
+            disconnects: 0,
+            early: 0,
+            ahead_us: part.ahead_us,
+            arrived: None,
+            closed: false,
+            speaks: None,
+            listener,
+        })
+    }
+
+    /// Whether it was ever set up.
+    pub(crate) fn has_joined(&self) -> bool {
+        matches!(self.arrived, Some(Ok(())))
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.latency_us.reset();
+        (self.indications, self.bytes, self.disconnects, self.early) = (0, 0, 0, 0);
+    }
+
+    pub(crate) fn report(&self, xapp: &Xapp) -> MonitorReport {
+        let age = &self.latency_us;
+        MonitorReport {
+            nodes: xapp.nodes().count(),
+            subscriptions: xapp.subscriptions().0,
+            indications: self.indications,
+            bytes: self.bytes,
+            lost: xapp.lost_total(),
+            repeated: xapp.repeated_total(),
+            latency_us: Latency {
+                p50: age.value_at_quantile(0.5),
+                p99: age.value_at_quantile(0.99),
+                max: age.max(),
+            },
+            restored: self.disconnects,
+        }
+    }
+
+    /// How often each age was counted, us.
+    pub(crate) fn ages(&self) -> Vec<(u64, u64)> {
+        counts(&self.latency_us)
+    }
+
+    /// Takes an event; `now_us`: the time on the clock by which ages are taken.
+    pub(crate) fn take(
+        &mut self,
+        functions: &FunctionsOf<'_>,
+        event: &XappEvent,
+        now_us: impl FnOnce() -> i64,
+    ) {
         self.arrived = self.arrived.take().or_else(|| arrived(event, &mut self.closed));
-        let heard = self.values.take(xapp, event);
+        let heard = self.values.take_of(functions, event);
         match event {
             XappEvent::Indication { indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
                 let Some(heard) = heard else { return };
-                let received_us = unix_us();
+                let received_us = now_us();
                 if let Some(sent) = heard.tstamp_us() {
                     let age = received_us.saturating_sub(self.ahead_us).saturating_sub(sent);
                     self.early += u64::from(age < 0);
@@ -370,9 +416,7 @@ impl Running for Watcher {
     fn begin(&mut self) {
         self.lost_at_begin = self.xapp.read(|xapp| xapp.lost_total());
         self.messages_at_begin = messages(&self.xapp);
-        let mut counted = self.counted.borrow_mut();
-        counted.latency_us.reset();
-        (counted.indications, counted.bytes, counted.disconnects, counted.early) = (0, 0, 0, 0);
+        self.counted.borrow_mut().begin();
     }
 
     fn end(&mut self, report: &mut Report) {
@@ -391,7 +435,7 @@ impl Running for Watcher {
         if let Some((then, now)) = self.lost_at_begin.zip(lost) {
             report.put([("lost", now.saturating_sub(then))]);
         }
-        report.distributions.insert("latency_us".to_owned(), counts(&counted.latency_us));
+        report.distributions.insert("latency_us".to_owned(), counted.ages());
     }
 
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {

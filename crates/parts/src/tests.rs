@@ -136,3 +136,43 @@ fn plain_data_is_json_and_says_what_it_is_not() {
     };
     assert_eq!((trouble.fault, trouble.what.as_str()), (Fault::Rig, "no pipeline was named"));
 }
+
+/// A process that is attached to, somebody else's program, anything that is asynchronous or a socket itself: what has no form in
+/// virtual time says so by its name, whatever it is to be there.
+#[test]
+fn what_has_no_form_in_virtual_time_is_refused_by_name() {
+    use crate::virtual_time::{Cast, Network};
+    let mut all = parts();
+    all.push(Part::Program(Box::default()));
+    let (mut controllers, mut xapps) = (Vec::new(), Vec::new());
+    let latency = Duration::from_millis(1);
+    for part in all {
+        let name = message(&part)["type"].as_str().unwrap().to_owned();
+        let ric = Part::Ric(RicPart::default());
+        let fleets = Vec::new;
+        let as_controller = Cast {
+            controllers: vec![("ric".to_owned(), part.clone())],
+            fleets: fleets(),
+            xapps: Vec::new(),
+            latency,
+        };
+        let as_xapp = Cast {
+            controllers: vec![("ric".to_owned(), ric)],
+            fleets: fleets(),
+            xapps: vec![("xapp".to_owned(), part, "ric".to_owned())],
+            latency,
+        };
+        for (cast, role, here) in
+            [(as_controller, "controller", &mut controllers), (as_xapp, "xApp", &mut xapps)]
+        {
+            let refusal = format!("part `{name}` does not run in virtual time as {role}");
+            match Network::new(&cast, 1, None) {
+                Err(trouble) if trouble.what.starts_with(&refusal) => {}
+                // Made of nothing it may be wrong in itself.
+                _ => here.push(name.clone()),
+            }
+        }
+    }
+    assert_eq!(controllers, ["ric", "slicing", "virt", "traffic"]);
+    assert_eq!(xapps, ["monitor", "slice_xapp", "traffic_xapp"]);
+}

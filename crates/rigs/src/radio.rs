@@ -1,5 +1,5 @@
 //! Rig `radio`: a base station with a radio of its own (the user-plane model) under the slicing or the traffic controller
-//! and its sample xApp. Everything that UEs get is counted in the radio's own time: a machine that cannot follow makes a
+//! and its sample xApp, or under a bare RIC with an xApp that takes statistics over E42. Everything that UEs get is counted in the radio's own time: a machine that cannot follow makes a
 //! repeat long, and its controllers late, but no share wrong. The same parts run in virtual time, too ([`crate::virtual_time`]).
 
 use std::collections::BTreeMap;
@@ -11,9 +11,10 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, Sample};
+use ranlab_parts::virtual_time::Heard;
 use ranlab_parts::{
-    Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, Seed, SliceXappPart, SlicingPart, TrafficPart,
-    TrafficXappPart,
+    Config, FleetPart, Listen, MonitorPart, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart,
+    SlicingPart, TrafficPart, TrafficXappPart,
 };
 use ranlab_sdk::transport::Address;
 
@@ -52,8 +53,10 @@ impl Parts {
     pub(crate) fn of(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
             "traffic" => Part::Traffic(TrafficPart::default()),
+            "ric" => Part::Ric(RicPart::default()),
             _ => Part::Slicing(SlicingPart::default()),
         };
+        together(keys::text(run, "sut.type")?, keys::text(run, "xapp.type")?).map_err(RigError::Rig)?;
         let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
         let xapp = match keys::text(run, "xapp.type")? {
             "slices" => {
@@ -69,9 +72,47 @@ impl Parts {
                     ..TrafficXappPart::default()
                 }))
             }
+            "monitor" => Some(Part::Monitor(MonitorPart::read(run, "xapp")?)),
             _ => None,
         };
         Ok(Self { controller, fleet, xapp })
+    }
+}
+
+/// Whether this xApp works over what this controller serves.
+fn together(controller: &str, xapp: &str) -> Result<(), String> {
+    match (controller, xapp) {
+        (_, "none") | ("ric", "monitor") => Ok(()),
+        (_, "monitor") => {
+            Err(format!("`xapp.type` = monitor is over E42, which `sut.type` = ric serves, not {controller}"))
+        }
+        ("ric", _) => {
+            Err(format!("`xapp.type` = {xapp} is over a controller's REST, which `sut.type` = ric has not"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What an xApp over E42 heard in a window.
+#[derive(Debug, Clone)]
+pub(crate) struct Monitored {
+    pub(crate) indications: f64,
+    /// `None`: a base station numbers nothing.
+    pub(crate) lost: Option<f64>,
+    /// How often each age of statistics was counted, us.
+    pub(crate) ages_us: Vec<(u64, u64)>,
+}
+
+impl Monitored {
+    pub(crate) fn of(heard: &Heard) -> Self {
+        let (indications, lost) = (heard.report.indications as f64, heard.report.lost.map(|it| it as f64));
+        Self { indications, lost, ages_us: heard.ages_us.clone() }
+    }
+
+    pub(crate) fn record(&self, recorder: &mut Recorder) {
+        recorder.scalar("xapp_indications", self.indications);
+        self.lost.into_iter().for_each(|lost| recorder.scalar("xapp_lost", lost));
+        self.ages_us.iter().for_each(|(us, count)| recorder.values("xapp_age_us", *us, *count));
     }
 }
 
@@ -100,14 +141,15 @@ impl Experiment for Radio {
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
-            ("sut.type", Kind::choice(&["slicing", "traffic"]), "the controller").or("slicing");
-            ("xapp.type", Kind::choice(&["none", "slices", "traffic"]), "the xApp: slices asks for what xapp.steps says, traffic frees UDP to port 2112").or("none");
+            ("sut.type", Kind::choice(&["slicing", "traffic", "ric"]), "the controller; ric: none but the RIC").or("slicing");
+            ("xapp.type", Kind::choice(&["none", "slices", "traffic", "monitor"]), "the xApp: slices asks for what xapp.steps says, traffic frees UDP to port 2112, monitor takes statistics over E42 (of sut.type ric)").or("none");
             ("xapp.steps", Kind::List(Box::new(Kind::Text)), "what it asks for and when, AT:SLICE=SHARE+…[:RNTI=SLICE+…], AT counted from the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
             ("xapp.sharing", Kind::Bool, "whether what a slice does not use goes to the others").or(true).when("xapp.type", &["slices"]);
             ("xapp.limit", Kind::Span, "how long packets may wait in RLC").or(Duration::from_millis(10)).when("xapp.type", &["traffic"]);
             ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "equal parts of a window of each of which the first UE's share is recorded, without its first 2 s and its last 3 s").or(1_i64);
         };
         keys.insert(1, keys::place("sut.at", "the controller"));
+        keys.extend(MonitorPart::keys("xapp").only(&["sm", "period"]).when("xapp.type", &["monitor"]).keys());
         keys.extend(load.keys());
         keys.push(keys::place("load.at", "the base station"));
         keys.push(keys::place("xapp.at", "the xApp"));
@@ -141,12 +183,20 @@ impl Experiment for Radio {
         let controller = match controller {
             Part::Traffic(part) => Part::Traffic(TrafficPart { e2, http, ..part }),
             Part::Slicing(part) => Part::Slicing(SlicingPart { e2, http, ..part }),
+            Part::Ric(part) => Part::Ric(RicPart { e42: e2.clone(), e2, ..part }),
             other => other,
         };
         let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
         let connect = vec![sut::address(&addresses, "e2")?];
         stage.tool(FLEET, "load.at", Part::Fleet(FleetPart { connect, ..fleet }))?;
         stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
+        if let Some(Part::Monitor(part)) = xapp {
+            let connect = sut::address(&addresses, "e42")?;
+            return stage.tool(XAPP, "xapp.at", Part::Monitor(MonitorPart { connect, ..part })).map(drop);
+        }
+        if xapp.is_none() {
+            return Ok(());
+        }
         let http = addresses.get("http").map(String::as_str).unwrap_or_default();
         let rest: RestUrl = http.parse().map_err(RigError::Rig)?;
         let xapp = match xapp {
@@ -163,6 +213,12 @@ impl Experiment for Radio {
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let radios: Vec<RadioMeter> = window.report(FLEET)?.detail()?;
+        if run.text("xapp.type") == Some("monitor") {
+            let report = window.report(XAPP)?;
+            let ages_us = report.distributions.get("latency_us").cloned().unwrap_or_default();
+            let (indications, lost) = (report.number("indications")?, report.numbers.get("lost").copied());
+            Monitored { indications, lost, ages_us }.record(recorder);
+        }
         told(run, &radios, recorder)
     }
 }
@@ -188,6 +244,9 @@ fn metrics() -> Vec<Metric> {
         Histogram Lower "voip_tc_us" "us" "their time in queues of traffic control";
         Histogram Lower "greedy_rlc_us" "us" "time in RLC of TCP";
         Histogram Lower "greedy_tc_us" "us" "its time in queues of traffic control";
+        Scalar Neither "xapp_indications" "" "reports that the xApp over E42 took";
+        Scalar Lower "xapp_lost" "" "gaps in their sequence numbers";
+        Histogram Lower "xapp_age_us" "us" "how old statistics were when they came there";
         Series Neither "unsliced_mbps" "Mbit/s" "what UEs got that are in no slice";
     };
     let mut push = |name: String, unit, kind, comment: String| {

@@ -14,13 +14,14 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, first_ue};
 use ranlab_parts::virtual_time::Cast;
 use ranlab_parts::{
-    Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, Seed, SliceXappPart, SlicingPart, Spelled,
+    Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart, SlicingPart, Spelled,
     TenantPlan, VirtPart,
 };
 use ranlab_sdk::transport::Address;
 
 use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::radio::{FAULTS, SET_UP, faultless};
+use crate::virtual_time::Without;
 use crate::{keys, sut};
 
 /// Whether they share.
@@ -157,21 +158,35 @@ impl Parts {
     }
 }
 
-/// Who is there in virtual time.
-pub(crate) fn cast(run: &Run<'_>, with_xapp: bool, latency: Duration) -> Result<Cast, RigError> {
+/// The operators' names, as far as they have some.
+pub(crate) fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
+    let Some(Value::List(all)) = settings.get("sut.tenants") else { return Vec::new() };
+    let name = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    all.iter().filter_map(Value::text).map(name).collect()
+}
+
+/// Who is there in virtual time, but for somebody.
+pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
     let parts = Parts::of(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
+    let (bare, all) = (|| Part::Ric(RicPart::default()), without == Without::Controller);
     let mut controllers = Vec::new();
     if parts.shared {
-        controllers.push((RIC.to_owned(), parts.virt(parts.tenants.iter().map(own))?));
+        let virt = parts.virt(parts.tenants.iter().map(own))?;
+        controllers.push((RIC.to_owned(), if all { bare() } else { virt }));
     }
-    let slicing = || Part::Slicing(SlicingPart::default());
-    controllers.extend(parts.tenants.iter().map(|tenant| (own(tenant), slicing())));
+    let slicing = |n| match all || without == Without::Operator(n) {
+        true => bare(),
+        false => Part::Slicing(SlicingPart::default()),
+    };
+    controllers.extend(parts.tenants.iter().enumerate().map(|(n, tenant)| (own(tenant), slicing(n))));
     let above = |n: usize| if parts.shared { RIC.to_owned() } else { own(&parts.tenants[n]) };
     let fleets = parts.fleets.iter().enumerate().map(|(n, fleet)| (fleet.clone(), above(n))).collect();
     let xapp =
         ("xapp.slices".to_owned(), Part::SliceXapp(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
-    let xapps = Some(xapp).filter(|_| with_xapp).into_iter().collect();
+    // One without whom it works asks a controller that is there.
+    let works = without == Without::Nobody || matches!(without, Without::Operator(n) if n != parts.asks);
+    let xapps = Some(xapp).filter(|_| works).into_iter().collect();
     Ok(Cast { controllers, fleets, xapps, latency })
 }
 

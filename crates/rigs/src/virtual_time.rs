@@ -17,7 +17,7 @@ use ranlab_parts::{Part, RicPart, Spelled};
 
 pub use ranlab_parts::virtual_time::Witness;
 
-use crate::radio::{FAULTS, LATENCY, Parts, SET_UP, told};
+use crate::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, told};
 use crate::{keys, tenants};
 
 /// The rigs that have a form in virtual time.
@@ -37,8 +37,11 @@ pub enum Without {
     Nobody,
     /// The xApp.
     Xapp,
-    /// The controller, and with it the xApp that works through it: the RIC is bare.
+    /// The controller, and with it the xApp that works through it: the RIC is bare. Where operators share a base station, all
+    /// their controllers and the one between.
     Controller,
+    /// The controller of the operator of this number, from 0, and with it the xApp that works through it: its RIC is bare.
+    Operator(usize),
 }
 
 /// How a repeat is run.
@@ -116,31 +119,30 @@ pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
 }
 
 impl Without {
-    /// By a name of the file's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`.
+    /// By a name of the file's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; of operators by theirs, `sut.A`.
     ///
     /// # Errors
     /// There is no such thing; what there is.
     pub fn named(name: &str, settings: &BTreeMap<String, Value>) -> Result<Self, String> {
         let kind = |key: &str| settings.get(key).and_then(Value::text).unwrap_or_default().to_owned();
-        let (xapp, controller) = match is_shared(settings) {
-            true => ("slices".to_owned(), String::new()),
-            false => (kind("xapp.type"), kind("sut.type")),
-        };
-        // Without the controllers of operators there are no operators.
-        let mut there = match controller.as_str() {
-            "" => Vec::new(),
-            _ => vec!["sut".to_owned(), format!("sut.{controller}")],
+        let mut there = vec![("sut".to_owned(), Self::Controller)];
+        let xapp = if is_shared(settings) {
+            let operators = tenants::operators(settings).into_iter().enumerate();
+            there.extend(operators.map(|(n, operator)| (format!("sut.{operator}"), Self::Operator(n))));
+            "slices".to_owned()
+        } else {
+            there.push((format!("sut.{}", kind("sut.type")), Self::Controller));
+            kind("xapp.type")
         };
         if xapp != "none" {
-            there.extend(["xapp".to_owned(), format!("xapp.{xapp}")]);
+            there.extend([("xapp".to_owned(), Self::Xapp), (format!("xapp.{xapp}"), Self::Xapp)]);
         }
         // The verb is `xapp slice`, the key's value `slices`.
         let meant = if name == "xapp.slice" { "xapp.slices" } else { name };
-        match there.iter().any(|known| known == meant) {
-            true if meant.starts_with("xapp") => Ok(Self::Xapp),
-            true => Ok(Self::Controller),
-            false => Err(format!("there is no \"{name}\" here to leave out; there is {}", there.join(", "))),
-        }
+        there.iter().find(|(known, _)| known == meant).map(|(_, without)| *without).ok_or_else(|| {
+            let names: Vec<_> = there.iter().map(|(known, _)| known.as_str()).collect();
+            format!("there is no \"{name}\" here to leave out; there is {}", names.join(", "))
+        })
     }
 }
 
@@ -160,14 +162,14 @@ fn is_shared(settings: &BTreeMap<String, Value>) -> bool {
 fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
     if is_shared(&run.point.settings) {
         let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
-        return tenants::cast(run, without == Without::Nobody, latency);
+        return tenants::cast(run, without, latency);
     }
     let Parts { controller, fleet, xapp } = Parts::of(run)?;
     let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
     let (controller, xapp) = match without {
         Without::Nobody => (controller, xapp),
         Without::Xapp => (controller, None),
-        Without::Controller => (Part::Ric(RicPart::default()), None),
+        Without::Controller | Without::Operator(_) => (Part::Ric(RicPart::default()), None),
     };
     let name = run.text("xapp.type").unwrap_or_default();
     let xapps = xapp.into_iter().map(|xapp| (format!("xapp.{name}"), xapp)).collect();
@@ -217,7 +219,10 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     let mut recorder = Recorder::default();
     let outcome = match is_shared(&run.point.settings) {
         true => tenants::told(run, &radios, &mut recorder)?,
-        false => told(run, &radios, &mut recorder)?,
+        false => {
+            network.heard().iter().for_each(|heard| Monitored::of(heard).record(&mut recorder));
+            told(run, &radios, &mut recorder)?
+        }
     };
     let passed = network.now().since(begin);
     network.check().map_err(trouble)?;

@@ -149,6 +149,78 @@ fn the_twin_tells_who_gains_from_an_xapp_and_who_pays() {
     assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
 }
 
+#[test]
+fn an_xapp_over_e42_hears_all_and_is_worth_nothing() {
+    let (all, window) = points("sim/watched.toml", &[]);
+    let with = passed(&all[0], 1, window).recording;
+    // Four models ten times a second; each way, over E2 and over E42, takes `sim.latency`, 100 us.
+    assert!((396.0..=404.0).contains(&with.metrics["xapp_indications"]), "{:?}", with.metrics);
+    assert_eq!(with.metrics["xapp_lost"], 0.0);
+    let age = |name: &str| with.metrics[&format!("xapp_age_us_{name}")];
+    assert!(age("p50") >= 190.0 && age("p99") <= 10_300.0, "{:?}", with.metrics);
+    let difference = twin(&all[0], Without::Xapp, 2, SECOND * 3);
+    assert!(
+        difference.iter().filter(|it| it.of.kpi == "mbps" && it.with > 0.05).count() == 3,
+        "{difference:?}"
+    );
+    assert!(
+        difference.iter().all(|it| it.told == Told::Same && it.differences == [0.0, 0.0]),
+        "{difference:?}"
+    );
+    // What goes wrong between RIC and xApp is the RIC's: while it is away nothing comes, and afterwards all does again.
+    let (faulty, _) = points("sim/watched.toml", &["sim.faults=[\"crash:ric@1s-4s\"]"]);
+    let heard = passed(&faulty[0], 1, window).recording.metrics["xapp_indications"];
+    assert!((180.0..290.0).contains(&heard), "{heard}");
+    // Who is not served is told so.
+    for (path, value, why) in
+        [("sut.type", "slicing", "over E42"), ("xapp.type", "traffic", "over a controller's REST")]
+    {
+        let mut point = all[0].clone();
+        point.settings.insert(path.to_owned(), value.into());
+        let error = virtual_time::run(&Run::new(&point, 0, 1, SECOND), Wish::default()).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[test]
+fn operators_controllers_can_be_left_out_one_by_one_or_all() {
+    let (all, _) = points("flexric/fig15.toml", &["load.channel=sinr:15"]);
+    for (point, mode) in all.iter().zip(["dedicated", "shared"]) {
+        let of = |name: &str| {
+            let without = Without::named(name, &point.settings).unwrap();
+            let all = twin(point, without, 2, SECOND * 15);
+            all.into_iter().filter(|it| it.of.kpi == "mbps").collect::<Vec<_>>()
+        };
+        // B's controller looks and commands nothing.
+        let b = of("sut.B");
+        assert!(b.len() == 4 && b.iter().all(|it| it.told == Told::Same && it.with > 1.0), "{mode}: {b:?}");
+        // A's is worth to A's UEs what its xApp is, and B pays nothing that would be told.
+        let (a, xapp) = (of("sut.A"), of("xapp.slice"));
+        let means = |all: &[Difference]| all.iter().map(|it| it.summary.mean).collect::<Vec<_>>();
+        assert_eq!(means(&a), means(&xapp), "{mode}");
+        assert!(means(&a)[0] > 0.2 && means(&a)[1] < -0.2, "{mode}: {a:?}");
+        let b: f64 = means(&a)[2..].iter().sum();
+        let had: f64 = a[2..].iter().map(|it| it.without).sum();
+        assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
+        // All of them: who shares then is not parted.
+        assert!(of("sut").iter().any(|it| it.told != Told::Same), "{mode}");
+    }
+    let why = Without::named("sut.C", &all[0].settings).unwrap_err();
+    assert!(why.contains("sut, sut.A, sut.B, xapp, xapp.slices"), "{why}");
+}
+
+#[test]
+fn every_column_of_the_tables_stands_in_the_documentation() {
+    let docs = include_str!("../../../docs/sim.md");
+    for (name, table) in record::Tables::new(4).named() {
+        let from = docs.find(&format!("| `{name}.parquet` |")).unwrap();
+        let section = docs[from..].split("\n\n").next().unwrap();
+        for (column, _) in &table.columns {
+            assert!(section.contains(&format!("`{column}`")), "{name}: {column} in\n{section}");
+        }
+    }
+}
+
 /// A column's numbers where another column has this one.
 fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f64>> {
     let column = |name: &str| &table.columns.iter().find(|(own, _)| own == name).unwrap().1;
@@ -191,6 +263,10 @@ fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() 
     close(of("mbps_after"), mean(&mbps[5..9]));
     close(of("mbps_without"), mean(&mbps[17..21]));
     assert!(of("mbps_after")[0] > of("mbps_without")[0]);
+    let prbs = where_is(states, "prbs", ("ue", 1.0));
+    close(of("prbs_before"), mean(&prbs[..4]));
+    close(of("prbs_after"), mean(&prbs[5..9]));
+    close(of("prbs_without"), mean(&prbs[17..21]));
     // Who has gone into a slice is in it; the other world knows none.
     let slice = where_is(states, "slice", ("ue", 1.0));
     assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));

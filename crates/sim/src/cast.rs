@@ -6,7 +6,7 @@ use crate::world::World;
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
 use ranlab_e2::ric::{Ric, XappGrant};
-use ranlab_e2::xapp::XappConfig;
+use ranlab_e2::xapp::{Xapp, XappConfig};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 
 impl World {
@@ -45,6 +45,12 @@ impl World {
     pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
         let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
         self.add(name, Kind::Xapp(Box::new(XappHost { config, grant, wishes, made: Vec::new() })))
+    }
+
+    /// Adds an xApp whose subscriptions are its own affair: what it hears is [there to be taken](World::take_heard), and not
+    /// judged. `make` is called at a time, for each of its lives, numbered from 1.
+    pub fn client(&mut self, name: &str, make: impl Fn(Time, u32) -> Xapp + 'static) -> PartyId {
+        self.add(name, Kind::Client(Box::new(make)))
     }
 
     /// Adds an xApp that attacks others at a RIC; the policy shall show it no nodes. `nodes`: what it tries to reach.

@@ -48,10 +48,16 @@ pub(crate) struct AgentHost {
     pub(crate) judged: bool,
 }
 
+/// Makes an xApp at a time, in its n-th life.
+pub(crate) type MakeXapp = Box<dyn Fn(Time, u32) -> Xapp>;
+
 pub(crate) enum Kind {
     Ric(Box<dyn Fn(u32) -> Ric>),
     Agent(AgentHost),
+    /// Who wants beats, and is judged by them.
     Xapp(Box<XappHost>),
+    /// Whose events are for who composes: [`World::take_heard`](crate::World::take_heard).
+    Client(MakeXapp),
     Impostor(String, Vec<GlobalE2NodeId>),
 }
 
@@ -141,6 +147,7 @@ impl Host {
                 Machine::Agent(Box::new((host.make)(now, life, host.logbook.clone())))
             }
             Kind::Xapp(host) => Machine::Xapp(Box::new(host.start(life))),
+            Kind::Client(make) => Machine::Xapp(Box::new(make(now, life))),
             Kind::Impostor(address, nodes) => {
                 Machine::Impostor(Box::new(Impostor::new(address.clone(), nodes.clone())))
             }

@@ -1,6 +1,7 @@
 //! Whether what an xApp is told may be told to it.
 use crate::beacon::{Beat, oid_mark};
 use crate::host::Kind;
+use crate::party::PartyId;
 use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
@@ -9,6 +10,12 @@ use ranlab_wire::e2ap::GlobalE2NodeId;
 impl World {
     /// Judges what an xApp is told.
     pub(crate) fn xapp_event(&mut self, party: usize, event: XappEvent) {
+        if matches!(self.hosts[party].kind, Kind::Client(_)) {
+            if !matches!(event, XappEvent::Indication { .. }) {
+                self.note(|w| format!("{}: {event:?}", w.hosts[party].name));
+            }
+            return self.heard.push((PartyId(party), event));
+        }
         let life = self.hosts[party].life;
         let result = match event {
             XappEvent::Indication { handle, node, indication, .. } => {

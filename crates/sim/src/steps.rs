@@ -1,11 +1,13 @@
 //! For who composes more around a world than machines: radios, and programs that ask a RIC from outside. The world's one
 //! heap says when it is their turn.
+use crate::host::Kind;
 use crate::machine::Machine;
 use crate::party::PartyId;
 use crate::world::{Happening, World};
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
 use ranlab_e2::ric::{NorthboundReply, Ric};
+use ranlab_e2::xapp::{Xapp, XappEvent};
 use std::time::Duration;
 
 /// What happened last.
@@ -74,6 +76,21 @@ impl World {
     /// What RICs have answered to requests from outside since this was last asked.
     pub fn take_replies(&mut self) -> Vec<(PartyId, NorthboundReply)> {
         std::mem::take(&mut self.replies)
+    }
+
+    /// What [clients](Self::client) were told since this was last asked, in its order; to be asked after each
+    /// [`step`](Self::step).
+    pub fn take_heard(&mut self) -> Vec<(PartyId, XappEvent)> {
+        std::mem::take(&mut self.heard)
+    }
+
+    /// Looks at a [client](Self::client); `None`: it is dead, or none.
+    pub fn look_at_client(&self, party: PartyId) -> Option<&Xapp> {
+        let host = self.hosts.get(party.0)?;
+        match (&host.kind, &host.machine) {
+            (Kind::Client(_), Some(Machine::Xapp(machine))) => Some(machine),
+            _ => None,
+        }
     }
 
     /// Says something in the trace.

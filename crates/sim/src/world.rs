@@ -11,6 +11,7 @@ use crate::party::PartyId;
 use crate::steps::Step;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ConnId, NorthboundReply, RicInput};
+use ranlab_e2::xapp::XappEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -68,6 +69,7 @@ pub struct World {
     trace: Option<Tracer>,
     pub(crate) trace_pdus: bool,
     pub(crate) replies: Vec<(PartyId, NorthboundReply)>,
+    pub(crate) heard: Vec<(PartyId, XappEvent)>,
 }
 
 impl World {
@@ -88,6 +90,7 @@ impl World {
             trace: None,
             trace_pdus: true,
             replies: Vec::new(),
+            heard: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, AgentConfig};
 use ranlab_e2::ric::*;
+use ranlab_e2::xapp::{Xapp, XappConfig, XappEvent};
 use ranlab_sim::*;
 use ranlab_wire::e2ap::*;
 use std::cell::Cell;
@@ -154,4 +155,33 @@ fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
     lab.world.plan(lab.world.now(), Fault::Freeze(agent, SECOND));
     lab.pass(MS);
     assert_eq!(lab.world.frozen_until(agent), Some(lab.world.now() + (SECOND - MS)));
+}
+
+/// An xApp whose reports nobody judges: they are there to be taken, once, and it lives through what goes wrong.
+#[test]
+fn what_a_client_hears_is_for_who_composes() {
+    let mut lab = lab();
+    let client = lab.world.client("client", |_, life| {
+        let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.seed = life.into()));
+        xapp.subscribe_all(OID, trigger(100, 7), vec![ActionToBeSetup::report(0)]).unwrap();
+        xapp
+    });
+    lab.pass(SECOND);
+    let heard = lab.world.take_heard();
+    assert!(heard.iter().all(|(party, _)| *party == client));
+    assert!(heard.iter().any(|(_, event)| matches!(event, XappEvent::Ready { .. })), "{heard:?}");
+    let reports = |heard: &[(PartyId, XappEvent)]| {
+        heard.iter().filter(|(_, event)| matches!(event, XappEvent::Indication { .. })).count()
+    };
+    assert!((8..=10).contains(&reports(&heard)), "{heard:?}");
+    assert!(lab.world.take_heard().is_empty());
+    assert_eq!(lab.world.look_at_client(client).unwrap().subscriptions().0, 1);
+    assert!(lab.world.look_at_client(lab.agent).is_none());
+    lab.world.plan(lab.world.now(), Fault::Crash { party: lab.ric, polite: true, away: SECOND });
+    lab.pass(SECOND);
+    let lost = lab.world.take_heard();
+    assert!(lost.iter().any(|(_, event)| matches!(event, XappEvent::Disconnected { .. })), "{lost:?}");
+    assert!(reports(&lost) <= 1);
+    lab.pass(10 * SECOND);
+    assert!(reports(&lab.world.take_heard()) > 20);
 }

@@ -299,6 +299,7 @@ pub(super) fn prose(text: &str) -> String {
     text.split('`').enumerate().map(part).collect()
 }
 
-pub(super) fn escape(text: &str) -> String {
+/// Text as it stands in a page, between tags or in an attribute.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

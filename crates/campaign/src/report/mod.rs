@@ -23,7 +23,7 @@ use crate::results::Results;
 pub use build::figures;
 pub use draw::{DrawError, png, svg};
 pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
-pub use html::{Context, html};
+pub use html::{Context, escape, html};
 
 /// Files of a written report.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -169,7 +169,7 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
 }
 
 /// Judges, draws and writes.
-pub(super) fn report(
+pub(crate) fn report(
     results: &Results,
     command: String,
     folder: &Path,

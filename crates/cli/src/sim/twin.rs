@@ -1,6 +1,6 @@
 //! `ranlab sim --without`: what an xApp or a controller is worth.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
@@ -8,7 +8,7 @@ use ranlab_rigs::virtual_time::Without;
 use ranlab_rigs::virtual_time::twin::{Difference, InWorld, Pair, Told, differences, pair, spreads};
 use serde_json::json;
 
-use super::{Job, Record};
+use super::{Job, Record, page};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -16,7 +16,13 @@ use crate::output::{Format, Output};
 const SHOWN_MAX: usize = 60;
 
 /// Each seed twice.
-pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: Format) -> Result<(), Failure> {
+pub(super) fn run(
+    job: &Job,
+    name: &str,
+    mut record: Option<Record>,
+    out: Option<&Path>,
+    format: Format,
+) -> Result<(), Failure> {
     let mut left_out = BTreeMap::new();
     // A point of an axis may lack what others have; one at least must have it.
     let mut why = String::new();
@@ -56,19 +62,20 @@ pub(super) fn run(job: &Job, name: &str, mut record: Option<Record>, format: For
             }
         }
     })?;
-    tell(job, name, pairs, &Record::write(record.as_ref())?, format)
+    let files = Record::write(record.as_ref())?;
+    tell(job, name, pairs, (files, out), format)
 }
 
 fn tell(
     job: &Job,
     name: &str,
     pairs: BTreeMap<usize, Vec<(u64, Pair)>>,
-    files: &[PathBuf],
+    (mut files, out): (Vec<PathBuf>, Option<&Path>),
     format: Format,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     output.text(format_args!("{}: with {name} minus without, seed by seed", job.scenario.title))?;
-    let mut points = Vec::new();
+    let (mut points, mut all) = (Vec::new(), Vec::new());
     for (index, seeds) in pairs {
         let (seeds, pairs): (Vec<u64>, Vec<Pair>) = seeds.into_iter().unzip();
         let found = differences(&pairs, job.scenario.measure.confidence);
@@ -101,6 +108,7 @@ fn tell(
                 run["seed"], run["digests"][0], run["digests"][1]
             ))?;
         }
+        all.push((point.label(), pairs.len(), found.clone()));
         points.push(json!({
             "point": index,
             "axes": point.axes.iter().map(|(path, value)| (path.clone(), value.to_json())).collect::<serde_json::Map<_, _>>(),
@@ -109,25 +117,37 @@ fn tell(
             "runs": runs,
         }));
     }
-    files.iter().try_for_each(|file| output.text(format_args!("table    {}", file.display())))?;
-    output.finish(&json!({ "virtual": true, "without": name, "tables": files, "points": points }))
+    if let Some(folder) = out {
+        let seeds = all.first().map_or(0, |(_, seeds, _)| *seeds);
+        let command = format!("{} --without {name} --seeds {seeds}", job.command);
+        files.extend(page::write(folder, &job.scenario, (name, &command), &all)?);
+    }
+    super::tell_files(&mut output, &files)?;
+    let (tables, report) = (super::tables_of(&files), super::report_of(&files));
+    output.finish(&json!({
+        "virtual": true, "without": name, "tables": tables, "report": report, "points": points,
+    }))
 }
 
 fn line(it: &Difference) -> String {
     let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
-    let told = match it.told {
+    let (who, kpi, told) = (who(it), &it.of.kpi, told(it.told));
+    let (without, with, mean) = (short(it.without), short(it.with), short(it.summary.mean));
+    format!("  {who} {kpi:<18} {without} -> {with}: {mean}{half}  {told}")
+}
+
+/// What that is, in a word.
+pub(super) fn told(told: Told) -> &'static str {
+    match told {
         Told::Gains => "gains",
         Told::Pays => "pays",
         Told::Same => "the same",
         Told::Unclear => "unclear",
-    };
+    }
+}
+
+/// Whose number it is.
+pub(super) fn who(it: &Difference) -> String {
     let station = if it.of.station > 1 { format!("station {} ", it.of.station) } else { String::new() };
-    format!(
-        "  {station}UE {} {:<18} {} -> {}: {}{half}  {told}",
-        it.of.ue,
-        it.of.kpi,
-        short(it.without),
-        short(it.with),
-        short(it.summary.mean)
-    )
+    format!("{station}UE {}", it.of.ue)
 }

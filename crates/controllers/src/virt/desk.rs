@@ -262,7 +262,7 @@ impl State {
             if is_carrier { station.part == *part } else { station.part.base_station() == base }
         };
         for station in self.stations.values_mut().filter(its) {
-            station.stats.insert(oid, message.clone());
+            station.keep(oid, message.clone());
         }
     }
 

@@ -45,23 +45,23 @@ pub(super) fn all(desk: &Desk, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFu
     vec![
         (slice::function(face.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
         (rrc::function(face.clone()), e2sm::rrc::DEFAULT_FUNCTION_ID),
-        statistics(&mac::Mac, |message, ues, out| keep::<mac::MacUe>(message, ues, |ue| ue.rnti, out)),
-        statistics(&rlc::Rlc, |message, ues, out| keep::<rlc::RlcBearer>(message, ues, |it| it.rnti, out)),
-        statistics(&pdcp::Pdcp, |message, ues, out| {
-            keep::<pdcp::PdcpBearer>(message, ues, |it| it.rnti, out)
+        statistics(&mac::Mac, |message, its, out| keep::<mac::MacUe>(message, its, |ue| ue.rnti, out)),
+        statistics(&rlc::Rlc, |message, its, out| keep::<rlc::RlcBearer>(message, its, |it| it.rnti, out)),
+        statistics(&pdcp::Pdcp, |message, its, out| {
+            keep::<pdcp::PdcpBearer>(message, its, |it| it.rnti, out)
         }),
-        statistics(&gtp::Gtp, |message, ues, out| keep::<gtp::GtpTunnel>(message, ues, |it| it.rnti, out)),
+        statistics(&gtp::Gtp, |message, its, out| keep::<gtp::GtpTunnel>(message, its, |it| it.rnti, out)),
     ]
 }
 
-/// Appends what of a message is about these UEs.
-type Keep = fn(&[u8], UeFilter<'_>, &mut Vec<u8>);
+/// Appends what of a message is about the UEs of which this says so.
+type Keep = fn(&[u8], &dyn Fn(u32) -> bool, &mut Vec<u8>);
 
-fn keep<E: PlainElement>(message: &[u8], ues: UeFilter<'_>, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {
-    let Ok(view) = PlainView::<E>::new(message) else { return };
-    let its: Vec<E> = view.iter().filter(|it| ues.contains(UeId(rnti(it).into()))).collect();
-    // A Vec grows, so there is always room.
-    let _ = encode_list(out, its, view.tstamp_us());
+fn keep<E: PlainElement>(message: &[u8], its: &dyn Fn(u32) -> bool, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {
+    let view = PlainView::<E>::new(message);
+    let its: Vec<E> = view.iter().flat_map(PlainView::iter).filter(|it| its(rnti(it))).collect();
+    // A Vec grows, so there is always room. Of what was no message nobody is told.
+    let _ = encode_list(out, its, view.map_or(0, |view| view.tstamp_us()));
 }
 
 /// A statistics model as the operator sees it: what the base station said last, of its own UEs.
@@ -74,9 +74,11 @@ struct Statistics {
 impl StatsSource for Statistics {
     fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
         let state = self.face.0.state();
-        let last = state.of(self.face.1).and_then(|(station, _)| station.stats.get(self.oid.as_str()));
-        match last {
-            Some(message) => (self.keep)(message, ues, out),
+        match state.of(self.face.1).and_then(|(station, _)| station.said(&self.oid)) {
+            Some((message, is_later)) => {
+                let its = |rnti: u32| ues.contains(UeId(rnti.into())) && !is_later(rnti);
+                (self.keep)(message, &its, out);
+            }
             // Nothing was said yet: nobody is there.
             None => drop(encode_list(out, std::iter::empty::<mac::MacUe>(), 0)),
         }

@@ -79,7 +79,8 @@ impl Lease {
     /// Its slices at the base station, if its configuration can be: a share is scaled by its own, a rate stays and its
     /// reference is scaled by the inverse, so that no configuration reserves more than its share. Rounding is to its
     /// disadvantage, by at most one part per million a slice. With sharing, what of its share they leave is added to those
-    /// that have shares.
+    /// that have shares; where none has, it is kept in a slice without UEs, [the one](Self::whole) of its share as a whole.
+    /// So what an operator leaves is never another one's reservation, not even where operators have operators.
     ///
     /// # Errors
     /// It cannot be: why, in the operator's terms.
@@ -110,8 +111,16 @@ impl Lease {
             return refuse(Reason::Overcommitted, "the slices would reserve more than 100 %");
         };
         let mut slices = reserved.slices;
-        if sharing {
-            keep(&mut slices, left);
+        if !sharing {
+            return Ok(slices);
+        }
+        let left = u32::try_from(keep(&mut slices, left)).unwrap_or_default();
+        if left > 0 && !slices.is_empty() {
+            if slices.len() == self.slices {
+                let what = format!("at most {} slices, where all are of rates", self.slices - 1);
+                return refuse(Reason::TooMany, what);
+            }
+            slices.push(Slice { parameters: SliceParameters::Capacity(left), ..self.whole("left") });
         }
         Ok(slices)
     }
@@ -139,19 +148,23 @@ impl Lease {
 
 /// What an operator's slices reserve not goes to them, in proportion to their shares, as on a carrier of its own where idle
 /// resources go round. Else it would go round among all operators: one that makes a first, small slice would lose most of
-/// its share to the others.
-fn keep(slices: &mut [Slice], left_ppm: u64) {
+/// its share to the others. What is left if none has a share.
+fn keep(slices: &mut [Slice], left_ppm: u64) -> u64 {
     let share = |slice: &Slice| match slice.parameters {
         SliceParameters::Capacity(ppm) => u64::from(ppm),
         _ => 0,
     };
     let all: u64 = slices.iter().map(share).sum();
+    if all == 0 {
+        return left_ppm;
+    }
     for slice in slices {
         if let SliceParameters::Capacity(ppm) = &mut slice.parameters {
             // At most the whole.
-            *ppm += u32::try_from(left_ppm * u64::from(*ppm) / all.max(1)).unwrap_or_default();
+            *ppm += u32::try_from(left_ppm * u64::from(*ppm) / all).unwrap_or_default();
         }
     }
+    0
 }
 
 #[cfg(test)]
@@ -183,6 +196,15 @@ mod tests {
         let outer = lease(500_000).outer(&set(&[rate(5_000, 50_000)]), true, 50).unwrap();
         assert_eq!(outer[0].parameters, rate(5_000, 100_000));
         assert_eq!((outer[0].id, outer[0].scheduler), (12, UeScheduler::RoundRobin));
+        // What that leaves is nobody else's reservation.
+        let left = |ppm| SliceParameters::Capacity(ppm);
+        assert_eq!((outer[1].id, outer[1].parameters.clone(), outer.len()), (11, left(450_000), 2));
+        // But it takes a slice, and there are seven.
+        let rates = |count| set(&vec![rate(1, 50_000); count]);
+        assert_eq!(lease(500_000).outer(&rates(6), true, 50).unwrap().len(), 7);
+        assert_eq!(lease(500_000).outer(&rates(7), true, 50).unwrap_err().reason, Reason::TooMany);
+        let alone = SliceSet { sharing: false, ..rates(7) };
+        assert_eq!(lease(500_000).outer(&alone, false, 50).unwrap().len(), 7);
     }
 
     #[test]

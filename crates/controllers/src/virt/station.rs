@@ -135,6 +135,9 @@ pub(super) struct Station {
     pub(super) report: Option<SliceIndication>,
     /// What it said last in each statistics model.
     pub(super) stats: BTreeMap<&'static str, Bytes>,
+    /// UEs that came after that was said, by model: what it says under such a number is about another UE, perhaps of
+    /// another operator.
+    later: BTreeMap<&'static str, BTreeSet<u16>>,
     /// Of each operator.
     pub(super) views: Vec<View>,
     under_way: Option<UnderWay>,
@@ -144,14 +147,18 @@ pub(super) struct Station {
     pub(super) refused: Option<String>,
 }
 
-/// The slice for those who are nobody's subscribers: it reserves what rounds to nothing, and has what all others leave.
-fn nobodys() -> Slice {
-    let rate = RateReservation { reserved_kbps: 1, reference_kbps: u32::MAX };
+/// The slice for those who are nobody's subscribers: it reserves what is agreed with nobody, which else would be added to
+/// what operators have; where that is nothing, what rounds to nothing.
+fn nobodys(left_ppm: u32) -> Slice {
+    let next_to_nothing = RateReservation { reserved_kbps: 1, reference_kbps: u32::MAX };
     Slice {
         id: NOBODYS_ID,
         label: "nobody's".to_owned(),
         scheduler: UeScheduler::ProportionalFair,
-        parameters: SliceParameters::Rate(rate),
+        parameters: match left_ppm {
+            0 => SliceParameters::Rate(next_to_nothing),
+            some => SliceParameters::Capacity(some),
+        },
     }
 }
 
@@ -165,6 +172,7 @@ impl Station {
             up: false,
             report: None,
             stats: BTreeMap::new(),
+            later: BTreeMap::new(),
             views: tenants.leases.iter().map(|_| View::new(tenants.sharing)).collect(),
             under_way: None,
             turn: 0,
@@ -187,6 +195,7 @@ impl Station {
         self.up = false;
         self.report = None;
         self.stats.clear();
+        self.later.clear();
         if let Some(UnderWay { by: Some((tenant, order, _)), .. }) = self.under_way.take() {
             self.views[tenant].orders.push_front(order);
         }
@@ -199,7 +208,7 @@ impl Station {
 
     /// How the carrier should be shared, if the operator `with` had this configuration.
     fn wanted(&self, tenants: &Tenants, with: Option<(usize, &SliceSet)>) -> Result<SliceSet, Refusal> {
-        let mut slices = vec![nobodys()];
+        let mut slices = vec![nobodys(tenants.left_ppm)];
         for (tenant, (lease, view)) in tenants.leases.iter().zip(&self.views).enumerate() {
             let set = with.filter(|(of, _)| *of == tenant).map_or(&view.set, |(_, set)| set);
             if set.slices.is_empty() {
@@ -347,8 +356,27 @@ impl Station {
         }
     }
 
+    /// Takes a statistics message in.
+    pub(super) fn keep(&mut self, oid: &'static str, message: Bytes) {
+        self.stats.insert(oid, message);
+        self.later.remove(oid);
+    }
+
+    /// What it said last in a statistics model, and of which UEs that tells nothing yet.
+    pub(super) fn said(&self, oid: &str) -> Option<(&Bytes, impl Fn(u32) -> bool)> {
+        let later = self.later.get(oid);
+        let is_later = move |rnti| later.is_some_and(|all| all.iter().any(|it| u32::from(*it) == rnti));
+        self.stats.get(oid).map(|message| (message, is_later))
+    }
+
     /// Whose UE came or changed: it is this operator's, or nobody's.
     pub(super) fn hear(&mut self, tenant: Option<usize>, event: &RrcEvent) {
+        let known = tenant.is_some_and(|it| self.views[it].ues.contains_key(&event.rnti));
+        if event.change == RrcChange::Attach || !known {
+            for oid in self.stats.keys() {
+                self.later.entry(oid).or_default().insert(event.rnti);
+            }
+        }
         for (n, view) in self.views.iter_mut().enumerate() {
             if tenant == Some(n) {
                 view.hear(event.clone());

@@ -76,6 +76,8 @@ pub(super) struct Tenants {
     pub(super) leases: Vec<Lease>,
     subscribers: Vec<Vec<(String, Choice)>>,
     pub(super) sharing: bool,
+    /// What is agreed with nobody, parts per million.
+    pub(super) left_ppm: u32,
 }
 
 impl Tenants {
@@ -88,9 +90,9 @@ impl Tenants {
         {
             return Err(VirtError::Twice(twice.name.clone()));
         }
-        if tenants.iter().map(|it| u64::from(it.share_ppm)).sum::<u64>() > u64::from(WHOLE_PPM) {
-            return Err(VirtError::Overcommitted);
-        }
+        let agreed = tenants.iter().try_fold(0, |sum: u32, it| sum.checked_add(it.share_ppm));
+        let left_ppm =
+            agreed.and_then(|agreed| WHOLE_PPM.checked_sub(agreed)).ok_or(VirtError::Overcommitted)?;
         // TENANTS_MAX is small. One id besides the operator's own is for its share as a whole, and 0 is nobody's.
         let count = tenants.len() as u16;
         let ids_max = u16::MAX / count - 1;
@@ -109,6 +111,7 @@ impl Tenants {
             leases: (0..).zip(tenants).map(lease).collect(),
             subscribers: tenants.iter().map(|it| it.subscribers.clone()).collect(),
             sharing,
+            left_ppm,
         })
     }
 

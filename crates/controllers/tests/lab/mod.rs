@@ -119,6 +119,15 @@ impl Lab {
     }
 
     pub(crate) fn station(&mut self, id: GlobalE2NodeId) -> usize {
+        self.station_with(id, |_, _| ())
+    }
+
+    /// A base station that offers more than its mock.
+    pub(crate) fn station_with(
+        &mut self,
+        id: GlobalE2NodeId,
+        more: impl FnOnce(&mut Agent, &MockCell),
+    ) -> usize {
         let component = ComponentConfigItem {
             interface: ComponentInterfaceType::Ng,
             id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
@@ -127,6 +136,7 @@ impl Lab {
         let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
         let cell = MockCell::default();
         cell.register(&mut agent);
+        more(&mut agent, &cell);
         self.adopt(agent, cell, id)
     }
 

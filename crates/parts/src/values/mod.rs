@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ranlab_sdk::Bytes;
 use ranlab_sdk::XappHandle;
-use ranlab_sdk::e2::xapp::XappEvent;
+use ranlab_sdk::e2::xapp::{Xapp, XappEvent};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem};
 use ranlab_sdk::wire::e2sm::{Column, Encoding, Model, RowKey, SmError, Table, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -28,6 +28,14 @@ const REPORT_BYTES: usize = 256 << 10;
 
 /// Which of the models.
 type ModelIndex = usize;
+
+/// What a base station offers, if it is known.
+pub(crate) type FunctionsOf<'a> = dyn Fn(&GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> + 'a;
+
+/// What an xApp knows that a base station offers.
+pub(crate) fn functions_of(xapp: &Xapp, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> {
+    xapp.node(node).map(|info| info.functions.clone())
+}
 
 /// The latest values that an xApp heard.
 pub struct Values {
@@ -89,9 +97,18 @@ impl Values {
 
     /// Takes an event of an xApp. A report comes back, to be recorded or streamed.
     pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<Heard<'a>> {
+        self.take_of(&|node| xapp.read(|xapp| functions_of(xapp, node)), event)
+    }
+
+    /// As [`take`](Self::take), where something else than the SDK says what a base station offers.
+    pub(crate) fn take_of<'a>(
+        &'a mut self,
+        functions: &FunctionsOf<'_>,
+        event: &'a XappEvent,
+    ) -> Option<Heard<'a>> {
         match event {
             XappEvent::NodeAdded { node } | XappEvent::NodeChanged { node } => {
-                self.ask(xapp, node);
+                self.ask(functions, node);
                 None
             }
             XappEvent::NodeRemoved { node } => {
@@ -101,7 +118,7 @@ impl Values {
             XappEvent::Indication { node, indication, .. } => {
                 // Of many nodes that come at once some events may be dropped, of which this one tells.
                 if !self.functions.contains_key(node) {
-                    self.ask(xapp, node);
+                    self.ask(functions, node);
                 }
                 self.hear(*node, indication.function, &indication.header, &indication.message)
             }
@@ -109,8 +126,8 @@ impl Values {
         }
     }
 
-    fn ask(&mut self, xapp: &XappHandle, node: &GlobalE2NodeId) {
-        if let Some(functions) = xapp.read(|xapp| xapp.node(node).map(|info| info.functions.clone())) {
+    fn ask(&mut self, functions: &FunctionsOf<'_>, node: &GlobalE2NodeId) {
+        if let Some(functions) = functions(node) {
             self.learn(*node, &functions);
         }
     }

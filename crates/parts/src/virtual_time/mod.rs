@@ -1,4 +1,4 @@
-//! A whole network in virtual time: RIC, controller, base stations with radios, xApps over REST and a local bus in one
+//! A whole network in virtual time: RIC, controller, base stations with radios, xApps over REST and E42, a local bus in one
 //! thread, from the configs that bring the same parts up on sockets. No clock and no chance but the seed's: the same cast
 //! gives the same [`Network::digest`] in any process.
 //!
@@ -9,6 +9,7 @@
 //! base stations (pass, tell)          programs (RestXapp): requests, answers and messages take a link's latency
 //! ```
 
+mod clients;
 mod controllers;
 mod faults;
 mod programs;
@@ -25,9 +26,11 @@ use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 
 use crate::worker::Trouble;
 use crate::{FleetPart, Part, rig, sut};
+use clients::Clients;
 use controllers::Controller;
 use programs::{Programs, Turn};
 
+pub use clients::Heard;
 pub use faults::{FaultPlan, Target};
 pub use programs::Control;
 
@@ -43,7 +46,7 @@ pub struct Cast {
     pub controllers: Vec<(String, Part)>,
     /// Base stations, each with a radio, and the RIC that they connect to.
     pub fleets: Vec<(FleetPart, String)>,
-    /// xApps over a controller's REST, by name, and at which RIC. They start with [`Network::start_xapps`].
+    /// xApps over a controller's REST or a RIC's E42, by name, and at which RIC. They start with [`Network::start_xapps`].
     pub xapps: Vec<(String, Part, String)>,
     /// How long a message takes from one to another.
     pub latency: Duration,
@@ -105,6 +108,7 @@ pub struct Network {
     controllers: Vec<Controller>,
     stations: Vec<Station>,
     programs: Programs,
+    clients: Clients,
 }
 
 impl Network {
@@ -135,7 +139,8 @@ impl Network {
         }
         let seats: Vec<_> = controllers.iter().map(|it| (it.name.as_str(), it.ric)).collect();
         let programs = Programs::new(&cast.xapps, cast.latency, &seats)?;
-        let mut network = Self { world, controllers, stations: Vec::new(), programs };
+        let clients = Clients::new(cast.xapps.iter())?;
+        let mut network = Self { world, controllers, stations: Vec::new(), programs, clients };
         network.world.call_at(Time::ZERO + RADIO_TICK, TICK);
         for (fleet, ric) in &cast.fleets {
             network.settle(fleet, ric)?;
@@ -252,6 +257,7 @@ impl Network {
 
     /// Carries what controllers said, and does what they want done.
     fn carry(&mut self) {
+        self.clients.hear(&mut self.world);
         for (_, reply) in self.world.take_replies() {
             self.programs.replied(&mut self.world, reply);
         }
@@ -306,6 +312,7 @@ impl Network {
     /// Starts the xApps.
     pub fn start_xapps(&mut self) {
         self.programs.start(&mut self.world);
+        self.clients.start(&mut self.world);
     }
 
     /// Plans what shall go wrong, counted from now.
@@ -326,6 +333,12 @@ impl Network {
     /// A window begins.
     pub fn begin(&mut self) {
         self.cells().for_each(|mut radio| radio.begin());
+        self.clients.begin(&self.world);
+    }
+
+    /// What xApps over E42 heard since then.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.clients.heard(&self.world)
     }
 
     /// What happened at each radio since then; `busy`: how long that took.
@@ -372,7 +385,8 @@ impl Network {
     /// # Errors
     /// One could not go on.
     pub fn check(&self) -> Result<(), Trouble> {
-        self.programs.check()
+        self.programs.check()?;
+        self.clients.check()
     }
 
     /// FNV-1a over every message that was delivered and over what each radio carried.

@@ -86,11 +86,13 @@ pub(super) struct Programs {
     open: BTreeMap<u64, usize>,
 }
 
-fn machine(part: &Part) -> Result<Box<dyn RestXapp>, Trouble> {
+/// Its machine; `None`: it is over E42, and a party of the world.
+fn machine(part: &Part) -> Result<Option<Box<dyn RestXapp>>, Trouble> {
     Ok(match part {
-        Part::SliceXapp(part) => Box::new(Slicer::new(part)?),
-        Part::TrafficXapp(part) => Box::new(Helper::new(part)?),
-        other => return Err(refused(other, "xApp", "`slice_xapp` or `traffic_xapp`")),
+        Part::SliceXapp(part) => Some(Box::new(Slicer::new(part)?)),
+        Part::TrafficXapp(part) => Some(Box::new(Helper::new(part)?)),
+        Part::Monitor(_) => None,
+        other => return Err(refused(other, "xApp", "`slice_xapp`, `traffic_xapp` or `monitor`")),
     })
 }
 
@@ -108,18 +110,20 @@ impl Programs {
     ) -> Result<Self, Trouble> {
         let program = |(name, part, ric): &(String, Part, String)| {
             let at = rics.iter().position(|(known, _)| known == ric);
-            Ok(Program {
+            let at = at.ok_or_else(|| rig(format!("{name} is at a RIC {ric} that is not there")))?;
+            Ok(machine(part)?.map(|machine| Program {
                 name: name.clone(),
-                at: at.ok_or_else(|| rig(format!("{name} is at a RIC {ric} that is not there")))?,
-                machine: machine(part)?,
+                at,
+                machine,
                 begun: None,
                 asking: None,
                 inbox: VecDeque::new(),
                 missed: 0,
                 ended: None,
-            })
+            }))
         };
-        let all = xapps.iter().map(program).collect::<Result<_, Trouble>>()?;
+        let all =
+            xapps.iter().filter_map(|xapp| program(xapp).transpose()).collect::<Result<_, Trouble>>()?;
         Ok(Self {
             all,
             latency,

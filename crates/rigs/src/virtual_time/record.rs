@@ -49,13 +49,13 @@ fn periods(kept: &Kept) -> Vec<Period> {
     pairs.map(one).collect()
 }
 
-/// Mean throughput and backlog of a UE over some periods; `None`: it was in none of them.
-fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: Who) -> [Option<f64>; 2] {
+/// Mean throughput, PRBs and backlog of a UE over some periods; `None`: it was in none of them.
+fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: Who) -> [Option<f64>; 3] {
     let there: Vec<&Did> = periods.filter_map(|(_, ues)| ues.get(&who)).collect();
     let mean = |of: fn(&Did) -> f64| {
         (!there.is_empty()).then(|| there.iter().map(|did| of(did)).sum::<f64>() / there.len() as f64)
     };
-    [mean(|did| did.mbps), mean(|did| did.backlog_bytes as f64)]
+    [mean(|did| did.mbps), mean(|did| did.prbs as f64), mean(|did| did.backlog_bytes as f64)]
 }
 
 fn put_int(column: &mut Column, number: Option<impl TryInto<i64>>) {
@@ -94,7 +94,7 @@ const STATES: [(&str, Column); 11] = [
     ("prbs", INT),
     ("backlog_bytes", INT),
 ];
-const CONTROLS: [(&str, Column); 17] = [
+const CONTROLS: [(&str, Column); 20] = [
     ("point", INT),
     ("seed", TEXT),
     ("control", INT),
@@ -109,6 +109,9 @@ const CONTROLS: [(&str, Column); 17] = [
     ("mbps_before", FLOAT),
     ("mbps_after", FLOAT),
     ("mbps_without", FLOAT),
+    ("prbs_before", FLOAT),
+    ("prbs_after", FLOAT),
+    ("prbs_without", FLOAT),
     ("backlog_bytes_before", FLOAT),
     ("backlog_bytes_after", FLOAT),
     ("backlog_bytes_without", FLOAT),
@@ -195,7 +198,7 @@ impl Tables {
             next(&mut |c| put_text(c, control.refused.as_deref()));
             next(&mut |c| put_int(c, Some(who.0)));
             next(&mut |c| put_int(c, Some(who.1)));
-            for kpi in 0..2 {
+            for kpi in 0..before.len() {
                 for mean in [before[kpi], after[kpi], without[kpi]] {
                     next(&mut |c| put_float(c, mean));
                 }

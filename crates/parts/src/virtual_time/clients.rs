@@ -1,0 +1,105 @@
+//! xApps over E42 in virtual time: parties like agents and RICs, whose messages take a link and share what goes wrong with it.
+
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::xapp::{Xapp, XappConfig};
+use ranlab_sim::{PartyId, World};
+
+use super::name_of;
+use crate::monitor::Counted;
+use crate::values::{Values, functions_of};
+use crate::worker::Trouble;
+use crate::{MonitorPart, MonitorReport, Part, rig, sut};
+
+/// What an xApp over E42 heard in the window.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The xApp.
+    pub name: String,
+    /// In sum; indications and their ages since the window's begin, gaps since its own.
+    pub report: MonitorReport,
+    /// How often each age of statistics was counted, us.
+    pub ages_us: Vec<(u64, u64)>,
+}
+
+struct Client {
+    name: String,
+    part: MonitorPart,
+    /// The RIC's name.
+    ric: String,
+    party: Option<PartyId>,
+    counted: Counted,
+    lost_at_begin: u64,
+}
+
+/// The xApps over E42.
+#[derive(Default)]
+pub(super) struct Clients(Vec<Client>);
+
+impl Clients {
+    /// Those of the xApps that are over E42; they start later.
+    pub(super) fn new<'a>(xapps: impl Iterator<Item = &'a (String, Part, String)>) -> Result<Self, Trouble> {
+        let client = |(name, part, ric): &(String, Part, String)| {
+            let Part::Monitor(part) = part else { return Ok(None) };
+            if part.at_most.is_some() {
+                let why = format!(
+                    "`at_most` of part `{}`: nobody reads slowly",
+                    name_of(&Part::Monitor(part.clone()))
+                );
+                return Err(rig(format!("{why} in virtual time; a fault `slow:agent:…` is a slow peer")));
+            }
+            // What cannot be is told here; each life's is as this one.
+            part.machine(ric, 0)?;
+            let counted = Counted::new(part, Values::passing(&part.models()?), None)?;
+            let (name, part, ric) = (name.clone(), part.clone(), ric.clone());
+            Ok(Some(Client { name, part, ric, party: None, counted, lost_at_begin: 0 }))
+        };
+        Ok(Self(xapps.filter_map(|xapp| client(xapp).transpose()).collect::<Result<_, Trouble>>()?))
+    }
+
+    pub(super) fn start(&mut self, world: &mut World) {
+        for client in &mut self.0 {
+            let (part, ric) = (client.part.clone(), client.ric.clone());
+            let make = move |_: Time, life| {
+                // It could be made before, so that it can.
+                part.machine(&ric, life).unwrap_or_else(|_| Xapp::new(XappConfig::new(ric.clone())))
+            };
+            client.party = Some(world.client(&client.name, make));
+        }
+    }
+
+    /// Counts what they were told.
+    pub(super) fn hear(&mut self, world: &mut World) {
+        for (party, event) in world.take_heard() {
+            let Some(client) = self.0.iter_mut().find(|it| it.party == Some(party)) else { continue };
+            let now_us = i64::try_from(world.now().as_nanos() / 1_000).unwrap_or(i64::MAX);
+            let functions = |node: &_| functions_of(world.look_at_client(party)?, node);
+            client.counted.take(&functions, &event, || now_us);
+        }
+    }
+
+    /// A window begins.
+    pub(super) fn begin(&mut self, world: &World) {
+        for client in &mut self.0 {
+            client.counted.begin();
+            let lost = client.party.and_then(|it| world.look_at_client(it)?.lost_total());
+            client.lost_at_begin = lost.unwrap_or(0);
+        }
+    }
+
+    pub(super) fn heard(&self, world: &World) -> Vec<Heard> {
+        let one = |client: &Client| {
+            let mut report = client.counted.report(world.look_at_client(client.party?)?);
+            report.lost = report.lost.map(|lost| lost.saturating_sub(client.lost_at_begin));
+            Some(Heard { name: client.name.clone(), report, ages_us: client.counted.ages() })
+        };
+        self.0.iter().filter_map(one).collect()
+    }
+
+    /// One that was started and never set up.
+    pub(super) fn check(&self) -> Result<(), Trouble> {
+        match self.0.iter().find(|it| it.party.is_some() && !it.counted.has_joined()) {
+            Some(client) => Err(sut(format!("{} was never set up at {}", client.name, client.ric))),
+            None => Ok(()),
+        }
+    }
+}
