@@ -49,7 +49,7 @@ impl Clients {
             }
             // What cannot be is told here; each life's is as this one.
             part.machine(ric, 0)?;
-            let counted = Counted::new(part, Values::passing(&part.models()?), None)?;
+            let counted = Counted::new(part, Values::passing(&part.models()?, part.sm_encoding), None)?;
             let (name, part, ric) = (name.clone(), part.clone(), ric.clone());
             Ok(Some(Client { name, part, ric, party: None, counted, lost_at_begin: 0 }))
         };
