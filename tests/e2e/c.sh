@@ -35,11 +35,14 @@ grep -q '^gnb 505.01 7  ue 1 ' kpm.txt
 for _ in 1 2 3; do
     read -r e2 e42 < <(python3 -c 'import socket
 s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-print(*(it.getsockname()[1] for it in s))')
+ports = [it.getsockname()[1] for it in s]
+[it.close() for it in s]
+print(*ports)')
     ./hello_ric "$e2" "$e42" 20 50 >c_ric.txt 2>c_ric.err &
     ric=$!
-    sleep 0.3
-    kill -0 "$ric" 2>/dev/null && break
+    # It listens for xApps last; who comes and goes does no harm.
+    until (exec 3<>"/dev/tcp/127.0.0.1/$e42") 2>/dev/null; do kill -0 "$ric" 2>/dev/null || continue 2; sleep 0.05; done
+    break
 done
 "$RANLAB" emulate --connect "tcp://127.0.0.1:$e2" --nodes 3 --ues 4 --sm hw,mac,rlc,pdcp --duration 15s --format json >emulate.txt 2>emulate.err &
 emulated=$!

@@ -154,10 +154,10 @@ fn reporting_asks_the_heap_for_nothing_after_the_set_up() {
     });
 }
 
-/// Of agents alone, and of an agent, a RIC and an xApp of one program that is tied together in memory.
+/// Of agents alone; of an agent, a RIC and an xApp of one program, tied together in memory; and every kind of node there is.
 #[test]
-fn misuse_is_answered_with_errors() {
-    for name in ["misuse", "pair"] {
+fn programs_that_are_their_own_network_find_no_fault() {
+    for name in ["misuse", "pair", "kinds"] {
         let source = build::manifest_dir().join(format!("tests/{name}.c"));
         let program = build::compile_with(name, &source, &build::SANITIZERS);
         let output = Command::new(program).output().unwrap();

@@ -33,7 +33,7 @@ for program in "$prefix/build/hello_agent" "$prefix/build/hello_shared" "$prefix
     LD_LIBRARY_PATH=$prefix/lib "$program" 127.0.0.1 1 1 2>"$prefix/said" && grep -q 'hello_agent: ok' "$prefix/said"
 done
 # Ports that nobody has just now: the RIC and the xApp meet there.
-read -r e2 e42 < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]; print(*(x.getsockname()[1] for x in s))')
+read -r e2 e42 < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]; ports = [x.getsockname()[1] for x in s]; [x.close() for x in s]; print(*ports)')
 export LD_LIBRARY_PATH=$prefix/lib
 "$prefix/build/hello_ric" "$e2" "$e42" 3 >/dev/null 2>"$prefix/said_ric" & ric=$!
 "$prefix/build/hello_xapp" 127.0.0.1 "$e42" 2 >/dev/null 2>"$prefix/said"
