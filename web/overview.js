@@ -90,7 +90,7 @@ export class Overview {
     tell(this.found, `${found.length} of ${all.length}${hidden > 0 ? `; ${hidden} more are only counted` : ""}`);
     this.nodes.element.classList.toggle("short", found.length < 14);
     this.nodes.element.style.height = found.length < 14 ? `${found.length * 36 + 40}px` : "";
-    this.nodes.fill(found);
+    this.nodes.fill(found, wanted ? "" : String(this.store.shape));
   }
 
   close() {
@@ -221,14 +221,14 @@ class Delays {
 
 /** @type {import("./table.js").Column<NodeRow>[]} */
 const NODE_COLUMNS = [
-  { name: "Base station", sort: (node) => node.id, cell: (node) => h("a", { href: nodeLink(node.id) }, node.id) },
+  { name: "Base station", fixed: true, sort: (node) => node.id, cell: (node) => h("a", { href: nodeLink(node.id) }, node.id) },
   { name: "State", sort: (node) => STATES[node.state], cell: (node) => h("span", { class: `state s${node.state}` }, STATES[node.state]) },
   { name: "Reports/s", number: true, sort: (node) => node.rate, cell: (node) => show(node.rate) },
   { name: "Delay", number: true, wide: true, sort: (node) => node.delay ?? -1, cell: (node) => show(node.delay, "us") },
   { name: "Subscr.", number: true, wide: true, sort: (node) => node.subscriptions, cell: (node) => show(node.subscriptions) },
   { name: "Requests", number: true, wide: true, sort: (node) => node.requests, cell: (node) => show(node.requests) },
   { name: "Queued", number: true, wide: true, sort: (node) => node.queued, cell: (node) => show(node.queued, "B") },
-  { name: "Models", wide: true, sort: (node) => node.models.join(), cell: (node) => node.models.join(", ") },
+  { name: "Models", wide: true, fixed: true, sort: (node) => node.models.join(), cell: (node) => node.models.join(", ") },
 ];
 
 /** @type {import("./table.js").Column<XappRow>[]} */

@@ -30,8 +30,8 @@ export class Store {
     this.log = [];
     /** Rates of all nodes together, by name. @type {Map<string, Track>} */
     this.tracks = new Map();
-    /** Changes with whatever is told. */
-    this.version = 0;
+    /** Changes with nodes that come and go. */
+    this.shape = 0;
   }
 
   clear() {
@@ -72,7 +72,7 @@ export class Store {
       this.delays.delete(key);
     }
     if (line.totals) this.total(line, now);
-    this.version += 1;
+    if (line.begin || line.new.length > 0 || line.gone.length > 0) this.shape += 1;
   }
 
   /** @param {any} line @param {number} now */

@@ -50,6 +50,7 @@ export function behind(get) {
  * @property {(row: R) => string | number} sort
  * @property {(row: R) => import("./dom.js").Child} cell
  * @property {boolean} [number]
+ * @property {boolean} [fixed] of a row it never changes: the order by it lasts as long as the rows
  * @property {boolean} [wide] left out where the window is narrow
  */
 
@@ -66,7 +67,8 @@ export class Long {
     this.down = false;
     /** @type {R[]} */
     this.rows = [];
-    this.first = -1;
+    /** Which rows in which order. */
+    this.version = "";
     /** @type {Map<string | number, {row: HTMLElement, cells: HTMLElement[]}>} */
     this.shown = new Map();
     this.head = h("div", { class: "tr head", role: "row", "aria-rowindex": 1 }, ...columns.map((column, n) => this.heading(column, n)));
@@ -88,12 +90,15 @@ export class Long {
   order(n) {
     this.down = this.by === n ? !this.down : this.columns[n].number === true;
     this.by = n;
+    this.version = "";
     this.fill(this.rows);
   }
 
-  /** @param {R[]} rows */
-  fill(rows) {
-    const { sort } = this.columns[this.by];
+  /** @param {R[]} rows @param {string} [version] the same for the same rows */
+  fill(rows, version = "") {
+    const { sort, fixed } = this.columns[this.by];
+    if (fixed && version !== "" && version === this.version) return this.show();
+    this.version = version;
     const sign = this.down ? -1 : 1;
     const keyed = rows.map((row) => ({ row, by: sort(row) }));
     keyed.sort((a, b) => {

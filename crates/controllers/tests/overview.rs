@@ -95,7 +95,7 @@ fn a_delay_is_told_by_the_clock_on_the_wall() {
     assert!(told[0]["delay_us"].is_null(), "no clock was set: {}", told[0]);
     let tstamp = told[0]["tstamp_us"].as_u64().unwrap();
     // The node's time stamps are of a clock of its own; the wall's is set 5 s ahead of it.
-    let base = tstamp.saturating_sub(u64::try_from((lab.now.as_nanos()) / 1_000).unwrap());
+    let base = tstamp.saturating_sub(lab.now.as_nanos() / 1_000);
     handle.overview.set_clock(
         lab.now,
         Duration::from_micros(base) + Duration::from_nanos(lab.now.as_nanos()) + 5 * SECOND,
