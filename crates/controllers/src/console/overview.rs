@@ -18,7 +18,8 @@ use std::time::Duration;
 /// Between two looks.
 pub const LOOK: Duration = Duration::from_secs(1);
 /// Nodes that are told one by one, the first in order of their ids; those beyond are in the totals alone.
-pub const NODES_MAX: usize = 20_000;
+/// So many fit a listener's queue with room to spare, whatever they offer.
+pub const NODES_MAX: usize = 10_000;
 /// xApps that are told one by one.
 pub const XAPPS_MAX: usize = 256;
 /// Hints that are told, the latest.
@@ -327,8 +328,14 @@ fn state(load: &NodeLoad) -> State {
 
 fn introduced(key: u32, info: &NodeInfo) -> String {
     let models = info.functions.iter().filter_map(|function| by_oid(function.oid.as_deref()?));
-    let models: Vec<&str> = models.map(|model| model.name()).collect();
-    json!([key, info.id.to_string(), info.kind.name(), models.join(","), &*info.peer]).to_string()
+    let mut names: Vec<&str> = Vec::new();
+    for model in models {
+        // A node may offer a model several times; the name is enough once.
+        if !names.contains(&model.name()) {
+            names.push(model.name());
+        }
+    }
+    json!([key, info.id.to_string(), info.kind.name(), names.join(","), &*info.peer]).to_string()
 }
 
 fn row(key: u32, told: &Told) -> String {
@@ -367,4 +374,52 @@ fn hint(hint: &Hint) -> Json {
         "node": hint.node.map(|node| node.to_string()),
         "peer": &*hint.peer, "hint": hint.sentence, "times": hint.times,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_nodes_are_told_in_lines_of_a_bounded_length() {
+        let rows = |n: usize| (0..n).map(|n| format!("[{n}]")).collect::<Vec<_>>();
+        let page = Page { new: rows(2_500), set: rows(1_200), gone: vec![7] };
+        let lines: Vec<Json> = Seen::default()
+            .lines(true, page)
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let lens =
+            |name: &str| lines.iter().map(|line| line[name].as_array().unwrap().len()).collect::<Vec<_>>();
+        assert_eq!(
+            (lens("new"), lens("set"), lens("gone")),
+            (vec![1_000, 1_000, 500], vec![1_000, 200, 0], vec![1, 0, 0])
+        );
+        assert_eq!(lines.iter().map(|line| line["begin"] == true).collect::<Vec<_>>(), [true, false, false]);
+        assert!(lines[1]["totals"].is_null() && lines[2]["new"][499] == json!([2_499]));
+        assert_eq!(Seen::default().lines(false, Page::default()).len(), 1, "totals alone are told, too");
+    }
+
+    #[test]
+    fn a_rate_is_news_by_a_twentieth_and_when_it_begins_or_ends() {
+        let told = |rate| Told {
+            state: State::Reporting,
+            rate,
+            subscriptions: 1,
+            requests: 0,
+            queued: 0,
+            delay_us: None,
+        };
+        for (before, now, news) in [
+            (100.0, 104.0, false),
+            (100.0, 94.0, true),
+            (0.0, 0.3, true),
+            (0.3, 0.0, true),
+            (0.0, 0.0, false),
+        ] {
+            assert_eq!(is_news(&told(before), &told(now)), news, "{before} {now}");
+        }
+        assert!(is_news(&told(5.0), &Told { queued: 1, ..told(5.0) }));
+        assert_eq!([0.0, 0.004, 43.333, 1234.5, 0.1234].map(rounded), [0.0, 0.0, 43.3, 1230.0, 0.123]);
+    }
 }
