@@ -3,7 +3,7 @@
 /** Seconds that are remembered. */
 export const SPAN_S = 180;
 
-/** @typedef {{x: number, y: number, low: number, high: number}} Sample */
+/** `n`: how many values it is the mean of. @typedef {{x: number, y: number, low: number, high: number, n?: number}} Sample */
 
 /** Values of one thing, one sample a second: the mean of what came in it, from the lowest to the highest. */
 export class Track {
@@ -25,6 +25,7 @@ export class Track {
     const last = this.samples[this.samples.length - 1];
     if (last && last.x === x) {
       this.count += 1;
+      last.n = this.count;
       last.y += (y - last.y) / this.count;
       last.low = Math.min(last.low, low);
       last.high = Math.max(last.high, high);
@@ -33,7 +34,7 @@ export class Track {
     // Clocks that were set back begin anew.
     if (last && last.x > x) this.samples = [];
     this.count = 1;
-    this.samples.push({ x, y, low, high });
+    this.samples.push({ x, y, low, high, n: 1 });
     if (this.samples.length > SPAN_S) this.samples.shift();
   }
 

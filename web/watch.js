@@ -47,6 +47,8 @@ export class Watch {
     /** Of all rows. @type {Map<string, Track>} */
     this.tracks = new Map();
     this.delay = new Track();
+    /** Reports of each second. @type {Map<number, number>} */
+    this.heard = new Map();
     /** Reports in each class of delay, by seconds. @type {Map<number, number[]>} */
     this.delays = new Map();
     /** KPM has a row for each measurement: its columns are the measurements. */
@@ -79,6 +81,9 @@ export class Watch {
       this.sn = line.sn;
     }
     this.malformed = line.malformed ?? "";
+    const second = Math.floor(now);
+    this.heard.set(second, (this.heard.get(second) ?? 0) + 1);
+    for (const old of this.heard.keys()) if (old < second - SPAN_S) this.heard.delete(old);
     if (typeof line.delay_us === "number") this.delayed(line.delay_us, now);
     const time = typeof line.tstamp_us === "number" ? line.tstamp_us / 1e6 : now;
     /** @type {Map<string, number[]>} */
@@ -185,8 +190,17 @@ export class Watch {
   /** Slices as areas over time. @param {string} id @param {string} title @param {string} unit @param {Figure["marks"]} marks @returns {Figure} */
   areas(id, title, unit, marks) {
     const rows = [...this.rows.values()].sort((a, b) => Number(a.cells.slice_id) - Number(b.cells.slice_id));
-    const series = rows.map((row, color) => ({ name: row.name, form: /** @type {const} */ ("area"), color, samples: track(row.tracks, id).samples }));
+    const series = rows.map((row, color) => ({ name: row.name, form: /** @type {const} */ ("area"), color, samples: track(row.tracks, id).samples.map((sample) => this.share(sample)) }));
     return figure({ title, unit, series, marks, caption: "Each slice stands on those before it: the upper edge is all of them together." });
+  }
+
+  /**
+   * What a row had of a whole second: one that came or went within it was not there in all of its reports.
+   * @param {import("./history.js").Sample} sample
+   */
+  share(sample) {
+    const part = Math.min(1, (sample.n ?? 1) / (this.heard.get(sample.x) ?? 1));
+    return { ...sample, y: sample.y * part, low: sample.low * part, high: sample.high * part };
   }
 
   /** How late reports came, as heat. @returns {Figure} */

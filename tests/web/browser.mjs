@@ -158,6 +158,8 @@ class Page {
   /** A picture of the whole page. */
   async picture(file, { whole = true } = {}) {
     if (whole) {
+      // What sticks to the window's edge is drawn once, at the top.
+      await this.run(() => scrollTo(0, 0));
       const { cssContentSize } = await this.send("Page.getLayoutMetrics");
       const clip = { x: 0, y: 0, width: cssContentSize.width, height: Math.min(cssContentSize.height, 6000), scale: 1 };
       const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });
