@@ -112,12 +112,35 @@ links() {
 
 # The root is what a stranger sees first. What a run has written does not belong there: `results/` is not tracked.
 ROOT=".ci .gitignore ARCHITECTURE.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
-    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests"
+    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests web"
 root() {
     local entry
     while read -r entry; do
         [[ " $(echo $ROOT) " == *" $entry "* ]] || offence "$entry stands in the root; give it a room, or add it to ROOT here"
     done < <(git ls-files | cut -d / -f 1 | sort -u)
+}
+
+# The page is served as it stands here: small, its own, and never made of what a peer has said.
+PAGE_BYTES=$((150 * 1024))
+page() {
+    local found bytes file
+    bytes=$(cat web/*.{html,css,js,svg} | wc -c)
+    ((bytes <= PAGE_BYTES)) || offence "web/ has $bytes octets; $PAGE_BYTES are allowed"
+    while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
+        grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|DOMParser|createContextualFragment' web/*.js || true
+    )
+    while read -r found; do offence "$found: scripts and styles are files of their own, as the policy wants it"; done < <(
+        grep -nE '<script[^>]*>[^<]|<script>|<style|\son[a-z]+=|style=|javascript:' web/*.html web/*.svg || true
+    )
+    while read -r found; do offence "$found: the page asks nobody but its server"; done < <(
+        grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' web/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
+    )
+    for file in web/*.{html,css,js,svg}; do
+        grep -q "\"$(basename "$file")\"" crates/controllers/src/page.rs || offence "$file is not served (crates/controllers/src/page.rs)"
+    done
+    while read -r found; do offence "$found"; done < <(
+        wc -l web/*.js | awk '$1 > 600 && $2 != "total" { print $2 " has " $1 " lines; 600 are allowed" }'
+    )
 }
 
 sources() { git ls-files --cached --others --exclude-standard '*/src/*.rs' | grep -E '^(crates|bindings|examples)/' | while read -r file; do
@@ -133,5 +156,6 @@ halves_of_e2
 unsafe_places
 links
 root
+page
 ((offences == 0)) || { echo "$offences offences against scripts/house-rules.sh" >&2; exit 1; }
 echo "house rules: $(sources | wc -l) files, no offence"

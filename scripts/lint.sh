@@ -15,6 +15,13 @@ if command -v planus > /dev/null; then
     scripts/flat.sh --check
 fi
 
+step "the page's types"
+if scripts/need.sh types; then
+    node target/node/node_modules/typescript/bin/tsc -p web
+else
+    echo "not checked: Node.js and npm's typescript cannot be had here; whoever changes web/ needs them"
+fi
+
 step "formatting"
 cargo fmt --all --check
 

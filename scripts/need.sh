@@ -6,6 +6,8 @@
 #   need.sh python   maturin, which builds the Python package, and mypy, in .venv
 #   need.sh notebook what runs a notebook without a browser, pandas and matplotlib, in .venv
 #   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
+#   need.sh types    Node.js and the checker of the page's types, in target/node; without Node.js and without apt it says so
+#   need.sh web      a browser, Node.js, and axe-core, which judges pages, in target/node
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh vm       a machine in software for another kernel, and what its first process is made of
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
@@ -79,6 +81,22 @@ fuzz() {
     command -v c++ >/dev/null || apt g++ # libFuzzer is C++
 }
 
+# Packages of npm, pinned, below target/node: none of them is part of the page.
+node_packages() {
+    command -v node >/dev/null && command -v npm >/dev/null || apt nodejs npm
+    npm install --silent --no-audit --no-fund --no-save --prefix target/node "$@"
+}
+
+types() {
+    [[ -e target/node/node_modules/typescript/package.json ]] || node_packages 'typescript@5.9.3' 'axe-core@4.14.1'
+}
+
+web() {
+    command -v chromium >/dev/null || apt chromium
+    [[ -e target/node/node_modules/axe-core/axe.min.js ]] || node_packages 'typescript@5.9.3' 'axe-core@4.14.1'
+    command -v ps >/dev/null || apt procps
+}
+
 pages() {
     command -v chromium >/dev/null || apt chromium
     command -v pdftoppm >/dev/null || apt poppler-utils
@@ -96,7 +114,7 @@ vm() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | fuzz | pages | vm) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, fuzz, pages, vm" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | types | web | fuzz | pages | vm) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, types, web, fuzz, pages, vm" >&2; exit 2 ;;
     esac
 done

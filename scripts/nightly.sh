@@ -87,6 +87,10 @@ echo "== report, as a browser shows it"
 scripts/need.sh pages
 scripts/screenshots.sh target/screenshots || failed+=("screenshots")
 
+echo "== the RIC's page in a browser"
+scripts/need.sh web
+scripts/test-web.sh || failed+=("page")
+
 echo "nightly: ${#targets[@]} fuzz targets, $soaks soaks, ${#failed[@]} failed"
 printf '  failed: %s\n' "${failed[@]+"${failed[@]}"}" | grep -v ': $' || true
 [[ ${#failed[@]} == 0 ]]

@@ -51,6 +51,25 @@ expect 200 "$api/metrics"
 has '^ranlab_ric_indications_total [1-9]'
 if command -v promtool >/dev/null; then promtool check metrics <answer.json; fi
 
+# The page, its scripts, and what it hears: everything first, then about once a second what changes.
+expect 200 "$api/"
+has '<script type="module" src="/web/app.js">'
+curl -sSI "$api/web/app.js" >head.txt && has "default-src 'none'" head.txt && has 'text/javascript' head.txt
+expect 404 "$api/web/none.js"
+expect 200 "$api/v1/ric/nodes/gnb%20505.01%201"
+has '"id":"gnb 505.01 1"' && has '"sm":"mac"'
+expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
+timeout 3 curl -sSN "$api/v1/overview" >overview.txt || true
+has '^event: overview$' overview.txt && has '"begin":true' overview.txt && has '"gnb 505.01 1"' overview.txt
+[[ $(grep -c '"begin":false' overview.txt) -ge 1 ]] || { echo "nothing follows"; cat overview.txt; exit 1; }
+# A subscription with a lease ends when nobody renews it.
+expect 201 "${json[@]}" -d '{"node": "gnb 505.01 1", "sm": "mac", "period_ms": 500, "lease_s": 1}' "$api/v1/subscriptions"
+leased=$(sed 's/.*"id":\([0-9]*\).*/\1/' answer.json)
+expect 200 "${json[@]}" -d "{\"subscriptions\": [$leased, 60000], \"lease_s\": 1}" "$api/v1/leases"
+has "\"renewed\":\[$leased\]" && has '"unknown":\[60000\]'
+for _ in {1..100}; do [[ $(curl -sS -o answer.json -w '%{http_code}' "$api/v1/subscriptions/$leased") == 404 ]] && break || sleep 0.05; done
+expect 404 "$api/v1/subscriptions/$leased"
+
 # As an xApp of O-RAN SC: 201 first, then the notification at its own port.
 python3 - "$api" <<'P'
 import http.server, json, sys, threading, urllib.request
@@ -121,6 +140,8 @@ started+=($!)
 guarded=$(address guarded.txt http) && guarded=http://127.0.0.1:${guarded##*:}
 expect 200 "$guarded/healthz"
 expect 401 "$guarded/v1/nodes"
+expect 200 "$guarded/"
+expect 401 "$guarded/v1/overview"
 expect 401 -H 'Authorization: Bearer 0123456789abcdef-secreT' "$guarded/v1/nodes"
 expect 200 -H 'Authorization: Bearer 0123456789abcdef-secret' "$guarded/v1/nodes"
 if grep -q secret guarded.txt guarded.err; then echo "the token is told"; exit 1; fi

@@ -1,6 +1,7 @@
 //! `ranlab demo`: a RIC, base stations and two xApps as processes of this machine, watched for a while.
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::rig::{RigError, Stop};
@@ -27,7 +28,7 @@ const BUSY_BELOW: f64 = 0.9;
 
 /// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ranlab demo --duration 20s")]
+#[command(after_help = "Examples:\n  ranlab demo --duration 20s\n  ranlab demo --web --duration 5min")]
 pub struct Arguments {
     /// Base stations
     #[arg(long, default_value_t = 20)]
@@ -41,6 +42,9 @@ pub struct Arguments {
     /// How long to watch
     #[arg(long, default_value = "20s", value_parser = args::duration)]
     duration: Duration,
+    /// Serve the RIC's page as well, on loopback at a port that the system chooses, and tell its address
+    #[arg(long)]
+    web: bool,
 }
 
 /// One process and what it last said.
@@ -132,7 +136,13 @@ impl Scene {
             println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");
         }
         let (e2, e42) = (vec![Listen::Own], vec![Listen::Own]);
-        let ric = Actor::start(&lab, "ric", Part::Ric(RicPart { e2, e42, ..RicPart::default() }))?;
+        let http = arguments.web.then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let ric = Actor::start(&lab, "ric", Part::Ric(RicPart { e2, e42, http, ..RicPart::default() }))?;
+        if let Some(page) = ric.worker.ready.addresses.get("http") {
+            // Beside what a program reads, too: whoever asks for the page wants to know where it is.
+            let told = format!("  the page: {page}/");
+            if talk { println!("{told}") } else { eprintln!("{told}") }
+        }
         let (e2, e42) = (ric.address("e2")?, ric.address("e42")?);
         let part = FleetPart { connect: vec![e2], nodes, ues, ..FleetPart::default() };
         let mut fleet = Actor::start(&lab, "base stations", Part::Fleet(part))?;

@@ -15,7 +15,7 @@ use crate::ric_hint::{self, Peer};
 /// Arguments of `ric`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab ric\n  ranlab ric --hint oai\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080\n  curl http://127.0.0.1:8080/v1/nodes\n  ranlab ric --iapp monitor --xapps rules.toml --http 127.0.0.1:8080"
+    after_help = "Examples:\n  ranlab ric\n  ranlab ric --hint oai\n  ranlab ric --e2 tcp://0.0.0.0:36421 --allow 10.0.0.0/8 --http 127.0.0.1:8080\n  curl http://127.0.0.1:8080/v1/nodes        # http://127.0.0.1:8080/ is a page\n  ranlab ric --iapp monitor --xapps rules.toml --http 127.0.0.1:8080"
 )]
 pub struct Arguments {
     #[command(flatten)]

@@ -29,6 +29,8 @@ pub mod flexran;
 mod guard;
 pub mod monitor;
 mod north;
+#[cfg(feature = "serve")]
+mod page;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "serve")]

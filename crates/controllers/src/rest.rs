@@ -1,11 +1,12 @@
-//! A RIC over HTTP, for programs and not for browsers: one server for its [`crate::console`] and for the resources
+//! A RIC over HTTP, for programs, and for people by the page at `/`: one server for its [`crate::console`] and for the resources
 //! of an iApp beside it. It only carries: what is asked is answered by them.
 //!
 //! | path | what |
 //! |---|---|
+//! | `/`, `/web/…` | the page |
 //! | `/healthz`, `/openapi.json`, `/metrics` | whether it serves, what it serves, what it has counted |
 //! | `/v1/nodes` | base stations; the iApp's, if it has some: then the RIC's are at `/v1/ric/nodes` alone |
-//! | `/v1/subscriptions`, `/v1/control`, `/v1/indications` | the console |
+//! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
 //! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
 //! | `/v1/iapps/NAME/…` | any iApp |
@@ -70,6 +71,7 @@ pub fn console(ric: &RicHandle) -> ConsoleHandle {
     let (iapp, handle) = Console::new();
     ric.add_iapp(Box::new(iapp));
     stream::notify(handle.clone());
+    stream::look(ric.clone(), handle.overview.clone());
     handle
 }
 
@@ -133,7 +135,8 @@ async fn respond(
 ) -> Result<Response, Response> {
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
-    if uri.path() != "/healthz" && !may_ask(config, peer, headers) {
+    let page = crate::page::file(uri.path());
+    if uri.path() != "/healthz" && page.is_none() && !may_ask(config, peer, headers) {
         return Err(unauthorized());
     }
     let wanted = match *method {
@@ -150,6 +153,9 @@ async fn respond(
         return Err(not_allowed(allow));
     }
     let wanted = wanted.ok_or_else(not_found)?;
+    if let Some(page) = page.filter(|_| wanted == Wanted::Get) {
+        return Ok(page);
+    }
     if wanted == Wanted::Get
         && let Some(shown) = shown(served, uri, headers).await?
     {
@@ -193,11 +199,17 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
         "/openapi.json" => json(served.description.clone()),
         "/metrics" => {
             let console = &served.config.console;
-            let text = metrics::text(&snapshot(served).await?, &console.feed.counts(), &console.rmr.counts());
+            let feeds = [console.feed.counts(), console.overview.counts()];
+            let text = metrics::text(&snapshot(served).await?, &feeds, &console.rmr.counts());
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
         }
         "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),
         "/v1/indications" => stream::indications(&served.config.console.feed, uri, headers)?,
+        "/v1/overview" => {
+            let overview = served.config.console.overview.clone();
+            let listen = move |ric: &RicHandle| ric.read(|ric| overview.listen(ranlab_sdk::now(), ric));
+            stream::overview(served.desk.ask(listen).await?)?
+        }
         "/v1/events" => {
             let bus = served.config.iapp.as_ref().and_then(|own| own.events.as_ref());
             bus.map_or_else(|| Err(not_found()), events)?
@@ -208,15 +220,29 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
                 .ask(|ric| ric.read(|ric| console::nodes::nodes(&ric.snapshot(), ranlab_sdk::now())));
             json(told.await?.to_string())
         }
-        path => match path.strip_prefix("/v1/nodeb/") {
-            Some(name) => nodeb(&snapshot(served).await?, name)?,
-            None => return Ok(None),
+        path => match (path.strip_prefix("/v1/nodeb/"), path.strip_prefix("/v1/ric/nodes/")) {
+            (Some(name), _) => nodeb(&snapshot(served).await?, name)?,
+            (None, Some(name)) => one_node(served, name).await?,
+            (None, None) => return Ok(None),
         },
     }))
 }
 
 async fn snapshot(served: &Served) -> Result<RicSnapshot, Response> {
     served.desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
+}
+
+/// One node of the RIC by its name.
+async fn one_node(served: &Served, name: &str) -> Result<Response, Response> {
+    let name = decoded(name);
+    let found = served.desk.ask(move |ric| {
+        ric.read(|ric| {
+            let node = ric.find_node(|id| id.to_string() == name)?;
+            Some(console::nodes::one(&node, &ric.hints(), ranlab_sdk::now()).to_string())
+        })
+    });
+    let unknown = || problem(StatusCode::NOT_FOUND, "no node is called so; /v1/ric/nodes says which are");
+    found.await?.map(json).ok_or_else(unknown)
 }
 
 /// Base stations as O-RAN SC's E2 manager shows them: all, or one by its name.

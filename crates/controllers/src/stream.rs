@@ -1,11 +1,14 @@
 //! The console's indications over HTTP, as they come; and its notifications to subscribers in O-RAN SC's form.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
-use crate::console::{ConsoleHandle, Feed, Filter, Line, Listener, Notification};
+use crate::console::{
+    ConsoleHandle, Feed, Filter, Line, Listener, Notification, Overview, overview as looks,
+};
 use crate::guard::problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use ranlab_sdk::RicHandle;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
@@ -35,7 +38,29 @@ pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result
     let listener = feed.listen(filter).ok_or_else(full)?;
     let form = if framing == Framing::Events { "text/event-stream" } else { "application/x-ndjson" };
     let headers = [(header::CONTENT_TYPE, form), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(Told { listener, framing })).into_response())
+    Ok((headers, Body::from_stream(Told { listener, framing, event: "indication" })).into_response())
+}
+
+/// What all nodes and xApps do, as server-sent events; `None`: too many listen.
+pub(crate) fn overview(listener: Option<Listener>) -> Result<Response, Response> {
+    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
+    let told = Told { listener: listener.ok_or_else(full)?, framing: Framing::Events, event: "overview" };
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(told)).into_response())
+}
+
+/// Looks at the RIC as often as pages want to know, as long as it lives; needs a `LocalSet`.
+pub(crate) fn look(ric: RicHandle, overview: Overview) {
+    tokio::task::spawn_local(async move {
+        let mut tick = tokio::time::interval(looks::LOOK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            let now = ranlab_sdk::now();
+            overview.set_clock(now, ranlab_sdk::unix_time());
+            ric.read(|ric| overview.look(now, ric));
+        }
+    });
 }
 
 fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
@@ -77,12 +102,14 @@ fn decoded(text: &str) -> Option<String> {
 struct Told {
     listener: Listener,
     framing: Framing,
+    /// What a line is called among server-sent events.
+    event: &'static str,
 }
 
 impl Told {
     fn framed(&self, line: Line) -> Bytes {
         let (event, data) = match line {
-            Line::Indication(data) => ("indication", data),
+            Line::Indication(data) => (self.event, data),
             Line::Ended(data) => ("ended", data),
             Line::Dropped(lines) => ("dropped", format!("{{\"dropped\":{lines}}}").into()),
             Line::LetGo => ("let_go", "{\"let_go\":\"nothing was read for 10 s\"}".into()),

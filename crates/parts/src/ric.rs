@@ -46,7 +46,7 @@ config! {
         e2: Vec<Listen> = Vec::new(), wiring();
         /// listen for xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
         e42: Vec<Listen> = Vec::new(), wiring();
-        /// serve nodes, subscriptions, controls, indications and metrics here; /openapi.json says how
+        /// serve a page, nodes, subscriptions, controls, indications and metrics here; /openapi.json says how
         http: Option<SocketAddr> = None, wiring();
         /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
         http_token_file: Option<PathBuf> = None, local();

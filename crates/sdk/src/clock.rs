@@ -15,6 +15,11 @@ pub fn now() -> Time {
     Time::from_nanos(u64::try_from(epoch().elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// What the clock on the wall shows: time since the Unix epoch; zero if it stands before it.
+pub fn unix_time() -> std::time::Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+}
+
 /// The tokio instant of a machine's deadline.
 pub(crate) fn instant(at: Time) -> tokio::time::Instant {
     (epoch() + std::time::Duration::from_nanos(at.as_nanos())).into()

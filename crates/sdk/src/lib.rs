@@ -27,7 +27,7 @@ mod xapp;
 pub use agent::{AgentConnectError, AgentHandle};
 pub use alarm::Alarm;
 pub use bytes::Bytes;
-pub use clock::now;
+pub use clock::{now, unix_time};
 pub use effect::{EffectFailure, Measured, Watch};
 pub use events::EventStream;
 pub use handle::Handle;

@@ -136,13 +136,28 @@ pub struct Feed(Arc<Mutex<Seats>>);
 impl Feed {
     /// One more listener; `None` if there are too many.
     pub fn listen(&self, filter: Filter) -> Option<Listener> {
+        self.listen_after(Time::ZERO, filter, [])
+    }
+
+    /// One more listener, who hears these lines first; `None` if there are too many.
+    pub(super) fn listen_after(
+        &self,
+        now: Time,
+        filter: Filter,
+        first: impl IntoIterator<Item = Line>,
+    ) -> Option<Listener> {
         let mut seats = crate::lock(&self.0);
         if seats.seats.len() >= LISTENERS_MAX {
             return None;
         }
         let id = seats.next;
         seats.next += 1;
-        seats.seats.insert(id, Seat { filter, ..Seat::default() });
+        let mut seat = Seat { filter, ..Seat::default() };
+        for line in first {
+            seats.counts.lines += 1;
+            seats.counts.dropped += seat.push(now, line);
+        }
+        seats.seats.insert(id, seat);
         Some(Listener { feed: self.clone(), id, over: false })
     }
 

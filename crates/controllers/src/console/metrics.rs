@@ -6,8 +6,8 @@ use std::fmt::Write;
 /// The content type of what [`text`] makes.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All that is counted.
-pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts, rmr: &RmrCounts) -> String {
+/// All that is counted; `feeds` are those of indications and of the overview.
+pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) -> String {
     let mut out = Text(String::new());
     states(&mut out, snapshot);
     for (name, help, value) in counted(&snapshot.counters) {
@@ -16,17 +16,25 @@ pub fn text(snapshot: &RicSnapshot, feed: &FeedCounts, rmr: &RmrCounts) -> Strin
     per_node(&mut out, &snapshot.nodes);
     connections(&mut out, snapshot);
     let one = |value| [(String::new(), value)];
-    out.metric("ranlab_feed_listeners", "Listeners of /v1/indications.", "gauge", one(feed.listeners as u64));
-    out.metric(
-        "ranlab_feed_lines_total",
-        "Lines given to the queues of listeners.",
-        "counter",
-        one(feed.lines),
-    );
-    let help = "Lines that listeners missed because they did not read in time.";
-    out.metric("ranlab_feed_lines_dropped_total", help, "counter", one(feed.dropped));
-    let help = "Listeners let go because they did not read at all.";
-    out.metric("ranlab_feed_listeners_let_go_total", help, "counter", one(feed.let_go));
+    type Of = fn(&FeedCounts) -> u64;
+    let of_feeds: [(&str, &str, &str, Of); 4] = [
+        ("listeners", "Who listens now.", "gauge", |it| it.listeners as u64),
+        ("lines_total", "Lines given to the queues of listeners.", "counter", |it| it.lines),
+        (
+            "lines_dropped_total",
+            "Lines that listeners missed because they did not read in time.",
+            "counter",
+            |it| it.dropped,
+        ),
+        ("listeners_let_go_total", "Listeners let go because they did not read at all.", "counter", |it| {
+            it.let_go
+        }),
+    ];
+    for (feed, counts) in ["feed", "overview"].into_iter().zip(feeds) {
+        for (name, help, kind, of) in of_feeds {
+            out.metric(&format!("ranlab_{feed}_{name}"), help, kind, one(of(counts)));
+        }
+    }
     let RmrCounts { sent, dropped, received, ignored, refused } = *rmr;
     for (name, help, value) in [
         ("sent", "RMR messages that xApps' sockets took.", sent),
@@ -209,7 +217,7 @@ mod tests {
         let ric = Ric::new(RicConfig::default());
         let text = text(
             &ric.snapshot(),
-            &FeedCounts { listeners: 1, lines: 2, dropped: 3, let_go: 4 },
+            &[FeedCounts { listeners: 1, lines: 2, dropped: 3, let_go: 4 }, FeedCounts::default()],
             &RmrCounts { sent: 5, ..RmrCounts::default() },
         );
         lint(&text);

@@ -5,6 +5,8 @@
 //! |---|---|---|---|
 //! | `subscriptions` | those made here | makes one | |
 //! | `subscriptions/ID` | one | | ends it |
+//! | `leases` | | keeps subscriptions that end by themselves otherwise | |
+//! | `models` | the service models, their columns and units | | |
 //! | `control` | | commands a base station; the answer is its own | |
 //! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
 //! | `oran/subscriptions/ADDRESS` | | makes several for who asks from there | |
@@ -16,14 +18,18 @@ mod control;
 mod effect;
 mod feed;
 mod json;
+mod lease;
 pub mod metrics;
+mod models;
 pub mod nodes;
 mod oran;
+pub mod overview;
 mod rmr;
 mod subscriptions;
 
 pub use feed::{Feed, FeedCounts, Filter, Line, Listener};
 pub use oran::Notification;
+pub use overview::Overview;
 pub use rmr::{Rmr, RmrCounts};
 
 use crate::north::{Done, Fault, conclude, missing, segments};
@@ -47,7 +53,8 @@ pub const NAME: &str = "console";
 /// Subscriptions that it has at once; beyond, the answer is 503.
 pub const SUBSCRIPTIONS_MAX: usize = 1_024;
 
-const THERE: &str = "nodes, subscriptions, subscriptions/ID, control and indications";
+const THERE: &str =
+    "nodes, subscriptions, subscriptions/ID, leases, models, control, indications and overview";
 
 /// What a request means: a node's function, and the model that reads it.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +87,9 @@ pub struct Console {
     effects: BTreeMap<u64, effect::Effect>,
     last_effect: u64,
     feed: Feed,
+    overview: Overview,
+    /// When leases are looked at next.
+    leases_at: Option<Time>,
     notifications: Arc<Mutex<oran::Notifications>>,
     rmr: Rmr,
     rmr_controls: BTreeMap<RequestHandle, rmr::Asked>,
@@ -90,6 +100,8 @@ pub struct Console {
 pub struct ConsoleHandle {
     /// Its indications.
     pub feed: Feed,
+    /// What all nodes and xApps do.
+    pub overview: Overview,
     /// Its messages to xApps of O-RAN SC.
     pub rmr: Rmr,
     notifications: Arc<Mutex<oran::Notifications>>,
@@ -105,9 +117,14 @@ impl ConsoleHandle {
 impl Console {
     /// A console and its handle.
     pub fn new() -> (Self, ConsoleHandle) {
-        let (feed, rmr, notifications) = (Feed::default(), Rmr::default(), Arc::default());
-        let handle =
-            ConsoleHandle { feed: feed.clone(), rmr: rmr.clone(), notifications: Arc::clone(&notifications) };
+        let (feed, overview, rmr) = (Feed::default(), Overview::default(), Rmr::default());
+        let notifications = Arc::default();
+        let handle = ConsoleHandle {
+            feed: feed.clone(),
+            overview: overview.clone(),
+            rmr: rmr.clone(),
+            notifications: Arc::clone(&notifications),
+        };
         let console = Self {
             models: MODELS,
             nodes: BTreeMap::new(),
@@ -120,6 +137,8 @@ impl Console {
             effects: BTreeMap::new(),
             last_effect: 0,
             feed,
+            overview,
+            leases_at: None,
             notifications,
             rmr,
             rmr_controls: BTreeMap::new(),
@@ -138,13 +157,15 @@ impl Console {
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match (&path[..], request.method) {
             (["subscriptions"], Get) => Ok(Done::Answer(self.list())),
-            (["subscriptions"], Post) => self.create(request, out),
+            (["subscriptions"], Post) => self.create(now, request, out),
             (["subscriptions", id], Get) => self.show(id),
             (["subscriptions", id], Delete) => {
                 self.delete(id, out)?;
                 out.reply(request.reply(204, ""));
                 Ok(Done::Later)
             }
+            (["leases"], Post) => self.renew(now, request),
+            (["models"], Get) => Ok(Done::Answer(models::all(self.models))),
             (["control"], Post) => self.control(now, request, out),
             (["oran", "subscriptions"], Get) => Ok(Done::Answer(self.oran_list())),
             (["oran", "subscriptions", asker], Post) => self.oran_create(asker, request, out),
@@ -158,7 +179,8 @@ impl Console {
             (["oran", "subscriptions"], _) => Err(Fault::method("GET")),
             (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
             (["oran", "subscriptions", _], _) => Err(Fault::method("DELETE, POST")),
-            (["control"], _) => Err(Fault::method("POST")),
+            (["control" | "leases"], _) => Err(Fault::method("POST")),
+            (["models"], _) => Err(Fault::method("GET")),
             _ => Err(missing("resource", &request.path, THERE)),
         }
     }
@@ -254,6 +276,7 @@ impl IApp for Console {
                 Some(asked) => out.reply(asked.answered(outcome)),
                 None => self.controlled(request, outcome, out),
             },
+            IAppInput::Timer(lease::TIMER) => self.end_leases(now, out),
             IAppInput::Timer(effect) => self.effect_expired(effect, out),
             IAppInput::Northbound(request) => {
                 let done = self.northbound(now, request, out);

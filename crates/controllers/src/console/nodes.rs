@@ -28,6 +28,12 @@ pub fn nodes(snapshot: &RicSnapshot, now: Time) -> Json {
     })
 }
 
+/// One node in the same form.
+pub fn one(node: &NodeSnapshot, hints: &[Hint], now: Time) -> Json {
+    let about = hints.iter().filter(|hint| hint.node == Some(node.info.id));
+    self::node(node, about.map(|hint| hint_of(hint, now)).collect(), now)
+}
+
 fn node(node: &NodeSnapshot, hints: Vec<Json>, now: Time) -> Json {
     let info = &node.info;
     json!({

@@ -36,6 +36,8 @@ struct Wanted {
     event_trigger: Option<Hex>,
     #[serde(default)]
     actions: Vec<WantedAction>,
+    #[serde(default, deserialize_with = "given")]
+    lease_s: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,6 +98,8 @@ pub(super) struct Held {
     lost: Option<u64>,
     last_sn: Option<u16>,
     tstamp_us: Option<i64>,
+    /// When it ends unless somebody renews it.
+    pub(super) lease: Option<Time>,
 }
 
 impl Held {
@@ -142,14 +146,20 @@ impl Console {
 
     pub(super) fn create(
         &mut self,
+        now: Time,
         request: &NorthboundRequest,
         out: &mut IAppOutbox,
     ) -> Result<Done, Fault> {
         let wanted: Wanted = body(request)?;
+        let lease = wanted.lease_s.map(|seconds| super::lease::until(now, seconds)).transpose()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
         let details = details(&target, &definition, wanted)?;
-        self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        let id = self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        if let (Some(until), Some(held)) = (lease, self.subscriptions.get_mut(&id)) {
+            held.lease = Some(until);
+            self.wake_for_lease(until, out);
+        }
         Ok(Done::Later)
     }
 
@@ -194,6 +204,7 @@ impl Console {
             lost: None,
             last_sn: None,
             tstamp_us: None,
+            lease: None,
         };
         self.subscriptions.insert(id, held);
         self.by_handle.insert(handle, id);
@@ -297,12 +308,19 @@ impl Console {
         let (header, message) = (indication.header, indication.message);
         let model = held.target.model;
         let checked = model.map(|model| model.check(model.encoding(), header, message));
+        let mut delay_us = None;
         if let Some(model) = model {
             held.malformed += u64::from(matches!(checked, Some(Err(_))));
-            held.tstamp_us = model.tstamp_us(model.encoding(), header, message).or(held.tstamp_us);
+            let tstamp_us = model.tstamp_us(model.encoding(), header, message);
+            delay_us = tstamp_us.and_then(|it| self.overview.delayed(now, &held.target.node, it));
+            held.tstamp_us = tstamp_us.or(held.tstamp_us);
         }
         let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
-        self.feed.tell(now, &about, || Line::Indication(told(held, id, indication).to_string().into()));
+        self.feed.tell(now, &about, || {
+            let mut json = told(held, id, indication);
+            json["delay_us"] = delay_us.into();
+            Line::Indication(json.to_string().into())
+        });
         match held.asker {
             Asker::Effect(effect) => self.hear_effect(effect, indication, out),
             Asker::Group(group) => self.tell_rmr(group, id, indication),

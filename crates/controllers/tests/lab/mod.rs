@@ -342,6 +342,11 @@ impl Lab {
         (reply.status, serde_json::from_slice(&reply.body).unwrap())
     }
 
+    /// The first controller's RIC.
+    pub(crate) fn ric(&self) -> &Ric {
+        &self.rics[0].ric
+    }
+
     pub(crate) fn get(&mut self, path: &str) -> Json {
         let (status, body) = self.ask(Method::Get, path, "");
         assert_eq!(status, 200, "{path}: {body}");

@@ -16,6 +16,7 @@
 //! | `policy` | who may join and what they see |
 //! | `iapp` | controller logic in the same process |
 //! | `limits` | every bound, every timer, every counter |
+//! | `loads` | what nodes and xApps do, in numbers, for who looks every second |
 mod change;
 mod e42;
 mod hints;
@@ -23,6 +24,7 @@ mod iapp;
 mod indications;
 mod limits;
 mod links;
+mod loads;
 mod modification;
 mod node_procedures;
 mod nodes;
@@ -45,6 +47,7 @@ pub use iapp::{
     RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
+pub use loads::{NodeLoad, XappLoad};
 pub use nodes::NodeInfo;
 pub use policy::{
     Admission, AllowAll, NoAdmission, NodeFilter, PeerInfo, Tenant, XappGrant, XappLimits, XappPolicy,

@@ -135,8 +135,21 @@ impl Ric {
     }
 
     fn node_snapshots(&self) -> Vec<NodeSnapshot> {
-        let subscription = |(slot, s): (u16, &super::subscription_table::Subscription),
-                            node: &super::nodes::Node| {
+        self.nodes.in_order().map(|node| self.node_snapshot(node)).collect()
+    }
+
+    /// A node of which `is` says that it is meant, the first one in order of their ids. Costs as much as there is of it.
+    pub fn find_node(&self, is: impl Fn(&GlobalE2NodeId) -> bool) -> Option<NodeSnapshot> {
+        self.nodes.in_order().find(|node| is(&node.info.id)).map(|node| self.node_snapshot(node))
+    }
+
+    /// What is likely wrong, the oldest first.
+    pub fn hints(&self) -> Vec<Hint> {
+        self.links.hints.all()
+    }
+
+    fn node_snapshot(&self, node: &super::nodes::Node) -> NodeSnapshot {
+        let subscription = |(slot, s): (u16, &super::subscription_table::Subscription)| {
             let mut xapps = Vec::new();
             let mut iapps = 0;
             for sink in &s.sinks {
@@ -159,13 +172,12 @@ impl Ric {
                 heard: s.heard.last,
             }
         };
-        let node = |n: &super::nodes::Node| NodeSnapshot {
-            info: n.info.clone(),
-            subscriptions: n.subscriptions.iter().map(|s| subscription(s, n)).collect(),
-            requests: n.requests.len(),
-            procedures: n.procedures.len(),
-        };
-        self.nodes.in_order().map(node).collect()
+        NodeSnapshot {
+            info: node.info.clone(),
+            subscriptions: node.subscriptions.iter().map(subscription).collect(),
+            requests: node.requests.len(),
+            procedures: node.procedures.len(),
+        }
     }
 
     fn xapp_snapshots(&self) -> Vec<XappSnapshot> {

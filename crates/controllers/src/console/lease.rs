@@ -1,0 +1,67 @@
+//! Subscriptions for as long as somebody cares: whoever asked renews them, and who is gone need not say so.
+use super::Console;
+use crate::north::{Done, Fault, body};
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IAppOutbox, NorthboundRequest};
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+
+/// The timer at which leases are looked at; effects count theirs up from 1.
+pub(super) const TIMER: u64 = u64::MAX;
+/// Seconds of the longest lease.
+const LEASE_S_MAX: u32 = 3_600;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Renewal {
+    subscriptions: Vec<u32>,
+    lease_s: u32,
+}
+
+/// The end of a lease that begins now.
+pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
+    if !(1..=LEASE_S_MAX).contains(&lease_s) {
+        return Err(Fault::new(422, format!("lease_s is 1 to {LEASE_S_MAX} seconds")));
+    }
+    Ok(now + Duration::from_secs(lease_s.into()))
+}
+
+impl Console {
+    /// Renews the leases of subscriptions; those that have none, or are not there, are named.
+    pub(super) fn renew(&mut self, now: Time, request: &NorthboundRequest) -> Result<Done, Fault> {
+        let Renewal { subscriptions, lease_s } = body(request)?;
+        let until = until(now, lease_s)?;
+        if subscriptions.len() > super::SUBSCRIPTIONS_MAX {
+            let most = super::SUBSCRIPTIONS_MAX;
+            return Err(Fault::new(422, format!("at most {most} subscriptions are renewed at once")));
+        }
+        let (renewed, unknown): (Vec<u32>, Vec<u32>) = subscriptions.into_iter().partition(|id| {
+            let lease = self.subscriptions.get_mut(id).and_then(|held| held.lease.as_mut());
+            lease.map(|lease| *lease = until).is_some()
+        });
+        Ok(Done::Answer(json!({ "renewed": renewed, "unknown": unknown })))
+    }
+
+    /// Looks at leases no later than `at`.
+    pub(super) fn wake_for_lease(&mut self, at: Time, out: &mut IAppOutbox) {
+        if self.leases_at.is_none_or(|set| at < set) {
+            self.leases_at = Some(at);
+            out.wake_at(at, TIMER);
+        }
+    }
+
+    /// Ends the subscriptions whose lease is over.
+    pub(super) fn end_leases(&mut self, now: Time, out: &mut IAppOutbox) {
+        if self.leases_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.leases_at = None;
+        let leased = self.subscriptions.iter().filter_map(|(id, held)| Some((*id, held.lease?)));
+        let (over, lasting): (Vec<_>, Vec<_>) = leased.partition(|(_, until)| *until <= now);
+        over.into_iter().for_each(|(id, _)| self.unsubscribe(id, out));
+        if let Some(next) = lasting.into_iter().map(|(_, until)| until).min() {
+            self.wake_for_lease(next, out);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The service models that the console knows, for who shows their tables.
+use ranlab_wire::e2sm::{Column, Form, Kind, Model, SmError};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// The period by which it is seen whether a model reports at intervals.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// All models: names, columns with units and kinds, and what can be asked of them.
+pub(super) fn all(models: &[&'static dyn Model]) -> Json {
+    json!({ "models": models.iter().map(|model| one(*model)).collect::<Vec<_>>() })
+}
+
+fn one(model: &'static dyn Model) -> Json {
+    // A value that is none is refused as such; what has no names at all is refused before.
+    let control = model.control(model.encoding(), Form::Null, Form::Null);
+    json!({
+        "name": model.name(),
+        "oid": model.oid(),
+        "periodic": model.periodic(model.encoding(), PERIOD).is_ok(),
+        "control": !matches!(control, Err(SmError::Absent(_))),
+        "columns": model.columns().iter().map(column).collect::<Vec<_>>(),
+    })
+}
+
+fn column(column: &Column) -> Json {
+    let kind = match column.kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Label => "label",
+    };
+    json!({ "name": &*column.name, "unit": column.unit, "kind": kind, "headline": column.headline })
+}

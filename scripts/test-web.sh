@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The RIC's page in Debian's Chromium, before the binary that RANLAB names, or the release binary. Pictures of each view go to
+# target/web, for somebody to look at. WEB names a folder whose files are shown instead of those in the binary: for who
+# works on them (`WEB=$PWD/web scripts/test-web.sh`).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for tool in node chromium; do
+    command -v "$tool" >/dev/null || { echo "missing: $tool (scripts/need.sh web)" >&2; exit 3; }
+done
+axe=target/node/node_modules/axe-core/axe.min.js
+[[ -e $axe ]] || { echo "missing: axe-core (scripts/need.sh web)" >&2; exit 3; }
+if [[ -z ${RANLAB:-} ]]; then
+    cargo build --release -p ranlab
+    RANLAB=$PWD/target/release/ranlab
+fi
+timeout --kill-after=10 600 node tests/web/run.mjs "$RANLAB" target/web "$axe"
+echo "pictures: target/web"

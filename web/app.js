@@ -1,0 +1,142 @@
+// The page: what is told by the server, and the view that the address names.
+import { h, put, set, tell } from "./dom.js";
+import { ask, keepToken, Stream, takeToken } from "./net.js";
+import { NodeView } from "./node.js";
+import { nodeLink, Overview } from "./overview.js";
+import { Store } from "./store.js";
+
+/** Milliseconds between two drawings. */
+const DRAW = 1_000;
+/** Milliseconds for which a page that nobody sees goes on. */
+const HIDDEN = 20_000;
+
+const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const main = element("main"), nav = element("nav"), health = element("health"), theme = element("theme");
+const store = new Store();
+/** @type {Overview | NodeView | null} */
+let view = null;
+/** @type {import("./watch.js").Model[]} */
+let models = [];
+/** @type {Stream | null} */
+let stream = null;
+
+/** @param {import("./net.js").Health} now @param {string} why */
+function tellHealth(now, why) {
+  health.className = `pill ${now}`;
+  tell(health, { connecting: "connecting", live: "live", lost: "not connected", locked: "locked", resting: "resting" }[now]);
+  health.title = why;
+  if (now === "locked") lock(why);
+}
+
+/** Asks for the token. @param {string} why */
+function lock(why) {
+  view?.close();
+  view = null;
+  const field = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
+  const form = h("form", { class: "panel lock", submit: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    keepToken(field.value);
+    void start();
+  } }, h("h1", {}, "This RIC asks for a token"), h("p", { class: "soft" }, `${why}. It is the content of the file that --http-token-file names; it stays in this tab.`),
+  h("label", { for: "token" }, "Token"), field, h("button", { type: "submit", class: "main" }, "Enter"));
+  put(main, form);
+  put(nav);
+  field.focus();
+}
+
+/** Shows what the address names. */
+function route() {
+  view?.close();
+  const found = location.hash.match(/^#\/node\/(.+)$/);
+  let id = "";
+  try {
+    id = found ? decodeURIComponent(found[1]) : "";
+  } catch {
+    // An address that nobody made here names nothing.
+  }
+  view = id ? new NodeView(store, id, models) : new Overview(store);
+  put(view.element, ...view.parts);
+  put(main, view.element);
+  const link = (/** @type {string} */ href, /** @type {string} */ name, /** @type {boolean} */ here) => h("a", { href, "aria-current": here && "page" }, name);
+  put(nav, link("#/", "Overview", !id), id !== "" && link(nodeLink(id), id, true));
+  document.title = `${id || "ranlab RIC"}${id ? " – ranlab RIC" : ""}`;
+  draw();
+}
+
+function draw() {
+  if (view && !document.hidden) view.show(Date.now() / 1000);
+}
+
+async function start() {
+  stream?.close();
+  try {
+    models = (await ask("GET", "/v1/models")).models;
+  } catch (error) {
+    const refused = /** @type {{status?: number, message: string}} */ (error);
+    if (refused.status === 401) return tellHealth("locked", "Who asks has to know its token");
+    tellHealth("lost", refused.message);
+    setTimeout(start, 2_000);
+    return;
+  }
+  stream = new Stream("/v1/overview", (event, data) => {
+    if (event === "overview") store.hear(data, Date.now() / 1000);
+    // What was missed is told anew.
+    if (event === "dropped") stream?.again();
+  }, tellHealth);
+  route();
+}
+
+/** A page that nobody sees costs nothing. */
+function visible() {
+  clearTimeout(hidden);
+  if (document.hidden) {
+    hidden = setTimeout(() => {
+      rests = true;
+      stream?.rest();
+      tellHealth("resting", "nobody looks");
+      if (view instanceof NodeView) view.rest();
+      else view?.close();
+    }, HIDDEN);
+    return;
+  }
+  if (rests) {
+    rests = false;
+    stream?.open();
+    if (view instanceof NodeView) view.again();
+  }
+  draw();
+}
+/** @type {number | undefined} */
+let hidden;
+let rests = false;
+
+/** @param {string | null} wanted */
+function paint(wanted) {
+  const dark = wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  tell(theme, dark ? "Light" : "Dark");
+  set(theme, { "aria-label": `Use ${dark ? "light" : "dark"} colours` });
+}
+
+theme.addEventListener("click", () => {
+  const wanted = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  localStorage.setItem("ranlab theme", wanted);
+  paint(wanted);
+  draw();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint(localStorage.getItem("ranlab theme")));
+paint(localStorage.getItem("ranlab theme"));
+takeToken();
+addEventListener("hashchange", () => {
+  const token = location.hash.startsWith("#token=");
+  takeToken();
+  if (token) void start();
+  else if (stream) {
+    route();
+    main.focus();
+    scrollTo(0, 0);
+  }
+});
+document.addEventListener("visibilitychange", visible);
+setInterval(draw, DRAW);
+void start();

@@ -1,0 +1,146 @@
+// Heat on a canvas: values by time and row, and a map with a cell for each node.
+import { h, put, seen, tell } from "./dom.js";
+import { clock, show } from "./figure.js";
+import { behind } from "./table.js";
+
+/** @typedef {import("./figure.js").Figure} Figure */
+
+/** Steps of the scale, from little to much: page.css names them. */
+const STEPS = 7;
+
+/** A colour of page.css as it is now. @param {string} name */
+export function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** The scale, least first. @returns {string[]} */
+export function scale() {
+  return Array.from({ length: STEPS }, (_, n) => color(`--heat${n}`));
+}
+
+/** A canvas with as many pixels as the screen has. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+export function sized(canvas, width, height) {
+  const dense = devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * dense) || canvas.height !== Math.round(height * dense)) {
+    canvas.width = Math.round(width * dense);
+    canvas.height = Math.round(height * dense);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  pen.setTransform(dense, 0, 0, dense, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+/** The steps of a scale in words. @param {(step: number) => string} name least value of a step */
+export function key(name) {
+  const steps = Array.from({ length: STEPS }, (_, n) => h("li", { class: `heat${n}` }, h("i"), name(n)));
+  return h("ul", { class: "legend scale", "aria-hidden": "true" }, ...steps);
+}
+
+const LEFT = 132, BOTTOM = 22, ROW_MIN = 6, ROW_MAX = 18, HEIGHT_MAX = 420, NAME_MAX = 21;
+
+/** A name that fits beside its row. @param {string} name */
+function short(name) {
+  const signs = [...seen(name)];
+  return signs.length > NAME_MAX ? `${signs.slice(0, NAME_MAX - 1).join("")}…` : signs.join("");
+}
+
+/** Values by time and row: `series` of the figure are the rows, their `y` is the colour's value. */
+export class Heat {
+  /** @param {{steps: number[], span?: number}} options the least value of each step, and the seconds shown at least */
+  constructor({ steps, span = 60 }) {
+    this.steps = steps;
+    this.span = span;
+    /** Height of a row, width of a second, and the first second. */
+    this.row = 1;
+    this.cell = 1;
+    this.from = 0;
+    /** @type {Figure | null} */
+    this.figure = null;
+    this.title = h("figcaption", { class: "title" });
+    this.canvas = h("canvas", { role: "img" });
+    this.readout = h("p", { class: "readout", "aria-live": "polite" });
+    this.note = h("p", { class: "soft caption" });
+    this.details = behind(() => this.figure);
+    this.legend = h("div");
+    this.box = h("div", { class: "canvas" }, this.canvas, this.readout);
+    this.element = h("figure", { class: "chart" }, this.title, this.legend, this.box, this.note, this.details);
+    this.canvas.addEventListener("pointermove", (event) => this.look(event));
+    this.canvas.addEventListener("pointerleave", () => this.readout.classList.remove("on"));
+    new ResizeObserver(() => this.figure && this.draw(this.figure)).observe(this.box);
+  }
+
+  /** @param {number} value */
+  step(value) {
+    let step = 0;
+    while (step + 1 < this.steps.length && value >= this.steps[step + 1]) step += 1;
+    return step;
+  }
+
+  /** @param {Figure} figure */
+  draw(figure) {
+    this.figure = figure;
+    tell(this.title, figure.title);
+    tell(this.note, figure.missing || figure.caption);
+    this.canvas.setAttribute("aria-label", `${figure.title}. ${figure.caption} The table below has the values.`);
+    this.details.refresh();
+    this.box.hidden = this.legend.hidden = figure.missing !== "" || figure.series.length === 0;
+    const width = this.box.clientWidth;
+    if (this.box.hidden || width === 0) return;
+    if (!this.legend.firstChild) {
+      put(this.legend, key((n) => (n === 0 ? `< ${show(this.steps[1], figure.unit)}` : `≥ ${show(this.steps[n], figure.unit)}`)));
+    }
+    const rows = figure.series;
+    this.row = Math.max(ROW_MIN, Math.min(ROW_MAX, HEIGHT_MAX / rows.length));
+    const height = rows.length * this.row + BOTTOM;
+    const pen = sized(this.canvas, width, height);
+    let to = 0, from = Infinity;
+    for (const row of rows) {
+      from = Math.min(from, row.samples[0]?.x ?? Infinity);
+      to = Math.max(to, row.samples[row.samples.length - 1]?.x ?? 0);
+    }
+    this.from = Math.min(from, to - this.span);
+    this.cell = (width - LEFT) / (to - this.from + 1);
+    const colors = scale();
+    rows.forEach((row, n) => {
+      for (const { x, y } of row.samples) {
+        pen.fillStyle = colors[this.step(y)];
+        pen.fillRect(LEFT + (x - this.from) * this.cell, n * this.row, Math.max(this.cell - 0.5, 1), Math.max(this.row - 1, 1));
+      }
+    });
+    this.words(pen, rows, to, width, height);
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {Figure["series"]} rows @param {number} to @param {number} width @param {number} height */
+  words(pen, rows, to, width, height) {
+    pen.fillStyle = color("--soft");
+    pen.font = `11px ${color("--font")}`;
+    pen.textBaseline = "middle";
+    pen.textAlign = "right";
+    const every = Math.ceil(13 / this.row);
+    rows.forEach((row, n) => n % every === 0 && pen.fillText(short(row.name), LEFT - 8, Math.max((n + 0.5) * this.row, 6), LEFT - 12));
+    pen.textAlign = "center";
+    const step = Math.max(10, Math.ceil((to - this.from) / Math.max(1, (width - LEFT) / 90) / 10) * 10);
+    for (let t = Math.ceil(this.from / step) * step; t <= to; t += step) {
+      const at = LEFT + (t - this.from + 0.5) * this.cell;
+      if (at > LEFT + 20 && at < width - 26) pen.fillText(clock(t), at, height - 9);
+    }
+  }
+
+  /** @param {any} event */
+  look(event) {
+    if (!this.figure) return;
+    const row = this.figure.series[Math.floor(event.offsetY / this.row)];
+    const x = this.from + Math.floor((event.offsetX - LEFT) / this.cell);
+    const sample = row?.samples.find((it) => it.x === x);
+    this.readout.classList.toggle("on", !!sample);
+    if (!sample) return;
+    tell(this.readout, `${row.name}\n${clock(x)}\n${show(sample.y, this.figure.unit)}`);
+    const width = this.box.clientWidth;
+    const right = event.offsetX > width / 2;
+    this.readout.style.left = right ? "auto" : `${event.offsetX + 12}px`;
+    this.readout.style.right = right ? `${width - event.offsetX + 12}px` : "auto";
+  }
+}
