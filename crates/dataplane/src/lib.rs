@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`backends`] | other people's switches: what each can express, and its configuration |
 //! | [`declare`] | what a pipeline does: tables, elements, changes; not bound to any switch |
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |
@@ -12,6 +13,7 @@
 //! Time is an argument (nanoseconds from any origin that does not run backwards).
 #![deny(missing_docs)]
 
+pub mod backends;
 pub mod declare;
 pub mod engine;
 pub mod pipelines;
