@@ -8,6 +8,7 @@
 //! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
 //! | [`spread`] | which worker a packet reaches |
+//! | [`tester`] | an open-loop tester without its sockets: pace, marks, what became of each packet |
 //! | [`upf`] | the user plane function's sessions: detection, rates, usage, buffering |
 //!
 //! Time is an argument (nanoseconds from any origin that does not run backwards).
@@ -20,6 +21,7 @@ pub mod pipelines;
 mod random;
 mod reference;
 pub mod spread;
+pub mod tester;
 pub mod trace;
 pub mod upf;
 
