@@ -113,8 +113,9 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str) {
     let (late_after, drain) = (Duration::from_millis(100), Duration::from_secs(2));
     let load = Load { late_after, drain, ..Load::new(20_000, Duration::from_secs(1)) };
     let outcome = run(&mut ports, &trace, &load).unwrap();
-    ports.iter_mut().for_each(Port::stop);
+    // Its counters are of the connection: they go with it.
     let [[rx0, tx0], [rx1, tx1]] = program.end();
+    ports.iter_mut().for_each(Port::stop);
     let tally = outcome.tally;
     println!("{theirs}: {tally:?}", tally = (tally.sent, tally.late, tally.ring_full, tally.received));
     assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");

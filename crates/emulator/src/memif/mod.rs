@@ -6,5 +6,5 @@ pub mod device;
 mod port;
 pub mod tester;
 
-pub use port::{Place, Port, PortError, Put};
+pub use port::{Port, PortError, Put};
 pub use ranlab_machines::memif::{Down, Role, Settings, SettingsError};

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Where a port is.
 #[derive(Debug)]
-pub enum Place {
+enum Place {
     /// It listens; whoever is refused makes room for the next.
     Listening(Listener),
     /// It connects there.

@@ -202,3 +202,37 @@ impl Drop for Region {
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    fn memory_file(flags: libc::c_uint) -> OwnedFd {
+        // SAFETY: a string with its zero that outlives the call.
+        let descriptor = unsafe { libc::memfd_create(c"peer".as_ptr(), flags) };
+        assert!(descriptor >= 0, "{}", io::Error::last_os_error());
+        // SAFETY: the kernel has just made it for us.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        File::from(descriptor.try_clone().unwrap()).set_len(8192).unwrap();
+        descriptor
+    }
+
+    /// A peer that cuts its memory under our hands would end us by SIGBUS: after `accept` it cannot.
+    #[test]
+    fn a_peers_memory_is_sealed_if_it_has_not_done_so() {
+        let theirs = memory_file(libc::MFD_ALLOW_SEALING);
+        let region = Region::accept(theirs.try_clone().unwrap(), 8192).unwrap();
+        let file = File::from(theirs);
+        assert_eq!(file.set_len(4096).unwrap_err().raw_os_error(), Some(libc::EPERM));
+        assert!(region.write(8190, &[7; 2]) && !region.write(8190, &[7; 3]));
+        let mut last = [0; 2];
+        assert!(region.read(8190, &mut last) && last == [7; 2] && !region.read(usize::MAX, &mut last));
+        assert!(region.u16(8191).is_none() && region.u16(8190).is_some() && region.u64(8188).is_none());
+    }
+
+    #[test]
+    fn memory_that_does_not_let_itself_be_sealed_is_refused() {
+        assert!(matches!(Region::accept(memory_file(0), 8192), Err(RegionError::Shrinks(_))));
+    }
+}
