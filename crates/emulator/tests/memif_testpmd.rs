@@ -22,7 +22,8 @@ const END: Duration = Duration::from_secs(20);
 struct Testpmd(Child);
 
 impl Testpmd {
-    /// Without huge pages, cards and leftovers; it forwards what arrives at one port by the other.
+    /// Without huge pages, cards and leftovers; it forwards what arrives at one port by the other, from the first packet on:
+    /// by default it throws away, uncounted, what arrives before it begins.
     fn start(folder: &std::path::Path, role: &str) -> Self {
         let device = |index: u8| {
             let socket = folder.join(format!("{index}.sock"));
@@ -35,6 +36,7 @@ impl Testpmd {
         command.args([
             "--",
             "--forward-mode=io",
+            "--no-flush-rx",
             "--nb-cores=1",
             "--no-lsc-interrupt",
             "--total-num-mbufs=4096",

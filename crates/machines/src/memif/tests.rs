@@ -34,7 +34,7 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
     let mut said = [Vec::new(), Vec::new()];
     loop {
         let mut quiet = true;
-        for side in 0..2 {
+        for (side, said) in said.iter_mut().enumerate() {
             let (from, to) =
                 if side == 0 { (&mut *master, &mut *slave) } else { (&mut *slave, &mut *master) };
             while let Some(output) = from.poll() {
@@ -43,7 +43,7 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
                     let descriptors = usize::from(attachment.is_some());
                     to.handle(at(1), Input::Received { message: &message[..], descriptors });
                 } else {
-                    said[side].push(output);
+                    said.push(output);
                 }
             }
         }
