@@ -145,7 +145,7 @@ impl Run<'_> {
             }
             if over {
                 let drain = u64::try_from(self.load.drain.as_nanos()).unwrap_or(u64::MAX);
-                let end: u64 = *ends.get_or_insert(now.saturating_add(drain));
+                let end: u64 = *ends.get_or_insert_with(|| now.saturating_add(drain));
                 if self.outcome.tally.lost() == 0 || now >= end {
                     self.outcome.took = Duration::from_nanos(last - began);
                     return Ok(());
